@@ -1,0 +1,1 @@
+//! BFV homomorphic encryption with hoisted rotations and function-private outgoing ciphertexts.

@@ -1,0 +1,1 @@
+//! Garbled circuits: builder, library, half-gates garbler and evaluator.

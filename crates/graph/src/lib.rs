@@ -1,0 +1,1 @@
+//! Neural-network graphs, shape inference, passes and the exact fixed-point reference.

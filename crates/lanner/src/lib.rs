@@ -1,0 +1,1 @@
+//! Private neural-network inference between a data owner and a model owner.

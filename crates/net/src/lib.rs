@@ -1,0 +1,1 @@
+//! Transports: memory, TCP and TLS, with traffic counters.

@@ -1,0 +1,1 @@
+//! Oblivious transfer: base, SoftSpoken correlated, random and chosen.

@@ -1,0 +1,1 @@
+//! Chooses a protocol and parameters for each node of a graph.

@@ -1,0 +1,1 @@
+//! Blocks, pseudorandom generators, correlation-robust hashes, bit vectors.

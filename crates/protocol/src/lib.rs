@@ -1,0 +1,1 @@
+//! Two-party protocols, one file each, beside their costs.

@@ -1,0 +1,1 @@
+//! RNS polynomials, number-theoretic transforms, samplers.

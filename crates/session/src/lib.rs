@@ -1,0 +1,1 @@
+//! Client and server sessions: handshake, execution of a plan, one-time material.

@@ -1,0 +1,1 @@
+//! Additive shares over Z_p and Z_2^l.

@@ -1,0 +1,1 @@
+//! Development helpers: seeded generators and statistics.
