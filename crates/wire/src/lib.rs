@@ -4,6 +4,16 @@
 //! message's kind and exact length from the public architecture, so a frame that differs is refused before any
 //! memory is allocated for it.
 
+mod bits;
 mod channel;
+mod encode;
+mod error;
+mod reader;
+mod writer;
 
+pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use channel::{Channel, ChannelError, Kind, Refusal, Traffic};
+pub use encode::{Decode, Encode};
+pub use error::DecodeError;
+pub use reader::Reader;
+pub use writer::Writer;

@@ -1,0 +1,210 @@
+//! Values of a fixed number of bits, packed without gaps.
+//!
+//! Value `i` takes the bits `[i * bits, (i + 1) * bits)` of the output, least significant first; bit `j` of the output is
+//! bit `j % 8` of byte `j / 8`. The unused high bits of the last byte are zero, and a reader refuses any other.
+//! The instructions executed depend on the count and the width alone, so secret values may be packed.
+
+use crate::DecodeError;
+
+/// Bytes that `count` values of `bits` bits take; `usize::MAX` if that is not representable.
+#[must_use]
+pub const fn packed_len(count: usize, bits: u32) -> usize {
+    // Eight values take exactly `bits` bytes.
+    let whole = (count / 8).saturating_mul(bits as usize);
+    whole.saturating_add((count % 8 * bits as usize).div_ceil(8))
+}
+
+/// Packs `values`, each `< 2^bits`; higher bits are dropped, so that they cannot touch a neighbour.
+///
+/// # Panics
+/// If `bits` is not in `1..=64`.
+#[must_use]
+pub fn pack_bits(values: &[u64], bits: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pack_bits_into(values, bits, &mut bytes);
+    bytes
+}
+
+/// Appends the packing of `values` to `bytes`.
+pub(crate) fn pack_bits_into(values: &[u64], bits: u32, bytes: &mut Vec<u8>) {
+    assert!((1..=64).contains(&bits), "a width of {bits} bits is not in 1..=64");
+    let start = bytes.len();
+    bytes.resize(start + packed_len(values.len(), bits), 0);
+    let mut packer = Packer { words: bytes[start..].chunks_exact_mut(8), filled: 0, word: 0 };
+    let mask = u64::MAX >> (64 - bits);
+    for value in values {
+        packer.push(value & mask, bits);
+    }
+    packer.finish();
+}
+
+/// Collects bits in one word and stores it when it is full.
+struct Packer<'a> {
+    words: std::slice::ChunksExactMut<'a, u8>,
+    word: u64,
+    /// Bits used in `word`, `< 64`.
+    filled: u32,
+}
+
+impl Packer<'_> {
+    #[inline]
+    fn push(&mut self, value: u64, bits: u32) {
+        self.word |= value << self.filled;
+        self.filled += bits;
+        if self.filled >= 64 {
+            if let Some(chunk) = self.words.next() {
+                chunk.copy_from_slice(&self.word.to_le_bytes());
+            }
+            self.filled -= 64;
+            // The high `filled` bits of the value did not fit; a shift by 64 (nothing left) must give zero.
+            self.word = value.checked_shr(bits - self.filled).unwrap_or(0);
+        }
+    }
+
+    fn finish(mut self) {
+        // The last word is stored here although it is not full; 57 bits and more take a whole chunk.
+        if let Some(chunk) = self.words.next() {
+            chunk.copy_from_slice(&self.word.to_le_bytes());
+            return;
+        }
+        let tail = self.words.into_remainder();
+        let length = tail.len();
+        tail.copy_from_slice(&self.word.to_le_bytes()[..length]);
+    }
+}
+
+/// Unpacks `count` values of `bits` bits; each result is `< 2^bits`.
+///
+/// # Errors
+/// [`DecodeError::Truncated`] or [`DecodeError::Trailing`] unless `bytes` has exactly [`packed_len`] bytes;
+/// [`DecodeError::Invalid`] if a padding bit is set or `bits` is not in `1..=64`.
+pub fn unpack_bits(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u64>, DecodeError> {
+    if !(1..=64).contains(&bits) {
+        return Err(DecodeError::Invalid { what: "bit width" });
+    }
+    let needed = packed_len(count, bits);
+    if bytes.len() < needed {
+        return Err(DecodeError::Truncated { needed, left: bytes.len() });
+    }
+    if bytes.len() > needed {
+        return Err(DecodeError::Trailing { left: bytes.len() - needed });
+    }
+    check_padding(bytes, count, bits)?;
+    let mut values = Vec::with_capacity(count);
+    let mut unpacker = Unpacker { rest: bytes, word: 0, left: 0, mask: u64::MAX >> (64 - bits) };
+    values.extend((0..count).map(|_| unpacker.pull(bits)));
+    Ok(values)
+}
+
+fn check_padding(bytes: &[u8], count: usize, bits: u32) -> Result<(), DecodeError> {
+    let used = (count % 8 * bits as usize) % 8;
+    match bytes.last() {
+        Some(last) if used != 0 && last >> used != 0 => Err(DecodeError::Invalid { what: "bit padding" }),
+        _ => Ok(()),
+    }
+}
+
+struct Unpacker<'a> {
+    rest: &'a [u8],
+    word: u64,
+    /// Bits not taken from `word` yet, `< 64`.
+    left: u32,
+    mask: u64,
+}
+
+impl Unpacker<'_> {
+    #[inline]
+    fn pull(&mut self, bits: u32) -> u64 {
+        if self.left >= bits {
+            let value = self.word & self.mask;
+            self.word >>= bits;
+            self.left -= bits;
+            return value;
+        }
+        let next = self.next_word();
+        let value = (self.word | next << self.left) & self.mask;
+        let taken = bits - self.left;
+        self.word = next.checked_shr(taken).unwrap_or(0);
+        self.left = 64 - taken;
+        value
+    }
+
+    #[inline]
+    fn next_word(&mut self) -> u64 {
+        if let Some((chunk, rest)) = self.rest.split_first_chunk::<8>() {
+            self.rest = rest;
+            return u64::from_le_bytes(*chunk);
+        }
+        let mut last = [0; 8];
+        last[..self.rest.len()].copy_from_slice(self.rest);
+        self.rest = &[];
+        u64::from_le_bytes(last)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The definition, a bit at a time.
+    fn pack_naively(values: &[u64], bits: u32) -> Vec<u8> {
+        let mut bytes = vec![0_u8; packed_len(values.len(), bits)];
+        for (i, value) in values.iter().enumerate() {
+            for j in 0..bits as usize {
+                let bit = i * bits as usize + j;
+                bytes[bit / 8] |= ((value >> j & 1) as u8) << (bit % 8);
+            }
+        }
+        bytes
+    }
+
+    fn values(count: usize, bits: u32) -> Vec<u64> {
+        let mix = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(bits) << 40;
+        (0..count as u64).map(|i| mix(i).rotate_left(17) & (u64::MAX >> (64 - bits))).collect()
+    }
+
+    #[test]
+    fn packing_equals_its_definition_and_unpacking_inverts_it() {
+        for bits in 1..=64 {
+            for count in (0..=70).chain([127, 128, 129, 1000]) {
+                let values = values(count, bits);
+                let packed = pack_bits(&values, bits);
+                assert_eq!(packed, pack_naively(&values, bits), "{count} values of {bits} bits");
+                assert_eq!(packed.len(), (count * bits as usize).div_ceil(8));
+                assert_eq!(unpack_bits(&packed, count, bits).unwrap(), values);
+            }
+        }
+    }
+
+    #[test]
+    fn bits_above_the_width_are_dropped() {
+        assert_eq!(pack_bits(&[u64::MAX, 0, 0], 3), [0b111, 0]);
+    }
+
+    #[test]
+    fn each_padding_bit_is_refused() {
+        for bits in 1..=64 {
+            for count in 1..=16 {
+                let used = count * bits as usize;
+                for bit in used..used.next_multiple_of(8) {
+                    let mut packed = pack_bits(&values(count, bits), bits);
+                    packed[bit / 8] |= 1 << (bit % 8);
+                    let invalid = Err(DecodeError::Invalid { what: "bit padding" });
+                    assert_eq!(unpack_bits(&packed, count, bits), invalid);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_lengths_and_widths_are_refused_before_allocating() {
+        let packed = pack_bits(&[1, 2, 3], 20);
+        assert!(matches!(unpack_bits(&packed[1..], 3, 20), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(unpack_bits(&packed, 2, 20), Err(DecodeError::Trailing { .. })));
+        assert!(matches!(unpack_bits(&packed, usize::MAX, 64), Err(DecodeError::Truncated { .. })));
+        assert!(unpack_bits(&packed, 3, 0).is_err());
+        assert!(unpack_bits(&packed, 3, 65).is_err());
+        assert_eq!(unpack_bits(&[], 0, 20), Ok(vec![]));
+    }
+}
