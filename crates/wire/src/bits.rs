@@ -32,8 +32,14 @@ pub(crate) fn pack_bits_into(values: &[u64], bits: u32, bytes: &mut Vec<u8>) {
     bytes.resize(start + packed_len(values.len(), bits), 0);
     let mut packer = Packer { words: bytes[start..].chunks_exact_mut(8), filled: 0, word: 0 };
     let mask = u64::MAX >> (64 - bits);
-    for value in values {
-        packer.push(value & mask, bits);
+    if bits <= 32 {
+        let (pairs, last) = values.as_chunks::<2>();
+        for [low, high] in pairs {
+            packer.push((low & mask) | (high & mask) << bits, 2 * bits);
+        }
+        last.iter().for_each(|value| packer.push(value & mask, bits));
+    } else {
+        values.iter().for_each(|value| packer.push(value & mask, bits));
     }
     packer.finish();
 }
@@ -90,10 +96,12 @@ pub fn unpack_bits(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u64>, De
         return Err(DecodeError::Trailing { left: bytes.len() - needed });
     }
     check_padding(bytes, count, bits)?;
-    let mut values = Vec::with_capacity(count);
-    let mut unpacker = Unpacker { rest: bytes, word: 0, left: 0, mask: u64::MAX >> (64 - bits) };
-    values.extend((0..count).map(|_| unpacker.pull(bits)));
-    Ok(values)
+    // A window of eight bytes holds a value that starts within its first byte, up to this width.
+    Ok(if bits <= 57 {
+        unpack_windows::<8>(bytes, count, bits)
+    } else {
+        unpack_windows::<16>(bytes, count, bits)
+    })
 }
 
 fn check_padding(bytes: &[u8], count: usize, bits: u32) -> Result<(), DecodeError> {
@@ -104,42 +112,33 @@ fn check_padding(bytes: &[u8], count: usize, bits: u32) -> Result<(), DecodeErro
     }
 }
 
-struct Unpacker<'a> {
-    rest: &'a [u8],
-    word: u64,
-    /// Bits not taken from `word` yet, `< 64`.
-    left: u32,
-    mask: u64,
+/// Reads each value from the `W` bytes that begin with its first bit.
+fn unpack_windows<const W: usize>(bytes: &[u8], count: usize, bits: u32) -> Vec<u64> {
+    let mask = u64::MAX >> (64 - bits);
+    let width = bits as usize;
+    // Values whose window lies inside the bytes; the few others go through a padded copy.
+    let inside = (bytes.len().saturating_sub(W) * 8 / width).min(count);
+    let mut values = Vec::with_capacity(count);
+    values.extend((0..inside).map(|i| window::<W>(bytes, i * width) & mask));
+    let start = inside * width / 8;
+    let mut last = [0; 64];
+    let rest = &bytes[start..];
+    last[..rest.len()].copy_from_slice(rest);
+    values.extend((inside..count).map(|i| window::<W>(&last, i * width - start * 8) & mask));
+    values
 }
 
-impl Unpacker<'_> {
-    #[inline]
-    fn pull(&mut self, bits: u32) -> u64 {
-        if self.left >= bits {
-            let value = self.word & self.mask;
-            self.word >>= bits;
-            self.left -= bits;
-            return value;
-        }
-        let next = self.next_word();
-        let value = (self.word | next << self.left) & self.mask;
-        let taken = bits - self.left;
-        self.word = next.checked_shr(taken).unwrap_or(0);
-        self.left = 64 - taken;
-        value
+/// The 64 bits from bit `bit` on, as far as a window of `W` bytes holds them.
+#[inline]
+fn window<const W: usize>(bytes: &[u8], bit: usize) -> u64 {
+    let mut word = [0; W];
+    word.copy_from_slice(&bytes[bit / 8..bit / 8 + W]);
+    let shift = bit % 8;
+    let low = u64::from_le_bytes(std::array::from_fn(|i| word[i]));
+    if W == 8 {
+        return low >> shift;
     }
-
-    #[inline]
-    fn next_word(&mut self) -> u64 {
-        if let Some((chunk, rest)) = self.rest.split_first_chunk::<8>() {
-            self.rest = rest;
-            return u64::from_le_bytes(*chunk);
-        }
-        let mut last = [0; 8];
-        last[..self.rest.len()].copy_from_slice(self.rest);
-        self.rest = &[];
-        u64::from_le_bytes(last)
-    }
+    (low >> shift) | (u64::from(word[8]) << 1 << (63 - shift))
 }
 
 #[cfg(test)]
