@@ -1,1 +1,26 @@
-//! Blocks, pseudorandom generators, correlation-robust hashes, bit vectors.
+//! Blocks, pseudorandom generators, correlation-robust hashes, bit vectors and their transposition.
+//!
+//! Everything here is local computation on secrets: nothing sends a message, and nothing branches on a secret or uses
+//! one as an index. What both parties derive (seed expansion, hashes, transposition) is the same on every machine;
+//! `arch` holds the accelerated twins of the portable code and picks one of them at run time.
+
+#[cfg(target_endian = "big")]
+compile_error!("blocks are read and written as little-endian memory");
+
+mod arch;
+mod bits;
+mod block;
+mod cipher;
+mod error;
+mod hash;
+mod prg;
+mod seed;
+mod transpose;
+
+pub use bits::Bits;
+pub use block::Block;
+pub use error::PrimitivesError;
+pub use hash::{CorrelationRobustHash, sigma};
+pub use prg::Prg;
+pub use seed::{Direction, Label, Seed, derive_seed};
+pub use transpose::{TRANSPOSE_ROWS, transpose};

@@ -1,0 +1,52 @@
+//! Portable kernels: the reference for the accelerated ones.
+
+use crate::Block;
+
+/// Transposes tile by tile of 128 columns.
+#[inline(always)]
+pub(super) fn transpose(rows: &[Block], out: &mut [Block]) {
+    let stride = out.len() / 128;
+    for (tile, columns) in out.chunks_exact_mut(128).enumerate() {
+        transpose_tile(rows, stride, tile, columns);
+    }
+}
+
+/// Transposes the 128 x 128 bits of block `tile` of every row into the 128 blocks of `out`.
+///
+/// The halves of the blocks are swapped off the diagonal, then each quadrant of 64 x 64 bits is transposed by swapping
+/// ever smaller squares (Warren, Hacker's Delight, section 7-3).
+#[inline(always)]
+pub(super) fn transpose_tile(rows: &[Block], stride: usize, tile: usize, out: &mut [Block]) {
+    let (mut low, mut high) = ([0_u64; 128], [0_u64; 128]);
+    for r in 0..64 {
+        let (upper, lower) = (rows[r * stride + tile].0, rows[(r + 64) * stride + tile].0);
+        low[r] = upper as u64;
+        low[r + 64] = (upper >> 64) as u64;
+        high[r] = lower as u64;
+        high[r + 64] = (lower >> 64) as u64;
+    }
+    for half in [&mut low, &mut high] {
+        swap_squares::<32>(half, 0x0000_0000_ffff_ffff);
+        swap_squares::<16>(half, 0x0000_ffff_0000_ffff);
+        swap_squares::<8>(half, 0x00ff_00ff_00ff_00ff);
+        swap_squares::<4>(half, 0x0f0f_0f0f_0f0f_0f0f);
+        swap_squares::<2>(half, 0x3333_3333_3333_3333);
+        swap_squares::<1>(half, 0x5555_5555_5555_5555);
+    }
+    for (j, column) in out.iter_mut().enumerate() {
+        *column = Block(u128::from(high[j]) << 64 | u128::from(low[j]));
+    }
+}
+
+/// Swaps the off-diagonal squares of side `S` in every square of side `2 S`; `mask` has the columns of the left ones.
+#[inline(always)]
+fn swap_squares<const S: usize>(rows: &mut [u64; 128], mask: u64) {
+    for group in rows.chunks_exact_mut(2 * S) {
+        let (upper, lower) = group.split_at_mut(S);
+        for (a, b) in upper.iter_mut().zip(lower) {
+            let swapped = (*a >> S ^ *b) & mask;
+            *b ^= swapped;
+            *a ^= swapped << S;
+        }
+    }
+}
