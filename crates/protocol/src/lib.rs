@@ -1,1 +1,9 @@
 //! Two-party protocols, one file each, beside their costs.
+//!
+//! The client owns the data and the secret key, the server owns the model. Protocol code is blocking code over a
+//! [`lanner_wire::Channel`] and reads like its paper's message diagram; it knows no transport and no graph.
+
+mod error;
+pub mod linear;
+
+pub use error::ProtocolError;

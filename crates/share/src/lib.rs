@@ -1,1 +1,7 @@
-//! Additive shares over Z_p and Z_2^l.
+//! Additive shares over `Z_p` and `Z_2^l`. Local algebra only: nothing here sends a message.
+
+mod ring;
+mod share;
+
+pub use ring::Ring;
+pub use share::{Share, ShareError};

@@ -1,0 +1,6 @@
+//! Linear layers on additive shares.
+
+pub mod convolution;
+pub mod gazelle;
+
+pub use convolution::Convolution;

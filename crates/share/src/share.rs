@@ -1,0 +1,174 @@
+//! One party's additive share of a vector.
+
+use rand_core::CryptoRng;
+use thiserror::Error;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::Ring;
+
+/// One party's additive share of a vector of secrets; the secret is the sum of both parties' shares.
+///
+/// Invariant: every element of `values` is reduced in `ring`.
+#[derive(Clone)]
+pub struct Share {
+    ring: Ring,
+    values: Vec<u64>,
+}
+
+/// Why shares do not fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ShareError {
+    /// Two shares differ in ring or length.
+    #[error("shares of {left:?} and {right:?} do not fit together")]
+    Mismatch {
+        /// Ring and length of the first.
+        left: (Ring, usize),
+        /// Ring and length of the second.
+        right: (Ring, usize),
+    },
+    /// An element is not reduced, or an index is outside the share.
+    #[error("an element lies outside {ring:?}")]
+    Range {
+        /// The ring.
+        ring: Ring,
+    },
+}
+
+impl Share {
+    /// A share of given reduced elements.
+    ///
+    /// # Errors
+    /// [`ShareError::Range`] if an element is not reduced.
+    pub fn new(ring: Ring, values: Vec<u64>) -> Result<Self, ShareError> {
+        if !values.iter().all(|value| ring.contains(*value)) {
+            return Err(ShareError::Range { ring });
+        }
+        Ok(Self { ring, values })
+    }
+
+    /// The share of a party that holds nothing yet.
+    #[must_use]
+    pub fn zero(ring: Ring, length: usize) -> Self {
+        Self { ring, values: vec![0; length] }
+    }
+
+    /// Uniform elements: a mask.
+    pub fn random(ring: Ring, length: usize, rng: &mut impl CryptoRng) -> Self {
+        Self { ring, values: (0..length).map(|_| uniform(ring, rng)).collect() }
+    }
+
+    /// The share of a party that knows the signed secrets themselves.
+    #[must_use]
+    pub fn embed(ring: Ring, secrets: &[i64]) -> Self {
+        Self { ring, values: secrets.iter().map(|x| ring.embed(*x)).collect() }
+    }
+
+    /// The ring.
+    #[must_use]
+    pub fn ring(&self) -> Ring {
+        self.ring
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The reduced elements.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// The element-wise sum.
+    ///
+    /// # Errors
+    /// [`ShareError::Mismatch`] if rings or lengths differ.
+    pub fn add(&self, other: &Self) -> Result<Self, ShareError> {
+        if (self.ring, self.len()) != (other.ring, other.len()) {
+            return Err(ShareError::Mismatch {
+                left: (self.ring, self.len()),
+                right: (other.ring, other.len()),
+            });
+        }
+        let pairs = self.values.iter().zip(&other.values);
+        Ok(Self { ring: self.ring, values: pairs.map(|(a, b)| self.ring.add(*a, *b)).collect() })
+    }
+
+    /// Element `i` of the result is the sum of the elements that `groups[i]` names: a local linear map with 0/1 weights.
+    ///
+    /// # Errors
+    /// [`ShareError::Range`] if an index is outside the share.
+    pub fn sum_groups(&self, groups: &[Vec<usize>]) -> Result<Self, ShareError> {
+        let sum = |group: &Vec<usize>| {
+            group.iter().try_fold(0, |sum, i| Some(self.ring.add(sum, *self.values.get(*i)?)))
+        };
+        let values = groups.iter().map(sum).collect::<Option<Vec<u64>>>();
+        values.map(|values| Self { ring: self.ring, values }).ok_or(ShareError::Range { ring: self.ring })
+    }
+
+    /// The secrets as signed integers, given the other party's share.
+    ///
+    /// # Errors
+    /// [`ShareError::Mismatch`] if rings or lengths differ.
+    pub fn reveal(&self, other: &Self) -> Result<Vec<i64>, ShareError> {
+        Ok(self.add(other)?.values.iter().map(|a| self.ring.signed(*a)).collect())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.values.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Share {}
+
+/// A uniform element. Rejection looks only at draws that are thrown away.
+fn uniform(ring: Ring, rng: &mut impl CryptoRng) -> u64 {
+    let bits = ring.bits();
+    loop {
+        let draw = rng.next_u64() >> (64 - bits);
+        if ring.contains(draw) {
+            return draw;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: Ring = Ring::Prime(1_032_193);
+
+    #[test]
+    fn shares_of_a_secret_reveal_it() {
+        let secret = Share::embed(P, &[-5, 0, 7, 516_096, -516_096]);
+        let mask = Share::new(P, vec![1, 0, 1_032_192, 516_097, 516_096]).unwrap();
+        let other = Share::new(P, secret.values.iter().zip(mask.values()).map(|(x, m)| P.sub(*x, *m)).collect());
+        assert_eq!(mask.reveal(&other.unwrap()).unwrap(), [-5, 0, 7, 516_096, -516_096]);
+    }
+
+    #[test]
+    fn groups_sum_in_the_ring() {
+        let share = Share::embed(P, &[1, -2, 3]);
+        let sums = share.sum_groups(&[vec![0, 1], vec![2], vec![]]).unwrap();
+        assert_eq!(sums.reveal(&Share::zero(P, 3)).unwrap(), [-1, 3, 0]);
+        assert!(share.sum_groups(&[vec![3]]).is_err());
+    }
+
+    #[test]
+    fn other_rings_and_unreduced_elements_are_refused() {
+        assert!(Share::new(P, vec![1_032_193]).is_err());
+        assert!(Share::zero(P, 2).add(&Share::zero(Ring::Pow2(20), 2)).is_err());
+        assert!(Share::zero(P, 2).add(&Share::zero(P, 3)).is_err());
+    }
+}
