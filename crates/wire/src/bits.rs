@@ -37,9 +37,13 @@ pub(crate) fn pack_bits_into(values: &[u64], bits: u32, bytes: &mut Vec<u8>) {
         for [low, high] in pairs {
             packer.push((low & mask) | (high & mask) << bits, 2 * bits);
         }
-        last.iter().for_each(|value| packer.push(value & mask, bits));
+        for value in last {
+            packer.push(value & mask, bits);
+        }
     } else {
-        values.iter().for_each(|value| packer.push(value & mask, bits));
+        for value in values {
+            packer.push(value & mask, bits);
+        }
     }
     packer.finish();
 }

@@ -110,8 +110,8 @@ pub enum ChannelError {
     /// The connection was closed by the peer.
     #[error("the peer closed the connection")]
     Disconnected,
-    /// The peer sent nothing for the allowed time.
-    #[error("the peer sent nothing for the allowed time")]
+    /// The peer neither sent what was due nor took what was sent within the allowed time.
+    #[error("the peer was silent for the allowed time")]
     TimedOut,
     /// The transport failed.
     #[error("transport: {0}")]
