@@ -1,1 +1,40 @@
-//! RNS polynomials, number-theoretic transforms, samplers.
+//! Polynomials modulo `X^n + 1` in a residue number system, their transforms, and samplers.
+//!
+//! - [`Modulus`]: constant-time arithmetic modulo one prime.
+//! - [`Ntt`]: the negacyclic number-theoretic transform, in the standard bit-reversed order on every backend.
+//! - [`RnsBasis`], [`Poly`]: `R_q` with `q` a product of word-sized primes, in the [`Coeff`] or the [`Eval`] domain.
+//! - [`GaloisElement`], [`EvalPermutation`]: the automorphisms `X -> X^g` in both domains.
+//! - [`Accumulator`], [`Modulus::dot`]: sums of products with one reduction at the end.
+//! - [`sample`]: uniform, ternary, error and flooding polynomials.
+//!
+//! Threat model: coefficients may be secret. No operation on them branches or indexes by a value, except
+//! where a function says that it is variable time. Moduli, degrees, exponents and seeds of public
+//! polynomials are public.
+
+mod accumulate;
+mod arch;
+mod automorphism;
+mod basis;
+mod buffer;
+mod crt;
+mod error;
+mod modulus;
+mod ntt;
+mod poly;
+mod prime;
+mod rescale;
+pub mod sample;
+mod slices;
+
+pub use accumulate::Accumulator;
+#[doc(hidden)]
+pub use arch::Backend;
+pub use automorphism::{EvalPermutation, GaloisElement};
+pub use basis::RnsBasis;
+pub use buffer::Buffer;
+pub use crt::Centered;
+pub use error::RingError;
+pub use modulus::{Modulus, Shoup};
+pub use ntt::Ntt;
+pub use poly::{Coeff, Domain, Eval, Poly};
+pub use prime::is_prime;

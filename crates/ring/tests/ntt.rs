@@ -1,0 +1,69 @@
+//! The transform computes products in `Z_q[X]/(X^n + 1)`, in the documented order, on every backend.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{PRIMES, backends, random, schoolbook};
+use lanner_ring::{Modulus, Ntt};
+
+#[test]
+fn product_of_transforms_is_negacyclic_product() {
+    for q in PRIMES {
+        for n in [8, 16, 32, 64, 256] {
+            for modulus in backends(q) {
+                let ntt = Ntt::new(&modulus, n).unwrap();
+                let (mut a, mut b) = (random(q, n, 1), random(q, n, 2));
+                let expected = schoolbook(q, &a, &b);
+                ntt.forward(&mut a);
+                ntt.forward(&mut b);
+                modulus.mul_assign_slice(&mut a, &b);
+                ntt.inverse(&mut a);
+                assert_eq!(a, expected, "q = {q}, n = {n}, {:?}", modulus.backend());
+            }
+        }
+    }
+}
+
+#[test]
+fn slots_are_values_at_bit_reversed_odd_powers() {
+    let n = 64;
+    for q in PRIMES {
+        let modulus = Modulus::new(q).unwrap();
+        let ntt = Ntt::new(&modulus, n).unwrap();
+        let a = random(q, n, 3);
+        let mut values = a.clone();
+        ntt.forward(&mut values);
+        for (i, value) in values.iter().enumerate() {
+            let point = modulus.pow(ntt.root(), 2 * (i.reverse_bits() >> 58) as u64 + 1);
+            let horner = a.iter().rev().fold(0, |sum, c| modulus.add(modulus.mul(sum, point), *c));
+            assert_eq!(*value, horner);
+        }
+    }
+}
+
+#[test]
+fn every_backend_equals_the_portable_one() {
+    for q in PRIMES {
+        for n in [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] {
+            if !(q - 1).is_multiple_of(2 * n as u64) {
+                continue;
+            }
+            let alternating: Vec<_> = (0..n).map(|i| if i % 2 == 0 { q - 1 } else { 0 }).collect();
+            for input in [vec![0; n], vec![q - 1; n], alternating, random(q, n, 4), random(q, n, 5)] {
+                let results: Vec<_> = backends(q)
+                    .map(|modulus| {
+                        let ntt = Ntt::new(&modulus, n).unwrap();
+                        let (mut forward, mut inverse) = (input.clone(), input.clone());
+                        ntt.forward(&mut forward);
+                        ntt.inverse(&mut inverse);
+                        let mut back = forward.clone();
+                        ntt.inverse(&mut back);
+                        assert_eq!(back, input, "q = {q}, n = {n}, {:?}", modulus.backend());
+                        (forward, inverse)
+                    })
+                    .collect();
+                assert!(results.iter().all(|result| *result == results[0]), "q = {q}, n = {n}");
+            }
+        }
+    }
+}
