@@ -1,0 +1,85 @@
+# The only list of verbs: `make help`. Continuous integration calls them through .ci/run.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: setup demo test test-all lint bench bench-peers docs wheel audit clean help
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := python/requirements.lock
+WHEELS := target/wheels
+
+# Every file that the wheel is built from, and the folders, whose times change when a file is removed.
+SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
+    -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' \) -print) \
+    Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml README.md LICENSE-APACHE LICENSE-MIT
+
+# The tests of these crates link nothing of Python's; lanner-py is tested through the installed package.
+CARGO_TEST := $(CARGO) test --locked --workspace --exclude lanner-py
+PYTEST := $(BIN)/python -m pytest python/tests tools/tests
+
+setup: $(VENV)/.installed ## create .venv and install the locked requirements and this package into it
+
+$(VENV)/.requirements: $(LOCK)
+	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(LOCK)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.requirements $(SOURCES)
+	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
+	rm -rf $(WHEELS)
+	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(WHEELS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(WHEELS)/lanner-*.whl
+	@touch $@
+
+demo: setup ## classify real handwritten digits privately: a server and a client on this machine
+	@$(BIN)/lanner demo
+
+test: setup ## every Rust and Python test but the long ones
+	$(CARGO_TEST) -- --quiet
+	$(PYTEST) --quiet -m "not slow"
+	@echo "make test: every Rust and Python test passed."
+
+test-all: setup ## the long tests too
+	$(CARGO_TEST) --lib --bins --tests --examples -- --quiet --include-ignored
+	$(CARGO_TEST) --doc -- --quiet
+	$(PYTEST) --quiet
+	@echo "make test-all: every Rust and Python test passed, the long ones included."
+
+lint: setup ## formatting, lints and types of both languages, direction of dependencies, links
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
+	$(BIN)/ruff format --check --quiet python models tools examples
+	$(BIN)/ruff check --quiet python models tools examples
+	$(BIN)/mypy --strict
+	$(BIN)/python tools/layers.py
+	$(BIN)/python tools/links.py
+	@echo "make lint: nothing to complain of."
+
+bench: setup ## layers, activations and networks of every kind, on this machine
+	$(BIN)/lanner bench all
+
+bench-peers: ## the same work in other systems
+	@echo "make bench-peers: there is no comparison with other systems yet; 'make bench' measures this one." >&2; exit 1
+
+docs: setup ## the Rust reference in target/doc; links between the documents are checked
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
+	$(BIN)/python tools/links.py
+
+wheel: setup ## a wheel for this platform in dist/
+	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out dist
+
+audit: ## licences, sources and known weaknesses of every Rust dependency (needs the network)
+	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "make audit: needs cargo-deny; run 'cargo install --locked cargo-deny'." >&2; exit 1; }
+	$(CARGO) deny --locked check
+
+clean: ## remove everything that was built
+	rm -rf target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
