@@ -30,6 +30,15 @@ impl Bits {
         bits
     }
 
+    /// The first `len` bits of packed words; words that are missing count as zeros.
+    #[must_use]
+    pub fn from_words(len: usize, mut words: Vec<u64>) -> Self {
+        words.resize(len.div_ceil(64), 0);
+        let mut bits = Self { words, len };
+        bits.clear_padding();
+        bits
+    }
+
     /// The number of bits.
     #[must_use]
     pub const fn len(&self) -> usize {

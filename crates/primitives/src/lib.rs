@@ -15,6 +15,7 @@ mod error;
 mod hash;
 mod prg;
 mod seed;
+mod stream;
 mod transpose;
 
 pub use bits::Bits;
@@ -23,4 +24,5 @@ pub use error::PrimitivesError;
 pub use hash::{CorrelationRobustHash, sigma};
 pub use prg::Prg;
 pub use seed::{Direction, Label, Seed, derive_seed};
+pub use stream::PrgStream;
 pub use transpose::{TRANSPOSE_ROWS, transpose};
