@@ -1,0 +1,98 @@
+//! Sums of products equal their definition on every backend, at any number of terms.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{PRIMES, backends, random};
+use lanner_ring::{Accumulator, EvalPermutation, GaloisElement, Modulus};
+use proptest::prelude::*;
+
+fn naive(q: u64, a: &[Vec<u64>], b: &[Vec<u64>], source: impl Fn(usize) -> usize) -> Vec<u64> {
+    let product = |x: u64, y: u64| u128::from(x) * u128::from(y) % u128::from(q);
+    let sum = |i: usize| a.iter().zip(b).map(|(a, b)| product(a[source(i)], b[i])).sum::<u128>();
+    (0..a[0].len()).map(|i| (sum(i) % u128::from(q)) as u64).collect()
+}
+
+fn slices(vectors: &[Vec<u64>]) -> Vec<&[u64]> {
+    vectors.iter().map(Vec::as_slice).collect()
+}
+
+proptest! {
+    #[test]
+    fn sums_of_products_equal_their_definition(
+        index in 0..PRIMES.len(), log_n in 3u32..8, terms in 1usize..9, seed: u64, g in 0usize..64
+    ) {
+        let (q, n) = (PRIMES[index], 1 << log_n);
+        let vectors = |offset| (0..terms as u64).map(|k| random(q, n, seed ^ (2 * k + offset))).collect::<Vec<_>>();
+        let (a, b) = (vectors(0), vectors(1));
+        let permutation = EvalPermutation::new(GaloisElement::new(2 * (g % n) + 1, n).unwrap());
+        let plain = naive(q, &a, &b, |i| i);
+        let permuted = naive(q, &a, &b, |i| permutation.source(i));
+        for modulus in backends(q) {
+            let mut out = vec![0; n];
+            modulus.dot(&mut out, &slices(&a), &slices(&b));
+            prop_assert_eq!(&out, &plain);
+            modulus.dot_permuted(&mut out, &slices(&a), &permutation, &slices(&b));
+            prop_assert_eq!(&out, &permuted);
+            let mut sum = Accumulator::new(&modulus, n);
+            a.iter().zip(&b).for_each(|(a, b)| sum.mul_add(a, b));
+            sum.reduce_into(&mut out);
+            prop_assert_eq!(&out, &plain);
+            a.iter().zip(&b).for_each(|(a, b)| sum.mul_add_permuted(a, &permutation, b));
+            sum.reduce_into(&mut out);
+            prop_assert_eq!(&out, &permuted);
+        }
+    }
+
+    #[test]
+    fn slice_operations_equal_their_scalar_twins(index in 0..PRIMES.len(), n in 0usize..40, seed: u64, w: u64) {
+        let q = PRIMES[index];
+        let (a, b) = (random(q, n, seed), random(q, n, !seed));
+        for modulus in backends(q) {
+            let factor = modulus.shoup(w);
+            let check = |run: &dyn Fn(&mut [u64]), one: &dyn Fn(u64, u64) -> u64| {
+                let mut out = a.clone();
+                run(&mut out);
+                out.iter().eq(a.iter().zip(&b).map(|(x, y)| one(*x, *y)).collect::<Vec<_>>().iter())
+            };
+            prop_assert!(check(&|out| modulus.add_assign_slice(out, &b), &|x, y| modulus.add(x, y)));
+            prop_assert!(check(&|out| modulus.sub_assign_slice(out, &b), &|x, y| modulus.sub(x, y)));
+            prop_assert!(check(&|out| modulus.neg_slice(out), &|x, _| modulus.neg(x)));
+            prop_assert!(check(&|out| modulus.mul_assign_slice(out, &b), &|x, y| modulus.mul(x, y)));
+            prop_assert!(check(&|out| modulus.mul_scalar_slice(out, factor), &|x, _| modulus.mul(x, w % q)));
+            prop_assert!(check(
+                &|out| modulus.sub_mul_slice(out, &b, factor),
+                &|x, y| modulus.mul(modulus.sub(x, y), w % q)
+            ));
+            for other in PRIMES {
+                let target = Modulus::new(other).unwrap().with_backend(modulus.backend());
+                let Ok(target) = target else { continue };
+                let mut out = vec![0; n];
+                target.reduce_slice(&mut out, &a);
+                prop_assert!(out.iter().zip(&a).all(|(x, y)| *x == y % other));
+                target.lift_centered_slice(&mut out, &a, &modulus);
+                prop_assert!(out.iter().zip(&a).all(|(x, y)| *x == target.reduce_signed(modulus.center(*y))));
+            }
+        }
+    }
+}
+
+#[test]
+fn many_extreme_terms_do_not_overflow() {
+    for q in PRIMES {
+        for modulus in backends(q) {
+            let n = 16;
+            let top = vec![q - 1; n];
+            let mut sum = Accumulator::new(&modulus, n);
+            let terms = 10_000;
+            (0..terms).for_each(|_| sum.mul_add(&top, &top));
+            let mut out = vec![0; n];
+            sum.reduce_into(&mut out);
+            // (q - 1)^2 = 1.
+            assert!(out.iter().all(|word| *word == terms % q), "q = {q}, {:?}", modulus.backend());
+            let many = vec![top.as_slice(); 9000];
+            modulus.dot(&mut out, &many, &many);
+            assert!(out.iter().all(|word| *word == 9000 % q), "q = {q}, {:?}", modulus.backend());
+        }
+    }
+}
