@@ -1,0 +1,100 @@
+"""The errors of lanner: one sentence each, saying what went wrong, where, and what to do.
+
+Every error a user can meet is a `LannerError`; its subclass fixes the exit code of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from lanner import _native
+
+
+class LannerError(Exception):
+    """Base of every error that lanner raises.
+
+    Attributes:
+        what: What went wrong, without a full stop.
+        where: The layer, file, field or peer concerned; empty where the sentence needs none.
+        fix: What the reader can do about it; empty where nothing can be done.
+    """
+
+    kind: ClassVar[str] = "other"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"; {self.fix}" if self.fix else ""
+        return f"{place}{self.what}{advice}"
+
+    def document(self) -> dict[str, str]:
+        """The error as the JSON object that ``--json`` prints."""
+        return {"kind": self.kind, "what": self.what, "where": self.where, "fix": self.fix}
+
+
+class MisuseError(LannerError):
+    """A wrong argument, option or order of calls."""
+
+    kind = "misuse"
+    exit_code = 2
+
+
+class ModelError(LannerError):
+    """A model that cannot be read, or whose values leave the range that its parameters allow."""
+
+    kind = "model"
+    exit_code = 3
+
+
+class UnsupportedOpError(ModelError):
+    """An operator, an attribute of one, or an output policy that no protocol here computes."""
+
+    kind = "unsupported"
+
+
+class PeerError(LannerError):
+    """The peer refused, speaks another version, serves another model, or sent a malformed message."""
+
+    kind = "peer"
+    exit_code = 4
+
+
+class TransportError(LannerError):
+    """No connection, a certificate that is not trusted, a time-out, or a disconnect."""
+
+    kind = "transport"
+    exit_code = 5
+
+
+class InputError(LannerError):
+    """An input of the wrong shape, type or range, or a file that cannot be read."""
+
+    kind = "input"
+    exit_code = 6
+
+
+_KINDS: dict[str, type[LannerError]] = {
+    error.kind: error for error in (MisuseError, ModelError, UnsupportedOpError, PeerError, TransportError, InputError)
+}
+
+
+@contextmanager
+def native_errors(where: str = "") -> Iterator[None]:
+    """Turn the native module's error into the `LannerError` of its kind.
+
+    Args:
+        where: The place to name when the native error names none.
+    """
+    try:
+        yield
+    except _native.NativeError as error:
+        kind = _KINDS.get(error.kind, LannerError)
+        raise kind(error.what, where=error.where or where, fix=error.fix) from None

@@ -1,0 +1,243 @@
+"""Reads and checks inputs: files into float32 samples of the model's own shape, all before anything is sent.
+
+A sample has the shape of the ONNX input without its batch axis, and its layout (channels last too). A file or an array
+may hold one sample, or several with a leading batch axis.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lanner.errors import InputError
+from lanner.images import open_image
+from lanner.manifest import InputDescription, Manifest
+
+PICTURES = (".png", ".jpg", ".jpeg")
+TABLES = (".npy", ".npz", ".csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file whose contents are readable and numeric; whether they fit a model is not checked yet.
+
+    Attributes:
+        path: The file.
+        values: Its float32 contents; for a ``.csv`` file (rows, columns); None for a picture.
+    """
+
+    path: Path
+    values: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One checked input: the file it came from, its place there, and its values in the model's shape."""
+
+    source: str
+    index: int
+    values: NDArray[np.float32]
+
+
+def read_sources(paths: Sequence[Path]) -> list[Source]:
+    """Read files as far as it can be done without knowing the model.
+
+    Raises:
+        InputError: If a file is missing, unreadable, of an unknown kind, not numeric, or not finite.
+    """
+    return [_read_source(path) for path in paths]
+
+
+def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
+    """Check files against a model and cut them into samples.
+
+    Raises:
+        InputError: If a shape or a range does not fit, or a picture is given to a model that describes none.
+    """
+    return [sample for source in sources for sample in _fit_source(source, manifest)]
+
+
+def load_array(path: Path, member: str = "x") -> NDArray[np.float32]:
+    """Read the tensor of a ``.npy`` file, or a member of a ``.npz`` file, as float32.
+
+    Raises:
+        InputError: If it cannot be read, is not numeric, or is not finite.
+    """
+    where = str(path)
+    return to_float32(_load_numpy(path, member), where)
+
+
+def load_labels(path: Path) -> NDArray[np.int64]:
+    """Read ``y`` of a ``.npz`` file: one class index per sample.
+
+    Raises:
+        InputError: If it is absent or not a vector of whole numbers.
+    """
+    labels = np.asarray(_load_numpy(path, "y"))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"`y` has shape {labels.shape} and type {labels.dtype}",
+            where=str(path),
+            fix="give one whole number per sample",
+        )
+    return labels.astype(np.int64)
+
+
+def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
+    """Convert a numeric array to float32.
+
+    Raises:
+        InputError: If the type is not numeric, or an element is NaN, infinite or beyond float32; the element is named.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise InputError(
+            f"the values are of type {array.dtype}, not numbers", where=where, fix="give integers or floats"
+        )
+    with np.errstate(over="ignore"):
+        converted = np.ascontiguousarray(array, dtype=np.float32)
+    finite = np.isfinite(converted)
+    if not finite.all():
+        place = tuple(map(int, np.argwhere(~finite)[0]))
+        raise InputError(
+            f"element {list(place)} is {array[place]}", where=where, fix="give finite numbers within float32"
+        )
+    return converted
+
+
+def as_batch(values: NDArray[np.float32], entry: InputDescription, where: str = "input") -> NDArray[np.float32]:
+    """Give an array the shape (n, *sample), n >= 1.
+
+    Raises:
+        InputError: If its shape is neither the sample's nor a batch of it; both shapes are named.
+    """
+    if values.shape == entry.shape:
+        return values[np.newaxis]
+    if values.shape[1:] == entry.shape and values.ndim == len(entry.shape) + 1 and len(values) > 0:
+        return values
+    raise InputError(
+        f"the shape is {values.shape}",
+        where=where,
+        fix=f"the model takes {entry.shape}, or {('n', *entry.shape)} for several".replace("'", ""),
+    )
+
+
+def check_range(values: NDArray[np.float32], entry: InputDescription, where: str = "input") -> None:
+    """Check that every element is in the range that calibration allows.
+
+    Raises:
+        InputError: Naming the first element that is not, and the limit.
+    """
+    outside = np.abs(values) > entry.limit
+    if outside.any():
+        place = tuple(map(int, np.argwhere(outside)[0]))
+        raise InputError(
+            f"element {list(place)} is {values[place]:.6g}, outside the calibrated range "
+            f"[-{entry.limit:.6g}, {entry.limit:.6g}]",
+            where=where,
+            fix="scale the input as the model's owner did, or have the model calibrated on such inputs",
+        )
+
+
+def _read_source(path: Path) -> Source:
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise InputError("no such file", where=str(path), fix="check the path")
+    if suffix in PICTURES:
+        open_image(path)
+        return Source(path, None)
+    if suffix == ".csv":
+        return Source(path, _read_csv(path))
+    if suffix in TABLES:
+        return Source(path, load_array(path))
+    known = ", ".join((*TABLES, *PICTURES))
+    raise InputError(f"files of kind {suffix or 'without a suffix'} are not read", where=str(path), fix=f"give {known}")
+
+
+def _fit_source(source: Source, manifest: Manifest) -> list[Sample]:
+    entry, where = manifest.input, str(source.path)
+    if source.values is not None:
+        values = source.values
+        if source.path.suffix.lower() == ".csv":
+            values = _fit_rows(values, entry, where)
+        batch = as_batch(values, entry, where)
+    elif manifest.image is None:
+        shape = str(entry.shape).replace(" ", "")
+        raise InputError(
+            f"model {manifest.name} does not describe images", where=where, fix=f"pass .npy of shape {shape}"
+        )
+    else:
+        batch = manifest.image.load(source.path, entry.shape)[np.newaxis]
+    check_range(batch, entry, where)
+    return [Sample(where, index, values) for index, values in enumerate(batch)]
+
+
+def _fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> NDArray[np.float32]:
+    size = int(np.prod(entry.shape))
+    if rows.shape[1] != size:
+        raise InputError(
+            f"a row has {rows.shape[1]} values",
+            where=where,
+            fix=f"the model takes {entry.shape}: {size} values in a row",
+        )
+    return rows.reshape(-1, *entry.shape)
+
+
+def _read_csv(path: Path) -> NDArray[np.float32]:
+    """A row each; blank lines are skipped, and there is no header."""
+    rows: list[list[float]] = []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            rows.extend(_csv_row(fields, f"{path}, line {reader.line_num}") for fields in reader if fields)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"cannot be read as CSV ({error})", where=str(path), fix="give comma-separated numbers"
+        ) from None
+    if not rows:
+        raise InputError("the file has no rows", where=str(path), fix="give one input a row")
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise InputError(
+                f"row {number} has {len(row)} values, row 1 has {len(rows[0])}",
+                where=str(path),
+                fix="give rows of equal length",
+            )
+    return to_float32(np.array(rows), str(path))
+
+
+def _csv_row(fields: Sequence[str], where: str) -> list[float]:
+    try:
+        return [float(field) for field in fields]
+    except ValueError as error:
+        raise InputError(str(error), where=where, fix="give numbers only, without a header") from None
+
+
+def _load_numpy(path: Path, member: str) -> NDArray[Any]:
+    """The array of a ``.npy`` file, or the named one of a ``.npz`` file. Pickles are never loaded."""
+    if not path.is_file():
+        raise InputError("no such file", where=str(path), fix="check the path")
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            if member in loaded.files:
+                return np.asarray(loaded[member])
+            held = ", ".join(loaded.files) or "nothing"
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
+        raise InputError(
+            f"cannot be read as a NumPy file ({error})",
+            where=str(path),
+            fix="write it with numpy.save or numpy.savez",
+        ) from None
+    raise InputError(f"there is no `{member}` in it but {held}", where=str(path), fix=f"name the array `{member}`")

@@ -1,0 +1,100 @@
+"""The part of a compiled model that both parties may see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanner.errors import ModelError
+from lanner.images import ImageDescription
+
+
+@dataclass(frozen=True, slots=True)
+class InputDescription:
+    """What a model expects.
+
+    Attributes:
+        name: The input's name in the ONNX model.
+        shape: The shape of one sample, without a batch axis.
+        limit: The largest magnitude that calibration allows for an element.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A model's public half.
+
+    Attributes:
+        name: The model's name.
+        mode: The mode it was compiled for.
+        output: The output policy that its owner chose.
+        classes: The names of the classes in the order of the outputs, or None.
+        image: How a PNG or JPEG file becomes an input, or None.
+        input: What an input looks like.
+        commitment: The salted commitment that identifies the model, in hexadecimal.
+        document: The whole document.
+    """
+
+    name: str
+    mode: str
+    output: str
+    classes: tuple[str, ...] | None
+    image: ImageDescription | None
+    input: InputDescription
+    commitment: str
+    document: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, text: str, where: str = "manifest") -> Manifest:
+        """Read a manifest from its JSON text.
+
+        Raises:
+            ModelError: If the text is not a manifest; `where` is named.
+        """
+        try:
+            document = json.loads(text)
+            entry = document["input"]
+            image = document.get("image")
+            classes = document.get("classes")
+            return cls(
+                name=str(document["name"]),
+                mode=str(document["mode"]),
+                output=str(document["output"]),
+                classes=None if classes is None else tuple(map(str, classes)),
+                image=None if image is None else ImageDescription.from_document(image),
+                input=InputDescription(str(entry["name"]), tuple(map(int, entry["shape"])), float(entry["limit"])),
+                commitment=str(document["commitment"]),
+                document=document,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"this is not a model's public half ({error})", where=where, fix="export it again"
+            ) from None
+
+    @classmethod
+    def read(cls, path: Path) -> Manifest:
+        """Read the file that ``lanner export`` wrote.
+
+        Raises:
+            ModelError: If the file cannot be read as a manifest.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(
+                f"cannot be read ({error})", where=str(path), fix="give a file written by `lanner export`"
+            ) from None
+        return cls.parse(text, str(path))
+
+    def class_name(self, label: int | None) -> str | None:
+        """The name of a class index, where the model has names."""
+        if label is None or self.classes is None or not 0 <= label < len(self.classes):
+            return None
+        return self.classes[label]

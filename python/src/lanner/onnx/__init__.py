@@ -1,0 +1,26 @@
+"""Imports ONNX models into the float graph that the native compiler takes.
+
+`lower_model` walks the file; each family of operators is one module, whose functions `registry.lowers` registers.
+"""
+
+from __future__ import annotations
+
+from lanner.onnx import activation, arithmetic, conv, gemm, normalization, pool, shape
+from lanner.onnx.load import export_torch, load_proto
+from lanner.onnx.lowering import ImportedModel, lower_model
+
+
+def import_model(source: object) -> ImportedModel:
+    """Import a model from a path or an ``onnx.ModelProto``.
+
+    Raises:
+        ModelError: If it cannot be read, is damaged, or has not one input and one output.
+        UnsupportedOpError: Naming the node, the operator and the attribute that are not supported.
+    """
+    return lower_model(load_proto(source))
+
+
+__all__ = ["ImportedModel", "export_torch", "import_model", "lower_model"]
+
+#: Importing these modules registers their lowerings.
+FAMILIES = (activation, arithmetic, conv, gemm, normalization, pool, shape)

@@ -1,0 +1,147 @@
+"""Builds the float graph that the native compiler takes: JSON nodes and their tensors.
+
+Shapes here have no batch axis: one sample at a time is computed in private.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The version of the graph's JSON form.
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A tensor computed from the secret input: the graph node that yields it, and its shape without a batch axis."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of elements of one sample."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class FloatGraph:
+    """A graph in the form that the native compiler takes.
+
+    Attributes:
+        document: The graph as JSON.
+        tensors: Its weights by name.
+        output_shape: The shape of one sample's output.
+    """
+
+    document: str
+    tensors: dict[str, NDArray[np.float32]]
+    output_shape: tuple[int, ...]
+
+
+class GraphBuilder:
+    """Collects nodes in topological order, one method per graph operator.
+
+    Args:
+        input_name: The name of the graph's input.
+        shape: The shape of one sample.
+    """
+
+    def __init__(self, input_name: str, shape: tuple[int, ...]) -> None:
+        self.input = Wire(input_name or "input", shape)
+        self._nodes: list[dict[str, Any]] = []
+        self._tensors: dict[str, NDArray[np.float32]] = {}
+        self._names = {self.input.name}
+        self._base = ""
+
+    def enter(self, name: str) -> None:
+        """Name the nodes added from here on after an ONNX node."""
+        self._base = name
+
+    def add_node(
+        self,
+        operator: str,
+        inputs: tuple[Wire, ...],
+        shape: tuple[int, ...],
+        attributes: dict[str, Any] | None = None,
+        tensors: dict[str, NDArray[np.float32] | None] | None = None,
+    ) -> Wire:
+        """Add a node.
+
+        Args:
+            operator: The graph operator.
+            inputs: The wires it reads.
+            shape: The shape of its result.
+            attributes: Its plain attributes.
+            tensors: Its tensor attributes; None for one that is absent.
+        """
+        name = self._fresh_name(operator)
+        members = dict(attributes or {})
+        for role, tensor in (tensors or {}).items():
+            members[role] = None if tensor is None else self._keep(f"{name}.{role}", tensor)
+        op: Any = {operator: members} if members else operator
+        self._nodes.append({"name": name, "op": op, "inputs": [wire.name for wire in inputs]})
+        return Wire(name, shape)
+
+    def matmul(self, x: Wire, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> Wire:
+        """Add ``x @ weight + bias``: x (n_in,), weight (n_in, n_out), bias (n_out,)."""
+        return self.add_node("MatMul", (x,), (weight.shape[1],), tensors={"weight": weight, "bias": bias})
+
+    def add_constant(self, x: Wire, value: NDArray[np.float32]) -> Wire:
+        """Add ``x + value``, where value broadcasts to x's shape."""
+        return self.add_node("AddConstant", (x,), x.shape, tensors={"value": value})
+
+    def multiply_constant(self, x: Wire, value: NDArray[np.float32]) -> Wire:
+        """Add ``x * value``, where value broadcasts to x's shape."""
+        return self.add_node("MulConstant", (x,), x.shape, tensors={"value": value})
+
+    def add(self, x: Wire, y: Wire) -> Wire:
+        """Add the sum of two wires of equal shape."""
+        return self.add_node("Add", (x, y), x.shape)
+
+    def multiply(self, x: Wire, y: Wire) -> Wire:
+        """Add the element-wise product of two wires of equal shape."""
+        return self.add_node("Mul", (x, y), x.shape)
+
+    def relu(self, x: Wire) -> Wire:
+        """Add ``max(x, 0)``."""
+        return self.add_node("Relu", (x,), x.shape)
+
+    def reshape(self, x: Wire, shape: tuple[int, ...]) -> Wire:
+        """Add another view of the same elements; none where the shape stays."""
+        if shape == x.shape:
+            return x
+        if shape == (x.size,):
+            return self.add_node("Flatten", (x,), shape)
+        return self.add_node("Reshape", (x,), shape, {"shape": list(shape)})
+
+    def finish(self, output: Wire) -> FloatGraph:
+        """Return the graph with this wire as its output."""
+        document = {
+            "format_version": FORMAT_VERSION,
+            "inputs": [{"name": self.input.name, "shape": list(self.input.shape)}],
+            "nodes": self._nodes,
+            "output": output.name,
+        }
+        return FloatGraph(json.dumps(document), dict(self._tensors), output.shape)
+
+    def _fresh_name(self, operator: str) -> str:
+        base = self._base or operator
+        candidates = (base, f"{base}.{operator}")
+        name = next((name for name in candidates if name not in self._names), "")
+        number = 2
+        while not name or name in self._names:
+            name = f"{base}.{operator}{number}"
+            number += 1
+        self._names.add(name)
+        return name
+
+    def _keep(self, name: str, tensor: NDArray[np.float32]) -> str:
+        # order="C" also undoes the views that transposing leaves.
+        self._tensors[name] = np.array(tensor, dtype=np.float32, order="C")
+        return name

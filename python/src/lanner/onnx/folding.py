@@ -1,0 +1,68 @@
+"""Computes what depends on constants and shapes alone, so that lowerings meet only the secret's path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from lanner.errors import ModelError
+from lanner.onnx.builder import Wire
+from lanner.onnx.node import Node
+
+#: A sample is one element of the batch, whatever the file says.
+BATCH = 1
+
+#: Operators that draw random numbers are not constants even without inputs.
+_RANDOM = {
+    "RandomNormal",
+    "RandomUniform",
+    "RandomNormalLike",
+    "RandomUniformLike",
+    "Multinomial",
+    "Bernoulli",
+}
+
+
+def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[NDArray[np.generic]] | None:
+    """Return the outputs of a node whose value is known, or None.
+
+    Known are nodes with constant inputs only, and the shape of anything.
+
+    Raises:
+        ModelError: If ONNX's reference evaluator cannot compute the node.
+    """
+    if node.operator in ("Shape", "Size") and isinstance(node.inputs[0], Wire):
+        return [_shape(node, (BATCH, *node.inputs[0].shape))]
+    if any(isinstance(value, Wire) for value in node.inputs) or node.operator in _RANDOM:
+        return None
+    constants = {
+        name: value for name, value in zip(node.proto.input, node.inputs, strict=True) if isinstance(value, np.ndarray)
+    }
+    graph = helper.make_graph(
+        [node.proto],
+        "constants",
+        [],
+        [onnx.ValueInfoProto(name=name) for name in node.proto.output if name],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    try:
+        model = helper.make_model(graph, opset_imports=list(opsets))
+        return [np.asarray(value) for value in ReferenceEvaluator(model).run(None, {})]
+    except Exception as error:  # noqa: BLE001 - the evaluator raises errors of many kinds
+        raise ModelError(
+            f"the constant {node.operator} cannot be computed ({error})",
+            where=node.where,
+            fix="simplify the model, for example with onnxsim",
+        ) from None
+
+
+def _shape(node: Node, shape: tuple[int, ...]) -> NDArray[np.generic]:
+    if node.operator == "Size":
+        return np.array(np.prod(shape, dtype=np.int64))
+    chosen = shape[slice(node.attr("start", 0), node.attr("end", len(shape)))]
+    return np.array(chosen, dtype=np.int64)

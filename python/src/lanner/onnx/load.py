@@ -1,0 +1,121 @@
+"""Reads an ONNX model, checks it, and brings older opsets up to the one that the lowerings are written for."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import checker, inliner, version_converter
+
+from lanner.errors import MisuseError, ModelError
+
+#: Lowerings read operators as of this opset or later; models of an earlier one are converted to it.
+OLDEST_OPSET = 13
+
+#: Protocol buffers cannot hold more, which the checker and the converter need.
+_LARGEST_PROTO = 2_000_000_000
+
+
+def load_proto(source: object) -> onnx.ModelProto:
+    """Read and check a model.
+
+    Args:
+        source: A path, an ``onnx.ModelProto``, or a torch module (see `export_torch` for those).
+
+    Raises:
+        ModelError: If the file cannot be read, is damaged, or has an opset that cannot be converted.
+        MisuseError: If `source` is none of these.
+    """
+    if isinstance(source, str | Path):
+        proto, where = _read(Path(source)), str(source)
+    elif isinstance(source, onnx.ModelProto):
+        proto, where = onnx.ModelProto(), source.graph.name or "model"
+        proto.CopyFrom(source)
+    else:
+        raise MisuseError(
+            f"a {type(source).__name__} is not a model",
+            fix="give a path, an onnx.ModelProto or a torch.nn.Module",
+        )
+    return _convert(_checked(proto, where), where)
+
+
+def export_torch(module: Any, sample: Any) -> onnx.ModelProto:  # noqa: ANN401 - torch is not a dependency
+    """Export a torch module that maps one batch to one tensor.
+
+    Args:
+        module: A ``torch.nn.Module``; it is put in evaluation mode for the export.
+        sample: A float32 array of shape (1, *sample).
+
+    Raises:
+        ModelError: If torch cannot export it.
+    """
+    import torch  # Needed for torch modules only, whose owner has it.
+
+    buffer = io.BytesIO()
+    training = module.training
+    module.eval()
+    try:
+        torch.onnx.export(
+            module,
+            (torch.from_numpy(sample),),
+            buffer,
+            dynamo=False,
+            input_names=["input"],
+            output_names=["logits"],
+            dynamic_axes={"input": {0: "batch"}, "logits": {0: "batch"}},
+        )
+    except Exception as error:
+        raise ModelError(f"torch cannot export this module ({error})", where=type(module).__name__) from error
+    finally:
+        module.train(training)
+    return onnx.load_model_from_string(buffer.getvalue())
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    if not path.is_file():
+        raise ModelError("no such file", where=str(path), fix="check the path")
+    try:
+        return onnx.load(str(path))
+    except (DecodeError, OSError, ValueError, checker.ValidationError) as error:
+        raise ModelError(
+            f"cannot be read as ONNX ({_first_line(error)})",
+            where=str(path),
+            fix="export or copy the file again",
+        ) from None
+
+
+def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    if not proto.graph.node:
+        raise ModelError("the model has no operators", where=where, fix="export or copy the file again")
+    try:
+        if proto.ByteSize() < _LARGEST_PROTO:
+            checker.check_model(proto)
+        return inliner.inline_local_functions(proto) if proto.functions else proto
+    except (checker.ValidationError, RuntimeError, ValueError) as error:
+        raise ModelError(
+            f"this is not a valid ONNX model ({_first_line(error)})",
+            where=where,
+            fix="export the model again",
+        ) from None
+
+
+def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
+    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    if opset >= OLDEST_OPSET:
+        return proto
+    try:
+        return version_converter.convert_version(proto, OLDEST_OPSET)
+    except (RuntimeError, ValueError, checker.ValidationError) as error:
+        raise ModelError(
+            f"opset {opset} cannot be converted to {OLDEST_OPSET} ({_first_line(error)})",
+            where=where,
+            fix=f"export the model with opset {OLDEST_OPSET} or later",
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

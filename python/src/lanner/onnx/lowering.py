@@ -1,0 +1,187 @@
+"""Walks an ONNX graph from its input to its output and lowers every node on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from lanner.errors import ModelError, UnsupportedOpError
+from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
+from lanner.onnx.ending import ENDINGS, check_ending
+from lanner.onnx.folding import fold
+from lanner.onnx.node import Node
+from lanner.onnx.registry import Value, find_lowering
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedModel:
+    """An ONNX model, lowered.
+
+    Attributes:
+        name: The name that the file gives its graph.
+        input_name: The input's name.
+        input_shape: The shape of one sample.
+        batched: Whether the file's batch axis is symbolic, so that it takes several samples at once.
+        graph: The float graph up to the logits.
+        logits: The name of the ONNX tensor that holds the logits.
+        operators: How often each ONNX operator is on the way from the input to the output.
+        proto: The ONNX model itself.
+    """
+
+    name: str
+    input_name: str
+    input_shape: tuple[int, ...]
+    batched: bool
+    graph: FloatGraph
+    logits: str
+    operators: Counter[str]
+    proto: onnx.ModelProto
+
+
+def lower_model(proto: onnx.ModelProto) -> ImportedModel:
+    """Lower a checked model of a current opset.
+
+    Raises:
+        ModelError: If it has not exactly one input and one output, or a shape is not fixed.
+        UnsupportedOpError: Naming the node, the operator and the attribute that no lowering takes.
+    """
+    graph = proto.graph
+    constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
+    entry = _only(graph.input, "input", constants)
+    output = _only(graph.output, "output", {})
+    shape, batched = _sample_shape(entry)
+    builder = GraphBuilder(entry.name, shape)
+    walk = _Walk(proto, builder, {entry.name: builder.input, **constants})
+    logits = walk.lower_to(output.name)
+    wire = walk.values[logits]
+    if not isinstance(wire, Wire) or wire == builder.input:
+        raise ModelError("the output does not depend on the input", where=output.name, fix="check the model")
+    return ImportedModel(graph.name, entry.name, shape, batched, builder.finish(wire), logits, walk.operators, proto)
+
+
+class _Walk:
+    """The state of a walk: what is known of each tensor so far."""
+
+    def __init__(self, proto: onnx.ModelProto, builder: GraphBuilder, values: dict[str, Value]) -> None:
+        self.values = values
+        self.operators: Counter[str] = Counter()
+        self._proto = proto
+        self._builder = builder
+
+    def lower_to(self, output: str) -> str:
+        """Lower what the output depends on; returns the name of the logits."""
+        nodes = _ancestors(self._proto.graph.node, output)
+        count = _count_endings(nodes, output)
+        body, endings = nodes[: len(nodes) - count], nodes[len(nodes) - count :]
+        for proto in body:
+            self._lower(Node(proto, [self._value(name, proto) for name in proto.input]))
+        logits = endings[0].input[0] if endings else output
+        for proto in endings:
+            check_ending(Node(proto, []), self._wire(logits))
+            self.operators[proto.op_type] += 1
+        return logits
+
+    def _lower(self, node: Node) -> None:
+        if node.proto.domain not in ("", "ai.onnx"):
+            raise _unknown(node)
+        folded = fold(node, self._proto.opset_import)
+        if folded is not None:
+            self.values.update(zip(filter(None, node.proto.output), folded, strict=True))
+            return
+        lowering = find_lowering(node.operator)
+        if lowering is None:
+            raise _unknown(node)
+        self.operators[node.operator] += 1
+        self._builder.enter(node.name)
+        self.values[node.proto.output[0]] = lowering(node, self._builder)
+
+    def _wire(self, name: str) -> Wire:
+        value = self.values[name]
+        if not isinstance(value, Wire):
+            raise ModelError("the output does not depend on the input", where=name, fix="check the model")
+        return value
+
+    def _value(self, name: str, proto: onnx.NodeProto) -> Value | None:
+        if not name:
+            return None
+        if name not in self.values:
+            where = f"node {proto.name or proto.op_type}"
+            raise ModelError(f"input {name} is computed nowhere", where=where, fix="export the model again")
+        return self.values[name]
+
+
+def _unknown(node: Node) -> UnsupportedOpError:
+    domain = f" of domain {node.proto.domain}" if node.proto.domain else ""
+    if node.operator in ENDINGS and not domain:
+        return UnsupportedOpError(f"operator {node.operator} is supported only as the network's last", where=node.where)
+    return UnsupportedOpError(
+        f"operator {node.operator}{domain} is not supported",
+        where=node.where,
+        fix="replace it by operators that `lanner doctor` lists",
+    )
+
+
+def _ancestors(nodes: Iterable[onnx.NodeProto], output: str) -> list[onnx.NodeProto]:
+    """The nodes that a tensor depends on, in the file's order, which is topological."""
+    needed, chosen = {output}, []
+    for node in reversed(list(nodes)):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            chosen.append(node)
+    return chosen[::-1]
+
+
+def _count_endings(nodes: list[onnx.NodeProto], output: str) -> int:
+    """How many of the last nodes are a Softmax, LogSoftmax or ArgMax on the output's own chain."""
+    wanted = output
+    for count, node in enumerate(reversed(nodes)):
+        if wanted not in node.output or node.op_type not in ENDINGS or node.domain not in ("", "ai.onnx"):
+            return count
+        wanted = node.input[0]
+    return len(nodes)
+
+
+def _only(
+    entries: Iterable[onnx.ValueInfoProto], role: str, constants: dict[str, NDArray[np.generic]]
+) -> onnx.ValueInfoProto:
+    """The one entry that is not an initializer listed as an input."""
+    free = [entry for entry in entries if entry.name not in constants]
+    if len(free) != 1:
+        names = ", ".join(entry.name for entry in free) or "none"
+        raise ModelError(f"there must be one {role}, and there are {len(free)} ({names})", fix="export the model so")
+    return free[0]
+
+
+def _sample_shape(entry: onnx.ValueInfoProto) -> tuple[tuple[int, ...], bool]:
+    """The shape of one sample, and whether the batch axis is symbolic."""
+    tensor = entry.type.tensor_type
+    if tensor.elem_type != onnx.TensorProto.FLOAT:
+        kind = onnx.TensorProto.DataType.Name(tensor.elem_type)
+        raise ModelError(f"the input is of type {kind}", where=f"input {entry.name}", fix="export it with float32")
+    sides = [side.dim_value if side.HasField("dim_value") else None for side in tensor.shape.dim]
+    sample = [side for side in sides[1:] if side is not None and side > 0]
+    if len(sides) < 2 or len(sample) != len(sides) - 1 or sides[0] not in (None, 1):
+        shown = ", ".join(side.dim_param or str(side.dim_value or "?") for side in tensor.shape.dim)
+        raise ModelError(
+            f"the input has shape ({shown})",
+            where=f"input {entry.name}",
+            fix="export it with a batch axis first, symbolic or 1, and the other sizes fixed",
+        )
+    return tuple(sample), sides[0] is None
+
+
+def _constant(tensor: onnx.TensorProto) -> NDArray[np.generic]:
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, OSError) as error:
+        raise ModelError(
+            f"the tensor cannot be read ({error})",
+            where=f"initializer {tensor.name}",
+            fix="export or copy again",
+        ) from None

@@ -1,0 +1,126 @@
+"""One ONNX node as a lowering sees it: its attributes and its inputs' values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from lanner.errors import ModelError, UnsupportedOpError
+from lanner.onnx.builder import Wire
+
+if TYPE_CHECKING:
+    from lanner.onnx.registry import Value
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node and what its inputs are.
+
+    Attributes:
+        proto: The node of the ONNX file.
+        inputs: A value per input; None where an optional input is absent.
+    """
+
+    proto: onnx.NodeProto
+    inputs: Sequence[Value | None]
+
+    @property
+    def operator(self) -> str:
+        """The ONNX operator's name."""
+        return self.proto.op_type
+
+    @property
+    def name(self) -> str:
+        """The node's name; a node without one goes by its first output."""
+        return self.proto.name or next(filter(None, self.proto.output), "")
+
+    def attr(self, name: str, default: T) -> T:
+        """An attribute's value, or its default; text is decoded."""
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                value: Any = onnx.helper.get_attribute_value(attribute)
+                return cast(T, value.decode() if isinstance(value, bytes) else value)
+        return default
+
+    def wire(self, index: int) -> Wire:
+        """The input that depends on the secret.
+
+        Raises:
+            UnsupportedOpError: If this input is a constant.
+        """
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if not isinstance(value, Wire):
+            raise self.unsupported(f"input {index}", "must come from the model's input")
+        return value
+
+    def constant(self, index: int) -> NDArray[np.generic] | None:
+        """An input that is known at compile time; None where it is absent.
+
+        Raises:
+            UnsupportedOpError: If this input depends on the secret.
+        """
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if isinstance(value, Wire):
+            raise self.unsupported(f"input {index}", "must be a constant")
+        return value
+
+    def weight(self, index: int) -> NDArray[np.float32]:
+        """An input that holds weights, as finite float32.
+
+        Raises:
+            UnsupportedOpError: If it depends on the secret.
+            ModelError: If it is absent or not finite.
+        """
+        value = self.constant(index)
+        if value is None:
+            raise ModelError(f"{self.operator} has no input {index}", where=self.where)
+        with np.errstate(over="ignore"):
+            weight = np.asarray(value, dtype=np.float32)
+        if not np.isfinite(weight).all():
+            raise ModelError(
+                f"input {index} of {self.operator} holds NaN or infinite weights",
+                where=self.where,
+                fix="train or export the model again",
+            )
+        return weight
+
+    @property
+    def where(self) -> str:
+        """The node as an error names it."""
+        return f"node {self.name}"
+
+    def unsupported(self, attribute: str, reason: str, fix: str = "") -> UnsupportedOpError:
+        """The error that names the node, the operator and the attribute."""
+        return UnsupportedOpError(
+            f"{attribute} of {self.operator} {reason}",
+            where=self.where,
+            fix=fix or "export the model without it",
+        )
+
+    def require(self, attribute: str, default: T, *allowed: T) -> None:
+        """Check that an attribute has its default or another allowed value.
+
+        Raises:
+            UnsupportedOpError: If it has not.
+        """
+        value = self.attr(attribute, default)
+        if value not in (default, *allowed):
+            shown = " or ".join(map(str, dict.fromkeys((default, *allowed))))
+            raise self.unsupported(attribute, f"is {value}; only {shown} is supported")
+
+    def single_output(self) -> None:
+        """Check that only the first output is used.
+
+        Raises:
+            UnsupportedOpError: Naming the first further output.
+        """
+        further = [name for name in self.proto.output[1:] if name]
+        if further:
+            raise self.unsupported(f"output {further[0]}", "is not supported")

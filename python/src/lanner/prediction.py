@@ -1,0 +1,120 @@
+"""What a prediction returns: the result that the output policy reveals, and its measured cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+#: The phases of a session, in order.
+PHASES = ("setup", "offline", "online")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The client's cost in one phase.
+
+    Attributes:
+        seconds: Wall-clock time.
+        bytes_sent: Bytes that the client sent on the transport.
+        bytes_received: Bytes that the client received on the transport.
+        rounds: Sends by the client that were followed by a wait.
+    """
+
+    seconds: float
+    bytes_sent: int
+    bytes_received: int
+    rounds: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in both directions."""
+        return self.bytes_sent + self.bytes_received
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The client's cost of one layer in one phase; `bytes` counts both directions."""
+
+    name: str
+    protocol: str
+    phase: str
+    seconds: float
+    bytes: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One input's result.
+
+    Attributes:
+        input: The file that the input came from, or None.
+        index: The input's place in its file or batch, from 0.
+        label: The class index, where the policy reveals a label.
+        class_name: The label's name, where the model names its classes.
+        probability: The label's probability, where the policy reveals it.
+        top: Pairs of class index and probability, best first, where the policy reveals them.
+        logits: The network's outputs as real numbers, where the policy reveals them.
+        values: The outputs as the integers of the fixed-point reference, where the policy reveals them.
+        mode: The mode that computed the prediction.
+        model: The model's name.
+        phases: The cost of setup, offline and online.
+        layers: The cost of each layer.
+    """
+
+    label: int | None
+    probability: float | None
+    logits: list[float] | None
+    phases: dict[str, Phase]
+    layers: list[Layer]
+    mode: str
+    model: str
+    input: str | None = None
+    index: int = 0
+    class_name: str | None = None
+    top: list[Any] | None = None
+    values: list[int] | None = None
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Prediction:
+        """Read one element of ``predictions``; members that are absent count as null."""
+        return cls(
+            label=document.get("label"),
+            probability=document.get("probability"),
+            logits=document.get("logits"),
+            phases={name: Phase(**cost) for name, cost in document["phases"].items()},
+            layers=[Layer(**cost) for cost in document["layers"]],
+            mode=document["mode"],
+            model=document["model"],
+            input=document.get("input"),
+            index=document.get("index", 0),
+            class_name=document.get("class_name"),
+            top=document.get("top"),
+            values=document.get("values"),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The element of ``predictions`` that ``--json`` prints."""
+        fields = asdict(self)
+        return {name: fields[name] for name in _DOCUMENT_ORDER}
+
+    def placed(self, source: str | None, index: int) -> Prediction:
+        """The same prediction, named after the file and the place that its input came from."""
+        return replace(self, input=source, index=index)
+
+
+_DOCUMENT_ORDER = (
+    "input",
+    "index",
+    "label",
+    "class_name",
+    "probability",
+    "top",
+    "logits",
+    "values",
+    "mode",
+    "model",
+    "phases",
+    "layers",
+)
