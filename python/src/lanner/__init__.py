@@ -1,1 +1,51 @@
-"""Private neural-network inference."""
+"""Private neural-network inference between two parties.
+
+A server holds a network and a client holds an input. The client learns what the server's owner chose to reveal (by
+default the label alone); the server learns nothing about the input, and the client nothing about the weights.
+
+    model = lanner.compile("net.onnx", calibration=x)
+    server = lanner.Server(model, "127.0.0.1:0")
+    server.start()
+    client = lanner.Client(server.address, pin=server.fingerprint)
+    client.predict(x[0]).label
+"""
+
+from importlib.metadata import version
+
+from lanner.client import Client
+from lanner.errors import (
+    InputError,
+    LannerError,
+    MisuseError,
+    ModelError,
+    PeerError,
+    TransportError,
+    UnsupportedOpError,
+)
+from lanner.images import ImageDescription
+from lanner.local import run
+from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
+from lanner.prediction import Layer, Phase, Prediction
+from lanner.server import Server
+
+__version__ = version("lanner")
+
+__all__ = [
+    "Client",
+    "ImageDescription",
+    "InputError",
+    "LannerError",
+    "Layer",
+    "MisuseError",
+    "Model",
+    "ModelError",
+    "PeerError",
+    "Phase",
+    "Prediction",
+    "Server",
+    "TransportError",
+    "UnsupportedOpError",
+    "compile",
+    "load",
+    "run",
+]

@@ -1,0 +1,81 @@
+"""The command ``lanner``: one module per command, errors as one sentence, and an exit code per kind of error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+from lanner.cli.output import Output
+from lanner.cli.parser import parse
+from lanner.errors import LannerError
+from lanner.interrupts import abandoned_calls
+
+INTERRUPTED = 130
+TERMINATED = 143
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Args:
+        argv: The arguments after the program's name; those of the process where they are not given.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    output = Output(json="--json" in arguments)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = _run(arguments, output)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if abandoned_calls():
+        # The native call's thread would otherwise wake up in an interpreter that is being torn down.
+        os._exit(code)
+    return code
+
+
+def _run(arguments: list[str], output: Output) -> int:
+    try:
+        options = parse(arguments)
+        code: int = options.command(options, output)
+    except LannerError as error:
+        output.fail(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.fail(_InterruptedError("interrupted"))
+        return INTERRUPTED
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except BrokenPipeError:
+        # Nobody reads the output any more; keep Python from complaining when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except BaseException as error:  # noqa: BLE001 - also a panic of the native module, which is no Exception
+        if "LANNER_TRACEBACK" in os.environ:
+            traceback.print_exc()
+        output.fail(
+            _UnexpectedError(f"unexpected {type(error).__name__}: {error}", fix="set LANNER_TRACEBACK=1 to see where")
+        )
+        return 1
+    return code
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    """Leave through every context manager, so that no child process stays behind."""
+    raise SystemExit(TERMINATED)
+
+
+class _InterruptedError(LannerError):
+    kind = "interrupted"
+    exit_code = INTERRUPTED
+
+
+class _UnexpectedError(LannerError):
+    pass
+
+
+__all__ = ["main"]

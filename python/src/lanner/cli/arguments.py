@@ -1,0 +1,124 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanner.client import DEFAULT_TIMEOUT, Client
+from lanner.errors import MisuseError
+from lanner.manifest import Manifest
+from lanner.options import MODES, OUTPUTS
+from lanner.trust import Trust, parse_address
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Options that decide how an ONNX model is compiled; None where they are not given."""
+    parser.add_argument("--calibration", metavar="X.npy", type=Path, help="typical samples; 32 or more are advised")
+    parser.add_argument("--mode", choices=MODES, help="the protocols (default: auto)")
+    parser.add_argument("--output", choices=OUTPUTS, help="what the client learns (default: label)")
+    parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
+    parser.add_argument("--digits", type=int, metavar="L", help="decimal digits of the probability (default: 2)")
+    parser.add_argument("--image", type=Path, metavar="S.toml", help="how a PNG or JPEG becomes an input")
+    parser.add_argument("--classes", type=Path, metavar="F.txt", help="the classes' names, one a line")
+
+
+def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
+    """The given compile options as the keywords of `lanner.compile`.
+
+    Raises:
+        MisuseError: If the file of class names cannot be read.
+    """
+    keywords = {name: getattr(options, name) for name in ("mode", "output", "k", "digits", "image")}
+    keywords["classes"] = None if options.classes is None else read_classes(options.classes)
+    return {name: value for name, value in keywords.items() if value is not None}
+
+
+def read_classes(path: Path) -> list[str]:
+    """Read class names, one a line; trailing blank lines do not count.
+
+    Raises:
+        MisuseError: If the file cannot be read.
+    """
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").rstrip().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise MisuseError(f"cannot be read ({error})", where=str(path), fix="give one class name a line") from None
+
+
+def add_trust_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say which server is trusted."""
+    group = parser.add_argument_group("trust")
+    group.add_argument("--pin", metavar="sha256:...", help="the fingerprint that serve printed")
+    group.add_argument("--ca", metavar="FILE", type=Path, help="certificate authorities, instead of --pin")
+    group.add_argument("--cert", metavar="F", type=Path, help="the client's own certificate")
+    group.add_argument("--key", metavar="F", type=Path, help="the key to --cert")
+    group.add_argument("--pin-model", metavar="H", help="the model's commitment, or a file that export wrote")
+    group.add_argument("--insecure-plaintext", action="store_true", help="no TLS; the server must say so too")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A server as the command line names it, checked before anything is sent.
+
+    Attributes:
+        address: ``HOST:PORT``.
+        model: The model's name, or None for the server's only one.
+        trust: What makes the server trusted.
+        public: The model's public half, where the user has it.
+        timeout: Seconds without a byte after which to give up.
+    """
+
+    address: str
+    model: str | None
+    trust: Trust
+    public: Manifest | None
+    timeout: float
+
+    def connect(self) -> Client:
+        """Connect, shake hands and do the set-up."""
+        trust = self.trust
+        return Client(
+            self.address,
+            model=self.model,
+            pin=trust.pin,
+            ca=trust.ca,
+            cert=trust.cert,
+            key=trust.key,
+            pin_model=trust.pin_model,
+            insecure_plaintext=trust.insecure_plaintext,
+            timeout=self.timeout,
+        )
+
+
+def add_peer_arguments(parser: argparse.ArgumentParser) -> None:
+    """The server's address, the model and the trust options."""
+    parser.add_argument("address", metavar="HOST[:PORT]", help="the server; the port is 7400 where none is given")
+
+
+def add_peer_options(parser: argparse.ArgumentParser) -> None:
+    """The options that go with `add_peer_arguments`."""
+    parser.add_argument("--model", metavar="NAME", help="which of the server's models")
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for the server"
+    )
+    add_trust_options(parser)
+
+
+def read_peer(options: argparse.Namespace) -> Peer:
+    """The server that the options name.
+
+    Raises:
+        MisuseError: If the address or a trust option is wrong.
+        ModelError: If ``--pin-model`` names a file that is no public half.
+    """
+    if options.timeout <= 0:
+        raise MisuseError(f"--timeout is {options.timeout:g}", fix="give a positive number of seconds")
+    pinned, public = options.pin_model, None
+    if pinned is not None and not re.fullmatch(r"(sha256:)?[0-9a-fA-F]{64}", pinned) and Path(pinned).is_file():
+        public = Manifest.read(Path(pinned))
+        pinned = public.commitment
+    trust = Trust(options.pin, options.ca, options.cert, options.key, pinned, options.insecure_plaintext)
+    return Peer(parse_address(options.address), options.model, trust, public, options.timeout)

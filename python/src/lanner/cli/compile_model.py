@@ -1,0 +1,72 @@
+"""``lanner compile``: an ONNX model becomes a fixed-point network with a plan and an output policy."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.cli.arguments import add_compile_options, compile_keywords
+from lanner.cli.inspect import show_model
+from lanner.cli.output import Output
+from lanner.errors import MisuseError
+from lanner.inputs import load_array
+from lanner.model import Model, compile  # noqa: A004 - the interface's name
+
+NAME = "compile"
+HELP = "compile an ONNX model for serving"
+
+#: Fewer calibration samples are accepted with a note.
+ADVISED_SAMPLES = 32
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner")
+    parser.add_argument("--name", help="the model's name on the server (default: the target's, without its suffix)")
+    add_compile_options(parser)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Compile, compare with the float reference on the calibration samples, and save."""
+    if options.calibration is None:
+        raise MisuseError(
+            "--calibration is missing", where="lanner compile", fix="give typical samples, 32 or more, as a .npy file"
+        )
+    samples = load_array(options.calibration)
+    name = options.name or options.target.name.removesuffix(".lanner")
+    with output.progress(f"compiling {options.model.name}"):
+        model = compile_file(options.model, samples, name, options)
+        agreement = compare(model, samples)
+    if agreement["samples"] < ADVISED_SAMPLES:
+        output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
+    model.save(options.target)
+    show_model(model, output)
+    output.say(
+        f"fixed-point and float labels agree on {agreement['labels_agree']} of {agreement['samples']} samples; "
+        f"logits differ by at most {agreement['largest_difference']:.3g}"
+    )
+    output.say(f"written to {options.target}")
+    document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
+    output.document({**document, "report": model.report()})
+    return 0
+
+
+def compile_file(path: Path, samples: NDArray[np.float32], name: str, options: argparse.Namespace) -> Model:
+    """Compile an ONNX file with the command line's options."""
+    keywords: dict[str, Any] = compile_keywords(options)
+    return compile(path, samples, name=name, **keywords)
+
+
+def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
+    """How the fixed-point network's logits compare with the float reference's."""
+    exact, fixed = model.predict_float(samples), model.predict_fixed(samples)
+    return {
+        "samples": len(exact),
+        "labels_agree": int((exact.argmax(1) == fixed.argmax(1)).sum()),
+        "largest_difference": float(np.abs(exact - fixed).max()),
+    }

@@ -1,0 +1,115 @@
+"""``lanner demo``: real handwritten digits, classified in private by the embedded network."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.cli.evaluate import agrees, prediction_label
+from lanner.cli.output import Output, duration
+from lanner.cli.process import ServerProcess
+from lanner.errors import MisuseError
+from lanner.model import Model, compile  # noqa: A004 - the interface's name
+from lanner.options import MODES
+from lanner.prediction import Prediction
+
+NAME = "demo"
+HELP = "classify real handwritten digits in private, with both parties on this machine"
+
+NETWORK = "mnist_d"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
+    parser.add_argument("--images", type=int, default=10, metavar="N", help="how many digits (default: 10)")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Serve the embedded network in another process and classify digits that training did not see."""
+    x, y = _digits(options.images)
+    with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
+        with output.progress(f"compiling {NETWORK}"):
+            model = compile_embedded(NETWORK, options.mode)
+            path = Path(folder) / f"{NETWORK}.lanner"
+            model.save(path)
+        predictions, seconds = _classify(path, x, output)
+    reference = model.predict_integers(x)[0]
+    agreement = [agrees(prediction, row) for prediction, row in zip(predictions, reference, strict=True)]
+    document = [
+        {**prediction.document(), "truth": int(truth), "agrees_with_reference": agree}
+        for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
+    ]
+    _show(predictions, y, agreement, output)
+    output.say(f"{len(x)} digits in {duration(seconds)}; the server saw no pixel, the client no weight")
+    output.document({"predictions": document})
+    return 0 if all(agreement) else 1
+
+
+def compile_embedded(name: str, mode: str) -> Model:
+    """Compile a network that comes with the package, calibrated on digits that training may see.
+
+    Raises:
+        MisuseError: If scikit-learn or onnx is not installed.
+    """
+    _require_scikit_learn()
+    from lanner.datasets import load_digits
+
+    calibration = load_digits("train")[0][:CALIBRATION_SAMPLES]
+    classes = [str(digit) for digit in range(10)]
+    with as_file(files("lanner") / "networks" / f"{name}.onnx") as path:
+        return compile(path, calibration, mode=mode, classes=classes, name=name)
+
+
+def _digits(count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    _require_scikit_learn()
+    from lanner.datasets import load_digits
+
+    x, y = load_digits("test")
+    if not 1 <= count <= len(x):
+        raise MisuseError(f"--images is {count}", fix=f"give 1 to {len(x)}")
+    return x[:count], y[:count]
+
+
+def _require_scikit_learn() -> None:
+    if importlib.util.find_spec("sklearn") is None:
+        raise MisuseError("the demo's digits come with scikit-learn", fix="pip install 'lanner[onnx,demo]'")
+
+
+def _classify(path: Path, x: NDArray[np.float32], output: Output) -> tuple[list[Prediction], float]:
+    """The predictions and the seconds they took, from connecting on."""
+    predictions = []
+    with ServerProcess([str(path)]) as server:
+        started = time.perf_counter()
+        with server.connect() as client, output.progress("classifying", len(x)) as advance:
+            for index, sample in enumerate(x):
+                prediction = client.predict(sample).placed(None, index)
+                predictions.append(prediction)
+                output.predictions.append(prediction.document())
+                advance()
+        return predictions, time.perf_counter() - started
+
+
+def _show(predictions: Sequence[Prediction], y: NDArray[np.int64], agreement: Sequence[bool], output: Output) -> None:
+    columns = ["index", "label", "truth", "agrees with the fixed-point reference"]
+    rows: list[list[object]] = [
+        [prediction.index, prediction_label(prediction), int(truth), agree]
+        for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
+    ]
+    if any(prediction.probability is not None for prediction in predictions):
+        columns.append("probability")
+        rows = [[*row, prediction.probability] for row, prediction in zip(rows, predictions, strict=True)]
+    output.table(columns, rows)
+    output.costs(predictions)
+
+
+#: Calibration looks at extremes alone, which this many digits settle.
+CALIBRATION_SAMPLES = 256

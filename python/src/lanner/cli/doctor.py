@@ -1,0 +1,74 @@
+"""``lanner doctor``: versions, what this CPU offers, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from lanner import _native
+from lanner.cli.inspect import show_report
+from lanner.cli.output import Output
+
+NAME = "doctor"
+HELP = "show versions, CPU features and what is missing"
+
+#: Optional packages: the extra that installs each, and what it is for.
+OPTIONAL = {
+    "onnx": ("onnx", "compiling ONNX models"),
+    "onnxruntime": ("onnx", "the float reference of freshly compiled models"),
+    "sklearn": ("demo", "the digits of the demo"),
+}
+
+#: The distribution of a package whose name differs.
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments: there are none."""
+
+
+def run(_options: argparse.Namespace, output: Output) -> int:
+    """Print what there is and what is missing."""
+    native: dict[str, Any] = json.loads(_native.doctor())
+    packages = {name: _version(name) for name in ("lanner", "numpy", "pillow", "rich", *OPTIONAL)}
+    missing = [
+        {"package": name, "needed_for": purpose, "fix": f"pip install 'lanner[{extra}]'"}
+        for name, (extra, purpose) in OPTIONAL.items()
+        if packages[name] is None
+    ]
+    operators = _operators()
+    document = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages,
+        "native": native,
+        "operators": operators,
+        "missing": missing,
+    }
+    output.table(("package", "version"), [("python", document["python"]), *packages.items()])
+    show_report(native, output)
+    output.say(f"ONNX operators: {', '.join(operators) or 'none without the package onnx'}")
+    for lack in missing:
+        output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
+    output.document(document)
+    return 0
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(_DISTRIBUTIONS.get(name, name))
+    except PackageNotFoundError:
+        return None
+
+
+def _operators() -> list[str]:
+    if importlib.util.find_spec("onnx") is None:
+        return []
+    from lanner.onnx.ending import ENDINGS
+    from lanner.onnx.registry import supported_operators
+
+    return sorted((*supported_operators(), *ENDINGS, "Constant"))

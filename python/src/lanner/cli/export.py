@@ -1,0 +1,27 @@
+"""``lanner export``: the half of a model that a client may see and pin."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from lanner.cli.output import Output
+from lanner.model import load
+
+NAME = "export"
+HELP = "write the half of a model that clients may see and pin"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.lanner")
+    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.public")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Write the public half."""
+    model = load(options.model)
+    model.export_public(options.target)
+    output.say(f"written to {options.target}; commitment {model.commitment}")
+    output.document({"public": str(options.target), "commitment": model.commitment})
+    return 0

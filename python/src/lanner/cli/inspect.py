@@ -1,0 +1,107 @@
+"""``lanner inspect``: what a model is made of, its ranges and scales, and what using it reveals."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lanner.cli.output import Output
+from lanner.errors import MisuseError
+from lanner.model import Model, load
+
+NAME = "inspect"
+HELP = "show a model's operators, shapes, ranges, scales, parameters and leakage"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Show an ONNX file as imported, or a compiled model with its report."""
+    if options.model.suffix == ".onnx":
+        output.document(_inspect_onnx(options.model, output))
+    else:
+        model = load(options.model)
+        show_model(model, output)
+        output.document({"manifest": dict(model.manifest.document), "report": model.report()})
+    return 0
+
+
+def show_model(model: Model, output: Output) -> None:
+    """Print a compiled model's manifest and report for people."""
+    manifest, report = model.manifest, model.report()
+    output.table(
+        ("model", "mode", "output", "input", "shape", "limit", "commitment"),
+        [
+            (
+                manifest.name,
+                manifest.mode,
+                manifest.output,
+                manifest.input.name,
+                str(manifest.input.shape),
+                manifest.input.limit,
+                manifest.commitment,
+            )
+        ],
+    )
+    show_report(report, output)
+
+
+def show_report(report: Mapping[str, Any], output: Output) -> None:
+    """Print a report: each list of objects as a table, everything else as a line."""
+    for name, value in report.items():
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            columns = list(dict.fromkeys(column for row in value for column in row))
+            output.table(columns, [[_cell(row.get(column)) for column in columns] for row in value], name)
+        else:
+            output.say(f"{name}: {_cell(value)}")
+
+
+def _inspect_onnx(path: Path, output: Output) -> dict[str, Any]:
+    if importlib.util.find_spec("onnx") is None:
+        raise MisuseError("inspecting an ONNX model needs the package onnx", fix="pip install 'lanner[onnx]'")
+    from lanner.onnx import import_model
+
+    model = import_model(path)
+    nodes: Sequence[Mapping[str, Any]] = json.loads(model.graph.document)["nodes"]
+    parameters = sum(tensor.size for tensor in model.graph.tensors.values())
+    output.say(f"input {model.input_name} {model.input_shape}, outputs {model.graph.output_shape}")
+    output.table(("operator", "count"), sorted(model.operators.items()))
+    rows = [(node["name"], _operator(node), ", ".join(node["inputs"]), _attributes(node)) for node in nodes]
+    output.table(("node", "lowered to", "inputs", "attributes"), rows)
+    output.say(f"{parameters} parameters; compile the model to see ranges, scales and what using it reveals")
+    return {
+        "input": {"name": model.input_name, "shape": list(model.input_shape)},
+        "output": {"shape": list(model.graph.output_shape)},
+        "operators": dict(sorted(model.operators.items())),
+        "parameters": parameters,
+        "nodes": [
+            {"name": row[0], "operator": row[1], "inputs": node["inputs"]}
+            for row, node in zip(rows, nodes, strict=True)
+        ],
+    }
+
+
+def _operator(node: Mapping[str, Any]) -> str:
+    op = node["op"]
+    return op if isinstance(op, str) else next(iter(op))
+
+
+def _attributes(node: Mapping[str, Any]) -> str:
+    op = node["op"]
+    if isinstance(op, str):
+        return ""
+    members = next(iter(op.values()))
+    return " ".join(f"{name}={value}" for name, value in members.items() if not isinstance(value, str | None)).replace(
+        " ,", ","
+    )
+
+
+def _cell(value: object) -> object:
+    return value if isinstance(value, int | float | str | None) else json.dumps(value)

@@ -1,0 +1,63 @@
+"""The server's counters in the text format that Prometheus reads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from lanner.errors import TransportError
+from lanner.server import Server
+from lanner.trust import parse_address
+
+
+@contextmanager
+def serve_metrics(address: str | None, server: Server) -> Iterator[None]:
+    """Answer ``GET /metrics`` at an address while the body runs; do nothing where there is none.
+
+    Raises:
+        MisuseError: If the address is not of the form HOST:PORT.
+        TransportError: If it cannot be listened on.
+    """
+    if address is None:
+        yield
+        return
+    host, port = parse_address(address).rsplit(":", 1)
+    try:
+        endpoint = ThreadingHTTPServer((host.strip("[]"), int(port)), _handler(server))
+    except OSError as error:
+        raise TransportError(
+            f"metrics cannot listen ({error.strerror})", where=address, fix="choose another --metrics address"
+        ) from None
+    threading.Thread(target=endpoint.serve_forever, name="lanner-metrics", daemon=True).start()
+    try:
+        yield
+    finally:
+        endpoint.shutdown()
+        endpoint.server_close()
+
+
+def metrics_text(stats: dict[str, object]) -> str:
+    """The numeric counters as lines of ``lanner_NAME VALUE``."""
+    numbers = {name: value for name, value in stats.items() if isinstance(value, int | float)}
+    return "".join(f"lanner_{name} {value:g}\n" for name, value in sorted(numbers.items()))
+
+
+def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path != "/metrics":
+                self.send_error(404)
+                return
+            body = metrics_text(server.stats()).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by http.server
+            """Log nothing: a scraper comes every few seconds."""
+
+    return Handler

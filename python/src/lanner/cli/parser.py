@@ -1,0 +1,79 @@
+"""Reads the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from lanner.cli import (
+    compile_model,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    inspect,
+    predict,
+    run,
+    serve,
+)
+from lanner.cli.output import Output
+from lanner.errors import MisuseError
+
+COMMANDS = (demo, compile_model, inspect, export, serve, predict, evaluate, run, doctor)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are lanner's."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the usage error instead of printing it, so that it is reported like every other."""
+        raise MisuseError(message, where=self.prog, fix=f"see {self.prog} --help")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments; the result's `command` runs them.
+
+    Raises:
+        MisuseError: If they are not understood.
+        SystemExit: After printing the help.
+    """
+    parser = Parser(
+        prog="lanner", description="Private neural-network inference between two parties.", allow_abbrev=False
+    )
+    _add_common(parser, top=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    for module in COMMANDS:
+        command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP + ".", allow_abbrev=False)
+        module.add_arguments(command)
+        _add_common(command, top=False)
+        command.set_defaults(command=module.run)
+    options = parser.parse_args(arguments)
+    if options.version:
+        options.command = _print_version
+    if "command" not in options:
+        parser.error("no command is given")
+    return options
+
+
+def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
+    """The options that stand before or after the command alike."""
+
+    def default(value: object) -> object:
+        # The command's own parser must not overwrite what was given before the command.
+        return value if top else argparse.SUPPRESS
+
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--json", action="store_true", default=default(False), help="print one JSON document")
+    group.add_argument("--state-dir", metavar="D", default=default(None), help="where keys and material are kept")
+    group.add_argument("--version", action="store_true", default=default(False), help="print the version")
+
+
+def _print_version(_options: argparse.Namespace, output: Output) -> int:
+    from lanner import __version__
+
+    if output.json:
+        output.document({"version": __version__})
+    else:
+        print(f"lanner {__version__}")  # noqa: T201 - what is asked for
+    return 0

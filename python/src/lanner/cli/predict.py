@@ -1,0 +1,64 @@
+"""``lanner predict``: private predictions by a server."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from lanner.cli.arguments import add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.output import Output
+from lanner.client import Client
+from lanner.inputs import Sample, fit_sources, read_sources
+from lanner.prediction import Prediction
+
+NAME = "predict"
+HELP = "classify inputs by a server that does not see them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_peer_arguments(parser)
+    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT", help=".npy .npz .csv .png .jpg")
+    add_peer_options(parser)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Check every input, connect, and predict one by one."""
+    peer = read_peer(options)
+    sources = read_sources(options.inputs)
+    if peer.public is not None:
+        fit_sources(sources, peer.public)
+    with output.progress("setting up"):
+        client = peer.connect()
+    with client:
+        samples = fit_sources(sources, client.manifest)
+        predictions = predict_samples(client, samples, output)
+    show_predictions(predictions, output)
+    output.document({"predictions": output.predictions})
+    return 0
+
+
+def predict_samples(client: Client, samples: Sequence[Sample], output: Output) -> list[Prediction]:
+    """Predict samples one by one; each is kept in `output` as soon as it is done."""
+    predictions = []
+    with output.progress("predicting", len(samples)) as advance:
+        for sample in samples:
+            prediction = client.predict(sample.values).placed(sample.source, sample.index)
+            predictions.append(prediction)
+            output.predictions.append(prediction.document())
+            advance()
+    return predictions
+
+
+def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
+    """Print results and costs for people."""
+    rows = [(prediction.input, prediction.index, *result_of(prediction)) for prediction in predictions]
+    output.table(("input", "index", "label", "class", "probability", "logits"), rows)
+    output.costs(predictions)
+
+
+def result_of(prediction: Prediction) -> tuple[object, ...]:
+    """Label, class name, probability and logits as people read them."""
+    logits = None if prediction.logits is None else " ".join(f"{logit:.4g}" for logit in prediction.logits)
+    return (prediction.label, prediction.class_name, prediction.probability, logits)

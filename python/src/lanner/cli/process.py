@@ -1,0 +1,100 @@
+"""A server in a process of its own, for the commands that are both parties on one machine."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lanner.client import Client
+from lanner.errors import LannerError, TransportError
+
+#: Seconds that a server may take to load its models and listen, and to end when asked to.
+START_SECONDS = 120
+STOP_SECONDS = 10
+
+
+class ServerProcess:
+    """Runs ``lanner serve`` on a free loopback port, over TLS, and ends it with the block.
+
+    Args:
+        models: Paths of ``.lanner`` files, or NAME=PATH.
+    """
+
+    def __init__(self, models: Sequence[str]) -> None:
+        self._models = list(models)
+        self._document: dict[str, Any] = {}
+
+    def connect(self, model: str | None = None) -> Client:
+        """A client of this process to the server, pinned to its certificate."""
+        return Client(self._document["address"], model=model, pin=self._document["fingerprint"])
+
+    def __enter__(self) -> Self:
+        self._state = tempfile.TemporaryDirectory(prefix="lanner-")
+        self._log = (Path(self._state.name) / "serve.log").open("w+b")
+        state = str(Path(self._state.name) / "state")
+        command = [sys.executable, "-m", "lanner", "serve", *self._models]
+        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json"]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._log)
+        try:
+            self._document = self._ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _ready(self) -> dict[str, Any]:
+        """The document that the server prints when it is ready."""
+        assert self._process.stdout is not None  # noqa: S101 - it was opened as a pipe
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            line = self._process.stdout.readline() if selector.select(START_SECONDS) else b""
+        try:
+            document: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise TransportError(
+                f"the server process did not start ({self._last_words()})", fix="run `lanner serve` to see why"
+            ) from None
+        if "error" in document:
+            raise _error_of(document["error"])
+        return document
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"no output within {START_SECONDS} s"
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()
+        self._state.cleanup()
+
+
+def _error_of(document: dict[str, str]) -> LannerError:
+    """The error that another process of lanner reported."""
+    kinds = {kind.kind: kind for kind in _subclasses(LannerError)}
+    kind = kinds.get(document["kind"], LannerError)
+    return kind(document["what"], where=document["where"], fix=document["fix"])
+
+
+def _subclasses(kind: type[LannerError]) -> list[type[LannerError]]:
+    direct = kind.__subclasses__()
+    return direct + [lower for subclass in direct for lower in _subclasses(subclass)]

@@ -1,0 +1,66 @@
+"""``lanner run``: both parties as two processes on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from lanner.cli.arguments import add_compile_options
+from lanner.cli.compile_model import compile_file
+from lanner.cli.output import Output
+from lanner.cli.predict import predict_samples, show_predictions
+from lanner.cli.process import ServerProcess
+from lanner.errors import MisuseError
+from lanner.inputs import fit_sources, load_array, read_sources
+from lanner.model import Model, load
+
+NAME = "run"
+HELP = "run a model on an input in private, with both parties on this machine"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
+    parser.add_argument("input", type=Path, metavar="INPUT", help=".npy .npz .csv .png .jpg")
+    add_compile_options(parser)
+    parser.add_argument("--network", choices=("loopback",), default="loopback", help="the network between the parties")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Compile where needed, serve in another process, and predict over TLS on loopback."""
+    sources = read_sources([options.input])
+    with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
+        model, path = _prepare(options, Path(folder), output)
+        samples = fit_sources(sources, model.manifest)
+        with output.progress("setting up"), ServerProcess([str(path)]) as server:
+            client = server.connect()
+            with client:
+                predictions = predict_samples(client, samples, output)
+    show_predictions(predictions, output)
+    output.document({"predictions": output.predictions})
+    return 0
+
+
+def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple[Model, Path]:
+    """The compiled model and its file."""
+    if options.model.suffix != ".onnx":
+        given = [name for name in _COMPILE_ONLY if getattr(options, name) is not None]
+        if given:
+            raise MisuseError(
+                f"--{given[0]} cannot change a compiled model",
+                where=str(options.model),
+                fix="compile the ONNX model again",
+            )
+        return load(options.model), options.model
+    if options.calibration is None:
+        output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
+    samples = load_array(options.calibration or options.input)
+    with output.progress(f"compiling {options.model.name}"):
+        model = compile_file(options.model, samples, options.model.stem, options)
+    path = folder / "model.lanner"
+    model.save(path)
+    return model, path
+
+
+_COMPILE_ONLY = ("calibration", "mode", "output", "k", "digits", "image", "classes")

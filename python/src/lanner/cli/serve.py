@@ -1,0 +1,119 @@
+"""``lanner serve``: offer compiled models to clients."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import signal
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+from lanner.cli.metrics import serve_metrics
+from lanner.cli.output import Output
+from lanner.errors import MisuseError
+from lanner.model import Model, load
+from lanner.server import DEFAULT_SESSIONS, DEFAULT_TIMEOUT, Server
+from lanner.trust import DEFAULT_PORT
+
+NAME = "serve"
+HELP = "serve compiled models over TLS"
+
+#: Seconds that sessions under way may take to end after SIGTERM.
+DRAIN_SECONDS = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("models", nargs="+", metavar="[NAME=]MODEL.lanner")
+    parser.add_argument("--listen", default=f"127.0.0.1:{DEFAULT_PORT}", metavar="HOST:PORT")
+    parser.add_argument("--tls-cert", type=Path, metavar="F", help="a certificate, instead of a self-signed one")
+    parser.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
+    parser.add_argument("--client-ca", type=Path, metavar="F", help="authorities whose certificates clients must show")
+    parser.add_argument("--metrics", metavar="ADDR", help="serve counters for Prometheus at HOST:PORT/metrics")
+    parser.add_argument("--max-sessions", type=int, metavar="N", default=DEFAULT_SESSIONS)
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for a client"
+    )
+    parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Serve until SIGTERM, which drains and exits 0, or Ctrl-C."""
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    server = Server(
+        _load_models(options.models),
+        options.listen,
+        tls_cert=options.tls_cert,
+        tls_key=options.tls_key,
+        client_ca=options.client_ca,
+        state_dir=options.state_dir,
+        max_sessions=options.max_sessions,
+        timeout=options.timeout,
+        insecure_plaintext=options.insecure_plaintext,
+    )
+    server.start()
+    try:
+        with serve_metrics(options.metrics, server):
+            output.document(_document(server))
+            _announce(server, output)
+            # Waiting in slices lets Python run the signals' handlers on every platform.
+            while not stopped.wait(1.0):
+                pass
+    finally:
+        server.stop(DRAIN_SECONDS if stopped.is_set() else 0.0)
+    output.say("stopped")
+    return 0
+
+
+def _load_models(arguments: list[str]) -> dict[str, Model]:
+    models: dict[str, Model] = {}
+    for argument in arguments:
+        match = re.fullmatch(r"([A-Za-z0-9_.-]+)=(.+)", argument)
+        model = load(match[2] if match else argument)
+        name = match[1] if match else model.name
+        if name in models:
+            raise MisuseError(f"two models are named {name}", fix="write NAME=MODEL.lanner")
+        models[name] = model
+    return models
+
+
+def _document(server: Server) -> dict[str, Any]:
+    models = [
+        {
+            "name": name,
+            "commitment": model.commitment,
+            "mode": model.manifest.mode,
+            "output": model.manifest.output,
+            "input": {"name": model.manifest.input.name, "shape": list(model.manifest.input.shape)},
+        }
+        for name, model in server.models.items()
+    ]
+    return {"address": server.address, "fingerprint": server.fingerprint, "models": models}
+
+
+def _announce(server: Server, output: Output) -> None:
+    rows = [
+        (name, str(model.manifest.input.shape), model.manifest.mode, model.manifest.output, model.commitment)
+        for name, model in server.models.items()
+    ]
+    output.table(("model", "input", "mode", "output", "commitment"), rows)
+    output.say(f"listening on {server.address}")
+    output.say(
+        f"fingerprint {server.fingerprint}" if server.fingerprint else "PLAINTEXT: anyone on the way can interfere"
+    )
+    for name in server.models:
+        output.say(predict_line(server, name))
+
+
+def predict_line(server: Server, model: str) -> str:
+    """The command that a client types to use a model of this server."""
+    host, port = server.address.rsplit(":", 1)
+    if host in ("0.0.0.0", "[::]"):  # noqa: S104 - compared, not bound
+        host = socket.gethostname()
+    trust = f"--pin {server.fingerprint}" if server.fingerprint else "--insecure-plaintext"
+    chosen = f" --model {shlex.quote(model)}" if len(server.models) > 1 else ""
+    return f"lanner predict {host}:{port} INPUT{chosen} {trust}"

@@ -1,0 +1,145 @@
+"""The data owner's party: asks a server for private predictions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from numpy.typing import ArrayLike
+
+from lanner import _native
+from lanner.errors import InputError, MisuseError, native_errors
+from lanner.inputs import as_batch, check_range, to_float32
+from lanner.interrupts import interruptible
+from lanner.manifest import Manifest
+from lanner.prediction import Prediction
+from lanner.trust import Trust, parse_address
+
+T = TypeVar("T")
+
+#: Seconds without a byte from the server after which the client gives up.
+DEFAULT_TIMEOUT = 60.0
+
+
+class Client:
+    """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
+
+    Args:
+        address: ``HOST[:PORT]``.
+        model: The model's name; may be left out where the server has one.
+        pin: The fingerprint of the server's certificate, as ``serve`` printed it.
+        ca: A file of certificate authorities, instead of `pin`.
+        cert: The client's own certificate, where the server asks for one.
+        key: The private key to `cert`.
+        pin_model: The commitment of the one model that is accepted.
+        insecure_plaintext: Whether to speak without TLS; the server must do so too.
+        timeout: Seconds without a byte from the server after which to give up.
+
+    Raises:
+        MisuseError: If an argument is wrong.
+        TransportError: If there is no connection, or the server's certificate is not trusted.
+        PeerError: If the server refuses, speaks another version, or serves another model.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        model: str | None = None,
+        pin: str | None = None,
+        ca: str | Path | None = None,
+        cert: str | Path | None = None,
+        key: str | Path | None = None,
+        pin_model: str | None = None,
+        insecure_plaintext: bool = False,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> None:
+        trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
+        self.address = parse_address(address)
+        self._broken = False
+        config = {
+            "address": self.address,
+            "model": model,
+            "pin": trust.pin,
+            "ca": _text(trust.ca),
+            "cert": _text(trust.cert),
+            "key": _text(trust.key),
+            "pin_model": trust.pin_model,
+            "insecure_plaintext": trust.insecure_plaintext,
+            "timeout": timeout,
+        }
+        self._native: _native.NativeClient | None = None
+        self._native = self._call(lambda: _native.NativeClient(json.dumps(config)))
+        self.manifest = Manifest.parse(self._native.manifest(), self.address)
+
+    def prepare(self, count: int) -> None:
+        """Do the offline phase of `count` predictions now, so that they take the online phase alone.
+
+        Raises:
+            MisuseError: If `count` is not positive.
+            PeerError: If the server refuses that many.
+            TransportError: If the connection fails.
+        """
+        if count < 1:
+            raise MisuseError(f"count is {count}", fix="give 1 or more")
+        native = self._open()
+        self._call(lambda: native.prepare(count))
+
+    def predict(self, x: ArrayLike) -> Prediction:
+        """Predict one sample in private.
+
+        Args:
+            x: Shape `manifest.input.shape`, or (1, *shape).
+
+        Raises:
+            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range; nothing
+                has been sent then.
+            PeerError: If the server refuses or sends a malformed message.
+            TransportError: If the connection fails or the server stalls.
+        """
+        native = self._open()
+        batch = as_batch(to_float32(x), self.manifest.input)
+        if len(batch) != 1:
+            raise InputError(f"there are {len(batch)} samples", where="input", fix="predict them one by one")
+        check_range(batch, self.manifest.input)
+        prediction = Prediction.from_document(json.loads(self._call(lambda: native.predict(batch[0]))))
+        if prediction.class_name is None:
+            prediction = replace(prediction, class_name=self.manifest.class_name(prediction.label))
+        return prediction
+
+    def close(self) -> None:
+        """End the session. Closing twice does nothing."""
+        native, self._native = self._native, None
+        # An abandoned call still holds a broken session; it ends when that call times out.
+        if native is not None and not self._broken:
+            with native_errors(self.address):
+                native.close()
+
+    def _open(self) -> _native.NativeClient:
+        if self._native is None or self._broken:
+            raise MisuseError("the session is closed", where=self.address, fix="make a new Client")
+        return self._native
+
+    def _call(self, call: Callable[[], T]) -> T:
+        try:
+            with native_errors(self.address):
+                return interruptible(call)
+        except KeyboardInterrupt:
+            self._broken = True
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,37 @@
+"""Both parties in this process, over a channel in memory: for tests and notebooks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from lanner import _native
+from lanner.errors import InputError, native_errors
+from lanner.inputs import as_batch, check_range, to_float32
+from lanner.interrupts import interruptible
+from lanner.model import Model
+from lanner.prediction import Prediction
+
+
+def run(model: Model, x: ArrayLike) -> Prediction:
+    """Run the whole protocol on one sample.
+
+    Args:
+        model: A compiled model.
+        x: Shape `model.manifest.input.shape`, or (1, *shape).
+
+    Raises:
+        InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+    """
+    batch = as_batch(to_float32(x), model.manifest.input)
+    if len(batch) != 1:
+        raise InputError(f"there are {len(batch)} samples", where="input", fix="run them one by one")
+    check_range(batch, model.manifest.input)
+    with native_errors(model.name):
+        text = interruptible(lambda: _native.run_in_memory(model.native, batch[0]))
+    prediction = Prediction.from_document(json.loads(text))
+    if prediction.class_name is not None:
+        return prediction
+    return replace(prediction, class_name=model.manifest.class_name(prediction.label))

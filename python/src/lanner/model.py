@@ -1,0 +1,230 @@
+"""A compiled model: what `compile` makes of an ONNX file, `save` writes and `load` reads."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lanner import _native
+from lanner.errors import InputError, MisuseError, native_errors
+from lanner.images import ImageDescription
+from lanner.inputs import as_batch, check_range, to_float32
+from lanner.interrupts import interruptible
+from lanner.manifest import InputDescription, Manifest
+from lanner.options import CompileOptions
+
+if TYPE_CHECKING:
+    from lanner.onnx import ImportedModel
+    from lanner.reference import OnnxReference
+
+
+class Model:
+    """A fixed-point network with its scales, plan and output policy. Made by `compile` and `load`.
+
+    Attributes:
+        native: The native model.
+    """
+
+    def __init__(self, native: _native.NativeModel, reference: OnnxReference | None = None) -> None:
+        self.native = native
+        self._reference = reference
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The part that clients may see."""
+        return Manifest.parse(self.native.manifest())
+
+    @property
+    def name(self) -> str:
+        """The name under which a server offers the model by default."""
+        return self.manifest.name
+
+    @property
+    def commitment(self) -> str:
+        """The salted commitment that identifies the model, in hexadecimal."""
+        return self.manifest.commitment
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a ``.lanner`` file. It holds the weights: keep it on the server.
+
+        Raises:
+            ModelError: If the file cannot be written.
+        """
+        with native_errors(str(path)):
+            self.native.save(str(path))
+
+    def export_public(self, path: str | Path) -> None:
+        """Write the half that a client may see and pin.
+
+        Raises:
+            ModelError: If the file cannot be written.
+        """
+        with native_errors(str(path)):
+            self.native.export_public(str(path))
+
+    def predict_float(self, x: ArrayLike) -> NDArray[np.float32]:
+        """The float reference's logits: onnxruntime's where the model was compiled here from ONNX, else native.
+
+        Args:
+            x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
+
+        Returns:
+            Shape (n, outputs).
+
+        Raises:
+            InputError: If the shape does not fit or a value is not finite.
+        """
+        batch = self._batch(x)
+        if self._reference is not None:
+            return self._reference.logits(batch)
+        with native_errors():
+            return interruptible(lambda: self.native.float(batch))
+
+    def predict_fixed(self, x: ArrayLike) -> NDArray[np.float64]:
+        """The logits of the exact fixed-point reference, which a secure prediction equals bit for bit.
+
+        Args:
+            x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
+
+        Returns:
+            Real numbers, shape (n, outputs): the integers of `predict_integers` divided by `logits_scale`.
+
+        Raises:
+            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+        """
+        return self.predict_integers(x)[0] / self.logits_scale
+
+    def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
+        """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
+
+        Raises:
+            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+        """
+        batch = self._batch(x)
+        check_range(batch, self.manifest.input)
+        with native_errors():
+            return interruptible(lambda: self.native.fixed(batch))
+
+    @property
+    def logits_scale(self) -> float:
+        """What the integer logits are divided by to get real numbers."""
+        return self.native.logits_scale
+
+    def report(self) -> dict[str, Any]:
+        """Per node the range, whether it is proved or calibrated, and the bits; what the mode leaks."""
+        with native_errors():
+            report: dict[str, Any] = json.loads(self.native.report())
+        return report
+
+    def _batch(self, x: ArrayLike) -> NDArray[np.float32]:
+        return as_batch(to_float32(x), self.manifest.input)
+
+    def __repr__(self) -> str:
+        entry = self.manifest
+        return f"<lanner.Model {entry.name}: input {entry.input.shape}, mode {entry.mode}, output {entry.output}>"
+
+
+def compile(  # noqa: A001 - the interface's name, used as lanner.compile
+    model: object,
+    calibration: ArrayLike,
+    *,
+    mode: str = "auto",
+    output: str = "label",
+    k: int = 1,
+    digits: int = 2,
+    classes: Sequence[str] | None = None,
+    image: ImageDescription | str | Path | None = None,
+    name: str | None = None,
+) -> Model:
+    """Compile an ONNX model to a fixed-point network and a plan of protocols.
+
+    Args:
+        model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
+        calibration: Typical samples, shape (n, *input shape); 32 or more are advised.
+        mode: One of gazelle, falcon, cheetah, tabula, spectral, auto.
+        output: What the client learns: label, probability, top-k or logits.
+        k: How many classes ``top-k`` reveals.
+        digits: How many decimal digits ``probability`` reveals.
+        classes: Names of the classes, one per output.
+        image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
+        name: The name on the server; the file's name without its suffix where it is not given.
+
+    Raises:
+        MisuseError: If an option is wrong, or onnx is not installed.
+        ModelError: If the model cannot be read, or a layer's range is too wide for every parameter set.
+        UnsupportedOpError: If an operator, the mode or the output policy is not supported.
+        InputError: If the calibration samples do not fit the model's input.
+    """
+    description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
+    options = CompileOptions(name or _default_name(model), mode, output, k, digits, classes, description)
+    samples = to_float32(calibration, "calibration")
+    imported = _import(model, samples)
+    entry = InputDescription(imported.input_name, imported.input_shape, float("inf"))
+    batch = as_batch(samples, entry, "calibration")
+    if description is not None:
+        description.check_shape(imported.input_shape)
+    _check_classes(classes, imported.graph.output_shape)
+    with native_errors(options.name):
+        native = interruptible(
+            lambda: _native.NativeModel.compile(
+                imported.graph.document, imported.graph.tensors, batch, options.document()
+            )
+        )
+    return Model(native, _reference(imported))
+
+
+def load(path: str | Path) -> Model:
+    """Read a ``.lanner`` file.
+
+    Raises:
+        ModelError: If the file cannot be read, is damaged, or has another format version; both are named.
+    """
+    with native_errors(str(path)):
+        return Model(_native.NativeModel.load(str(path)))
+
+
+def _import(model: object, samples: NDArray[np.float32]) -> ImportedModel:
+    if importlib.util.find_spec("onnx") is None:
+        raise MisuseError("compiling needs the package onnx", fix="pip install 'lanner[onnx]'")
+    from lanner.onnx import export_torch, import_model
+
+    if any(f"{kind.__module__}.{kind.__name__}" == _TORCH_MODULE for kind in type(model).__mro__):
+        if samples.ndim < 2:
+            raise InputError(
+                f"the shape is {samples.shape}",
+                where="calibration",
+                fix="give several samples, so that the sample's shape is known",
+            )
+        return import_model(export_torch(model, samples[:1]))
+    return import_model(model)
+
+
+def _reference(imported: ImportedModel) -> OnnxReference | None:
+    if importlib.util.find_spec("onnxruntime") is None:
+        return None
+    from lanner.reference import OnnxReference
+
+    return OnnxReference(imported)
+
+
+def _default_name(model: object) -> str:
+    if isinstance(model, str | Path):
+        return Path(model).stem
+    graph = getattr(model, "graph", None)
+    return getattr(graph, "name", "") or "model"
+
+
+def _check_classes(classes: Sequence[str] | None, outputs: tuple[int, ...]) -> None:
+    count = int(np.prod(outputs))
+    if classes is not None and len(classes) != count:
+        raise MisuseError(f"there are {len(classes)} class names", fix=f"the model has {count} outputs: name each")
+
+
+_TORCH_MODULE = "torch.nn.modules.module.Module"

@@ -1,0 +1,72 @@
+"""The choices of a model's owner: the mode, and what the client learns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lanner.errors import MisuseError, UnsupportedOpError
+from lanner.images import ImageDescription
+
+#: Modes that the interface names, and those that this version computes.
+MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
+AVAILABLE_MODES = ("gazelle", "auto")
+
+#: Output policies that the interface names, and those that this version computes.
+OUTPUTS = ("label", "probability", "top-k", "logits")
+AVAILABLE_OUTPUTS = ("label", "logits")
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What a model is compiled for.
+
+    Attributes:
+        name: The model's name on the server.
+        mode: One of `MODES`; ``auto`` lets the planner choose per layer.
+        output: One of `OUTPUTS`.
+        k: How many classes ``top-k`` reveals.
+        digits: How many decimal digits ``probability`` reveals.
+        classes: The names of the classes in the order of the outputs.
+        image: How a picture becomes an input.
+    """
+
+    name: str
+    mode: str = "auto"
+    output: str = "label"
+    k: int = 1
+    digits: int = 2
+    classes: Sequence[str] | None = None
+    image: ImageDescription | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
+        _check_choice("output", self.output, OUTPUTS, AVAILABLE_OUTPUTS)
+        if self.k < 1:
+            raise MisuseError(f"k is {self.k}", fix="give 1 or more")
+        if not 1 <= self.digits <= 9:
+            raise MisuseError(f"digits is {self.digits}", fix="give 1 to 9")
+
+    def document(self) -> str:
+        """The options as the JSON text that the native compiler takes."""
+        return json.dumps(
+            {
+                "mode": self.mode,
+                "output": self.output,
+                "k": self.k,
+                "digits": self.digits,
+                "classes": None if self.classes is None else list(self.classes),
+                "image": None if self.image is None else self.image.document(),
+                "name": self.name,
+            }
+        )
+
+
+def _check_choice(option: str, value: str, known: Sequence[str], available: Sequence[str]) -> None:
+    if value not in known:
+        raise MisuseError(f"{option} is {value!r}", fix=f"give one of {', '.join(known)}")
+    if value not in available:
+        raise UnsupportedOpError(
+            f"this version does not compute {option} {value}", fix=f"compile with {' or '.join(available)}"
+        )

@@ -1,0 +1,132 @@
+"""The serving party: offers compiled models to clients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lanner import _native
+from lanner.errors import MisuseError, native_errors
+from lanner.interrupts import interruptible
+from lanner.model import Model
+from lanner.state import state_directory
+from lanner.trust import parse_address
+
+#: Seconds without a byte after which a session is closed.
+DEFAULT_TIMEOUT = 60.0
+
+#: Sessions at once, beyond which clients are told that the server is busy.
+DEFAULT_SESSIONS = 16
+
+
+class Server:
+    """Serves one model or several, each to any number of clients. TLS is on unless both sides turn it off.
+
+    Args:
+        models: A model, several, or models by the names that clients ask for.
+        listen: ``HOST:PORT``; port 0 takes a free one.
+        tls_cert: A certificate chain in PEM; without one, a self-signed key is kept in the state directory.
+        tls_key: The private key to `tls_cert`.
+        client_ca: Authorities whose certificates clients must show.
+        state_dir: Where the server keeps its key; see `lanner.state`.
+        max_sessions: Sessions at once.
+        timeout: Seconds without a byte after which a session is closed.
+        insecure_plaintext: Whether to speak without TLS.
+
+    Raises:
+        MisuseError: If an argument is wrong, or two models have one name.
+    """
+
+    def __init__(
+        self,
+        models: Model | Sequence[Model] | Mapping[str, Model],
+        listen: str = "127.0.0.1:0",
+        *,
+        tls_cert: str | Path | None = None,
+        tls_key: str | Path | None = None,
+        client_ca: str | Path | None = None,
+        state_dir: str | Path | None = None,
+        max_sessions: int = DEFAULT_SESSIONS,
+        timeout: float = DEFAULT_TIMEOUT,
+        insecure_plaintext: bool = False,
+    ) -> None:
+        if (tls_cert is None) != (tls_key is None):
+            raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
+        if max_sessions < 1 or timeout <= 0:
+            raise MisuseError("max_sessions and timeout must be positive", fix="leave them out for the defaults")
+        for path in (tls_cert, tls_key, client_ca):
+            if path is not None and not Path(path).is_file():
+                raise MisuseError("no such file", where=str(path), fix="check the path")
+        self.models = _by_name(models)
+        config = {
+            "listen": parse_address(listen),
+            "tls_cert": _text(tls_cert),
+            "tls_key": _text(tls_key),
+            "client_ca": _text(client_ca),
+            "state_dir": str(state_directory(state_dir)),
+            "max_sessions": max_sessions,
+            "timeout": timeout,
+            "insecure_plaintext": insecure_plaintext,
+        }
+        natives = [(name, model.native) for name, model in self.models.items()]
+        with native_errors(listen):
+            self._native = _native.NativeServer(natives, json.dumps(config))
+
+    def start(self) -> None:
+        """Listen and serve on threads of the native module; returns when clients can connect.
+
+        Raises:
+            TransportError: If the address cannot be listened on.
+        """
+        with native_errors():
+            self._native.start()
+
+    def stop(self, drain_seconds: float = 10.0) -> None:
+        """Refuse new sessions, let those under way end within `drain_seconds`, and close."""
+        with native_errors():
+            interruptible(lambda: self._native.stop(drain_seconds))
+
+    @property
+    def address(self) -> str:
+        """``HOST:PORT`` as bound."""
+        return self._native.address
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What a client pins: ``sha256:`` and the certificate's hash; None in plaintext."""
+        return self._native.fingerprint
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of sessions and predictions since the start."""
+        with native_errors():
+            stats: dict[str, Any] = json.loads(self._native.stats())
+        return stats
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _by_name(models: Model | Sequence[Model] | Mapping[str, Model]) -> dict[str, Model]:
+    if isinstance(models, Mapping):
+        named = list(models.items())
+    else:
+        named = [(model.name, model) for model in ([models] if isinstance(models, Model) else models)]
+    result = dict(named)
+    if not result:
+        raise MisuseError("there is no model to serve", fix="give at least one")
+    if len(result) < len(named):
+        raise MisuseError("two models have one name", fix="name them, as in NAME=MODEL.lanner")
+    return result
+
+
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,51 @@
+"""The state directory: the server's key and one-time material. Never copy it: material would be used twice."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from lanner.errors import MisuseError
+
+
+def state_directory(given: str | Path | None = None) -> Path:
+    """The state directory, made for its owner alone (mode 0700) where it is new.
+
+    It is `given`, else ``$LANNER_HOME``, else the platform's place for programs' state.
+
+    Raises:
+        MisuseError: If it cannot be made, or others can read what is in it.
+    """
+    path = Path(given or os.environ.get("LANNER_HOME") or _platform_directory()).expanduser()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_private(path)
+    except OSError as error:
+        raise MisuseError(
+            f"the state directory cannot be used ({error.strerror})", where=str(path), fix="give another --state-dir"
+        ) from None
+    return path
+
+
+def _check_private(path: Path) -> None:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "nt" or mode & 0o077 == 0:
+        return
+    if any(path.iterdir()):
+        raise MisuseError(
+            f"the state directory has mode {mode:04o}, so that others may read keys in it",
+            where=str(path),
+            fix=f"run chmod 700 {path}, or give another --state-dir",
+        )
+    path.chmod(0o700)
+
+
+def _platform_directory() -> str:
+    home = Path.home()
+    if sys.platform == "darwin":
+        return str(home / "Library" / "Application Support" / "lanner")
+    if sys.platform == "win32":
+        return str(Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "lanner")
+    return str(Path(os.environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "lanner")
