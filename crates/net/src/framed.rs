@@ -57,12 +57,12 @@ impl<S: ByteStream> Channel for Framed<S> {
         header[..4].copy_from_slice(&length.to_le_bytes());
         header[4..].copy_from_slice(&kind.0.to_le_bytes());
         self.unanswered = true;
-        self.stream.write(&header)?;
-        self.stream.write(payload)
+        let written = self.stream.write(&header).and_then(|()| self.stream.write(payload));
+        written.map_err(|error| self.explain(error))
     }
 
     fn flush(&mut self) -> Result<(), ChannelError> {
-        self.stream.flush()
+        self.stream.flush().map_err(|error| self.explain(error))
     }
 
     fn receive_header(&mut self) -> Result<(Kind, usize), ChannelError> {
@@ -72,7 +72,7 @@ impl<S: ByteStream> Channel for Framed<S> {
                 what: "channel: the last message was not read to its end",
             });
         }
-        self.stream.flush()?;
+        self.flush()?;
         self.rounds += u64::from(std::mem::take(&mut self.unanswered));
         let mut header = [0; HEADER_LENGTH];
         self.stream.read(&mut header)?;
@@ -101,6 +101,20 @@ impl<S: ByteStream> Channel for Framed<S> {
 }
 
 impl<S: ByteStream> Framed<S> {
+    /// A peer that refuses and leaves makes a write fail; its refusal waits to be read.
+    fn explain(&mut self, error: ChannelError) -> ChannelError {
+        if !matches!(error, ChannelError::Disconnected) || self.body_left != 0 {
+            return error;
+        }
+        let mut header = [0; HEADER_LENGTH];
+        match self.stream.read(&mut header) {
+            Ok(()) if header == [1, 0, 0, 0, 0, 0] => {
+                self.read_refusal(1).map_or(error, ChannelError::Refused)
+            }
+            _ => error,
+        }
+    }
+
     fn read_refusal(&mut self, length: usize) -> Result<Refusal, ChannelError> {
         if length != 1 {
             return Ok(Refusal::Refused);

@@ -1,0 +1,41 @@
+//! How long a connection may take and how much it may hold.
+
+use std::time::{Duration, Instant};
+
+/// How long a connection may take and how much it may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Time for the TCP connection.
+    pub connect: Duration,
+    /// Time for the whole TLS handshake, however the peer spreads its bytes.
+    pub handshake: Duration,
+    /// Time for the next message to begin, and for the peer to take what is sent. To this is added, for a message's bytes,
+    /// the time that they take at 64 KiB/s, so that a peer cannot hold a session by sending a byte at a time.
+    pub stall: Duration,
+    /// Bytes kept of what the peer sends while this party is still writing. Beyond it nothing more is read, so
+    /// that two parties that both write more than this would wait until the stall limit.
+    pub backlog: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            handshake: Duration::from_secs(10),
+            stall: Duration::from_secs(60),
+            backlog: 256 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// When a transfer of `bytes` that starts now must be over.
+    pub(crate) fn transfer_deadline(&self, bytes: usize) -> Instant {
+        Instant::now()
+            + self.stall
+            + Duration::from_micros(bytes as u64 * 1_000_000 / SLOWEST_BYTES_PER_SECOND)
+    }
+}
+
+const SLOWEST_BYTES_PER_SECOND: u64 = 64 << 10;

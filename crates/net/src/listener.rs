@@ -1,0 +1,59 @@
+//! Waits for clients.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use lanner_wire::ChannelError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::socket::channel_error;
+use crate::{Address, NetError};
+
+/// A listening TCP socket whose wait can end without a client.
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Listens on an address; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// [`NetError::Listen`] if the address is taken or not of this machine.
+    pub fn bind(address: &Address) -> Result<Self, NetError> {
+        let failed = |source| NetError::Listen { address: address.to_string(), source };
+        let socket = TcpListener::bind(address.resolve()?.as_slice()).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let local = socket.local_addr().map_err(failed)?;
+        Ok(Self { socket, address: local })
+    }
+
+    /// The address listened on, with the port that was taken.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The next client, or `None` if none comes for `patience`.
+    ///
+    /// # Errors
+    /// A failure of the system, like too many open files: waiting a moment and trying again is right.
+    pub fn accept(&self, patience: Duration) -> Result<Option<(TcpStream, SocketAddr)>, ChannelError> {
+        let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
+        let mut descriptors = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut descriptors, Some(&timeout)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(channel_error(error.into())),
+        }
+        match self.socket.accept() {
+            Ok(client) => Ok(Some(client)),
+            // A client that left before it was accepted is no failure of the listener.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
+                Ok(None)
+            }
+            Err(error) => Err(channel_error(error)),
+        }
+    }
+}

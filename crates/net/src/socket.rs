@@ -1,0 +1,142 @@
+//! A TCP socket that reads while it waits to write.
+
+use std::io::{self, ErrorKind};
+use std::net::{Shutdown, TcpStream};
+use std::time::Instant;
+
+use lanner_wire::ChannelError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::Limits;
+use crate::inbox::Inbox;
+
+/// A non-blocking TCP socket with the bytes that came but were not used yet.
+pub(crate) struct Socket {
+    stream: TcpStream,
+    pub(crate) inbox: Inbox,
+    /// Whether the peer will send nothing more.
+    ended: bool,
+    pub(crate) limits: Limits,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, limits: Limits) -> Result<Self, ChannelError> {
+        stream.set_nonblocking(true).map_err(channel_error)?;
+        // Messages are collected before they are written, so waiting for more can only add latency.
+        stream.set_nodelay(true).map_err(channel_error)?;
+        Ok(Self { stream, inbox: Inbox::default(), ended: false, limits, sent: 0, received: 0 })
+    }
+
+    pub(crate) const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Calls `write` each time the socket can take bytes, until it returns `None`: nothing is left.
+    ///
+    /// Reads what the peer sends in the meantime: a peer that itself waits to write goes on.
+    pub(crate) fn write(
+        &mut self,
+        deadline: Instant,
+        mut write: impl FnMut(&mut &TcpStream) -> io::Result<Option<usize>>,
+    ) -> Result<(), ChannelError> {
+        loop {
+            match write(&mut &self.stream) {
+                Ok(None) => return Ok(()),
+                Ok(Some(0)) => return Err(ChannelError::Disconnected),
+                Ok(Some(count)) => self.sent += count as u64,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_to_write(deadline)?,
+                Err(error) => return Err(channel_error(error)),
+            }
+        }
+    }
+
+    fn wait_to_write(&mut self, deadline: Instant) -> Result<(), ChannelError> {
+        let drains = !self.ended && self.inbox.len() < self.limits.backlog;
+        let wanted = if drains { PollFlags::OUT | PollFlags::IN } else { PollFlags::OUT };
+        let ready = self.wait(wanted, deadline)?;
+        if drains && !ready.contains(PollFlags::OUT) {
+            self.read_some()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until at least one more byte is in the inbox.
+    pub(crate) fn fill(&mut self, deadline: Instant) -> Result<(), ChannelError> {
+        while !self.ended {
+            if self.read_some()? > 0 {
+                return Ok(());
+            }
+            if !self.ended {
+                self.wait(PollFlags::IN, deadline)?;
+            }
+        }
+        Err(ChannelError::Disconnected)
+    }
+
+    /// Takes what came, without waiting.
+    pub(crate) fn read_some(&mut self) -> Result<usize, ChannelError> {
+        match self.inbox.fill_from(&self.stream) {
+            Ok(0) => {
+                self.ended = true;
+                Ok(0)
+            }
+            Ok(count) => {
+                self.received += count as u64;
+                Ok(count)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+            Err(error) => Err(channel_error(error)),
+        }
+    }
+
+    fn wait(&self, wanted: PollFlags, deadline: Instant) -> Result<PollFlags, ChannelError> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ChannelError::TimedOut);
+            }
+            let timeout = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
+            let mut descriptors = [PollFd::new(&self.stream, wanted)];
+            match poll(&mut descriptors, Some(&timeout)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(descriptors[0].revents()),
+                Err(error) => return Err(channel_error(error.into())),
+            }
+        }
+    }
+
+    /// Tells the peer that nothing more comes, then discards what it still sends until it closes too, so that the last
+    /// message is not lost to a reset.
+    pub(crate) fn finish(&mut self, deadline: Instant) {
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let mut discarded = 0;
+        while discarded < DISCARDED_AT_CLOSE {
+            discarded += self.inbox.len();
+            self.inbox.consume(usize::MAX);
+            if self.fill(deadline).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Bytes read from a peer that goes on sending after the end.
+const DISCARDED_AT_CLOSE: usize = 64 << 20;
+
+#[allow(clippy::needless_pass_by_value)] // used as the function of `map_err`
+pub(crate) fn channel_error(error: io::Error) -> ChannelError {
+    match error.kind() {
+        ErrorKind::BrokenPipe
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::NotConnected
+        | ErrorKind::UnexpectedEof => ChannelError::Disconnected,
+        ErrorKind::TimedOut => ChannelError::TimedOut,
+        _ => ChannelError::Transport(error.to_string()),
+    }
+}

@@ -1,0 +1,170 @@
+//! The directory that holds what must survive a restart, and nobody else may read.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+
+use crate::NetError;
+
+/// A directory that only its owner may enter (mode 0700), with files that only its owner may read (mode 0600).
+///
+/// Copying it would use one-time material twice: do not.
+#[derive(Clone, Debug)]
+pub struct StateDirectory {
+    path: PathBuf,
+}
+
+impl StateDirectory {
+    /// Opens the directory, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// [`NetError::State`] if it cannot be made, or if it exists and others may enter it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, NetError> {
+        let path = path.into();
+        make_private(&path).map_err(|error| state_error(&path, &error))?;
+        let metadata = fs::metadata(&path).map_err(|error| state_error(&path, &error))?;
+        if !metadata.is_dir() {
+            return Err(state_error(&path, &"is not a directory"));
+        }
+        refuse_shared(&path, &metadata.permissions(), "chmod 700")?;
+        Ok(Self { path })
+    }
+
+    /// A directory inside this one.
+    ///
+    /// # Errors
+    /// As [`StateDirectory::open`].
+    pub fn subdirectory(&self, name: &str) -> Result<Self, NetError> {
+        Self::open(self.path.join(name))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The content of a file, or `None` if there is none.
+    ///
+    /// # Errors
+    /// [`NetError::State`] if it cannot be read, or if others may read it.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, NetError> {
+        let path = self.path.join(name);
+        match fs::metadata(&path) {
+            Ok(metadata) => refuse_shared(&path, &metadata.permissions(), "chmod 600")?,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(state_error(&path, &error)),
+        }
+        fs::read(&path).map(Some).map_err(|error| state_error(&path, &error))
+    }
+
+    /// Creates a file with this content unless it exists, and returns the content that is there afterwards: of several
+    /// processes that try at once, one wins and all get its content. A crash leaves no half-written file.
+    ///
+    /// # Errors
+    /// [`NetError::State`] on any failure of the file system.
+    pub fn create_once(&self, name: &str, content: &[u8]) -> Result<Vec<u8>, NetError> {
+        let path = self.path.join(name);
+        let draft = self.path.join(format!(".{name}.{}", std::process::id()));
+        let written = write_draft(&draft, content).and_then(|()| match fs::hard_link(&draft, &path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        });
+        let removed = fs::remove_file(&draft);
+        written.and(removed).map_err(|error| state_error(&path, &error))?;
+        self.sync()?;
+        self.read(name)?.ok_or_else(|| state_error(&path, &"vanished"))
+    }
+
+    /// Makes created and removed names durable.
+    ///
+    /// # Errors
+    /// [`NetError::State`] on any failure of the file system.
+    pub fn sync(&self) -> Result<(), NetError> {
+        let synced = File::open(&self.path).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| state_error(&self.path, &error))
+    }
+}
+
+fn write_draft(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // A draft of this process's number can only be left from a process that crashed.
+    let _ = fs::remove_file(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    let mut file = options.open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn make_private(path: &Path) -> std::io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(path)
+}
+
+#[cfg(unix)]
+fn refuse_shared(path: &Path, permissions: &Permissions, fix: &str) -> Result<(), NetError> {
+    match permissions.mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(state_error(path, &format!("others may use it; run {fix} {}", path.display()))),
+    }
+}
+
+#[cfg(not(unix))]
+fn refuse_shared(_: &Path, _: &Permissions, _: &str) -> Result<(), NetError> {
+    Ok(())
+}
+
+fn state_error(path: &Path, what: &dyn std::fmt::Display) -> NetError {
+    NetError::State { path: path.to_owned(), what: what.to_string() }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_and_its_files_are_private() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::open(root.path().join("a/b")).unwrap();
+        state.create_once("key", b"secret").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(state.path()), 0o700);
+        assert_eq!(mode(&state.path().join("key")), 0o600);
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1, "the draft is gone");
+    }
+
+    #[test]
+    fn a_directory_or_file_that_others_may_read_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("open");
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        assert!(StateDirectory::open(&path).unwrap_err().to_string().contains("chmod 700"));
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        let state = StateDirectory::open(&path).unwrap();
+        fs::write(path.join("key"), b"secret").unwrap();
+        fs::set_permissions(path.join("key"), Permissions::from_mode(0o644)).unwrap();
+        assert!(state.read("key").unwrap_err().to_string().contains("chmod 600"));
+    }
+
+    #[test]
+    fn the_first_content_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::open(root.path().join("state")).unwrap();
+        assert_eq!(state.read("key").unwrap(), None);
+        assert_eq!(state.create_once("key", b"first").unwrap(), b"first");
+        assert_eq!(state.create_once("key", b"second").unwrap(), b"first");
+    }
+}

@@ -1,0 +1,136 @@
+//! Channels over TCP, under TLS unless a caller asks for none by name.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use lanner_wire::{Channel, ChannelError};
+use rustls::Connection;
+
+use crate::framed::Framed;
+use crate::records::TcpBytes;
+use crate::socket::{Socket, channel_error};
+use crate::tls::{ClientTls, ServerTls};
+use crate::{Address, Limits, NetError};
+
+/// A channel over TCP. Bytes are counted on TCP: with TLS its records and its handshake are included.
+pub type TcpChannel = Framed<TcpBytes>;
+
+/// A channel that crosses a network, as far as sessions need to know.
+pub trait Transport: Channel + Send {
+    /// A value that both ends of this very connection derive, and nobody else: the TLS exporter's. None without TLS.
+    fn binding(&self) -> Option<[u8; 32]>;
+
+    /// Changes how long the next message, and the peer taking one, may take.
+    fn set_stall_limit(&mut self, limit: Duration);
+
+    /// Writes what is queued and ends this direction, then waits (at most `patience`) until the peer has ended the other,
+    /// so that it gets the last message even while it is still sending.
+    ///
+    /// # Errors
+    /// Any transport failure while writing.
+    fn close(&mut self, patience: Duration) -> Result<(), ChannelError>;
+}
+
+impl TcpChannel {
+    /// Connects to a server under TLS.
+    ///
+    /// # Errors
+    /// [`NetError`] naming what failed: the host, the connection, a time-out, the server's or the client's certificate.
+    pub fn connect(address: &Address, tls: &ClientTls, limits: Limits) -> Result<Self, NetError> {
+        let connection = tls.start(address)?;
+        let stream = open(address, limits)?;
+        Self::secured(stream, Connection::Client(connection), limits)
+    }
+
+    /// Does the TLS handshake with a client that connected. Blocks for at most [`Limits::handshake`].
+    ///
+    /// # Errors
+    /// [`NetError`] if the client does not speak TLS 1.3, is too slow, or has no certificate that is demanded.
+    pub fn accept(stream: TcpStream, tls: &ServerTls, limits: Limits) -> Result<Self, NetError> {
+        Self::secured(stream, Connection::Server(tls.start()?), limits)
+    }
+
+    /// Connects without TLS: everything can be read and changed on the way.
+    ///
+    /// # Errors
+    /// [`NetError`] naming what failed: the host, the connection, a time-out.
+    pub fn connect_insecure_plaintext(address: &Address, limits: Limits) -> Result<Self, NetError> {
+        Self::insecure_plaintext(open(address, limits)?, limits)
+    }
+
+    /// A channel without TLS: everything can be read and changed on the way.
+    ///
+    /// # Errors
+    /// [`NetError::Channel`] if the socket cannot be configured.
+    pub fn insecure_plaintext(stream: TcpStream, limits: Limits) -> Result<Self, NetError> {
+        Ok(Framed::new(TcpBytes::new(Socket::new(stream, limits)?, None)))
+    }
+
+    /// A handle with which another thread can cut this connection.
+    ///
+    /// # Errors
+    /// [`NetError::Channel`] if the system has no descriptor left.
+    pub fn abort_handle(&self) -> Result<AbortHandle, NetError> {
+        AbortHandle::of(self.stream.tcp())
+    }
+
+    fn secured(stream: TcpStream, connection: Connection, limits: Limits) -> Result<Self, NetError> {
+        let mut bytes = TcpBytes::new(Socket::new(stream, limits)?, Some(connection));
+        bytes.handshake(Instant::now() + limits.handshake)?;
+        Ok(Framed::new(bytes))
+    }
+}
+
+impl Transport for TcpChannel {
+    fn binding(&self) -> Option<[u8; 32]> {
+        self.stream.binding()
+    }
+
+    fn set_stall_limit(&mut self, limit: Duration) {
+        self.stream.set_stall_limit(limit);
+    }
+
+    fn close(&mut self, patience: Duration) -> Result<(), ChannelError> {
+        self.stream.finish(Instant::now() + patience)
+    }
+}
+
+/// Cuts a connection from another thread: its blocked operations return at once with an error.
+pub struct AbortHandle {
+    stream: TcpStream,
+}
+
+impl AbortHandle {
+    /// A handle for a connection that has no channel yet.
+    ///
+    /// # Errors
+    /// [`NetError::Channel`] if the system has no descriptor left.
+    pub fn of(stream: &TcpStream) -> Result<Self, NetError> {
+        let stream = stream.try_clone().map_err(channel_error)?;
+        Ok(Self { stream })
+    }
+
+    /// Cuts the connection.
+    pub fn abort(&self) {
+        // It can only fail because the connection is cut already.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Opens a TCP connection to the first of the host's addresses that answers.
+fn open(address: &Address, limits: Limits) -> Result<TcpStream, NetError> {
+    let deadline = Instant::now() + limits.connect;
+    let mut last = io::Error::from(io::ErrorKind::TimedOut);
+    for candidate in address.resolve()? {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&candidate, left) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(NetError::Connect { address: address.to_string(), source: last })
+}

@@ -1,0 +1,67 @@
+//! A certificate with its key.
+
+use std::path::Path;
+
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::{certificates, file_error};
+use crate::{Fingerprint, NetError, StateDirectory};
+
+/// A certificate chain and the private key of its first certificate.
+pub struct Identity {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    /// Reads a chain (own certificate first) and a key from PEM files.
+    ///
+    /// # Errors
+    /// [`NetError::File`] naming the file that cannot be used.
+    pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, NetError> {
+        let chain = certificates(certificate)?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, &error))?;
+        Ok(Self { chain, key })
+    }
+
+    /// The self-signed identity kept in a state directory, made on first use (P-256) and the same ever after.
+    ///
+    /// # Errors
+    /// [`NetError::State`] if the directory cannot be used, [`NetError::File`] if its content is damaged.
+    pub fn self_signed(state: &StateDirectory) -> Result<Self, NetError> {
+        let pem = match state.read(IDENTITY_FILE)? {
+            Some(pem) => pem,
+            None => state.create_once(IDENTITY_FILE, generate()?.as_bytes())?,
+        };
+        let path = state.path().join(IDENTITY_FILE);
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+            .collect::<Result<_, _>>()
+            .map_err(|error| file_error(&path, &error))?;
+        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| file_error(&path, &error))?;
+        if chain.is_empty() {
+            return Err(file_error(&path, &"has no certificate in PEM form"));
+        }
+        Ok(Self { chain, key })
+    }
+
+    /// The fingerprint of the own certificate.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.chain.first().map_or(&[], |certificate| certificate.as_ref()))
+    }
+}
+
+/// A new key and its certificate, in one PEM text, so that no crash can separate them.
+fn generate() -> Result<String, NetError> {
+    let failed = |error: rcgen::Error| NetError::Tls(format!("cannot make a certificate: {error}"));
+    let key = KeyPair::generate().map_err(failed)?;
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).map_err(failed)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "lanner");
+    let certificate = params.self_signed(&key).map_err(failed)?;
+    Ok(format!("{}{}", key.serialize_pem(), certificate.pem()))
+}
+
+const IDENTITY_FILE: &str = "tls-identity.pem";

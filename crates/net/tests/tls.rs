@@ -1,0 +1,264 @@
+//! Channels over TLS on loopback: trust, traffic, both directions at once.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::thread;
+use std::time::Instant;
+
+use common::{Authority, PING, PONG, connect, pinned, plaintext_pair, self_signed, tls_pair};
+use lanner_net::{
+    ClientTls, Fingerprint, Identity, Limits, NetError, ServerTls, StateDirectory, TcpChannel, Transport,
+    Trust,
+};
+use lanner_wire::{Channel, ChannelError, Refusal};
+
+#[test]
+fn messages_pass_and_bytes_are_counted_on_tcp() {
+    let (mut client, mut server) = tls_pair(Limits::default());
+    let handshake = client.traffic();
+    assert!(handshake.sent > 200 && handshake.received > 500, "{handshake:?}");
+    client.send(PING, &[1; 1000]).unwrap();
+    client.flush().unwrap();
+    assert_eq!(server.receive(PING, 1000).unwrap(), [1; 1000]);
+    server.send(PONG, b"yes").unwrap();
+    server.flush().unwrap();
+    assert_eq!(client.receive(PONG, 3).unwrap(), b"yes");
+    let traffic = client.traffic().since(handshake);
+    // One record adds 22 bytes: its header, the inner type, the tag.
+    assert_eq!((traffic.sent, traffic.received, traffic.rounds), (1000 + 6 + 22, 3 + 6 + 22, 1));
+    assert_eq!(client.traffic().sent, server.traffic().received);
+    assert_eq!(client.traffic().received, server.traffic().sent);
+}
+
+#[test]
+fn messages_of_every_size_arrive_whole() {
+    let (mut client, mut server) = tls_pair(Limits::default());
+    let sizes = [0, 1, 16_383, 16_384, 262_137, 262_138, 262_139, 262_144, 262_145, 800_000, 3_000_001];
+    let payload = |size: usize| (0..size).map(|i| (i * 31 + size) as u8).collect::<Vec<_>>();
+    let sending = thread::spawn(move || {
+        for size in sizes {
+            client.send(PING, &payload(size)).unwrap();
+        }
+        client.flush().unwrap();
+        client
+    });
+    for size in sizes {
+        assert!(server.receive(PING, size).unwrap() == payload(size), "{size}");
+    }
+    sending.join().unwrap();
+}
+
+#[test]
+fn both_sides_can_send_fifty_megabytes_before_they_receive() {
+    for (mut client, mut server) in [tls_pair(Limits::default()), plaintext_pair(Limits::default())] {
+        let payload: Vec<u8> = (0..50_000_000_u32).map(|i| (i >> 3) as u8).collect();
+        let expected = payload.clone();
+        let serving = thread::spawn(move || {
+            server.send(PONG, &payload).unwrap();
+            server.flush().unwrap();
+            server.receive(PING, payload.len()).unwrap() == payload
+        });
+        client.send(PING, &expected).unwrap();
+        client.flush().unwrap();
+        assert!(client.receive(PONG, expected.len()).unwrap() == expected);
+        assert!(serving.join().unwrap());
+    }
+}
+
+#[test]
+fn both_ends_derive_the_same_binding_and_each_connection_its_own() {
+    let (client, server) = tls_pair(Limits::default());
+    let binding = client.binding().unwrap();
+    assert_eq!(server.binding(), Some(binding));
+    assert_ne!(tls_pair(Limits::default()).0.binding(), Some(binding));
+    assert_eq!(plaintext_pair(Limits::default()).0.binding(), None);
+}
+
+#[test]
+fn a_wrong_pin_names_both_fingerprints() {
+    let server = self_signed();
+    let other = Fingerprint::of(b"another certificate");
+    let client = ClientTls::new(&Trust::Pin(other), None).unwrap();
+    let (connected, accepted) = connect(&server, &client, Limits::default());
+    let error = connected.err().unwrap();
+    assert!(matches!(error, NetError::WrongPin { .. }), "{error}");
+    assert!(error.to_string().contains(&other.to_string()));
+    assert!(error.to_string().contains(&server.fingerprint().to_string()));
+    assert!(accepted.is_err(), "the server learns that the client went");
+}
+
+#[test]
+fn a_certificate_of_a_given_authority_is_accepted_for_its_name_alone() {
+    let authority = Authority::new();
+    let client = ClientTls::new(&Trust::Authorities(authority.file()), None).unwrap();
+    let right = ServerTls::new(authority.issue("127.0.0.1"), None).unwrap();
+    let (connected, accepted) = connect(&right, &client, Limits::default());
+    assert!(connected.is_ok() && accepted.is_ok());
+    let elsewhere = ServerTls::new(authority.issue("example.org"), None).unwrap();
+    let error = connect(&elsewhere, &client, Limits::default()).0.err().unwrap();
+    assert!(matches!(error, NetError::Certificate(_)), "{error}");
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_refused() {
+    let client = ClientTls::new(&Trust::Authorities(Authority::new().file()), None).unwrap();
+    for server in [self_signed(), ServerTls::new(Authority::new().issue("127.0.0.1"), None).unwrap()] {
+        let error = connect(&server, &client, Limits::default()).0.err().unwrap();
+        assert!(matches!(error, NetError::Certificate(_)), "{error}");
+    }
+}
+
+#[test]
+fn mutual_tls_admits_only_clients_of_its_authority() {
+    let authority = Authority::new();
+    let server = ServerTls::new(authority.issue("127.0.0.1"), Some(&authority.file())).unwrap();
+    let trust = Trust::Pin(server.fingerprint());
+    let attempt = |identity: Option<Identity>| {
+        let client = ClientTls::new(&trust, identity).unwrap();
+        let (connected, accepted) = connect(&server, &client, Limits::default());
+        let accepted = accepted.and_then(|mut channel| {
+            channel.send(PONG, &[1])?;
+            Ok(channel.flush()?)
+        });
+        // The client ends its handshake first: it learns from the next message.
+        (connected.and_then(|mut channel| Ok(channel.receive(PONG, 1)?)), accepted)
+    };
+    let (answer, accepted) = attempt(Some(authority.issue("client")));
+    assert!(accepted.is_ok() && answer.is_ok());
+    let (answer, accepted) = attempt(None);
+    assert!(matches!(accepted.err().unwrap(), NetError::Certificate(_)));
+    assert!(answer.unwrap_err().to_string().contains("client's certificate"));
+    let (answer, accepted) = attempt(Some(Authority::new().issue("client")));
+    assert!(matches!(accepted.err().unwrap(), NetError::Certificate(_)));
+    assert!(answer.is_err());
+}
+
+#[test]
+fn a_key_of_another_certificate_is_refused_at_once() {
+    let (left, right) = (Authority::new(), Authority::new());
+    let directory = tempfile::tempdir().unwrap();
+    let copy = |from: &Authority, what: &str| {
+        from.issue("host");
+        let source = from.file().with_file_name(format!("host.{what}"));
+        let target = directory.path().join(what);
+        std::fs::copy(source, &target).unwrap();
+        target
+    };
+    let mixed = Identity::from_files(&copy(&left, "crt"), &copy(&right, "key")).unwrap();
+    assert!(ServerTls::new(mixed, None).is_err());
+}
+
+#[test]
+fn unusable_files_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let empty = directory.path().join("empty.pem");
+    std::fs::write(&empty, "nothing").unwrap();
+    let absent = directory.path().join("absent.pem");
+    for path in [&empty, &absent] {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let error = Identity::from_files(path, path).err().unwrap().to_string();
+        assert!(error.contains(name), "{error}");
+        let error = ClientTls::new(&Trust::Authorities(path.clone()), None).err().unwrap().to_string();
+        assert!(error.contains(name), "{error}");
+    }
+}
+
+#[test]
+fn the_self_signed_identity_survives_a_restart_and_a_race() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("state");
+    let fingerprints: Vec<_> = (0..8)
+        .map(|_| {
+            let path = path.clone();
+            thread::spawn(move || {
+                let state = StateDirectory::open(path).unwrap();
+                Identity::self_signed(&state).unwrap().fingerprint()
+            })
+        })
+        .map(|thread| thread.join().unwrap())
+        .collect();
+    assert!(fingerprints.iter().all(|fingerprint| *fingerprint == fingerprints[0]));
+}
+
+#[test]
+fn a_refusal_reaches_a_peer_that_is_still_sending() {
+    for (mut client, mut server) in [tls_pair(Limits::default()), plaintext_pair(Limits::default())] {
+        let refusing = thread::spawn(move || {
+            server.send(lanner_wire::Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+            server.close(std::time::Duration::from_secs(5)).unwrap();
+        });
+        let block = vec![0; 1 << 20];
+        let sent = (0..2000).try_for_each(|_| client.send(PING, &block));
+        let error = sent.and_then(|()| client.receive(PONG, 1).map(drop)).unwrap_err();
+        assert!(matches!(error, ChannelError::Refused(Refusal::Busy)), "{error}");
+        refusing.join().unwrap();
+    }
+}
+
+#[test]
+fn a_pinned_certificate_without_its_key_does_not_pass() {
+    // The thief has the certificate, which is public, and a key of its own.
+    let victim = Authority::new();
+    victim.issue("127.0.0.1");
+    let certificate = victim.file().with_file_name("127.0.0.1.crt");
+    let thief = Authority::new();
+    thief.issue("127.0.0.1");
+    let key = thief.file().with_file_name("127.0.0.1.key");
+    let stolen = Identity::from_files(&certificate, &key).unwrap();
+    // Its own server would notice: the library does not start with a key that does not match.
+    assert!(ServerTls::new(stolen, None).is_err());
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn throughput() {
+    for (name, pair) in [
+        ("tls", tls_pair as fn(Limits) -> (TcpChannel, TcpChannel)),
+        ("plaintext", plaintext_pair as fn(Limits) -> (TcpChannel, TcpChannel)),
+    ] {
+        let (mut client, mut server) = pair(Limits::default());
+        let block = vec![3; 4 << 20];
+        let count = 500;
+        let start = Instant::now();
+        let receiving = thread::spawn(move || {
+            let mut buffer = vec![0; 4 << 20];
+            for _ in 0..count {
+                server.receive_into(PING, &mut buffer).unwrap();
+            }
+            server.send(PONG, &[]).unwrap();
+            server.flush().unwrap();
+            server
+        });
+        for _ in 0..count {
+            client.send(PING, &block).unwrap();
+        }
+        client.receive(PONG, 0).unwrap();
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {:.2} GB/s one way", block.len() as f64 * f64::from(count) / seconds / 1e9);
+        let mut server = receiving.join().unwrap();
+        let rounds = 20_000;
+        let answering = thread::spawn(move || {
+            for _ in 0..rounds {
+                server.receive(PING, 16).unwrap();
+                server.send(PONG, &[0; 16]).unwrap();
+                server.flush().unwrap();
+            }
+        });
+        let start = Instant::now();
+        for _ in 0..rounds {
+            client.send(PING, &[0; 16]).unwrap();
+            client.receive(PONG, 16).unwrap();
+        }
+        println!("{name}: {:.1} us a round", start.elapsed().as_secs_f64() * 1e6 / f64::from(rounds));
+        answering.join().unwrap();
+    }
+}
+
+#[test]
+fn pins_are_checked_for_the_server_that_answers() {
+    let (first, second) = (self_signed(), self_signed());
+    assert_ne!(first.fingerprint(), second.fingerprint());
+    assert!(connect(&first, &pinned(&second), Limits::default()).0.is_err());
+    assert!(connect(&first, &pinned(&first), Limits::default()).0.is_ok());
+}
