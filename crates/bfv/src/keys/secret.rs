@@ -1,0 +1,142 @@
+//! The secret key: symmetric encryption, decryption, noise measurement.
+
+use lanner_primitives::{Prg, Seed};
+use lanner_ring::{Coeff, Eval, Poly, RnsBasis, sample};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::outgoing::OutgoingCiphertext;
+use crate::{BfvError, Ciphertext, Parameters, Plaintext, PlaintextModulus, SeededCiphertext};
+
+/// A ternary secret `s`, held by the client only.
+pub struct SecretKey {
+    parameters: Parameters,
+    /// `s` over the limbs and the special modulus.
+    pub(crate) s: Poly<Eval>,
+}
+
+impl SecretKey {
+    /// A fresh key.
+    #[must_use]
+    pub fn generate(parameters: &Parameters, rng: &mut (impl CryptoRng + ?Sized)) -> Self {
+        let s = sample::ternary(parameters.extended(), rng).into_eval();
+        Self { parameters: parameters.clone(), s }
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Encrypts: `c0 = -a s + e + round(q m / t)` with `c1 = a` expanded from a fresh seed.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the message belongs to other parameters.
+    pub fn encrypt(
+        &self,
+        message: &Plaintext,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededCiphertext, BfvError> {
+        self.parameters.check_same(message.modulus().parameters())?;
+        let limbs = self.parameters.limbs();
+        let seed = Seed::random(rng);
+        let mut masked = message.modulus().scale(message, limbs);
+        let mut error = sample::error(masked.basis(), rng);
+        masked.add_assign(&error);
+        error.zeroize();
+        Ok(SeededCiphertext { c0: self.mask(masked.into_eval(), &seed), seed })
+    }
+
+    /// `body - a s` over the basis of `body`, with `a` expanded from `seed`.
+    fn mask(&self, mut body: Poly<Eval>, seed: &Seed) -> Poly<Eval> {
+        let mut a: Poly<Eval> = sample::uniform(body.basis(), &mut Prg::new(seed.clone()));
+        a.mul_assign(&self.over(body.basis()));
+        body.sub_assign(&a);
+        body
+    }
+
+    /// Decrypts.
+    ///
+    /// The result is the message if the noise is below `q / 2t`; a larger noise is not noticed.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the ciphertext or the plaintext modulus belongs to other parameters.
+    pub fn decrypt(
+        &self,
+        ciphertext: &Ciphertext,
+        modulus: &PlaintextModulus,
+    ) -> Result<Plaintext, BfvError> {
+        let mut phase = self.phase(ciphertext, modulus)?;
+        let message = modulus.unscale(&phase);
+        phase.zeroize();
+        Ok(message)
+    }
+
+    /// Decrypts what the server sent: `y - r` with `r` the server's mask.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the ciphertext belongs to other parameters.
+    pub fn decrypt_outgoing(&self, ciphertext: &OutgoingCiphertext) -> Result<Plaintext, BfvError> {
+        let mut phase = self.outgoing_phase(ciphertext)?;
+        let message = ciphertext.modulus.unscale(&phase);
+        phase.zeroize();
+        Ok(message)
+    }
+
+    /// `log2` of the largest coefficient of the noise, given that it decrypts.
+    ///
+    /// For tests and measurements by the owner of the key.
+    ///
+    /// # Errors
+    /// As [`Self::decrypt`].
+    pub fn noise_bits(&self, ciphertext: &Ciphertext, modulus: &PlaintextModulus) -> Result<f64, BfvError> {
+        let mut noise = self.phase(ciphertext, modulus)?;
+        noise.sub_assign(&modulus.scale(&modulus.unscale(&noise), ciphertext.limbs()));
+        Ok(noise.log2_norm())
+    }
+
+    /// `c0 + c1 s mod q`.
+    pub(crate) fn phase(
+        &self,
+        ciphertext: &Ciphertext,
+        modulus: &PlaintextModulus,
+    ) -> Result<Poly<Coeff>, BfvError> {
+        self.parameters.check_same(modulus.parameters())?;
+        self.check_basis(ciphertext.c0.basis())?;
+        let mut phase = ciphertext.c1.clone();
+        phase.mul_assign(&self.over(phase.basis()));
+        phase.add_assign(&ciphertext.c0);
+        Ok(phase.into_coeff())
+    }
+
+    /// `c0 + c1 s mod q` of a sealed ciphertext.
+    pub(crate) fn outgoing_phase(&self, ciphertext: &OutgoingCiphertext) -> Result<Poly<Coeff>, BfvError> {
+        self.check_basis(ciphertext.c0.basis())?;
+        let mut product = ciphertext.c1.clone().into_eval();
+        product.mul_assign(&self.over(product.basis()));
+        let mut phase = product.into_coeff();
+        phase.add_assign(&ciphertext.c0);
+        Ok(phase)
+    }
+
+    /// `s` over a prefix of the moduli.
+    pub(crate) fn over(&self, basis: &RnsBasis) -> Poly<Eval> {
+        let mut s = self.s.clone();
+        s.truncate_limbs(basis.len());
+        s
+    }
+
+    fn check_basis(&self, basis: &RnsBasis) -> Result<(), BfvError> {
+        let fits = basis.len() <= self.parameters.limbs() && self.parameters.basis(basis.len()).same(basis);
+        if fits { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.s.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for SecretKey {}

@@ -1,0 +1,120 @@
+//! Bounds on the noise of a ciphertext, computed from public quantities alone.
+//!
+//! The noise of a ciphertext is `e` in `c0 + c1 s = (q/t) m + e mod q`. Given the messages, the plaintext factors and the
+//! digits of key switching, each coefficient of `e` is a linear form in independent sub-Gaussian samples (errors of
+//! encryption and of keys, and fractions rounded away, uniform in `[-1/2, 1/2]` because ciphertexts are pseudorandom).
+//! A [`NoiseBound`] is a `sigma` with `P(|e_k| > x sigma) <= 2 exp(-x^2 / 2)` for every coefficient `k`. Sums add
+//! their bounds (Minkowski), whatever the dependence between the terms, and products by a plaintext multiply by the
+//! largest 2-norm that a plaintext can have, so the bound holds for every choice of weights and tells nothing about
+//! them.
+
+use crate::Parameters;
+
+/// An upper bound `sigma` on the sub-Gaussian deviation of every coefficient of a ciphertext's noise.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct NoiseBound {
+    deviation: f64,
+}
+
+impl NoiseBound {
+    /// No noise.
+    pub const NONE: Self = Self { deviation: 0.0 };
+
+    /// A fresh symmetric encryption: its error, and the plaintext's scale rounded to an integer.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self { deviation: ERROR + ROUNDING }
+    }
+
+    /// A fresh encryption of zero under a public key: `e u + e0 + e1 s`.
+    #[must_use]
+    pub fn public_key(parameters: &Parameters) -> Self {
+        Self { deviation: ERROR * (1.0 + 2.0 * parameters.degree() as f64).sqrt() }
+    }
+
+    /// `sigma`.
+    #[must_use]
+    pub fn deviation(self) -> f64 {
+        self.deviation
+    }
+
+    /// A bound on every coefficient of the noise that holds but for a probability of `2^-64`.
+    #[must_use]
+    pub fn infinity(self, degree: usize) -> f64 {
+        self.deviation * (2.0 * (64.0 + 1.0 + (degree as f64).log2()) * std::f64::consts::LN_2).sqrt()
+    }
+
+    /// After adding or subtracting another ciphertext.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { deviation: self.deviation + other.deviation }
+    }
+
+    /// The sum of `count` ciphertexts with this bound.
+    #[must_use]
+    pub fn times(self, count: usize) -> Self {
+        Self { deviation: self.deviation * count as f64 }
+    }
+
+    /// After adding or subtracting a plaintext, whose scale is rounded once more.
+    #[must_use]
+    pub fn plus_plaintext(self) -> Self {
+        Self { deviation: self.deviation + ROUNDING }
+    }
+
+    /// After a product by a plaintext modulo `t`: times `||w||_2 <= (t/2) sqrt(N)`.
+    #[must_use]
+    pub fn multiplied(self, parameters: &Parameters, t: u64) -> Self {
+        Self { deviation: self.deviation * (t as f64 / 2.0) * (parameters.degree() as f64).sqrt() }
+    }
+
+    /// After a rotation or any other key switching.
+    #[must_use]
+    pub fn switched_key(self, parameters: &Parameters) -> Self {
+        self.switched_key_extended(parameters).rescaled(parameters)
+    }
+
+    /// After key switching that has not been divided by the special modulus, in units of that modulus.
+    #[must_use]
+    pub fn switched_key_extended(self, parameters: &Parameters) -> Self {
+        let special = parameters.special().map_or(1.0, |p| p.value() as f64);
+        // Digit i has N coefficients of at most q_i / 2 and multiplies one error polynomial.
+        let digits = parameters.moduli().iter().map(|q| (q.value() as f64 / 2.0 / special).powi(2));
+        let norm = (digits.sum::<f64>() * parameters.degree() as f64).sqrt();
+        Self { deviation: self.deviation + ERROR * norm }
+    }
+
+    /// After rounding `(c0, c1)` to integers, which adds `r0 + r1 s` with fractions `r0, r1`.
+    #[must_use]
+    pub fn rescaled(self, parameters: &Parameters) -> Self {
+        Self { deviation: self.deviation + rounding(parameters) }
+    }
+
+    /// After switching from `from` limbs down to `to`.
+    #[must_use]
+    pub fn switched_modulus(self, parameters: &Parameters, from: usize, to: usize) -> Self {
+        let moduli = parameters.moduli();
+        let down = |noise: Self, limb: usize| {
+            let deviation = noise.deviation / moduli[limb].value() as f64;
+            Self { deviation }.rescaled(parameters)
+        };
+        (to..from.min(moduli.len())).rev().fold(self, down)
+    }
+
+    /// `log2 q` must be at least this for decryption modulo `t` to fail with probability at most `2^-64`.
+    #[must_use]
+    pub fn needed_bits(self, parameters: &Parameters, t: u64) -> f64 {
+        (t as f64).log2() + 1.0 + self.infinity(parameters.degree()).log2()
+    }
+}
+
+/// Deviation of a sampled error: a centred binomial is sub-Gaussian with its own variance.
+const ERROR: f64 = lanner_ring::sample::ERROR_STD;
+
+/// Deviation of one uniform fraction in `[-1/2, 1/2]`: `1 / sqrt(12)`, rounded up.
+const ROUNDING: f64 = 0.289;
+
+/// Deviation of `r0 + r1 s` with uniform fractions and `||s||_2^2 <= N`.
+pub(crate) fn rounding(parameters: &Parameters) -> f64 {
+    ROUNDING * (1.0 + parameters.degree() as f64).sqrt()
+}

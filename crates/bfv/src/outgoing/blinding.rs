@@ -1,0 +1,99 @@
+//! What hides the function, made ahead of time.
+
+use lanner_ring::{Coeff, Poly, sample};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::Budget;
+use crate::{BfvError, Ciphertext, NoiseBound, PlaintextModulus, PublicKey};
+
+/// A fresh encryption of zero and fresh flooding noise, for one ciphertext. It cannot be cloned.
+pub struct Blinding {
+    pub(super) modulus: PlaintextModulus,
+    pub(super) budget: Budget,
+    /// The bound on the noise that is hidden.
+    noise: NoiseBound,
+    pub(super) zero: Ciphertext,
+    pub(super) flood: Poly<Coeff>,
+}
+
+impl Blinding {
+    /// Makes the blinding of a ciphertext modulo `t` whose noise will be within `noise`, for the owner of `key`.
+    ///
+    /// `noise` must follow from the public architecture: take it from the operations ([`NoiseBound`]), not from weights.
+    ///
+    /// # Errors
+    /// [`BfvError::Budget`] if the parameters have no room to hide that much noise; [`BfvError::Mismatch`] if the key
+    /// belongs to other parameters.
+    pub fn prepare(
+        modulus: &PlaintextModulus,
+        key: &PublicKey,
+        noise: NoiseBound,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self, BfvError> {
+        let parameters = modulus.parameters();
+        parameters.check_same(key.parameters())?;
+        let budget = Budget::new(modulus, noise)?;
+        let zero = key.encrypt_zero(rng);
+        let flood = sample::flood(&parameters.basis(budget.flood_limbs()), budget.flood_bits(), rng);
+        Ok(Self { modulus: modulus.clone(), budget, noise, zero, flood })
+    }
+
+    /// The public plan it follows.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// # Errors
+    /// [`BfvError::Underblinded`] if `noise` exceeds the bound.
+    pub(super) fn check_hides(&self, noise: NoiseBound) -> Result<(), BfvError> {
+        // The same operations in another order may differ in the last bits of a double.
+        if noise.deviation() <= self.noise.deviation() * (1.0 + 1e-9) {
+            return Ok(());
+        }
+        Err(BfvError::Underblinded { noise: noise.deviation().log2(), hidden: self.noise.deviation().log2() })
+    }
+
+    pub(super) fn erase(&mut self) {
+        self.zero.c0.zeroize();
+        self.zero.c1.zeroize();
+        self.flood.zeroize();
+    }
+}
+
+impl Drop for Blinding {
+    fn drop(&mut self) {
+        self.erase();
+    }
+}
+
+impl ZeroizeOnDrop for Blinding {}
+
+/// A protection to leave out, so that tests can show that its absence is noticed.
+#[cfg(any(test, feature = "broken-seal"))]
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// The encryption of zero is the trivial one.
+    NoEncryptionOfZero,
+    /// The flooding noise is zero.
+    NoFlooding,
+}
+
+#[cfg(any(test, feature = "broken-seal"))]
+impl Blinding {
+    /// The blinding without one of its protections.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn broken(mut self, defect: Defect) -> Self {
+        match defect {
+            Defect::NoEncryptionOfZero => {
+                self.zero.c0.zeroize();
+                self.zero.c1.zeroize();
+            }
+            Defect::NoFlooding => self.flood.zeroize(),
+        }
+        self
+    }
+}

@@ -1,0 +1,118 @@
+//! How many limbs the steps of sealing take, and how wide the flooding is.
+
+use crate::noise::rounding;
+use crate::{BfvError, NoiseBound, Parameters, PlaintextModulus};
+
+/// The public plan of a sealing: limbs and flooding width, from the parameters, `t` and the noise bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    flood_limbs: usize,
+    flood_bits: u32,
+    wire_limbs: usize,
+}
+
+impl Budget {
+    /// Plans the sealing of ciphertexts modulo `t` whose noise is within `noise`.
+    ///
+    /// The flooding gets all room there is beyond the least that is statistically sufficient.
+    ///
+    /// # Errors
+    /// [`BfvError::Budget`] if the flooding fits into no number of limbs.
+    pub fn new(modulus: &PlaintextModulus, noise: NoiseBound) -> Result<Self, BfvError> {
+        let parameters = modulus.parameters();
+        let wire_limbs = wire_limbs(modulus)?;
+        let limbs = parameters.limbs();
+        let plan = |flood_limbs| {
+            let (needed, available) = flood_bits(modulus, noise, flood_limbs, wire_limbs);
+            let flood_bits = available.min(LARGEST_FLOOD) as u32;
+            (needed <= available).then_some(Self { flood_limbs, flood_bits, wire_limbs })
+        };
+        (wire_limbs..=limbs).find_map(plan).ok_or_else(|| {
+            let (needed, available) = flood_bits(modulus, noise, limbs, wire_limbs);
+            let log2_modulus = parameters.log2_modulus(limbs);
+            let missing = needed - available;
+            BfvError::Budget {
+                step: "hiding the function",
+                needed: log2_modulus + missing,
+                available: log2_modulus,
+            }
+        })
+    }
+
+    /// The limbs at which the noise is flooded.
+    #[must_use]
+    pub fn flood_limbs(self) -> usize {
+        self.flood_limbs
+    }
+
+    /// `b`: the flooding is uniform in `[-2^b, 2^b)`.
+    #[must_use]
+    pub fn flood_bits(self) -> u32 {
+        self.flood_bits
+    }
+
+    /// The limbs that are sent: they depend on the parameters and `t` alone.
+    #[must_use]
+    pub fn wire_limbs(self) -> usize {
+        self.wire_limbs
+    }
+}
+
+/// The fewest limbs with room for the message, half a step of flooding and the rounding of the last switch.
+///
+/// # Errors
+/// [`BfvError::Budget`] if all limbs do not suffice.
+pub(crate) fn wire_limbs(modulus: &PlaintextModulus) -> Result<usize, BfvError> {
+    let parameters = modulus.parameters();
+    let needed = (modulus.value() as f64).log2() + 1.0 + WIRE_MARGIN;
+    let enough = |limbs: &usize| parameters.log2_modulus(*limbs) >= needed;
+    (1..=parameters.limbs()).find(enough).ok_or(BfvError::Budget {
+        step: "sending a message",
+        needed,
+        available: parameters.log2_modulus(parameters.limbs()),
+    })
+}
+
+/// The least `b` that hides the noise, and the largest `b` that leaves the message readable.
+fn flood_bits(
+    modulus: &PlaintextModulus,
+    noise: NoiseBound,
+    flood_limbs: usize,
+    wire_limbs: usize,
+) -> (f64, f64) {
+    let parameters = modulus.parameters();
+    let degree = parameters.degree();
+    let blinded = noise.plus(NoiseBound::public_key(parameters));
+    let switched = blinded.switched_modulus(parameters, parameters.limbs(), flood_limbs);
+    // The scale of the mask is rounded, by up to one half.
+    let hidden = switched.infinity(degree) + 0.5;
+    let needed = (degree as f64 * hidden).log2().ceil() + STATISTICAL_BITS - 1.0;
+
+    let step = |limbs| (parameters.log2_modulus(limbs) - (modulus.value() as f64).log2() - 1.0).exp2();
+    let at_flood = step(flood_limbs) - hidden;
+    let dropped = (parameters.log2_modulus(flood_limbs) - parameters.log2_modulus(wire_limbs)).exp2();
+    let roundings = rounding_bound(parameters, flood_limbs - wire_limbs);
+    let at_wire = (step(wire_limbs) - roundings) * dropped - hidden;
+    // Decryption finds the fraction to within a small part of a step.
+    let room = at_flood.min(at_wire) * (1.0 - DECODING_ERROR);
+    (needed, room.log2().floor())
+}
+
+/// A bound on the rounding of `switches` modulus switches, all but the last of which are divided again.
+fn rounding_bound(parameters: &Parameters, switches: usize) -> f64 {
+    if switches == 0 {
+        return 0.0;
+    }
+    NoiseBound::NONE.rescaled(parameters).infinity(parameters.degree()) + rounding(parameters)
+}
+
+/// Statistical security of the flooding: distance `2^-40`.
+const STATISTICAL_BITS: f64 = 40.0;
+
+/// `log2` of what a step must exceed in the modulus that is sent.
+const WIRE_MARGIN: f64 = 12.0;
+
+/// The widest flooding the sampler gives.
+const LARGEST_FLOOD: f64 = 120.0;
+
+const DECODING_ERROR: f64 = 1.0 / 4096.0;

@@ -1,0 +1,224 @@
+//! Ring degree and moduli, checked against the security table when they are built.
+
+use std::sync::Arc;
+
+use lanner_ring::{Modulus, RnsBasis};
+
+use crate::{BfvError, security};
+
+/// The named parameter sets: 128-bit security with ternary secrets, limbs of 50 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ParameterSet {
+    /// `N = 4096`, two limbs: coefficient-encoded convolution and matrix-vector products.
+    A1,
+    /// `N = 4096`, two limbs: slotwise products without rotations.
+    A2,
+    /// `N = 8192`, three limbs and a special one: rotation kernels.
+    B,
+    /// `N = 16384`, seven limbs and a special one: leveled evaluation of depth two.
+    L,
+    /// `N = 32768`, sixteen limbs and a special one: leveled evaluation with homomorphic transforms.
+    LPrime,
+}
+
+impl ParameterSet {
+    /// The parameters of the set.
+    ///
+    /// # Errors
+    /// None for the sets above: the tests build each of them.
+    pub fn parameters(self) -> Result<Parameters, BfvError> {
+        let (degree, limbs, special) = match self {
+            Self::A1 | Self::A2 => (4096, 2, false),
+            Self::B => (8192, 3, true),
+            Self::L => (16384, 7, true),
+            Self::LPrime => (32768, 16, true),
+        };
+        Parameters::new(degree, &PRIMES[..limbs], special.then(|| PRIMES[limbs]))
+    }
+}
+
+/// The largest primes below `2^50` that are `1 mod 2^17`, in falling order.
+const PRIMES: [u64; 17] = [
+    1_125_899_903_827_969,
+    1_125_899_902_124_033,
+    1_125_899_887_312_897,
+    1_125_899_886_395_393,
+    1_125_899_885_740_033,
+    1_125_899_884_167_169,
+    1_125_899_884_036_097,
+    1_125_899_883_642_881,
+    1_125_899_883_380_737,
+    1_125_899_882_987_521,
+    1_125_899_879_710_721,
+    1_125_899_877_875_713,
+    1_125_899_870_404_609,
+    1_125_899_870_011_393,
+    1_125_899_865_948_161,
+    1_125_899_864_506_369,
+    1_125_899_862_016_001,
+];
+
+/// A secure ring degree, ciphertext modulus `q = q_0 ... q_(L-1)` and, for key switching, a special modulus `P`.
+///
+/// Cloning shares the tables. Keys depend on the parameters alone, never on a plaintext modulus.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// `q_0, ..., q_(L-1)`, then `P` if there is one.
+    extended: RnsBasis,
+    /// `L`.
+    limbs: usize,
+}
+
+impl Parameters {
+    /// The most bits of a limb: larger primes leave the fast kernels.
+    pub const LIMB_BITS: u32 = 50;
+
+    /// Checks and builds the parameters.
+    ///
+    /// # Errors
+    /// [`BfvError::Degree`] or [`BfvError::Insecure`] by the security table; [`BfvError::Modulus`] unless all moduli are
+    /// distinct primes `= 1 mod 2 * degree` below `2^50`, and there is at least one; [`BfvError::Mismatch`] if the special
+    /// modulus is smaller by more than a bit than another, for key switching would then be noisy.
+    pub fn new(degree: usize, moduli: &[u64], special: Option<u64>) -> Result<Self, BfvError> {
+        let mut chain: Vec<u64> = moduli.to_vec();
+        chain.extend(special);
+        for (i, modulus) in chain.iter().enumerate() {
+            check_modulus(*modulus, degree, &chain[..i])?;
+        }
+        let first = moduli.first().ok_or(BfvError::Modulus { modulus: 0, degree })?;
+        if special.is_some_and(|p| moduli.iter().any(|q| *q / 2 > p)) {
+            return Err(BfvError::Mismatch { what: "the sizes of the special and the other moduli" });
+        }
+        debug_assert!(*first > 1);
+        security::check(degree, chain.iter().map(|q| (*q as f64).log2()).sum())?;
+        let extended = RnsBasis::new(degree, &chain)?;
+        Ok(Self { inner: Arc::new(Inner { extended, limbs: moduli.len() }) })
+    }
+
+    /// The ring degree `N`.
+    #[must_use]
+    pub fn degree(&self) -> usize {
+        self.inner.extended.degree()
+    }
+
+    /// The number `L` of limbs of a fresh ciphertext.
+    #[must_use]
+    pub fn limbs(&self) -> usize {
+        self.inner.limbs
+    }
+
+    /// The limb moduli `q_0, ..., q_(L-1)`.
+    #[must_use]
+    pub fn moduli(&self) -> &[Modulus] {
+        &self.inner.extended.moduli()[..self.inner.limbs]
+    }
+
+    /// The special modulus `P`.
+    #[must_use]
+    pub fn special(&self) -> Option<&Modulus> {
+        self.inner.extended.moduli().get(self.inner.limbs)
+    }
+
+    /// `log2(q_0 ... q_(limbs-1))`.
+    #[must_use]
+    pub fn log2_modulus(&self, limbs: usize) -> f64 {
+        self.moduli().iter().take(limbs).map(|q| (q.value() as f64).log2()).sum()
+    }
+
+    /// Whether both describe the same ring and moduli.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+            || self.limbs() == other.limbs() && self.inner.extended.same(&other.inner.extended)
+    }
+
+    /// The basis of the first `limbs <= L` limbs.
+    pub(crate) fn basis(&self, limbs: usize) -> RnsBasis {
+        debug_assert!(limbs <= self.limbs());
+        self.inner.extended.prefix(limbs)
+    }
+
+    /// The basis of all limbs and the special modulus, if there is one.
+    pub(crate) fn extended(&self) -> &RnsBasis {
+        &self.inner.extended
+    }
+
+    /// The extended basis, where key switching is possible.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`] otherwise.
+    pub(crate) fn key_switching(&self) -> Result<&RnsBasis, BfvError> {
+        self.special().map(|_| self.extended()).ok_or(BfvError::NoSpecialModulus)
+    }
+
+    /// # Errors
+    /// [`BfvError::Mismatch`] unless both are the same parameters.
+    pub(crate) fn check_same(&self, other: &Self) -> Result<(), BfvError> {
+        if self.same(other) { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
+    }
+}
+
+fn check_modulus(modulus: u64, degree: usize, earlier: &[u64]) -> Result<(), BfvError> {
+    let splits = modulus % (2 * degree.max(1) as u64) == 1;
+    let prime = lanner_ring::is_prime(modulus);
+    if splits && prime && modulus >> Parameters::LIMB_BITS == 0 && !earlier.contains(&modulus) {
+        return Ok(());
+    }
+    Err(BfvError::Modulus { modulus, degree })
+}
+
+/// A small secure ring for tests that try every rotation: `N = 2048`, one limb and a special one of 27 bits.
+#[cfg(test)]
+pub(crate) fn small() -> Parameters {
+    #[allow(clippy::unwrap_used)]
+    Parameters::new(2048, &[134_176_769], Some(134_111_233)).unwrap()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_set_is_accepted() {
+        use ParameterSet::{A1, A2, B, L, LPrime};
+        for (set, limbs, bits) in
+            [(A1, 2, 100.0), (A2, 2, 100.0), (B, 3, 150.0), (L, 7, 350.0), (LPrime, 16, 800.0)]
+        {
+            let parameters = set.parameters().unwrap();
+            assert_eq!(parameters.limbs(), limbs);
+            assert!((parameters.log2_modulus(limbs) - bits).abs() < 1e-3);
+        }
+        assert_eq!(small().degree(), 2048);
+    }
+
+    #[test]
+    fn insecure_moduli_are_refused() {
+        let refused = Parameters::new(8192, &PRIMES[..4], Some(PRIMES[4]));
+        assert!(matches!(refused, Err(BfvError::Insecure { degree: 8192, limit: 214, .. })));
+        let refused = Parameters::new(4096, &PRIMES[..2], Some(PRIMES[2]));
+        assert!(matches!(refused, Err(BfvError::Insecure { degree: 4096, .. })));
+        assert!(matches!(Parameters::new(1024, &PRIMES[..1], None), Err(BfvError::Degree { degree: 1024 })));
+    }
+
+    #[test]
+    fn unusable_moduli_are_refused() {
+        let bad = |moduli: &[u64], special| {
+            matches!(Parameters::new(8192, moduli, special), Err(BfvError::Modulus { .. }))
+        };
+        assert!(bad(&[], None), "no modulus");
+        assert!(bad(&[PRIMES[0], PRIMES[0]], None), "a repeated one");
+        assert!(bad(&[PRIMES[0]], Some(PRIMES[0])), "the special one repeated");
+        assert!(bad(&[PRIMES[0] - 2], None), "a composite");
+        assert!(bad(&[65537 * 3], None), "a composite = 1 mod 2^14");
+        assert!(bad(&[1_000_003], None), "a prime that does not split");
+        assert!(bad(&[(1 << 51) - 0x0012_ffff], None), "over 50 bits");
+        assert!(Parameters::new(8192, &PRIMES[..1], Some(114_689)).is_err(), "a small special modulus");
+    }
+}

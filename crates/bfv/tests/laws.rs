@@ -1,0 +1,221 @@
+//! The scheme acts on encrypted slots as arithmetic modulo `t` does on clear ones.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{SMALL_T, Setting, rotated, set_b, small, swapped};
+use lanner_bfv::{BfvError, CoefficientEncoder, ExtendedCombination, LinearCombination, PlaintextModulus};
+
+fn zip(a: &[u64], b: &[u64], operation: impl Fn(u128, u128) -> u128, t: u64) -> Vec<u64> {
+    a.iter().zip(b).map(|(x, y)| (operation(u128::from(*x), u128::from(*y)) % u128::from(t)) as u64).collect()
+}
+
+#[test]
+fn encode_then_decode_is_identity() {
+    for t in [114_689, 1_032_193, 1_073_692_673, 137_438_822_401] {
+        let mut setting = Setting::new(set_b(), t, 1);
+        let slots = setting.random();
+        let message = setting.encoder.encode(&slots).unwrap();
+        assert_eq!(setting.encoder.decode(&message).unwrap(), slots);
+    }
+}
+
+#[test]
+fn encrypt_then_decrypt_is_identity_at_edge_values_for_any_t_under_one_key() {
+    let mut setting = Setting::new(set_b(), 114_689, 2);
+    for t in [64, 114_689, 1 << 20, 1_073_692_673, 137_438_822_401, 1 << 41] {
+        let encoder = CoefficientEncoder::new(&setting.parameters, t).unwrap();
+        let edges = [0, 1, t / 2 - 1, t / 2, t / 2 + 1, t - 1];
+        let values: Vec<_> = (0..8192).map(|i| edges[i % edges.len()]).collect();
+        let message = encoder.encode(&values).unwrap();
+        let ciphertext = setting.secret.encrypt(&message, &mut setting.rng).unwrap().expand();
+        let decrypted = setting.secret.decrypt(&ciphertext, encoder.modulus()).unwrap();
+        assert_eq!(decrypted.coefficients(), values, "t = {t}");
+    }
+}
+
+#[test]
+fn add_then_decrypt_is_sum() {
+    for t in [114_689, 1_073_692_673, 137_438_822_401] {
+        let mut setting = Setting::new(set_b(), t, 3);
+        let (x, y) = (setting.random(), setting.random());
+        let (a, b) = (setting.encrypt(&x), setting.encrypt(&y));
+        let message = setting.encoder.encode(&y).unwrap();
+        let sum = zip(&x, &y, |x, y| x + y, t);
+        let difference = zip(&x, &y, |x, y| x + u128::from(t) - y, t);
+        let evaluator = setting.evaluator.clone();
+        assert_eq!(setting.decrypt(&evaluator.add(&a, &b).unwrap()), sum);
+        assert_eq!(setting.decrypt(&evaluator.sub(&a, &b).unwrap()), difference);
+        assert_eq!(setting.decrypt(&evaluator.add_plain(&a, &message).unwrap()), sum);
+        assert_eq!(setting.decrypt(&evaluator.sub_plain(&a, &message).unwrap()), difference);
+    }
+}
+
+#[test]
+fn mul_plain_is_product_slot_by_slot() {
+    for t in [114_689, 1_073_692_673, 137_438_822_401] {
+        let mut setting = Setting::new(set_b(), t, 4);
+        let (x, w) = (setting.random(), setting.random());
+        let a = setting.encrypt(&x);
+        let factor = setting.encoder.multiplier(&w).unwrap();
+        let product = setting.evaluator.mul_plain(&a, &factor).unwrap();
+        assert_eq!(setting.decrypt(&product), zip(&x, &w, |x, w| x * w, t));
+        setting.assert_noise(&product);
+    }
+}
+
+#[test]
+fn every_rotation_rotates_each_row() {
+    let mut setting = Setting::new(small(), SMALL_T, 5);
+    let slots = setting.random();
+    let a = setting.encrypt(&slots);
+    let hoisted = setting.evaluator.hoist(&a).unwrap();
+    for steps in 0..1024 {
+        let element = setting.evaluator.rotation(steps).unwrap();
+        let keys = setting.keys(&[element]);
+        let result = hoisted.rotate(steps, &keys).unwrap();
+        assert_eq!(setting.decrypt(&result), rotated(&slots, steps), "{steps}");
+        setting.assert_noise(&result);
+    }
+}
+
+#[test]
+fn rotations_by_negative_and_large_steps_wrap() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 6);
+    let slots = setting.random();
+    let a = setting.encrypt(&slots);
+    let evaluator = setting.evaluator.clone();
+    for steps in [-4096, -4095, -1, 0, 1, 7, 2048, 4095, 4096, 5000] {
+        let keys = setting.keys(&[evaluator.rotation(steps).unwrap()]);
+        let result = evaluator.rotate(&a, steps, &keys).unwrap();
+        assert_eq!(setting.decrypt(&result), rotated(&slots, steps), "{steps}");
+        setting.assert_noise(&result);
+    }
+}
+
+#[test]
+fn swap_rows_swaps_and_twice_is_identity() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 7);
+    let slots = setting.random();
+    let a = setting.encrypt(&slots);
+    let evaluator = setting.evaluator.clone();
+    let keys = setting.keys(&[evaluator.row_swap().unwrap()]);
+    let once = evaluator.swap_rows(&a, &keys).unwrap();
+    assert_eq!(setting.decrypt(&once), swapped(&slots));
+    let twice = evaluator.swap_rows(&once, &keys).unwrap();
+    assert_eq!(setting.decrypt(&twice), slots);
+    setting.assert_noise(&twice);
+}
+
+#[test]
+fn linear_combination_is_sum_of_products() {
+    let t = 1_073_692_673;
+    let mut setting = Setting::new(set_b(), t, 8);
+    let mut sum = LinearCombination::new(&setting.parameters);
+    let mut expected = vec![0; 8192];
+    for _ in 0..5 {
+        let (x, w) = (setting.random(), setting.random());
+        let factor = setting.encoder.multiplier(&w).unwrap();
+        sum.add(&setting.encrypt(&x), &factor).unwrap();
+        expected = zip(&expected, &zip(&x, &w, |x, w| x * w, t), |x, y| x + y, t);
+    }
+    let result = sum.finish();
+    assert_eq!(setting.decrypt(&result), expected);
+    setting.assert_noise(&result);
+}
+
+#[test]
+fn extended_combination_is_sum_of_rotated_products() {
+    let t = 1_073_692_673;
+    let mut setting = Setting::new(set_b(), t, 9);
+    let evaluator = setting.evaluator.clone();
+    let x = setting.random();
+    let hoisted = evaluator.hoist(&setting.encrypt(&x)).unwrap();
+    let mut sum = ExtendedCombination::new(&setting.parameters).unwrap();
+    let mut expected = vec![0; 8192];
+    for steps in [0, 1, 2, 100, 4095] {
+        let element = evaluator.rotation(steps).unwrap();
+        let keys = setting.keys(&[element]);
+        let w = setting.random();
+        let factor = setting.encoder.extended_multiplier(&w).unwrap();
+        sum.add(&hoisted.apply_extended(element, &keys).unwrap(), &factor).unwrap();
+        expected = zip(&expected, &zip(&rotated(&x, steps), &w, |x, w| x * w, t), |x, y| x + y, t);
+    }
+    let result = sum.finish();
+    assert_eq!(setting.decrypt(&result), expected);
+    setting.assert_noise(&result);
+}
+
+#[test]
+fn mod_switch_keeps_the_message_and_divides_the_noise() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 10);
+    let (x, w) = (setting.random(), setting.random());
+    let factor = setting.encoder.multiplier(&w).unwrap();
+    let fresh = setting.encrypt(&x);
+    let product = setting.evaluator.mul_plain(&fresh, &factor).unwrap();
+    let before = setting.secret.noise_bits(&product, setting.encoder.modulus()).unwrap();
+    let once = setting.evaluator.mod_switch(&product).unwrap();
+    let after = setting.secret.noise_bits(&once, setting.encoder.modulus()).unwrap();
+    assert!(before > 20.0 && after < 10.0, "2^{before} to 2^{after}");
+    setting.assert_noise(&once);
+    let twice = setting.evaluator.mod_switch(&once).unwrap();
+    let expected = zip(&x, &w, |x, w| x * w, 1_032_193);
+    assert_eq!(setting.decrypt(&once), expected);
+    assert_eq!(setting.decrypt(&twice), expected);
+    assert!(matches!(setting.evaluator.mod_switch(&twice), Err(BfvError::LastLimb)));
+}
+
+#[test]
+fn coefficient_products_are_negacyclic_convolutions_modulo_a_power_of_two() {
+    let (setting, t) = (Setting::new(set_b(), 114_689, 11), 1_u64 << 37);
+    let mut rng = common::rng(12);
+    let encoder = CoefficientEncoder::new(&setting.parameters, t).unwrap();
+    let (x, w) = (common::values(8192, t, &mut rng), common::values(16, 1 << 12, &mut rng));
+    let message = encoder.encode(&x).unwrap();
+    let a = setting.secret.encrypt(&message, &mut rng).unwrap().expand();
+    let product = setting.evaluator.mul_plain(&a, &encoder.multiplier(&w).unwrap()).unwrap();
+    let mut expected = vec![0_u64; 8192];
+    for (i, w) in w.iter().enumerate() {
+        for (j, x) in x.iter().enumerate() {
+            let term = x.wrapping_mul(*w);
+            let place = &mut expected[(i + j) % 8192];
+            *place = if i + j < 8192 { place.wrapping_add(term) } else { place.wrapping_sub(term) };
+        }
+    }
+    for value in &mut expected {
+        *value %= t;
+    }
+    let decrypted = setting.secret.decrypt(&product, encoder.modulus()).unwrap();
+    assert_eq!(decrypted.coefficients(), expected);
+}
+
+#[test]
+fn operands_that_do_not_fit_are_refused() {
+    let mut setting = Setting::new(set_b(), 114_689, 13);
+    let slots = setting.random();
+    let a = setting.encrypt(&slots);
+    let evaluator = setting.evaluator.clone();
+    let switched = evaluator.mod_switch(&a).unwrap();
+    let mismatch = |result: Result<_, BfvError>| matches!(result.map(drop), Err(BfvError::Mismatch { .. }));
+    assert!(mismatch(evaluator.add(&a, &switched)));
+    assert!(mismatch(evaluator.sub(&a, &switched)));
+    let keys = setting.keys(&[evaluator.rotation(1).unwrap()]);
+    assert!(matches!(evaluator.rotate(&a, 2, &keys), Err(BfvError::MissingKey { .. })));
+    assert!(mismatch(evaluator.rotate(&switched, 1, &keys)));
+
+    let mut other = Setting::new(small(), SMALL_T, 14);
+    let slots = other.random();
+    let b = other.encrypt(&slots);
+    let message = other.encoder.encode(&slots).unwrap();
+    let factor = other.encoder.multiplier(&slots).unwrap();
+    assert!(mismatch(evaluator.add(&a, &b)));
+    assert!(mismatch(evaluator.add_plain(&a, &message)));
+    assert!(mismatch(evaluator.mul_plain(&a, &factor)));
+    assert!(mismatch(evaluator.mod_switch(&b)));
+    assert!(evaluator.rotate(&b, 1, &keys).is_err());
+    assert!(setting.secret.decrypt(&b, setting.encoder.modulus()).is_err());
+    assert!(setting.secret.encrypt(&message, &mut setting.rng).is_err());
+    let wrong = PlaintextModulus::new(&setting.parameters, 114_691).unwrap();
+    let plaintext = setting.secret.decrypt(&a, &wrong).unwrap();
+    assert!(setting.encoder.decode(&plaintext).is_err());
+}
