@@ -57,7 +57,7 @@ lint: setup ## formatting, lints and types of both languages, direction of depen
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet python models tools examples
 	$(BIN)/ruff check --quiet python models tools examples
-	$(BIN)/mypy --strict
+	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
 	@echo "make lint: nothing to complain of."

@@ -4,25 +4,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
+import layers
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("layers", ROOT / "tools" / "layers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-layers = load()
 
 
 def add_crate(root: Path, name: str, manifest: str = "", source: str = "") -> None:
@@ -77,9 +64,7 @@ def test_other_dependency_is_refused(tmp_path: Path, crate: str, package: str) -
 
 
 def test_renamed_and_target_dependencies_are_seen(tmp_path: Path) -> None:
-    manifest = (
-        '[target."cfg(unix)".dependencies]\nupward = { package = "lanner-session", path = "../session" }\n'
-    )
+    manifest = '[target."cfg(unix)".dependencies]\nupward = { package = "lanner-session", path = "../session" }\n'
     add_crate(tmp_path, "bfv", manifest)
     assert len(violations(tmp_path)) == 1
 

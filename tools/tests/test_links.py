@@ -1,27 +1,13 @@
-# ruff: noqa: D103 (the name of a test says what it shows)
 """The checker of tools/links.py against small made-up documents."""
+
+# ruff: noqa: D103 (the name of a test says what it shows)
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
+import links
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("links", ROOT / "tools" / "links.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-links = load()
 
 
 def broken(folder: Path, text: str) -> list[str]:
