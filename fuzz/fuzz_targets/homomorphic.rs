@@ -1,0 +1,39 @@
+//! Keys and ciphertexts of BFV: whatever decodes has exactly one wire form. Run with `-max_len=65536`.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use lanner_bfv::{
+    EvaluationKeys, GaloisElement, OutgoingCiphertext, Parameters, PlaintextModulus, PublicKey,
+    SeededCiphertext,
+};
+use lanner_wire::Encode;
+use libfuzzer_sys::fuzz_target;
+
+struct Context {
+    parameters: Parameters,
+    modulus: PlaintextModulus,
+    element: GaloisElement,
+}
+
+/// The smallest secure parameters with a special modulus: one limb.
+static CONTEXT: LazyLock<Context> = LazyLock::new(|| {
+    let parameters = Parameters::new(4096, &[1_125_899_903_827_969], Some(1_125_899_902_124_033)).unwrap();
+    let modulus = PlaintextModulus::new(&parameters, 114_689).unwrap();
+    let element = GaloisElement::row_swap(4096).unwrap();
+    Context { parameters, modulus, element }
+});
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (kind, bytes) = input;
+    let Context { parameters, modulus, element } = &*CONTEXT;
+    let encoded = match kind % 4 {
+        0 => SeededCiphertext::from_bytes(parameters, bytes).map(|ciphertext| ciphertext.to_bytes()),
+        1 => OutgoingCiphertext::from_bytes(modulus, bytes).map(|ciphertext| ciphertext.to_bytes()),
+        2 => PublicKey::from_bytes(parameters, bytes).map(|key| key.to_bytes()),
+        _ => EvaluationKeys::from_bytes(parameters, &[*element], bytes).map(|keys| keys.to_bytes()),
+    };
+    if let Ok(encoded) = encoded {
+        assert_eq!(encoded, bytes);
+    }
+});
