@@ -1,1 +1,37 @@
 //! Neural-network graphs, shape inference, passes and the exact fixed-point reference.
+//!
+//! A model passes through two representations, and this crate holds both with everything between them:
+//!
+//! 1. [`Graph`]: the network in floating point, as the ONNX importer writes it. [`FloatExecutor`] gives its ONNX meaning.
+//! 2. [`Network`]: the network over integers, which both parties compute. [`compile`] makes it from a graph, its weights and
+//!    calibration samples; [`FixedExecutor`] is the reference that every protocol must equal, integer for integer.
+//!
+//! The client sees a [`PublicNetwork`]: operators, shapes, rings and shifts, without weights, biases or ranges.
+//!
+//! There is no cryptography here and no input or output: callers read and write the files. Graphs, tensors and networks may come
+//! from untrusted files; each is checked when it is read, and a damaged one is an error, never a panic.
+//! The normative text on the arithmetic is `docs/numerics.md`.
+
+mod accumulator;
+mod error;
+mod fixed;
+mod float;
+pub mod graph;
+mod kernel;
+pub mod network;
+mod pass;
+mod policy;
+mod quantize;
+mod tensor;
+mod window;
+
+pub use accumulator::Accumulator;
+pub use error::{CompileError, InputError};
+pub use fixed::{FixedExecutor, FixedRun, arg_max, rescale};
+pub use float::FloatExecutor;
+pub use graph::{Graph, Node, Op};
+pub use network::{FixedNode, FixedOp, Head, LinearWeights, Network, NetworkManifest, PublicNetwork};
+pub use policy::Policy;
+pub use quantize::{QuantizationOptions, compile};
+pub use tensor::{Tensor, Tensors};
+pub use window::{ConvGeometry, Window};

@@ -1,0 +1,164 @@
+//! What can go wrong with a model, and what can go wrong with an input.
+//!
+//! The two are separate because they are different people's mistakes: a [`CompileError`] is the model owner's, an [`InputError`]
+//! the data owner's. Each message is one sentence: what, where, what to do.
+
+use thiserror::Error;
+
+/// A graph, its weights, its calibration or a compiled network that cannot be used.
+#[derive(Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The JSON of a graph or network does not parse.
+    #[error("the {what} does not parse: {reason}; write it again with this version")]
+    Json {
+        /// Which document.
+        what: &'static str,
+        /// The parser's words, with line and column.
+        reason: String,
+    },
+    /// A file of another format version.
+    #[error(
+        "the {what} has format version {found}, this build reads {expected}; compile the model again or update lanner"
+    )]
+    FormatVersion {
+        /// Which document.
+        what: &'static str,
+        /// The version in the file.
+        found: u32,
+        /// The version that this build reads.
+        expected: u32,
+    },
+    /// A tensor file that does not parse or holds an unexpected tensor.
+    #[error("the tensor file is damaged: {reason}; export the weights again")]
+    TensorFile {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A node refers to a tensor that is not there.
+    #[error(
+        "node `{node}` needs the tensor `{tensor}`, which the weights do not hold; export the model again"
+    )]
+    UnknownTensor {
+        /// The node.
+        node: String,
+        /// The missing tensor.
+        tensor: String,
+    },
+    /// A tensor holds NaN or infinity.
+    #[error("tensor `{tensor}` holds NaN or infinity; retrain or repair the model")]
+    NotFinite {
+        /// The tensor.
+        tensor: String,
+    },
+    /// The graph's wiring is wrong: names, order, number of inputs.
+    #[error("node `{node}` is wired wrongly: {reason}")]
+    Wiring {
+        /// The node, or the graph's input or output.
+        node: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Shapes do not fit an operator.
+    #[error("node `{node}` ({operator}): {reason}")]
+    Shape {
+        /// The node.
+        node: String,
+        /// Its operator.
+        operator: &'static str,
+        /// What does not fit, with the shapes.
+        reason: String,
+    },
+    /// The fixed-point path does not have this operator, or not with this attribute.
+    #[error("node `{node}`: {operator} with {attribute} is not supported; {fix}")]
+    UnsupportedOp {
+        /// The node.
+        node: String,
+        /// Its operator.
+        operator: &'static str,
+        /// The attribute and its value that are not supported.
+        attribute: String,
+        /// What to do instead.
+        fix: &'static str,
+    },
+    /// No ring offered holds a layer's sums at the precision asked for.
+    #[error(
+        "layer `{node}`: its sums reach {bound} but the largest ring allows {limit}; normalise its weights, offer a larger ring or \
+         ask for fewer weight bits"
+    )]
+    RangeOverflow {
+        /// The layer.
+        node: String,
+        /// The largest absolute value the sums reach.
+        bound: i128,
+        /// The largest absolute value the ring allows.
+        limit: i64,
+    },
+    /// The calibration samples cannot be used.
+    #[error("calibration samples: {reason}")]
+    Calibration {
+        /// What is wrong and what to pass.
+        reason: String,
+    },
+    /// An option outside its range.
+    #[error("quantisation option `{option}` = {value} is outside {allowed}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: u64,
+        /// The values allowed.
+        allowed: &'static str,
+    },
+    /// The prime is none of those that the protocols offer.
+    #[error("{prime} is not an accumulator prime of this build; compile the model again")]
+    UnknownPrime {
+        /// The prime.
+        prime: u64,
+    },
+    /// A compiled network that contradicts itself.
+    #[error("compiled network, {place}: {reason}; compile the model again")]
+    Network {
+        /// The node, or the part.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// An input that a network cannot take.
+#[derive(Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The wrong number of values.
+    #[error("the input holds {found} values, the model takes {expected} (shape {shape:?})")]
+    Length {
+        /// Values passed.
+        found: usize,
+        /// Values expected.
+        expected: usize,
+        /// The model's input shape, without the batch axis.
+        shape: Vec<usize>,
+    },
+    /// NaN or infinity.
+    #[error("the input's value {index} is NaN or infinite; pass finite numbers")]
+    NotFinite {
+        /// Its position, row-major.
+        index: usize,
+    },
+    /// A value beyond twice the calibrated range.
+    #[error(
+        "the input's value {index} is {value}, outside [{low}, {high}], twice the calibrated range; scale it as in training or \
+         compile with wider calibration samples"
+    )]
+    OutOfRange {
+        /// Its position, row-major.
+        index: usize,
+        /// Its value.
+        value: f64,
+        /// The smallest value accepted.
+        low: f64,
+        /// The largest value accepted.
+        high: f64,
+    },
+}

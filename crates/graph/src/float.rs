@@ -1,0 +1,288 @@
+//! The meaning of a float graph: ONNX's operators in `f32`, one sample at a time.
+//!
+//! Calibration and the float side of accuracy reports run on it. Sums are in `f32` in this crate's own order, so results agree with
+//! other runtimes to rounding, not bit for bit.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, Node, Op, conv_geometry, infer};
+use crate::kernel::{add_columns, add_conv, fold_windows};
+use crate::tensor::Tensors;
+use crate::window::{ConvGeometry, Window};
+use crate::{CompileError, InputError};
+
+/// Runs a checked float graph.
+#[derive(Debug)]
+pub struct FloatExecutor<'a> {
+    input_shape: Vec<usize>,
+    steps: Vec<Step<'a>>,
+    output: usize,
+}
+
+/// A node ready to run; values are numbered, the input first.
+#[derive(Debug)]
+struct Step<'a> {
+    kind: Kind<'a>,
+    inputs: Vec<usize>,
+    in_shape: Vec<usize>,
+    out_shape: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum Kind<'a> {
+    Conv {
+        weight: &'a [f32],
+        bias: Vec<f32>,
+        geometry: ConvGeometry,
+    },
+    MatMul {
+        weight: &'a [f32],
+        bias: Vec<f32>,
+    },
+    /// `x * scale + shift`, element by element.
+    Affine {
+        scale: Vec<f32>,
+        shift: Vec<f32>,
+    },
+    /// `min(max(x, low) , high)`, with the slope `below` under zero.
+    Activation {
+        below: f32,
+        low: f32,
+        high: f32,
+    },
+    MaxPool(Window),
+    AveragePool {
+        window: Window,
+        count_include_pad: bool,
+    },
+    Copy,
+    Add,
+    Mul,
+    Softmax,
+    ArgMax,
+}
+
+impl<'a> FloatExecutor<'a> {
+    /// Checks the graph and prepares it.
+    ///
+    /// # Errors
+    /// [`CompileError`] naming the node whose wiring, shape or tensor is wrong.
+    pub fn new(graph: &Graph, tensors: &'a Tensors) -> Result<Self, CompileError> {
+        let shapes = infer(graph, tensors)?;
+        let names =
+            graph.inputs.iter().map(|input| &input.name).chain(graph.nodes.iter().map(|node| &node.name));
+        let ids: BTreeMap<&String, usize> = names.enumerate().map(|(id, name)| (name, id)).collect();
+        let mut steps = Vec::with_capacity(graph.nodes.len());
+        for node in &graph.nodes {
+            let (in_shape, out_shape) = (shapes[&node.inputs[0]].clone(), shapes[&node.name].clone());
+            let kind = prepare(node, tensors, &in_shape, &out_shape)?;
+            steps.push(Step {
+                kind,
+                inputs: node.inputs.iter().map(|name| ids[name]).collect(),
+                in_shape,
+                out_shape,
+            });
+        }
+        Ok(Self { input_shape: graph.inputs[0].shape.clone(), steps, output: ids[&graph.output] })
+    }
+
+    /// The number of values of an input.
+    #[must_use]
+    pub fn input_len(&self) -> usize {
+        self.input_shape.iter().product()
+    }
+
+    /// The number of values of the output.
+    #[must_use]
+    pub fn output_len(&self) -> usize {
+        self.steps[self.output - 1].out_shape.iter().product()
+    }
+
+    /// The output for one input, row-major, without the batch axis.
+    ///
+    /// # Errors
+    /// [`InputError::Length`] or [`InputError::NotFinite`].
+    pub fn run(&self, input: &[f32]) -> Result<Vec<f32>, InputError> {
+        Ok(self.run_all(input)?.swap_remove(self.output))
+    }
+
+    /// Every value for one input: the input, then each node's in order.
+    pub(crate) fn run_all(&self, input: &[f32]) -> Result<Vec<Vec<f32>>, InputError> {
+        check_input(input, &self.input_shape)?;
+        let mut values = Vec::with_capacity(self.steps.len() + 1);
+        values.push(input.to_vec());
+        for step in &self.steps {
+            let output = step.run(&values);
+            values.push(output);
+        }
+        Ok(values)
+    }
+}
+
+/// Refuses inputs of the wrong length or with NaN or infinity.
+pub(crate) fn check_input(input: &[f32], shape: &[usize]) -> Result<(), InputError> {
+    let expected = shape.iter().product();
+    if input.len() != expected {
+        return Err(InputError::Length { found: input.len(), expected, shape: shape.to_vec() });
+    }
+    match input.iter().position(|x| !x.is_finite()) {
+        Some(index) => Err(InputError::NotFinite { index }),
+        None => Ok(()),
+    }
+}
+
+fn prepare<'a>(
+    node: &Node,
+    tensors: &'a Tensors,
+    x: &[usize],
+    y: &[usize],
+) -> Result<Kind<'a>, CompileError> {
+    let tensor = |name: &str| tensors.of_node(&node.name, name);
+    let repeated = |name: &str, shape: &[usize]| -> Result<Vec<f32>, CompileError> {
+        // Inference checked that constants broadcast.
+        Ok(tensor(name)?.broadcast(shape).unwrap_or_default())
+    };
+    Ok(match &node.op {
+        Op::Conv { weight, bias, .. } => {
+            let unknown = || CompileError::UnknownTensor { node: node.name.clone(), tensor: weight.clone() };
+            let geometry = conv_geometry(node, tensors)?.ok_or_else(unknown)?;
+            let bias = match bias {
+                Some(name) => per_channel_or_whole(tensor(name)?.data(), y),
+                None => vec![0.0; y.iter().product()],
+            };
+            Kind::Conv { weight: tensor(weight)?.data(), bias, geometry }
+        }
+        Op::MatMul { weight, bias } => {
+            let bias = bias
+                .as_ref()
+                .map_or_else(|| Ok(vec![0.0; y[0]]), |name| tensor(name).map(|b| b.data().to_vec()))?;
+            Kind::MatMul { weight: tensor(weight)?.data(), bias }
+        }
+        Op::BatchNorm { scale, bias, mean, var, eps } => {
+            let [scale, bias, mean, var] =
+                [tensor(scale)?, tensor(bias)?, tensor(mean)?, tensor(var)?].map(crate::tensor::Tensor::data);
+            let (scale, shift) = batch_norm_affine(scale, bias, mean, var, *eps);
+            Kind::Affine { scale: per_channel_or_whole(&scale, x), shift: per_channel_or_whole(&shift, x) }
+        }
+        Op::AddConstant { value } => {
+            let shift = repeated(value, x)?;
+            Kind::Affine { scale: vec![1.0; shift.len()], shift }
+        }
+        Op::MulConstant { value } => {
+            let scale = repeated(value, x)?;
+            Kind::Affine { shift: vec![0.0; scale.len()], scale }
+        }
+        Op::Relu => Kind::Activation { below: 1.0, low: 0.0, high: f32::INFINITY },
+        Op::LeakyRelu { alpha } => {
+            Kind::Activation { below: *alpha, low: f32::NEG_INFINITY, high: f32::INFINITY }
+        }
+        Op::Clip { min, max } => {
+            let (low, high) = (min.unwrap_or(f32::NEG_INFINITY), max.unwrap_or(f32::INFINITY));
+            Kind::Activation { below: 1.0, low, high }
+        }
+        &Op::MaxPool { kernel, strides, pads } => Kind::MaxPool(Window { kernel, strides, pads }),
+        &Op::AveragePool { kernel, strides, pads, count_include_pad } => {
+            Kind::AveragePool { window: Window { kernel, strides, pads }, count_include_pad }
+        }
+        Op::GlobalAveragePool => {
+            let window = Window { kernel: [x[1], x[2]], strides: [1, 1], pads: [0; 4] };
+            Kind::AveragePool { window, count_include_pad: false }
+        }
+        Op::Flatten | Op::Reshape { .. } => Kind::Copy,
+        Op::Add => Kind::Add,
+        Op::Mul => Kind::Mul,
+        Op::Softmax => Kind::Softmax,
+        Op::ArgMax => Kind::ArgMax,
+    })
+}
+
+/// Batch normalisation as `x * scale + shift`, per channel.
+pub(crate) fn batch_norm_affine(
+    scale: &[f32],
+    bias: &[f32],
+    mean: &[f32],
+    var: &[f32],
+    eps: f64,
+) -> (Vec<f32>, Vec<f32>) {
+    let factor = |i: usize| f64::from(scale[i]) / (f64::from(var[i]) + eps).sqrt();
+    let shift = |i: usize| f64::from(bias[i]) - f64::from(mean[i]) * factor(i);
+    (
+        (0..scale.len()).map(|i| factor(i) as f32).collect(),
+        (0..scale.len()).map(|i| shift(i) as f32).collect(),
+    )
+}
+
+/// Repeats one value per first axis over the whole shape; a whole tensor stays as it is.
+pub(crate) fn per_channel_or_whole<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
+    let repeat = shape.iter().product::<usize>() / values.len().max(1);
+    values.iter().flat_map(|&value| std::iter::repeat_n(value, repeat)).collect()
+}
+
+impl Step<'_> {
+    fn run(&self, values: &[Vec<f32>]) -> Vec<f32> {
+        let x = values[self.inputs[0]].as_slice();
+        match &self.kind {
+            Kind::Conv { weight, bias, geometry } => {
+                let mut y = bias.clone();
+                add_conv(x, image(&self.in_shape), weight, geometry, area(&self.out_shape), &mut y);
+                y
+            }
+            Kind::MatMul { weight, bias } => {
+                let mut y = bias.clone();
+                add_columns(x, weight, &mut y);
+                y
+            }
+            Kind::Affine { scale, shift } => {
+                x.iter().zip(scale).zip(shift).map(|((x, a), b)| x * a + b).collect()
+            }
+            Kind::Activation { below, low, high } => {
+                x.iter().map(|&x| if x < 0.0 { x * below } else { x }.max(*low).min(*high)).collect()
+            }
+            Kind::MaxPool(window) => self.fold(x, window, f32::max).map(|(y, _)| y).collect(),
+            Kind::AveragePool { window, count_include_pad } => {
+                let divisor = |count: usize| if *count_include_pad { window.area() } else { count } as f32;
+                self.fold(x, window, |sum, x| sum + x).map(|(sum, count)| sum / divisor(count)).collect()
+            }
+            Kind::Copy => x.to_vec(),
+            Kind::Add => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x + y).collect(),
+            Kind::Mul => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x * y).collect(),
+            Kind::Softmax => softmax(x, self.in_shape.last().copied().unwrap_or(1)),
+            Kind::ArgMax => vec![arg_max(x) as f32],
+        }
+    }
+
+    fn fold(
+        &self,
+        x: &[f32],
+        window: &Window,
+        fold: impl Fn(f32, f32) -> f32,
+    ) -> impl Iterator<Item = (f32, usize)> {
+        fold_windows(x, image(&self.in_shape), window, area(&self.out_shape), fold).into_iter()
+    }
+}
+
+fn softmax(x: &[f32], classes: usize) -> Vec<f32> {
+    x.chunks_exact(classes)
+        .flat_map(|row| {
+            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let terms: Vec<f32> = row.iter().map(|x| (x - largest).exp()).collect();
+            let sum: f32 = terms.iter().sum();
+            terms.into_iter().map(move |term| term / sum)
+        })
+        .collect()
+}
+
+fn arg_max(x: &[f32]) -> usize {
+    x.iter().enumerate().fold(0, |best, (i, value)| if *value > x[best] { i } else { best })
+}
+
+/// The three axes of an image; inference checked that there are three.
+pub(crate) fn image(shape: &[usize]) -> [usize; 3] {
+    <[usize; 3]>::try_from(shape).unwrap_or([1, 1, shape.iter().product()])
+}
+
+/// Height and width of an image's shape.
+pub(crate) fn area(shape: &[usize]) -> [usize; 2] {
+    let [_, height, width] = image(shape);
+    [height, width]
+}

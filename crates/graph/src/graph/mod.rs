@@ -1,0 +1,106 @@
+//! The float graph: the form in which a network arrives.
+//!
+//! # File format (version 1)
+//!
+//! A graph is one JSON document; its tensors lie in a safetensors file of their own and are referred to by name. Shapes never include
+//! the batch axis; everything is row-major. Unknown fields and operators are errors.
+//!
+//! ```json
+//! {"format_version": 1,
+//!  "inputs": [{"name": "x", "shape": [1, 28, 28]}],
+//!  "nodes": [{"name": "conv1",
+//!             "op": {"Conv": {"weight": "conv1.w", "bias": "conv1.b", "strides": [2, 2], "pads": [1, 1, 1, 1],
+//!                             "dilations": [1, 1], "groups": 1}},
+//!             "inputs": ["x"]},
+//!            {"name": "relu1", "op": "Relu", "inputs": ["conv1"]}],
+//!  "output": "relu1"}
+//! ```
+//!
+//! There is exactly one input. Nodes come in an order in which each uses only values before it; each has one output, which bears the
+//! node's name. Names are unique and not empty. [`Op`] lists the operators with their attributes.
+
+mod op;
+mod shape;
+
+use serde::{Deserialize, Serialize};
+
+use crate::CompileError;
+pub use op::Op;
+pub(crate) use shape::{Shapes, conv_geometry, infer};
+
+/// The version of the format that this build reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A float network: nodes over named values, without the tensors.
+///
+/// The fields are as written in the file; [`compile`](crate::compile) and [`FloatExecutor`](crate::FloatExecutor) check names, wiring
+/// and shapes before they use it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Graph {
+    /// The format's version.
+    pub format_version: u32,
+    /// The inputs; exactly one.
+    pub inputs: Vec<GraphInput>,
+    /// The nodes in an order in which each uses only values before it.
+    pub nodes: Vec<Node>,
+    /// The node whose value is the network's output.
+    pub output: String,
+}
+
+/// A named input and its shape without the batch axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphInput {
+    /// The name by which nodes refer to it.
+    pub name: String,
+    /// Its shape without the batch axis, in the model's own layout.
+    pub shape: Vec<usize>,
+}
+
+/// One operator applied to named values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Its name, and that of its output.
+    pub name: String,
+    /// The operator and its attributes.
+    pub op: Op,
+    /// The values it takes, by name.
+    pub inputs: Vec<String>,
+}
+
+impl Graph {
+    /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// [`CompileError::Json`] or [`CompileError::FormatVersion`].
+    pub fn from_json(json: &str) -> Result<Self, CompileError> {
+        check_version("graph", FORMAT_VERSION, json)?;
+        serde_json::from_str(json)
+            .map_err(|reason| CompileError::Json { what: "graph", reason: reason.to_string() })
+    }
+
+    /// Writes the JSON form.
+    ///
+    /// # Errors
+    /// [`CompileError::Json`] if an attribute is not a finite number.
+    pub fn to_json(&self) -> Result<String, CompileError> {
+        serde_json::to_string(self)
+            .map_err(|reason| CompileError::Json { what: "graph", reason: reason.to_string() })
+    }
+}
+
+/// Names a version mismatch before the fields of another version fail to parse.
+pub(crate) fn check_version(what: &'static str, expected: u32, json: &str) -> Result<(), CompileError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format_version: u32,
+    }
+    let versioned: Versioned = serde_json::from_str(json)
+        .map_err(|reason| CompileError::Json { what, reason: reason.to_string() })?;
+    match versioned.format_version {
+        found if found == expected => Ok(()),
+        found => Err(CompileError::FormatVersion { what, found, expected }),
+    }
+}

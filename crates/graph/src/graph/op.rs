@@ -1,0 +1,148 @@
+//! The operators of the float graph.
+
+use serde::{Deserialize, Serialize};
+
+/// A float operator with ONNX's meaning, the batch axis apart. Strings name tensors.
+///
+/// Serialised with the variant's name as tag: `"Relu"`, `{"Clip": {"min": 0.0, "max": 6.0}}`. The importer lowers the operators that
+/// are not here: Gemm to `MatMul`; `x - c`, `c - x` and `x / c` to `AddConstant` and `MulConstant`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Op {
+    /// Two-dimensional convolution of [`c_in`, h, w] with zero padding.
+    Conv {
+        /// [`c_out`, `c_in` / groups, kernel height, kernel width].
+        weight: String,
+        /// [`c_out`], or the output's whole shape.
+        bias: Option<String>,
+        /// Vertical and horizontal step.
+        strides: [usize; 2],
+        /// Top, left, bottom, right.
+        pads: [usize; 4],
+        /// Vertical and horizontal distance between taps.
+        dilations: [usize; 2],
+        /// Channel groups.
+        groups: usize,
+    },
+    /// `x W + b` for a vector x.
+    MatMul {
+        /// [`n_in`, `n_out`].
+        weight: String,
+        /// [`n_out`].
+        bias: Option<String>,
+    },
+    /// `(x - mean) / sqrt(var + eps) * scale + bias` along the first axis.
+    BatchNorm {
+        /// One value per channel.
+        scale: String,
+        /// One value per channel.
+        bias: String,
+        /// One value per channel.
+        mean: String,
+        /// One value per channel.
+        var: String,
+        /// Added to the variance.
+        eps: f64,
+    },
+    /// `x + value`, the value broadcast by numpy's rule.
+    AddConstant {
+        /// A tensor that broadcasts to x.
+        value: String,
+    },
+    /// `x * value`, the value broadcast by numpy's rule.
+    MulConstant {
+        /// A tensor that broadcasts to x.
+        value: String,
+    },
+    /// `max(x, 0)`.
+    Relu,
+    /// `x` where positive, else `alpha x`.
+    LeakyRelu {
+        /// The slope below zero.
+        alpha: f32,
+    },
+    /// `min(max(x, min), max)`; an absent bound does not bind.
+    Clip {
+        /// The lower bound.
+        min: Option<f32>,
+        /// The upper bound.
+        max: Option<f32>,
+    },
+    /// The maximum of each window of [c, h, w]; padding never wins.
+    MaxPool {
+        /// Height and width of a window.
+        kernel: [usize; 2],
+        /// Vertical and horizontal step.
+        strides: [usize; 2],
+        /// Top, left, bottom, right.
+        pads: [usize; 4],
+    },
+    /// The mean of each window of [c, h, w].
+    AveragePool {
+        /// Height and width of a window.
+        kernel: [usize; 2],
+        /// Vertical and horizontal step.
+        strides: [usize; 2],
+        /// Top, left, bottom, right.
+        pads: [usize; 4],
+        /// Whether padding counts as zeros; otherwise only real elements are averaged.
+        count_include_pad: bool,
+    },
+    /// The mean of each channel: [c, h, w] to [c, 1, 1].
+    GlobalAveragePool,
+    /// All axes into one.
+    Flatten,
+    /// Another shape with as many elements.
+    Reshape {
+        /// The shape, all sizes positive.
+        shape: Vec<usize>,
+    },
+    /// The sum of two values of one shape.
+    Add,
+    /// The element-wise product of two values of one shape.
+    Mul,
+    /// Along the last axis; only at the graph's end.
+    Softmax,
+    /// The index of the largest element, the lowest of equals: shape [1]; only at the graph's end.
+    ArgMax,
+}
+
+impl Op {
+    /// The operator's name in messages.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Conv { .. } => "Conv",
+            Self::MatMul { .. } => "MatMul",
+            Self::BatchNorm { .. } => "BatchNormalization",
+            Self::AddConstant { .. } => "Add of a constant",
+            Self::MulConstant { .. } => "Mul by a constant",
+            Self::Relu => "Relu",
+            Self::LeakyRelu { .. } => "LeakyRelu",
+            Self::Clip { .. } => "Clip",
+            Self::MaxPool { .. } => "MaxPool",
+            Self::AveragePool { .. } => "AveragePool",
+            Self::GlobalAveragePool => "GlobalAveragePool",
+            Self::Flatten => "Flatten",
+            Self::Reshape { .. } => "Reshape",
+            Self::Add => "Add",
+            Self::Mul => "Mul",
+            Self::Softmax => "Softmax",
+            Self::ArgMax => "ArgMax",
+        }
+    }
+
+    /// How many values the operator takes.
+    #[must_use]
+    pub const fn arity(&self) -> usize {
+        match self {
+            Self::Add | Self::Mul => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether the operator is a layer with weights in fixed point.
+    pub(crate) const fn is_linear(&self) -> bool {
+        matches!(self, Self::Conv { .. } | Self::MatMul { .. })
+    }
+}

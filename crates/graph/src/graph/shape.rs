@@ -1,0 +1,193 @@
+//! Wiring checks and shape inference.
+
+use std::collections::BTreeMap;
+
+use super::{FORMAT_VERSION, Graph, Node, Op};
+use crate::CompileError;
+use crate::tensor::{Tensor, Tensors, element_count};
+use crate::window::{ConvGeometry, MAX_AXIS, Window};
+
+/// The largest number of elements of one value.
+const MAX_ELEMENTS: usize = 1 << 26;
+
+/// The shape of every value by name.
+pub(crate) type Shapes = BTreeMap<String, Vec<usize>>;
+
+/// Checks names, order and arity, and infers the shape of every value.
+pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
+    if graph.format_version != FORMAT_VERSION {
+        let found = graph.format_version;
+        return Err(CompileError::FormatVersion { what: "graph", found, expected: FORMAT_VERSION });
+    }
+    let [input] = graph.inputs.as_slice() else {
+        return Err(wiring(
+            "the inputs",
+            format!("a graph has exactly one input, this one has {}", graph.inputs.len()),
+        ));
+    };
+    let mut shapes = Shapes::new();
+    check_size(&input.name, &input.shape)?;
+    shapes.insert(input.name.clone(), input.shape.clone());
+    for node in &graph.nodes {
+        if node.name.is_empty() || shapes.contains_key(&node.name) {
+            return Err(wiring(&node.name, "its name is empty or taken; rename the node".to_owned()));
+        }
+        let shape = node_shape(node, &shapes, tensors)?;
+        check_size(&node.name, &shape)?;
+        shapes.insert(node.name.clone(), shape);
+    }
+    if graph.output == input.name || !shapes.contains_key(&graph.output) {
+        return Err(wiring(&graph.output, "the graph's output must be one of its nodes".to_owned()));
+    }
+    Ok(shapes)
+}
+
+/// The parts of a convolution's geometry that its weight tensor fixes.
+pub(crate) fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<ConvGeometry>, CompileError> {
+    let Op::Conv { weight, strides, pads, dilations, groups, .. } = &node.op else { return Ok(None) };
+    let &[out_channels, _, height, width] = tensors.of_node(&node.name, weight)?.shape() else {
+        return Err(mismatch(
+            node,
+            "its weight must have four axes [out, in / groups, height, width]".to_owned(),
+        ));
+    };
+    let (strides, pads, dilations, groups) = (*strides, *pads, *dilations, *groups);
+    Ok(Some(ConvGeometry { out_channels, kernel: [height, width], strides, pads, dilations, groups }))
+}
+
+fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usize>, CompileError> {
+    if node.inputs.len() != node.op.arity() {
+        let reason =
+            format!("{} takes {} values, got {}", node.op.name(), node.op.arity(), node.inputs.len());
+        return Err(wiring(&node.name, reason));
+    }
+    let mut inputs = Vec::with_capacity(2);
+    for name in &node.inputs {
+        let shape = shapes
+            .get(name)
+            .ok_or_else(|| wiring(&node.name, format!("no value `{name}` comes before it")))?;
+        inputs.push(shape.as_slice());
+    }
+    let x = inputs[0];
+    match &node.op {
+        Op::Conv { .. } => conv_shape(node, x, tensors),
+        Op::MatMul { weight, bias } => {
+            matmul_shape(node, x, tensors.of_node(&node.name, weight)?, bias.as_ref(), tensors)
+        }
+        Op::BatchNorm { scale, bias, mean, var, eps } => {
+            for name in [scale, bias, mean, var] {
+                expect_shape(node, tensors.of_node(&node.name, name)?, &x[..1.min(x.len())], name)?;
+            }
+            check_variance(node, tensors.of_node(&node.name, var)?, *eps)?;
+            Ok(x.to_vec())
+        }
+        Op::AddConstant { value } | Op::MulConstant { value } => {
+            let constant = tensors.of_node(&node.name, value)?;
+            match constant.broadcast(x) {
+                Some(_) => Ok(x.to_vec()),
+                None => Err(mismatch(
+                    node,
+                    format!("a constant of shape {:?} does not broadcast to {x:?}", constant.shape()),
+                )),
+            }
+        }
+        Op::MaxPool { kernel, strides, pads } | Op::AveragePool { kernel, strides, pads, .. } => {
+            let (kernel, strides, pads) = (*kernel, *strides, *pads);
+            pool_shape(node, x, &Window { kernel, strides, pads })
+        }
+        Op::GlobalAveragePool => Ok(vec![image(node, x)?[0], 1, 1]),
+        Op::Flatten => Ok(vec![x.iter().product()]),
+        Op::Reshape { shape } if element_count(shape) == element_count(x) => Ok(shape.clone()),
+        Op::Reshape { shape } => Err(mismatch(node, format!("cannot reshape {x:?} to {shape:?}"))),
+        Op::Add | Op::Mul if inputs[1] != x => {
+            Err(mismatch(node, format!("shapes {x:?} and {:?} differ", inputs[1])))
+        }
+        Op::Clip { min: Some(min), max: Some(max) } if min > max => {
+            Err(mismatch(node, format!("min {min} is larger than max {max}")))
+        }
+        Op::ArgMax => Ok(vec![1]),
+        Op::Relu | Op::LeakyRelu { .. } | Op::Clip { .. } | Op::Softmax | Op::Add | Op::Mul => Ok(x.to_vec()),
+    }
+}
+
+fn conv_shape(node: &Node, x: &[usize], tensors: &Tensors) -> Result<Vec<usize>, CompileError> {
+    let (Op::Conv { weight, bias, .. }, Some(geometry)) = (&node.op, conv_geometry(node, tensors)?) else {
+        return Err(mismatch(node, "is not a convolution".to_owned()));
+    };
+    let output = geometry.output(x).map_err(|reason| mismatch(node, reason))?;
+    let [height, width] = geometry.kernel;
+    let expected = [geometry.out_channels, x[0] / geometry.groups, height, width];
+    expect_shape(node, tensors.of_node(&node.name, weight)?, &expected, weight)?;
+    if let Some(name) = bias {
+        let tensor = tensors.of_node(&node.name, name)?;
+        if tensor.shape() != output {
+            expect_shape(node, tensor, &output[..1], name)?;
+        }
+    }
+    Ok(output)
+}
+
+fn matmul_shape(
+    node: &Node,
+    x: &[usize],
+    weight: &Tensor,
+    bias: Option<&String>,
+    tensors: &Tensors,
+) -> Result<Vec<usize>, CompileError> {
+    let (&[n], &[rows, columns]) = (x, weight.shape()) else {
+        let reason = format!("needs a vector and a weight of two axes, got {x:?} and {:?}", weight.shape());
+        return Err(mismatch(node, reason));
+    };
+    if n != rows {
+        return Err(mismatch(
+            node,
+            format!("an input of {n} values does not fit a weight of shape [{rows}, {columns}]"),
+        ));
+    }
+    if let Some(name) = bias {
+        expect_shape(node, tensors.of_node(&node.name, name)?, &[columns], name)?;
+    }
+    Ok(vec![columns])
+}
+
+fn pool_shape(node: &Node, x: &[usize], window: &Window) -> Result<Vec<usize>, CompileError> {
+    let [channels, height, width] = image(node, x)?;
+    let size = window.output([height, width]).map_err(|reason| mismatch(node, reason))?;
+    Ok(vec![channels, size[0], size[1]])
+}
+
+fn image(node: &Node, x: &[usize]) -> Result<[usize; 3], CompileError> {
+    <[usize; 3]>::try_from(x)
+        .map_err(|_| mismatch(node, format!("needs an input of shape [channels, height, width], got {x:?}")))
+}
+
+fn expect_shape(node: &Node, tensor: &Tensor, expected: &[usize], name: &str) -> Result<(), CompileError> {
+    if tensor.shape() == expected {
+        return Ok(());
+    }
+    Err(mismatch(node, format!("tensor `{name}` has shape {:?}, expected {expected:?}", tensor.shape())))
+}
+
+fn check_variance(node: &Node, variance: &Tensor, eps: f64) -> Result<(), CompileError> {
+    if variance.data().iter().all(|&v| f64::from(v) + eps > 0.0) {
+        return Ok(());
+    }
+    Err(mismatch(node, "variance plus eps must be positive".to_owned()))
+}
+
+fn check_size(name: &str, shape: &[usize]) -> Result<(), CompileError> {
+    let axes_fit =
+        !shape.is_empty() && shape.len() <= 8 && shape.iter().all(|size| (1..=MAX_AXIS).contains(size));
+    if axes_fit && element_count(shape).is_some_and(|count| count <= MAX_ELEMENTS) {
+        return Ok(());
+    }
+    Err(wiring(name, format!("its shape {shape:?} is empty or too large")))
+}
+
+fn wiring(node: &str, reason: String) -> CompileError {
+    CompileError::Wiring { node: node.to_owned(), reason }
+}
+
+fn mismatch(node: &Node, reason: String) -> CompileError {
+    CompileError::Shape { node: node.name.clone(), operator: node.op.name(), reason }
+}

@@ -1,0 +1,206 @@
+//! Interval arithmetic over a network: which values are proved to fit their rings.
+
+use std::collections::BTreeMap;
+
+use super::{Evidence, FixedOp, LinearWeights, PublicNetwork};
+use crate::CompileError;
+use crate::accumulator::{Accumulator, rounding_constant};
+use crate::fixed::rescale;
+
+/// The products in one output element times the largest weight must stay below this, so that `i64` sums cannot overflow.
+const MACHINE_LIMIT: i128 = 1 << 62;
+
+/// An interval that a value stays in, and why; 0 lies in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    pub(crate) evidence: Evidence,
+}
+
+/// The bound of every value: the input, then each node's output.
+///
+/// A linear layer's bound is the worst case over its weights (a sum of absolute values, split by sign). Where that exceeds what the
+/// ring allows, or where the weights are not known, the ring's limit stands in its place, on the evidence of calibration.
+///
+/// # Errors
+/// [`CompileError::Network`] if a rescaled value does not fit the ring it moves to.
+pub(crate) fn propagate(
+    network: &PublicNetwork,
+    weights: Option<&BTreeMap<usize, LinearWeights>>,
+) -> Result<Vec<Bound>, CompileError> {
+    let input = network.input();
+    let mut bounds = vec![Bound { low: input.low, high: input.high, evidence: Evidence::Proved }];
+    for (index, node) in network.nodes().iter().enumerate() {
+        let layer = weights.and_then(|weights| weights.get(&index));
+        let bound = bounds[index]
+            .after(node.op, layer, network.limit(index + 1), node.accumulator)
+            .map_err(|reason| CompileError::Network { place: node.name.clone(), reason })?;
+        bounds.push(bound);
+    }
+    Ok(bounds)
+}
+
+impl Bound {
+    /// The bound after one operator whose output may reach `limit` in `ring`; the reason where it does not fit.
+    pub(crate) fn after(
+        self,
+        op: FixedOp,
+        layer: Option<&LinearWeights>,
+        limit: i64,
+        ring: Accumulator,
+    ) -> Result<Self, String> {
+        Ok(match op {
+            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
+                within(layer.map(|layer| linear_interval(self, layer)), self.evidence, limit)
+            }
+            FixedOp::SumPool(window) => {
+                let area = window.area() as i128;
+                let sums = (i128::from(self.low) * area, i128::from(self.high) * area);
+                within(Some(sums), self.evidence, limit).inheriting(self)
+            }
+            FixedOp::MaxPool(_) | FixedOp::Reshape => self,
+            FixedOp::Relu => Self { low: 0, ..self },
+            FixedOp::Clip { high } => Self { high: self.high.min(high), ..self },
+            FixedOp::Rescale { shift } => {
+                let bound = Self { low: rescale(self.low, shift), high: rescale(self.high, shift), ..self };
+                if bound.magnitude() > ring.limit(0) {
+                    return Err(format!(
+                        "values up to {} do not fit the prime {}",
+                        bound.magnitude(),
+                        ring.prime()
+                    ));
+                }
+                bound
+            }
+        })
+    }
+
+    /// A sum of few values is as certain as the values, unless it had to be cut at the limit.
+    fn inheriting(self, before: Self) -> Self {
+        let evidence = if self.evidence == Evidence::Calibrated { self.evidence } else { before.evidence };
+        Self { evidence, ..self }
+    }
+
+    /// The largest absolute value.
+    pub(crate) fn magnitude(self) -> i64 {
+        self.high.max(-self.low)
+    }
+}
+
+/// The worst-case interval where it fits; otherwise the limit itself, on the evidence of calibration.
+fn within(worst: Option<(i128, i128)>, input: Evidence, limit: i64) -> Bound {
+    match worst {
+        Some((low, high)) if low >= -i128::from(limit) && high <= i128::from(limit) => {
+            let evidence = if input == Evidence::Proved { Evidence::Proved } else { Evidence::Implied };
+            Bound { low: low as i64, high: high as i64, evidence }
+        }
+        _ => Bound { low: -limit, high: limit, evidence: Evidence::Calibrated },
+    }
+}
+
+/// The exact range of `W x + b` over all x with `low <= x <= high`, hull with 0 (padded borders use fewer taps).
+pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights) -> (i128, i128) {
+    let (low, high) = (i128::from(x.low), i128::from(x.high));
+    let mut hull = (0, 0);
+    for (weights, biases) in rows(layer) {
+        let (mut positive, mut negative) = (0_i128, 0_i128);
+        for &w in weights {
+            if w >= 0 { positive += i128::from(w) } else { negative += i128::from(w) }
+        }
+        for &b in biases {
+            let b = i128::from(b);
+            hull.0 = hull.0.min(positive * low + negative * high + b);
+            hull.1 = hull.1.max(positive * high + negative * low + b);
+        }
+    }
+    hull
+}
+
+/// Each output channel's (or row's) weights and its biases.
+fn rows(layer: &LinearWeights) -> impl Iterator<Item = (&[i64], &[i64])> {
+    let channels = layer.channels.max(1);
+    let weights = layer.weight.chunks_exact((layer.weight.len() / channels).max(1));
+    weights.zip(layer.bias.chunks_exact((layer.bias.len() / channels).max(1)))
+}
+
+/// The largest absolute value that each value can take in the reference executor, whatever the input: sums outside the ring's limit
+/// come back into the ring.
+///
+/// # Errors
+/// [`CompileError::Network`] if an `i64` sum could overflow.
+pub(crate) fn machine_bounds(
+    network: &PublicNetwork,
+    weights: &BTreeMap<usize, LinearWeights>,
+) -> Result<Vec<i128>, CompileError> {
+    let input = network.input();
+    let mut bounds = vec![i128::from(input.high.max(-input.low))];
+    for (index, node) in network.nodes().iter().enumerate() {
+        let before = bounds[index];
+        let half = i128::from(node.accumulator.prime() / 2);
+        let bound = match (node.op, weights.get(&index)) {
+            (FixedOp::Conv2d(_) | FixedOp::Linear { .. }, Some(layer)) => {
+                let worst = sum_bound(layer, before);
+                if worst >= MACHINE_LIMIT {
+                    let reason = format!("its sums could reach {worst}, beyond 64 bits");
+                    return Err(CompileError::Network { place: node.name.clone(), reason });
+                }
+                worst.min(half)
+            }
+            (FixedOp::SumPool(window), _) => (before * window.area() as i128).min(half),
+            (FixedOp::Rescale { shift }, _) => ((before + i128::from(rounding_constant(shift))) >> shift) + 1,
+            _ => before,
+        };
+        bounds.push(bound);
+    }
+    Ok(bounds)
+}
+
+/// The largest absolute partial sum of `W x + b` for |x| <= `magnitude`.
+pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
+    let absolute = |values: &[i64]| values.iter().map(|&w| i128::from(w).abs()).sum::<i128>();
+    let bias = layer.bias.iter().map(|&b| i128::from(b).abs()).max().unwrap_or(0);
+    rows(layer).map(|(weights, _)| absolute(weights)).max().unwrap_or(0) * magnitude + bias
+}
+
+/// Checks that every linear layer, and nothing else, has weights of the right number and size.
+pub(crate) fn check_weights(
+    network: &PublicNetwork,
+    weights: &BTreeMap<usize, LinearWeights>,
+) -> Result<(), CompileError> {
+    for (index, node) in network.nodes().iter().enumerate() {
+        let wrong =
+            |reason: &str| CompileError::Network { place: node.name.clone(), reason: reason.to_owned() };
+        let input = network.shape(index);
+        let (expected, channels) = match node.op {
+            FixedOp::Conv2d(geometry) => (geometry.weight_count(input[0]), geometry.out_channels),
+            FixedOp::Linear { outputs } => (outputs * input[0], outputs),
+            _ if weights.contains_key(&index) => {
+                return Err(wrong("it has weights but is not a linear layer"));
+            }
+            _ => continue,
+        };
+        let layer = weights.get(&index).ok_or_else(|| wrong("its weights are missing"))?;
+        if layer.weight.len() != expected || layer.channels != channels {
+            return Err(wrong(&format!("it has {} weights, expected {expected}", layer.weight.len())));
+        }
+        if layer.bias.len() != channels && layer.bias.len() != node.len() {
+            return Err(wrong(&format!(
+                "it has {} biases, expected {channels} or {}",
+                layer.bias.len(),
+                node.len()
+            )));
+        }
+        if layer.weight.iter().any(|&w| i32::try_from(w).is_err()) {
+            return Err(wrong("a weight does not fit 32 bits"));
+        }
+    }
+    let nodes = network.nodes().len();
+    match weights.keys().find(|&&index| index >= nodes) {
+        Some(index) => Err(CompileError::Network {
+            place: format!("node {index}"),
+            reason: "weights without a node".to_owned(),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,129 @@
+//! The file form of a network: a JSON manifest without weights, and a safetensors file of integers.
+//!
+//! The layer at node i has the tensors `i.weight` (`I32`, row-major, one axis) and `i.bias` (`I64`, one axis).
+
+use std::collections::BTreeMap;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde::{Deserialize, Serialize};
+
+use super::{Calibrated, FORMAT_VERSION, FixedOp, LinearWeights, Network, PublicNetwork};
+use crate::CompileError;
+use crate::graph::check_version;
+use crate::tensor::damaged;
+
+/// A network without its weights: the public half and what calibration saw. Private to the model owner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkManifest {
+    format_version: u32,
+    public: PublicNetwork,
+    values: Vec<Calibrated>,
+}
+
+impl NetworkManifest {
+    /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// [`CompileError::Json`] or [`CompileError::FormatVersion`].
+    pub fn from_json(json: &str) -> Result<Self, CompileError> {
+        check_version("network manifest", FORMAT_VERSION, json)?;
+        serde_json::from_str(json)
+            .map_err(|reason| CompileError::Json { what: "network manifest", reason: reason.to_string() })
+    }
+
+    /// Writes the JSON form; the same network always gives the same bytes.
+    ///
+    /// # Errors
+    /// Never for a manifest of a checked network; the serialiser's error otherwise.
+    pub fn to_json(&self) -> Result<String, CompileError> {
+        serde_json::to_string(self)
+            .map_err(|reason| CompileError::Json { what: "network manifest", reason: reason.to_string() })
+    }
+}
+
+impl Network {
+    /// The manifest and the bytes of the safetensors file.
+    ///
+    /// # Errors
+    /// [`CompileError::TensorFile`] if the weights are too large for the format.
+    pub fn to_parts(&self) -> Result<(NetworkManifest, Vec<u8>), CompileError> {
+        let seen = |value: &super::ValueReport| Calibrated {
+            scale: value.scale,
+            low: value.calibrated[0],
+            high: value.calibrated[1],
+            weight_error: value.weights.map(|weights| weights.error),
+        };
+        let values = self.values.iter().map(seen).collect();
+        let manifest =
+            NetworkManifest { format_version: FORMAT_VERSION, public: self.public.clone(), values };
+        Ok((manifest, encode(&self.weights)?))
+    }
+
+    /// Joins a manifest and a safetensors file, which may come from an untrusted source.
+    ///
+    /// # Errors
+    /// [`CompileError`] if the bytes are damaged or the parts contradict each other.
+    pub fn from_parts(manifest: NetworkManifest, weights: &[u8]) -> Result<Self, CompileError> {
+        let NetworkManifest { format_version, public, values } = manifest;
+        if format_version != FORMAT_VERSION {
+            let found = format_version;
+            return Err(CompileError::FormatVersion {
+                what: "network manifest",
+                found,
+                expected: FORMAT_VERSION,
+            });
+        }
+        let weights = decode(&public, weights)?;
+        Self::new(public, weights, &values)
+    }
+}
+
+fn encode(weights: &BTreeMap<usize, LinearWeights>) -> Result<Vec<u8>, CompileError> {
+    let mut tensors: Vec<(String, Dtype, usize, Vec<u8>)> = Vec::with_capacity(2 * weights.len());
+    for (index, layer) in weights {
+        // Networks hold only weights that fit 32 bits.
+        let weight = layer.weight.iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
+        let bias = layer.bias.iter().flat_map(|b| b.to_le_bytes()).collect();
+        tensors.push((format!("{index}.weight"), Dtype::I32, layer.weight.len(), weight));
+        tensors.push((format!("{index}.bias"), Dtype::I64, layer.bias.len(), bias));
+    }
+    let views = tensors
+        .iter()
+        .map(|(name, dtype, count, bytes)| Ok((name, TensorView::new(*dtype, vec![*count], bytes)?)))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(damaged::<safetensors::SafeTensorError>)?;
+    serialize(views, None).map_err(damaged)
+}
+
+fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, LinearWeights>, CompileError> {
+    let file = SafeTensors::deserialize(bytes).map_err(damaged)?;
+    let mut weights = BTreeMap::new();
+    for (index, node) in public.nodes().iter().enumerate() {
+        let channels = match node.op {
+            FixedOp::Conv2d(geometry) => geometry.out_channels,
+            FixedOp::Linear { outputs } => outputs,
+            _ => continue,
+        };
+        let weight = integers(&file, &format!("{index}.weight"), Dtype::I32)?;
+        let bias = integers(&file, &format!("{index}.bias"), Dtype::I64)?;
+        weights.insert(index, LinearWeights::new(channels, weight, bias));
+    }
+    if file.len() != 2 * weights.len() {
+        return Err(damaged("it holds tensors that no layer uses"));
+    }
+    Ok(weights)
+}
+
+fn integers(file: &SafeTensors<'_>, name: &str, dtype: Dtype) -> Result<Vec<i64>, CompileError> {
+    let view = file.tensor(name).map_err(damaged)?;
+    if view.dtype() != dtype || view.shape().len() != 1 {
+        return Err(damaged(format!("tensor `{name}` is not one axis of {dtype:?}")));
+    }
+    Ok(match dtype {
+        Dtype::I32 => {
+            view.data().as_chunks().0.iter().map(|&chunk| i64::from(i32::from_le_bytes(chunk))).collect()
+        }
+        _ => view.data().as_chunks().0.iter().map(|&chunk| i64::from_le_bytes(chunk)).collect(),
+    })
+}

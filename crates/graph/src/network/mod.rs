@@ -1,0 +1,108 @@
+//! The fixed-point network: what the two parties compute, integer for integer.
+//!
+//! Values are signed integers; a value's real meaning is `integer * scale`. A [`PublicNetwork`] is what both parties know; a
+//! [`Network`] adds what only the model owner holds: integer weights, biases, scales and ranges. `docs/numerics.md` is normative.
+//!
+//! # Order of operators
+//!
+//! Nodes form a chain: node i takes value i, where value 0 is the input and value i + 1 is node i's output. A linear layer, and any
+//! `SumPool` and `Reshape` right after it, stay in the layer's ring; a run of `MaxPool`, `Relu`, `Clip` and `Rescale` in this order is
+//! one nonlinear step, and only `Rescale` moves a value into another ring. Rescaling commutes with the others (all are monotone), so a
+//! circuit may clip after the shift, against the rescaled bound.
+
+mod bounds;
+mod file;
+mod op;
+mod public;
+mod report;
+
+use std::collections::BTreeMap;
+
+use crate::CompileError;
+pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
+pub use file::NetworkManifest;
+pub use op::{FixedNode, FixedOp};
+pub use public::{Head, NetworkInput, PublicNetwork};
+pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
+
+/// The version of the compiled network's format that this build reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A compiled network: the public half, and the model owner's weights and ranges.
+///
+/// Invariant: checked as a whole when made or read; sums fit `i64`, and every proved range was recomputed from the weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    public: PublicNetwork,
+    weights: BTreeMap<usize, LinearWeights>,
+    values: Vec<ValueReport>,
+}
+
+/// A linear layer's integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinearWeights {
+    channels: usize,
+    weight: Vec<i64>,
+    bias: Vec<i64>,
+}
+
+impl LinearWeights {
+    /// Weights and biases for so many output channels; a [`Network`] checks them against its node.
+    pub(crate) const fn new(channels: usize, weight: Vec<i64>, bias: Vec<i64>) -> Self {
+        Self { channels, weight, bias }
+    }
+
+    /// Row-major: `Conv2d` [out, in / groups, kernel height, kernel width], `Linear` [outputs, inputs]. Each fits `i32`.
+    #[must_use]
+    pub fn weight(&self) -> &[i64] {
+        &self.weight
+    }
+
+    /// At the accumulator's scale, signed: one per output channel, or one per output element.
+    #[must_use]
+    pub fn bias(&self) -> &[i64] {
+        &self.bias
+    }
+
+    /// The bias of every output element, row-major, for a layer with `outputs` output elements.
+    #[must_use]
+    pub fn bias_of(&self, outputs: usize) -> Vec<i64> {
+        crate::float::per_channel_or_whole(&self.bias, &[outputs])
+    }
+}
+
+impl Network {
+    /// Joins the halves and checks them against each other.
+    ///
+    /// # Errors
+    /// [`CompileError::Network`] naming the node that contradicts another part.
+    pub(crate) fn new(
+        public: PublicNetwork,
+        weights: BTreeMap<usize, LinearWeights>,
+        calibrated: &[Calibrated],
+    ) -> Result<Self, CompileError> {
+        bounds::check_weights(&public, &weights)?;
+        machine_bounds(&public, &weights)?;
+        let bounds = propagate(&public, Some(&weights))?;
+        let values = report::join(&public, &bounds, &weights, calibrated)?;
+        Ok(Self { public, weights, values })
+    }
+
+    /// The half that a client may see: no weight, bias, range or intermediate scale.
+    #[must_use]
+    pub const fn public(&self) -> &PublicNetwork {
+        &self.public
+    }
+
+    /// The integers of node `node`, or `None` if it is not a linear layer.
+    #[must_use]
+    pub fn weights(&self, node: usize) -> Option<&LinearWeights> {
+        self.weights.get(&node)
+    }
+
+    /// Scale, range and quantisation error of every value: the input, then each node's output.
+    #[must_use]
+    pub fn values(&self) -> &[ValueReport] {
+        &self.values
+    }
+}

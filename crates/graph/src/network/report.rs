@@ -1,0 +1,116 @@
+//! What is known of each value of a compiled network, for reports.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Bound, FixedOp, LinearWeights, PublicNetwork};
+use crate::CompileError;
+
+/// Why a value is believed to stay in its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// For every accepted input, by the worst case over the weights.
+    Proved,
+    /// By the worst case over this layer's weights, as long as the calibrated layers before it stay in range.
+    Implied,
+    /// Twice the range seen on the calibration samples fits; nothing is proved.
+    Calibrated,
+}
+
+/// What calibration saw of a value. Part of the private half's JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibrated {
+    /// Real value of one unit.
+    pub scale: f64,
+    /// The smallest integer over the calibration samples.
+    pub low: i64,
+    /// The largest integer over the calibration samples.
+    pub high: i64,
+    /// For a linear layer: the root mean square of the weights' rounding error over that of the weights.
+    pub weight_error: Option<f64>,
+}
+
+/// One value of a compiled network: its scale, its range, and what calibration saw.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValueReport {
+    /// The node, or the input.
+    pub name: String,
+    /// The operator, or `Input`.
+    pub operator: &'static str,
+    /// Real value of one unit.
+    pub scale: f64,
+    /// The smallest integer it may take.
+    pub low: i64,
+    /// The largest integer it may take.
+    pub high: i64,
+    /// Why.
+    pub evidence: Evidence,
+    /// The largest absolute value that its ring allows here.
+    pub limit: i64,
+    /// The smallest and the largest integer over the calibration samples.
+    pub calibrated: [i64; 2],
+    /// For a linear layer, its weights.
+    pub weights: Option<WeightReport>,
+}
+
+/// A linear layer's integer weights in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WeightReport {
+    /// Bits of the largest weight, sign included.
+    pub bits: u32,
+    /// The root mean square of the rounding error over that of the weights.
+    pub error: f64,
+}
+
+/// Joins bounds and calibration into reports.
+///
+/// # Errors
+/// [`CompileError::Network`] if a calibrated range is damaged or exceeds half of what the ring allows without a proof.
+pub(crate) fn join(
+    network: &PublicNetwork,
+    bounds: &[Bound],
+    weights: &BTreeMap<usize, LinearWeights>,
+    calibrated: &[Calibrated],
+) -> Result<Vec<ValueReport>, CompileError> {
+    if calibrated.len() != bounds.len() {
+        let reason = format!("there are {} calibrated ranges for {} values", calibrated.len(), bounds.len());
+        return Err(CompileError::Network { place: "the ranges".to_owned(), reason });
+    }
+    let report = |(value, (bound, seen)): (usize, (&Bound, &Calibrated))| {
+        let node = value.checked_sub(1).map(|index| (index, &network.nodes()[index]));
+        let name = node.map_or(&network.input().name, |(_, node)| &node.name).clone();
+        let limit = network.limit(value);
+        let sums =
+            node.is_some_and(|(_, node)| node.op.is_linear() || matches!(node.op, FixedOp::SumPool(_)));
+        check(seen, sums && bound.evidence == Evidence::Calibrated, limit)
+            .map_err(|reason| CompileError::Network { place: name.clone(), reason: reason.to_owned() })?;
+        let layer = node.and_then(|(index, _)| weights.get(&index));
+        let weights =
+            layer.map(|layer| WeightReport { bits: bits_of(layer), error: seen.weight_error.unwrap_or(0.0) });
+        let operator = node.map_or("Input", |(_, node)| node.op.name());
+        let Bound { low, high, evidence } = *bound;
+        let calibrated = [seen.low, seen.high];
+        Ok(ValueReport { name, operator, scale: seen.scale, low, high, evidence, limit, calibrated, weights })
+    };
+    bounds.iter().zip(calibrated).enumerate().map(report).collect()
+}
+
+fn check(seen: &Calibrated, unproved: bool, limit: i64) -> Result<(), &'static str> {
+    let error_is_finite = seen.weight_error.is_none_or(f64::is_finite);
+    if !(seen.scale.is_finite() && seen.scale > 0.0 && error_is_finite) || seen.low > seen.high {
+        return Err("its scale or its calibrated range is damaged");
+    }
+    let half = limit / 2;
+    if unproved && (seen.low < -half || seen.high > half) {
+        return Err("its calibrated range exceeds half of what the ring allows");
+    }
+    Ok(())
+}
+
+fn bits_of(layer: &LinearWeights) -> u32 {
+    let largest = layer.weight.iter().map(|w| w.unsigned_abs()).max().unwrap_or(0);
+    u64::BITS - largest.leading_zeros() + 1
+}

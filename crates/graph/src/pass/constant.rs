@@ -1,0 +1,203 @@
+//! Constant factors and terms move along the chain until a linear layer takes them into its weights and bias.
+//!
+//! First towards the layer before, then what is left towards the layer behind. A factor passes an operator that commutes with it: a
+//! non-negative one passes `Relu` and max-pooling, one per channel passes pooling, any passes a reshape. A term passes a reshape, and,
+//! one per channel, pooling.
+
+use super::{Draft, fold};
+use crate::CompileError;
+use crate::graph::Op;
+use crate::tensor::Tensor;
+
+/// A constant of an operator, repeated to the whole shape of the operator's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Factor,
+    Term,
+}
+
+/// Folds constants until none can move.
+pub(super) fn fold(draft: &mut Draft) -> Result<(), CompileError> {
+    while move_one(draft, backward)? {}
+    while move_one(draft, forward)? {}
+    Ok(())
+}
+
+/// Tries each constant in turn; whether one moved.
+fn move_one(
+    draft: &mut Draft,
+    attempt: impl Fn(&mut Draft, usize, Role) -> Result<bool, CompileError>,
+) -> Result<bool, CompileError> {
+    for index in 0..draft.graph.nodes.len() {
+        if let Some(role) = role(&draft.graph.nodes[index].op)
+            && attempt(draft, index, role)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+const fn role(op: &Op) -> Option<Role> {
+    match op {
+        Op::MulConstant { .. } => Some(Role::Factor),
+        Op::AddConstant { .. } => Some(Role::Term),
+        _ => None,
+    }
+}
+
+/// Moves the constant at `index` one step towards the input, or into the layer before it.
+fn backward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileError> {
+    let Some(before) = draft.chained_before(index) else { return Ok(false) };
+    let values = values_of(draft, index)?;
+    let op = draft.graph.nodes[before].op.clone();
+    match &op {
+        Op::Conv { .. } | Op::MatMul { .. } => {
+            let taken = match role {
+                Role::Factor => fold::scale_outputs(draft, before, &values)?,
+                Role::Term => fold::shift_outputs(draft, before, &values)?,
+            };
+            if taken {
+                draft.remove(index);
+            }
+            Ok(taken)
+        }
+        Op::MulConstant { .. } | Op::AddConstant { .. } if self::role(&op) == Some(role) => {
+            merge(draft, before, index, role)
+        }
+        // a (x + b) = a x + a b
+        Op::AddConstant { .. } => {
+            let term = product(&values_of(draft, before)?, &values);
+            draft.exchange(before, index)?;
+            // The term now stands right behind the factor.
+            set_values(draft, before + 1, term)?;
+            Ok(true)
+        }
+        _ => pass(draft, before, index, before, role, &values),
+    }
+}
+
+/// Moves the constant at `index` one step towards the output, or into the layer behind it.
+fn forward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileError> {
+    let Some(behind) = draft.only_consumer(&draft.graph.nodes[index].name) else { return Ok(false) };
+    let values = values_of(draft, index)?;
+    match &draft.graph.nodes[behind].op {
+        Op::Conv { .. } | Op::MatMul { .. } => {
+            let taken = match role {
+                Role::Factor => fold::scale_inputs(draft, behind, &values)?,
+                Role::Term => fold::shift_inputs(draft, behind, &values)?,
+            };
+            if taken {
+                draft.remove(index);
+            }
+            Ok(taken)
+        }
+        Op::MulConstant { .. } | Op::AddConstant { .. } => Ok(false),
+        _ => pass(draft, index, behind, behind, role, &values),
+    }
+}
+
+/// Exchanges the neighbours `first` and `second`, one of which is the constant and the other `operator`, if they commute.
+fn pass(
+    draft: &mut Draft,
+    first: usize,
+    second: usize,
+    operator: usize,
+    role: Role,
+    values: &[f32],
+) -> Result<bool, CompileError> {
+    let moving_back = operator == first;
+    let target =
+        if moving_back { draft.input_shape(operator) } else { draft.output_shape(operator) }.to_vec();
+    let source = if moving_back { draft.output_shape(operator) } else { draft.input_shape(operator) };
+    let commutes = commutation(&draft.graph.nodes[operator].op, role, values);
+    let moved = match commutes {
+        Commutes::No => None,
+        Commutes::ElementWise => Some(values.to_vec()),
+        Commutes::PerChannel => per_channel(values, source[0])
+            .map(|channels| crate::float::per_channel_or_whole(&channels, &target)),
+    };
+    let Some(moved) = moved else { return Ok(false) };
+    let constant = if moving_back { second } else { first };
+    // The constant takes its new shape first, so that the exchanged graph is sound.
+    replace_tensor(draft, constant, Tensor::new(target, moved))?;
+    draft.exchange(first, second)?;
+    Ok(true)
+}
+
+/// How an operator commutes with a constant.
+enum Commutes {
+    No,
+    /// Element by element, in the row-major order that a reshape keeps.
+    ElementWise,
+    /// If the constant is one value per channel.
+    PerChannel,
+}
+
+fn commutation(op: &Op, role: Role, values: &[f32]) -> Commutes {
+    let not_negative = values.iter().all(|&value| value >= 0.0);
+    match (op, role) {
+        (Op::Flatten | Op::Reshape { .. }, _) => Commutes::ElementWise,
+        (Op::Relu, Role::Factor) if not_negative => Commutes::ElementWise,
+        (Op::MaxPool { .. }, Role::Factor) if not_negative => Commutes::PerChannel,
+        (Op::MaxPool { .. }, Role::Term)
+        | (Op::AveragePool { .. }, Role::Factor)
+        | (Op::GlobalAveragePool, _) => Commutes::PerChannel,
+        // A window's padding does not carry the term.
+        (Op::AveragePool { pads, count_include_pad, .. }, Role::Term)
+            if *pads == [0; 4] || !count_include_pad =>
+        {
+            Commutes::PerChannel
+        }
+        _ => Commutes::No,
+    }
+}
+
+/// Joins two constants of one role; the first node stays.
+fn merge(draft: &mut Draft, first: usize, second: usize, role: Role) -> Result<bool, CompileError> {
+    let (a, b) = (values_of(draft, first)?, values_of(draft, second)?);
+    let joined = match role {
+        Role::Factor => product(&a, &b),
+        Role::Term => a.iter().zip(&b).map(|(a, b)| a + b).collect(),
+    };
+    set_values(draft, first, joined)?;
+    draft.remove(second);
+    Ok(true)
+}
+
+fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
+    a.iter().zip(b).map(|(a, b)| a * b).collect()
+}
+
+/// The constant's values over the whole shape of its operand.
+fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
+    let node = &draft.graph.nodes[index];
+    let (Op::MulConstant { value } | Op::AddConstant { value }) = &node.op else { return Ok(Vec::new()) };
+    // Inference checked that the constant broadcasts.
+    Ok(draft.tensors.of_node(&node.name, value)?.broadcast(draft.input_shape(index)).unwrap_or_default())
+}
+
+fn set_values(draft: &mut Draft, index: usize, values: Vec<f32>) -> Result<(), CompileError> {
+    let shape = draft.input_shape(index).to_vec();
+    replace_tensor(draft, index, Tensor::new(shape, values))
+}
+
+fn replace_tensor(draft: &mut Draft, index: usize, tensor: Option<Tensor>) -> Result<(), CompileError> {
+    let node = draft.graph.nodes[index].clone();
+    let mismatch = || CompileError::Shape {
+        node: node.name.clone(),
+        operator: node.op.name(),
+        reason: "its constant does not fill its shape".to_owned(),
+    };
+    let name = draft.add_tensor(&format!("{}/constant", node.name), tensor.ok_or_else(mismatch)?)?;
+    if let Op::MulConstant { value } | Op::AddConstant { value } = &mut draft.graph.nodes[index].op {
+        *value = name;
+    }
+    Ok(())
+}
+
+/// One value per channel, if the values are constant on each of the `channels` equal runs.
+pub(super) fn per_channel(values: &[f32], channels: usize) -> Option<Vec<f32>> {
+    let runs = values.chunks_exact(values.len().checked_div(channels).filter(|&run| run > 0)?);
+    runs.map(|run| run.iter().all(|value| value.to_bits() == run[0].to_bits()).then_some(run[0])).collect()
+}

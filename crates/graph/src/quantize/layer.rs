@@ -1,0 +1,156 @@
+//! One linear layer's integers: the weight scale that uses a ring's room.
+
+use super::QuantizationOptions;
+use super::chain::LayerItem;
+use crate::CompileError;
+use crate::graph::Op;
+use crate::network::{Bound, FixedOp, LinearWeights, linear_interval};
+use crate::pass::Draft;
+
+/// How often a scale is widened when rounding the weights pushes the worst case over the limit.
+const ATTEMPTS: usize = 8;
+
+/// A layer's real weights, row-major by output channel, and biases.
+#[derive(Debug)]
+pub(super) struct RealLayer {
+    channels: usize,
+    weight: Vec<f64>,
+    bias: Vec<f64>,
+}
+
+/// A layer's integers; a unit of weight is `scale`.
+#[derive(Debug)]
+pub(super) struct FittedLayer {
+    pub(super) weights: LinearWeights,
+    pub(super) scale: f64,
+}
+
+/// What a fit must respect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// The input's integers.
+    pub(super) input: Bound,
+    /// Real value of a unit of input.
+    pub(super) input_scale: f64,
+    /// The largest absolute sum over calibration, in real units, pools before the rescale included.
+    pub(super) peak: f64,
+    /// How much pools before the rescale enlarge the sums.
+    pub(super) growth: f64,
+    /// What the ring allows.
+    pub(super) limit: i64,
+}
+
+impl RealLayer {
+    /// Reads the layer's tensors.
+    pub(super) fn new(draft: &Draft, item: &LayerItem) -> Result<Self, CompileError> {
+        let node = &draft.graph.nodes[item.node];
+        let channels = item.shape[0];
+        let (Op::Conv { weight, bias, .. } | Op::MatMul { weight, bias }) = &node.op else {
+            return Err(CompileError::UnknownTensor { node: node.name.clone(), tensor: "weight".to_owned() });
+        };
+        let weight = draft.tensors.of_node(&node.name, weight)?;
+        let real: Vec<f64> = match (&node.op, weight.shape()) {
+            // The float product stores [inputs, outputs], the integer one [outputs, inputs].
+            (Op::MatMul { .. }, &[rows, columns]) => {
+                let at = |index: usize| weight.data()[index % rows * columns + index / rows];
+                (0..rows * columns).map(|index| f64::from(at(index))).collect()
+            }
+            _ => weight.data().iter().copied().map(f64::from).collect(),
+        };
+        let bias = match bias {
+            Some(name) => {
+                draft.tensors.of_node(&node.name, name)?.data().iter().copied().map(f64::from).collect()
+            }
+            None => vec![0.0; channels],
+        };
+        Ok(Self { channels, weight: real, bias })
+    }
+
+    /// The operator with the layer's geometry.
+    pub(super) fn op(item: &LayerItem) -> FixedOp {
+        item.geometry.map_or(FixedOp::Linear { outputs: item.shape[0] }, FixedOp::Conv2d)
+    }
+
+    /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
+    pub(super) fn fit(&self, room: &Room, options: &QuantizationOptions, slack: f64) -> Option<FittedLayer> {
+        let enough = |fitted: &FittedLayer| {
+            self.largest() == 0.0 || largest(&fitted.weights) >= half_range(options.min_weight_bits)
+        };
+        let finest = self.largest() / half_range(options.max_weight_bits) as f64;
+        self.fit_proved(room, finest).filter(enough).or_else(|| {
+            let scale = 2.0 * room.peak * slack / (room.limit as f64 * room.input_scale);
+            Some(self.quantize(positive(scale.max(finest)), room.input_scale)).filter(enough)
+        })
+    }
+
+    /// The finest weights whose worst case fits.
+    fn fit_proved(&self, room: &Room, finest: f64) -> Option<FittedLayer> {
+        let allowed = room.limit as f64 / room.growth;
+        let mut scale = positive((self.worst(room) / (allowed * room.input_scale)).max(finest));
+        for _ in 0..ATTEMPTS {
+            let fitted = self.quantize(scale, room.input_scale);
+            let (low, high) = linear_interval(room.input, &fitted.weights);
+            let worst = high.max(-low) as f64;
+            if worst <= allowed {
+                return Some(fitted);
+            }
+            scale *= worst / allowed * 1.0005;
+        }
+        None
+    }
+
+    /// The largest absolute real sum over all inputs in the room's range.
+    fn worst(&self, room: &Room) -> f64 {
+        let (low, high) =
+            (room.input.low as f64 * room.input_scale, room.input.high as f64 * room.input_scale);
+        let per_channel = |values: &[f64]| (values.len() / self.channels).max(1);
+        let rows = self.weight.chunks_exact(per_channel(&self.weight));
+        let of_row = |(weights, biases): (&[f64], &[f64])| {
+            let positive: f64 = weights.iter().filter(|w| **w > 0.0).sum();
+            let negative: f64 = weights.iter().filter(|w| **w < 0.0).sum();
+            let (bottom, top) = (positive * low + negative * high, positive * high + negative * low);
+            biases.iter().map(|b| (top + b).abs().max((bottom + b).abs())).fold(0.0, f64::max)
+        };
+        rows.zip(self.bias.chunks_exact(per_channel(&self.bias))).map(of_row).fold(0.0, f64::max)
+    }
+
+    fn quantize(&self, scale: f64, input_scale: f64) -> FittedLayer {
+        let round =
+            |values: &[f64], unit: f64| values.iter().map(|x| (x / unit).round_ties_even() as i64).collect();
+        let bias = round(&self.bias, scale * input_scale);
+        FittedLayer { weights: LinearWeights::new(self.channels, round(&self.weight, scale), bias), scale }
+    }
+
+    /// The root mean square of the rounding error over that of the weights.
+    pub(super) fn error(&self, fitted: &FittedLayer) -> f64 {
+        let square = |x: f64| x * x;
+        let error = |(w, q): (&f64, &i64)| square(w - *q as f64 * fitted.scale);
+        let lost: f64 = self.weight.iter().zip(fitted.weights.weight()).map(error).sum();
+        let whole: f64 = self.weight.iter().copied().map(square).sum();
+        if whole == 0.0 { 0.0 } else { (lost / whole).sqrt() }
+    }
+
+    /// Twice the peak in units of the coarsest weights that have the bits asked for: what no ring could hold.
+    pub(super) fn needed(&self, room: &Room, options: &QuantizationOptions) -> i128 {
+        let coarsest = self.largest() / half_range(options.min_weight_bits) as f64;
+        (2.0 * room.peak / (positive(coarsest) * room.input_scale)) as i128
+    }
+
+    fn largest(&self) -> f64 {
+        self.weight.iter().fold(0.0, |largest, w| largest.max(w.abs()))
+    }
+}
+
+fn largest(weights: &LinearWeights) -> i64 {
+    weights.weight().iter().map(|w| w.abs()).max().unwrap_or(0)
+}
+
+/// The largest signed integer of so many bits.
+const fn half_range(bits: u32) -> i64 {
+    (1 << (bits - 1)) - 1
+}
+
+/// A scale must be positive; a layer of zeros may take any.
+fn positive(scale: f64) -> f64 {
+    if scale > f64::MIN_POSITIVE { scale } else { 1.0 }
+}
