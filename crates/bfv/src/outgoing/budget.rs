@@ -85,14 +85,15 @@ fn flood_bits(
     let blinded = noise.plus(NoiseBound::public_key(parameters));
     let switched = blinded.switched_modulus(parameters, parameters.limbs(), flood_limbs);
     // The scale of the mask is rounded, by up to one half.
-    let hidden = switched.infinity(degree) + 0.5;
+    let hidden = switched.deviation() + 0.5;
     let needed = (degree as f64 * hidden).log2().ceil() + STATISTICAL_BITS - 1.0;
+    let largest = switched.infinity(degree) + 0.5;
 
     let step = |limbs| (parameters.log2_modulus(limbs) - (modulus.value() as f64).log2() - 1.0).exp2();
-    let at_flood = step(flood_limbs) - hidden;
+    let at_flood = step(flood_limbs) - largest;
     let dropped = (parameters.log2_modulus(flood_limbs) - parameters.log2_modulus(wire_limbs)).exp2();
     let roundings = rounding_bound(parameters, flood_limbs - wire_limbs);
-    let at_wire = (step(wire_limbs) - roundings) * dropped - hidden;
+    let at_wire = (step(wire_limbs) - roundings) * dropped - largest;
     // Decryption finds the fraction to within a small part of a step.
     let room = at_flood.min(at_wire) * (1.0 - DECODING_ERROR);
     (needed, room.log2().floor())

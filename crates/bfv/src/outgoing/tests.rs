@@ -1,1 +1,145 @@
+//! What a client with every key can and cannot see in a sealed ciphertext.
+#![allow(clippy::unwrap_used)]
 
+mod privacy;
+
+use lanner_primitives::{Prg, Seed};
+use lanner_wire::Encode;
+use rand_core::Rng;
+
+use super::*;
+use crate::{
+    Evaluator, LinearCombination, NoiseBound, ParameterSet, Parameters, PublicKey, SecretKey, SlotEncoder,
+};
+
+struct Setting {
+    encoder: SlotEncoder,
+    secret: SecretKey,
+    public: PublicKey,
+    evaluator: Evaluator,
+    rng: Prg,
+}
+
+impl Setting {
+    fn new(t: u64, seed: u8) -> Self {
+        let parameters = ParameterSet::B.parameters().unwrap();
+        let mut rng = Prg::new(Seed::from_bytes([seed; 16]));
+        let secret = SecretKey::generate(&parameters, &mut rng);
+        Self {
+            encoder: SlotEncoder::new(&parameters, t).unwrap(),
+            public: PublicKey::generate(&secret, &mut rng),
+            evaluator: Evaluator::new(&parameters),
+            secret,
+            rng,
+        }
+    }
+
+    fn parameters(&self) -> &Parameters {
+        self.secret.parameters()
+    }
+
+    fn random(&mut self) -> Vec<u64> {
+        let t = self.encoder.modulus().value();
+        (0..self.encoder.slots()).map(|_| self.rng.next_u64() % t).collect()
+    }
+
+    fn encrypt(&mut self, slots: &[u64]) -> Ciphertext {
+        let message = self.encoder.encode(slots).unwrap();
+        self.secret.encrypt(&message, &mut self.rng).unwrap().expand()
+    }
+
+    fn prepare(&mut self, noise: NoiseBound) -> Blinding {
+        Blinding::prepare(self.encoder.modulus(), &self.public, noise, &mut self.rng).unwrap()
+    }
+
+    /// The noise of a product of a fresh encryption and the sum of `terms` such products.
+    fn product_noise(&self, terms: usize) -> NoiseBound {
+        let t = self.encoder.modulus().value();
+        NoiseBound::fresh().multiplied(self.parameters(), t).times(terms)
+    }
+}
+
+const MODULI: [u64; 5] = [114_689, 1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
+
+#[test]
+fn sealed_product_decrypts_to_its_difference_from_the_mask() {
+    for t in MODULI {
+        let mut setting = Setting::new(t, 20);
+        let mut sum = LinearCombination::new(setting.parameters());
+        let mut expected = vec![0; setting.encoder.slots()];
+        for _ in 0..4 {
+            let (x, w) = (setting.random(), setting.random());
+            sum.add(&setting.encrypt(&x), &setting.encoder.multiplier(&w).unwrap()).unwrap();
+            for ((y, x), w) in expected.iter_mut().zip(&x).zip(&w) {
+                *y = ((u128::from(*y) + u128::from(*x) * u128::from(*w)) % u128::from(t)) as u64;
+            }
+        }
+        let r = setting.random();
+        let mask = setting.encoder.encode(&r).unwrap();
+        let blinding = setting.prepare(setting.product_noise(4));
+        let sealed = seal(&sum.finish(), blinding, &mask).unwrap();
+        let bytes = sealed.to_bytes();
+        assert_eq!(bytes.len(), OutgoingCiphertext::encoded_len(setting.encoder.modulus()).unwrap());
+        let received = OutgoingCiphertext::from_bytes(setting.encoder.modulus(), &bytes).unwrap();
+        let message = setting.secret.decrypt_outgoing(&received).unwrap();
+        let share = setting.encoder.decode(&message).unwrap();
+        let opened: Vec<_> = share.iter().zip(&r).map(|(c, r)| (c + r) % t).collect();
+        assert!(opened == expected, "t = {t}");
+    }
+}
+
+#[test]
+fn set_b_floods_at_two_limbs_and_sends_one_for_every_prime() {
+    for t in MODULI {
+        let setting = Setting::new(t, 21);
+        let rotated = NoiseBound::fresh().switched_key(setting.parameters());
+        let noise = rotated.multiplied(setting.parameters(), t).times(64);
+        let budget = Budget::new(setting.encoder.modulus(), noise).unwrap();
+        assert_eq!((budget.flood_limbs(), budget.wire_limbs()), (2, 1), "t = {t}");
+        assert!(budget.flood_bits() >= 59, "t = {t}: {}", budget.flood_bits());
+    }
+}
+
+#[test]
+fn the_flooding_is_as_wide_as_its_bound_demands_and_the_message_still_fits() {
+    for t in MODULI {
+        let setting = Setting::new(t, 22);
+        for terms in [1, 64, 4096] {
+            let noise = setting.product_noise(terms);
+            let Ok(budget) = Budget::new(setting.encoder.modulus(), noise) else { continue };
+            let parameters = setting.parameters();
+            let switched = noise.plus(NoiseBound::public_key(parameters)).switched_modulus(
+                parameters,
+                parameters.limbs(),
+                budget.flood_limbs(),
+            );
+            let hidden = switched.deviation() + 0.5;
+            let width = f64::from(budget.flood_bits()).exp2();
+            // Statistical distance of N coefficients: N E|e| / 2^(b + 1).
+            assert!(parameters.degree() as f64 * hidden / (2.0 * width) <= 2f64.powi(-40));
+            let step = (parameters.log2_modulus(budget.flood_limbs()) - (t as f64).log2() - 1.0).exp2();
+            assert!(width + switched.infinity(parameters.degree()) < step);
+        }
+    }
+}
+
+#[test]
+fn noise_past_the_budget_or_past_the_blinding_is_refused() {
+    let mut setting = Setting::new(1_073_692_673, 23);
+    let large = setting.product_noise(1 << 40);
+    let modulus = setting.encoder.modulus().clone();
+    let refused = Blinding::prepare(&modulus, &setting.public, large, &mut setting.rng);
+    assert!(matches!(refused.map(drop), Err(BfvError::Budget { step: "hiding the function", .. })));
+
+    let (x, w) = (setting.random(), setting.random());
+    let fresh = setting.encrypt(&x);
+    let product = setting.evaluator.mul_plain(&fresh, &setting.encoder.multiplier(&w).unwrap()).unwrap();
+    let mask = setting.encoder.encode(&x).unwrap();
+    let blinding = setting.prepare(NoiseBound::fresh());
+    assert!(matches!(seal(&product, blinding, &mask).map(drop), Err(BfvError::Underblinded { .. })));
+    let blinding = setting.prepare(product.noise());
+    assert!(seal(&product, blinding, &mask).is_ok());
+    let blinding = setting.prepare(product.noise());
+    let switched = setting.evaluator.mod_switch(&product).unwrap();
+    assert!(matches!(seal(&switched, blinding, &mask).map(drop), Err(BfvError::Mismatch { .. })));
+}
