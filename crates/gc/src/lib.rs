@@ -2,11 +2,13 @@
 //!
 //! Messages in, messages out: nothing here touches a channel. [`CircuitBuilder`] makes a [`Circuit`]; [`Garbler`] turns
 //! many instances of it into tables and [`Evaluator`] evaluates them; [`library`] has the circuits of the layers.
+#![allow(clippy::doc_markdown, reason = "ReLU and Z_p are the field's names, not code")]
 
 mod arch;
 mod circuit;
 mod error;
 mod half_gates;
+pub mod library;
 
 pub use arch::Backend;
 pub use circuit::{Circuit, CircuitBuilder, Wire};

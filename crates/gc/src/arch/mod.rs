@@ -2,6 +2,10 @@
 //!
 //! A kernel runs a circuit's steps for one group of sixteen instances. All kernels follow one program, [`steps`], over
 //! an [`Engine`] with the arithmetic of one gate; they give the same bytes.
+#![allow(
+    clippy::inline_always,
+    reason = "code is compiled with the instructions of the function it is inlined into"
+)]
 
 mod portable;
 mod steps;

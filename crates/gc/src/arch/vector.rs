@@ -33,7 +33,8 @@ pub(super) unsafe trait Vector: Copy {
 
 /// Round keys of AES-128.
 const ROUND_KEYS: usize = 11;
-const ROUND_CONSTANTS: [u32; 10] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
+/// What makes each round key from the last one; the first is the key itself.
+const ROUND_CONSTANTS: [u32; ROUND_KEYS] = [0, 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
 const KEYS: usize = 2 * GATES_PER_SCHEDULE;
 /// Keys stored side by side, round by round.
 const QUAD: usize = 4;
@@ -105,13 +106,14 @@ impl<V: Vector> Engine for Vectorized<V> {
             unsafe {
                 let at = |v: usize| start + v * V::BLOCKS;
                 let mut chain = [0, 1, 2, 3].map(|v| V::load(keys.as_ptr().add(at(v))));
-                for round in 0..ROUND_KEYS {
+                for (round, constant) in ROUND_CONSTANTS.into_iter().enumerate() {
                     for (v, key) in chain.iter_mut().enumerate() {
-                        let quad = &mut self.schedules.0[at(v) / QUAD][round];
-                        key.store(quad.as_mut_ptr().add(at(v) % QUAD));
-                        if round < ROUND_CONSTANTS.len() {
-                            *key = key.next_round_key(ROUND_CONSTANTS[round]);
-                        }
+                        let quad = &mut self.schedules.0[at(v) / QUAD];
+                        *key = match round {
+                            0 => *key,
+                            _ => key.next_round_key(constant),
+                        };
+                        key.store(quad[round].as_mut_ptr().add(at(v) % QUAD));
                     }
                 }
             }

@@ -1,0 +1,65 @@
+//! The index of the largest value.
+
+use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::ring::ShareRing;
+use crate::GcError;
+use crate::circuit::Wire;
+
+/// The index of the largest of `k` values, ties to the lowest index: `ceil(log2 k)` output bits, unsigned.
+///
+/// A tree in which each half's winner keeps its index: the comparison's bit is the index's next bit. AND gates for k a
+/// power of two: `k (3b - 1)` (Z_{2^l}: `k (l - 1)`) for the sums, `(2k - 3) b` for the comparisons and selections, and
+/// `k - 1 - log2 k` for the index.
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is below two.
+pub fn argmax(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, 0)?;
+    let winner = tournament(&mut builder, k)?;
+    builder.finish(&winner.index)
+}
+
+/// As [`argmax`], followed by the largest value: b more output bits in two's complement, and b more AND gates.
+///
+/// # Errors
+/// As for [`argmax`].
+pub fn argmax_with_max(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, 0)?;
+    let mut winner = tournament(&mut builder, k)?;
+    if let Some(sign) = winner.value.last_mut() {
+        *sign = !*sign;
+    }
+    let outputs: Vec<_> = winner.index.into_iter().chain(winner.value).collect();
+    builder.finish(&outputs)
+}
+
+struct Winner {
+    /// The value in offset form.
+    value: Vec<Wire>,
+    /// The index among the values of its part.
+    index: Vec<Wire>,
+}
+
+fn tournament(builder: &mut MaskedBuilder, k: usize) -> Result<Winner, GcError> {
+    if k < 2 {
+        return Err(GcError::Parameters("an argmax needs two values"));
+    }
+    Ok(winner(builder, k))
+}
+
+/// The winner of the next `k` values: `next_power_of_two(k) / 2` of them against the rest.
+fn winner(builder: &mut MaskedBuilder, k: usize) -> Winner {
+    if k == 1 {
+        return Winner { value: builder.offset_value(), index: Vec::new() };
+    }
+    let half = k.next_power_of_two() / 2;
+    let low = winner(builder, half);
+    let mut high = winner(builder, k - half);
+    high.index.resize(low.index.len(), Wire::ZERO);
+    let gates = &mut builder.gates;
+    // Strictly larger, so that a tie stays with the lower index.
+    let (value, from_high) = gates.max_word(&low.value, &high.value);
+    let mut index = gates.mux_word(from_high, &high.index, &low.index);
+    index.push(from_high);
+    Winner { value, index }
+}

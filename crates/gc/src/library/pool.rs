@@ -1,0 +1,52 @@
+//! Max-pooling, before the ReLU: a region takes one activation instead of one for each of its values.
+//!
+//! [FALCON] Li et al., <https://eprint.iacr.org/2020/1132>, compares residues; here the values are compared in offset
+//! form, so that the maximum of {3, -1} is 3.
+
+use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::relu::relu;
+use super::ring::ShareRing;
+use crate::GcError;
+use crate::circuit::Wire;
+
+/// `y = rescale(max(x_1, ..., x_k, 0), d)`: `b - 1 - d` output bits, unsigned.
+///
+/// AND gates: `k (3b - 1 - d) + 2 (k - 1) (b - d) + b - 1 - d` over Z_p with b bits;
+/// `k (l - 1) + 2 (k - 1) (l - d) + l - 1 - d` over Z_{2^l}.
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is zero.
+pub fn max_pool_relu_rescale(ring: ShareRing, k: usize, d: u32) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, d)?;
+    let maximum = maximum(&mut builder, k)?;
+    let outputs = relu(&mut builder.gates, &maximum);
+    builder.finish(&outputs)
+}
+
+/// `y = rescale(max(x_1, ..., x_k), d)`: `b - d` output bits in two's complement.
+///
+/// AND gates: those of [`max_pool_relu_rescale`] without the last `b - 1 - d`.
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is zero.
+pub fn max_pool_rescale(ring: ShareRing, k: usize, d: u32) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, d)?;
+    let maximum = maximum(&mut builder, k)?;
+    builder.finish(&maximum)
+}
+
+/// The largest of the next `k` values, in two's complement. Rounding keeps the order, so it comes first.
+pub(super) fn maximum(builder: &mut MaskedBuilder, k: usize) -> Result<Vec<Wire>, GcError> {
+    if k == 0 {
+        return Err(GcError::Parameters("a pooling region has no values"));
+    }
+    let mut maximum = builder.offset_value();
+    for _ in 1..k {
+        let value = builder.offset_value();
+        maximum = builder.gates.max_word(&maximum, &value).0;
+    }
+    if let Some(sign) = maximum.last_mut() {
+        *sign = !*sign;
+    }
+    Ok(maximum)
+}

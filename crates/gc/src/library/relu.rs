@@ -1,0 +1,67 @@
+//! ReLU with rescaling, alone and clipped from above.
+
+use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::ring::ShareRing;
+use crate::GcError;
+use crate::circuit::{CircuitBuilder, Wire};
+
+/// `y = rescale(max(x, 0), d)`: `b - 1 - d` output bits, unsigned.
+///
+/// Rounding keeps the order, so this is also the maximum of `rescale(x, d)` and zero.
+///
+/// AND gates: `4b - 2 - 2d` over Z_p with b bits, `2l - 2 - d` over Z_{2^l}.
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`].
+pub fn relu_rescale(ring: ShareRing, d: u32) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, d)?;
+    let value = builder.value();
+    let outputs = relu(&mut builder.gates, &value);
+    builder.finish(&outputs)
+}
+
+/// `y = min(rescale(max(x, 0), d), cap)` for a public cap: as many output bits as the cap has, unsigned. ReLU6 is the
+/// cap that stands for six.
+///
+/// AND gates, with `m = b - 1 - d`, w the bits of the cap and k the number of ones that it ends with: those of
+/// [`super::rescale`] and `m - k + w`. A cap that no value exceeds gives [`relu_rescale`].
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if the cap is zero.
+pub fn relu_clip(ring: ShareRing, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, d)?;
+    if cap == 0 {
+        return Err(GcError::Parameters("the cap is zero"));
+    }
+    let magnitude_bits = ring.bits() - 1 - d;
+    if cap >= (1 << magnitude_bits) - 1 {
+        return relu_rescale(ring, d);
+    }
+    let value = builder.value();
+    let outputs = clip(&mut builder.gates, &value, cap);
+    builder.finish(&outputs)
+}
+
+/// The magnitude bits of a word in two's complement, zero if it is negative.
+pub(super) fn relu(gates: &mut CircuitBuilder, value: &[Wire]) -> Vec<Wire> {
+    match value.split_last() {
+        Some((sign, magnitude)) => gates.mask_word(!*sign, magnitude),
+        None => Vec::new(),
+    }
+}
+
+fn clip(gates: &mut CircuitBuilder, value: &[Wire], cap: u64) -> Vec<Wire> {
+    let Some((&sign, magnitude)) = value.split_last() else { return Vec::new() };
+    let bound = CircuitBuilder::constant_word(cap, magnitude.len() as u32);
+    let exceeds = gates.greater_than(magnitude, &bound);
+    let clipped = gates.and(exceeds, !sign);
+    // A negative value is not clipped, so the two exclude each other.
+    let replaced = gates.xor(sign, clipped);
+    let width = (u64::BITS - cap.leading_zeros()) as usize;
+    let bits = magnitude.iter().zip(&bound).take(width);
+    bits.map(|(&bit, &cap_bit)| {
+        let when_replaced = if cap_bit == Wire::ONE { clipped } else { Wire::ZERO };
+        gates.mux(replaced, when_replaced, bit)
+    })
+    .collect()
+}

@@ -1,0 +1,17 @@
+//! Rescaling without an activation.
+
+use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::ring::ShareRing;
+use crate::GcError;
+
+/// `y = rescale(x, d)`: `b - d` output bits in two's complement.
+///
+/// AND gates: `3b - 1 - d` over Z_p with b bits, `l - 1` over Z_{2^l}.
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`].
+pub fn rescale(ring: ShareRing, d: u32) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, d)?;
+    let value = builder.value();
+    builder.finish(&value)
+}

@@ -1,0 +1,404 @@
+//! The circuits of the library against their integer twins, and their numbers of AND gates.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use lanner_gc::library::{
+    MaskedCircuit, ShareRing, argmax, argmax_with_max, max_pool_relu_rescale, max_pool_relu_rescale_reshare,
+    max_pool_rescale, paper_relu_reshare, relu_clip, relu_rescale, relu_rescale_reshare, rescale,
+};
+use lanner_primitives::{Bits, Prg};
+use rand_core::Rng;
+use support::{backends, clear, garble, prg};
+
+const PRIMES: [(u64, u32); 9] = [
+    (114_689, 17),
+    (1_032_193, 20),
+    (4_079_617, 22),
+    (8_273_921, 23),
+    (16_760_833, 24),
+    (33_538_049, 25),
+    (268_369_921, 28),
+    (1_073_692_673, 30),
+    (137_438_822_401, 37),
+];
+
+fn rings() -> Vec<ShareRing> {
+    let primes = PRIMES.iter().map(|(p, _)| ShareRing::Prime(*p));
+    primes.chain([5, 16, 20, 32, 64].map(ShareRing::PowerOfTwo)).collect()
+}
+
+fn rounded(x: i64, d: u32) -> i64 {
+    let x = i128::from(x);
+    (if d == 0 { x } else { (x + (1 << (d - 1))) >> d }) as i64
+}
+
+/// The element that stands for `x`.
+fn element(ring: ShareRing, x: i64) -> u64 {
+    match ring {
+        ShareRing::Prime(p) => i128::from(x).rem_euclid(i128::from(p)) as u64,
+        ShareRing::PowerOfTwo(_) => x as u64 & ring.largest(),
+    }
+}
+
+/// The element minus another.
+fn minus(ring: ShareRing, a: u64, b: u64) -> u64 {
+    match ring {
+        ShareRing::Prime(p) => ((u128::from(a) + u128::from(p) - u128::from(b)) % u128::from(p)) as u64,
+        ShareRing::PowerOfTwo(_) => a.wrapping_sub(b) & ring.largest(),
+    }
+}
+
+/// The low `bits` bits.
+fn low(x: i64, bits: usize) -> u64 {
+    x as u64 & (u64::MAX >> (64 - bits))
+}
+
+/// Values of both signs at the edges of the range and around zero, and random ones.
+fn values(ring: ShareRing, d: u32, prg: &mut Prg) -> Vec<i64> {
+    let bound = ring.signed_bound(d).unwrap().min(i64::MAX as u64) as i64;
+    let step = 1_i64 << d;
+    let near =
+        [0, 1, 2, step / 2 - 1, step / 2, step / 2 + 1, step - 1, step, step + 1, bound - 2, bound - 1];
+    let edges = near.into_iter().filter(|x| (0..bound).contains(x));
+    let mut values: Vec<_> = edges.flat_map(|x| [x, -x]).collect();
+    values.extend((0..40).map(|_| (prg.next_u64() >> 1) as i64 % bound));
+    values.extend((0..40).map(|_| -((prg.next_u64() >> 1) as i64 % bound)));
+    values
+}
+
+/// The garbler's shares: the edges of the ring and random elements.
+fn shares(ring: ShareRing, prg: &mut Prg) -> Vec<u64> {
+    let largest = ring.largest();
+    let mut shares = vec![0, 1, largest / 2, largest / 2 + 1, largest - 1, largest];
+    shares.extend(
+        (0..10).map(|_| if largest == u64::MAX { prg.next_u64() } else { prg.next_u64() % (largest + 1) }),
+    );
+    shares
+}
+
+/// Evaluates in the clear: the output word of each instance for inputs `x` under the shares `s`.
+fn run(masked: &MaskedCircuit, x: &[i64], s: &[u64], masks: &[u64]) -> Vec<u64> {
+    let ring = masked.ring();
+    let c: Vec<_> = x.iter().zip(s).map(|(x, s)| minus(ring, element(ring, *x), *s)).collect();
+    let inputs = masked.evaluator_bits(&c).unwrap();
+    let known = masked.garbler_bits_with_masks(s, masks).unwrap();
+    let outputs = clear(masked.circuit(), x.len() / masked.values(), &inputs, &known);
+    masked.output_words(&outputs).unwrap()
+}
+
+/// Checks a circuit over one value on every value under every share.
+fn check_unary(masked: &MaskedCircuit, d: u32, twin: impl Fn(i64) -> u64) {
+    let mut prg = prg(9);
+    let ring = masked.ring();
+    let shares = shares(ring, &mut prg);
+    let pairs: Vec<_> =
+        values(ring, d, &mut prg).into_iter().flat_map(|x| shares.iter().map(move |s| (x, *s))).collect();
+    let (x, s): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    for ((x, s), got) in x.iter().zip(&s).zip(run(masked, &x, &s, &[])) {
+        assert_eq!(got, twin(*x), "{ring:?} d {d} x {x} s {s}");
+    }
+}
+
+/// Checks a circuit over k values on random regions and on regions of equal and extreme values.
+fn check_regions(masked: &MaskedCircuit, d: u32, twin: impl Fn(&[i64]) -> u64) {
+    let mut prg = prg(10);
+    let (ring, k) = (masked.ring(), masked.values());
+    let (values, shares) = (values(ring, d, &mut prg), shares(ring, &mut prg));
+    let mut pick = |from: &[i64]| from[prg.next_u64() as usize % from.len()];
+    let mut regions = Vec::new();
+    for _ in 0..150 {
+        regions.push((0..k).map(|_| pick(&values)).collect::<Vec<_>>());
+        // Few distinct values make ties.
+        let few: Vec<_> = (0..2).map(|_| pick(&values)).collect();
+        regions.push((0..k).map(|_| pick(&few)).collect());
+    }
+    let x: Vec<i64> = regions.concat();
+    let s: Vec<u64> =
+        x.iter().map(|_| shares[pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) as usize]).collect();
+    for (region, got) in regions.iter().zip(run(masked, &x, &s, &[])) {
+        assert_eq!(got, twin(region), "{ring:?} d {d} region {region:?}");
+    }
+}
+
+fn depths(ring: ShareRing) -> impl Iterator<Item = u32> {
+    [0, 1, 2, 7, 12].into_iter().filter(move |d| ring.signed_bound(*d).is_ok())
+}
+
+/// ANDs of adding the shares: all of `rescale`.
+fn sum_ands(ring: ShareRing, d: u32) -> usize {
+    let b = ring.bits() as usize;
+    match ring {
+        ShareRing::Prime(_) => 3 * b - 1 - d as usize,
+        ShareRing::PowerOfTwo(_) => b - 1,
+    }
+}
+
+#[test]
+fn primes_have_the_stated_bits() {
+    assert!(PRIMES.iter().all(|(p, bits)| ShareRing::Prime(*p).bits() == *bits));
+}
+
+#[test]
+fn rescale_is_rounding_shift() {
+    for ring in rings() {
+        for d in depths(ring) {
+            let masked = rescale(ring, d).unwrap();
+            assert_eq!(masked.circuit().and_count(), sum_ands(ring, d));
+            let bits = masked.circuit().outputs();
+            assert_eq!(bits, (ring.bits() - d) as usize);
+            check_unary(&masked, d, |x| low(rounded(x, d), bits));
+        }
+    }
+}
+
+#[test]
+fn relu_rescale_is_rounded_positive_part() {
+    for ring in rings() {
+        for d in depths(ring) {
+            let masked = relu_rescale(ring, d).unwrap();
+            let magnitude = (ring.bits() - 1 - d) as usize;
+            assert_eq!(masked.circuit().and_count(), sum_ands(ring, d) + magnitude);
+            assert_eq!(masked.circuit().outputs(), magnitude);
+            check_unary(&masked, d, |x| rounded(x.max(0), d) as u64);
+        }
+    }
+}
+
+#[test]
+fn relu_of_twenty_bits_by_seven_takes_sixty_four_ands() {
+    assert_eq!(relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap().circuit().and_count(), 64);
+}
+
+#[test]
+fn relu_clip_is_minimum_with_the_cap() {
+    for ring in rings() {
+        for d in depths(ring) {
+            let magnitude = ring.bits() - 1 - d;
+            let most = (1_u64 << magnitude) - 1;
+            for cap in [
+                1,
+                2,
+                6,
+                7,
+                96,
+                100,
+                127,
+                128,
+                most / 2,
+                most / 2 + 1,
+                most.saturating_sub(1),
+                most,
+                most + 1,
+            ] {
+                if cap == 0 {
+                    continue;
+                }
+                let masked = relu_clip(ring, d, cap).unwrap();
+                let (width, ones) = ((64 - cap.leading_zeros()) as usize, cap.trailing_ones() as usize);
+                let clip = if cap < most { magnitude as usize - ones + width } else { magnitude as usize };
+                assert_eq!(masked.circuit().and_count(), sum_ands(ring, d) + clip, "{ring:?} {d} {cap}");
+                check_unary(&masked, d, |x| (rounded(x.max(0), d) as u64).min(cap));
+            }
+        }
+    }
+    assert!(relu_clip(ShareRing::PowerOfTwo(16), 0, 0).is_err());
+}
+
+#[test]
+fn max_pool_takes_the_largest_before_the_relu() {
+    for ring in rings() {
+        for d in depths(ring) {
+            for k in [1, 2, 4, 9] {
+                let (b, d_) = (ring.bits() as usize, d as usize);
+                let signed = max_pool_rescale(ring, k, d).unwrap();
+                let ands = k * sum_ands(ring, d) + 2 * (k - 1) * (b - d_);
+                assert_eq!(signed.circuit().and_count(), ands);
+                check_regions(&signed, d, |x| low(rounded(*x.iter().max().unwrap(), d), b - d_));
+
+                let masked = max_pool_relu_rescale(ring, k, d).unwrap();
+                assert_eq!(masked.circuit().and_count(), ands + b - 1 - d_);
+                check_regions(&masked, d, |x| rounded(*x.iter().max().unwrap().max(&0), d) as u64);
+            }
+        }
+    }
+    assert!(max_pool_rescale(ShareRing::PowerOfTwo(16), 0, 0).is_err());
+}
+
+#[test]
+fn maximum_of_three_and_minus_one_is_three() {
+    let masked = max_pool_relu_rescale(ShareRing::Prime(1_032_193), 2, 0).unwrap();
+    assert_eq!(run(&masked, &[3, -1, -1, 3], &[5, 1_000_000, 1_000_000, 5], &[]), [3, 3]);
+}
+
+#[test]
+fn argmax_is_the_lowest_index_of_the_largest() {
+    let first_max = |x: &[i64]| {
+        let max = x.iter().max().unwrap();
+        x.iter().position(|v| v == max).unwrap() as u64
+    };
+    for ring in rings() {
+        for k in [2_usize, 3, 5, 8, 10, 16] {
+            let index_bits = k.next_power_of_two().trailing_zeros() as usize;
+            let masked = argmax(ring, k).unwrap();
+            assert_eq!(masked.circuit().outputs(), index_bits);
+            let b = ring.bits() as usize;
+            if k.is_power_of_two() {
+                let ands = k * sum_ands(ring, 0) + (2 * k - 3) * b + k - 1 - index_bits;
+                assert_eq!(masked.circuit().and_count(), ands);
+            }
+            check_regions(&masked, 0, first_max);
+
+            let with_max = argmax_with_max(ring, k).unwrap();
+            assert_eq!(with_max.circuit().and_count(), masked.circuit().and_count() + b);
+            if index_bits + b <= 64 {
+                check_regions(&with_max, 0, |x| {
+                    first_max(x) | low(*x.iter().max().unwrap(), b) << index_bits
+                });
+            }
+        }
+    }
+    // Ten classes, twenty bits: (3b - 1) 10 + 17 b + 7 for the index.
+    assert_eq!(argmax(ShareRing::Prime(1_032_193), 10).unwrap().circuit().and_count(), 937);
+    assert!(argmax(ShareRing::PowerOfTwo(16), 1).is_err());
+}
+
+#[test]
+fn resharing_adds_the_mask_in_the_next_ring() {
+    let mut prg = prg(11);
+    for ring in rings() {
+        for d in depths(ring) {
+            for next in [ring, ShareRing::Prime(137_438_822_401), ShareRing::PowerOfTwo(64)] {
+                let magnitude = (ring.bits() - 1 - d) as usize;
+                if magnitude >= next.bits() as usize {
+                    assert!(relu_rescale_reshare(ring, d, next).is_err());
+                    continue;
+                }
+                let masked = relu_rescale_reshare(ring, d, next).unwrap();
+                let next_bits = next.bits() as usize;
+                let extra = match next {
+                    ShareRing::Prime(_) => 3 * next_bits - 1,
+                    ShareRing::PowerOfTwo(_) => next_bits - 1,
+                };
+                assert_eq!(masked.circuit().and_count(), sum_ands(ring, d) + magnitude + extra);
+                let masks = shares(next, &mut prg);
+                for x in values(ring, d, &mut prg).into_iter().step_by(5) {
+                    let s: Vec<_> = shares(ring, &mut prg);
+                    let got = run(&masked, &vec![x; s.len()], &s, &masks);
+                    for (sum, mask) in got.iter().zip(&masks) {
+                        assert_eq!(minus(next, *sum, *mask), rounded(x.max(0), d) as u64);
+                    }
+                }
+            }
+        }
+    }
+    let pooled =
+        max_pool_relu_rescale_reshare(ShareRing::Prime(1_032_193), 4, 7, ShareRing::Prime(114_689)).unwrap();
+    let got = run(&pooled, &[-4000, 1000, 64 * 9, -1], &[1, 2, 3, 1_032_192], &[114_688]);
+    assert_eq!(minus(ShareRing::Prime(114_689), got[0], 114_688), rounded(1000, 7) as u64);
+}
+
+#[test]
+fn ring_relu_with_resharing_takes_three_ands_for_each_bit_but_one() {
+    for bits in [5, 16, 32, 64] {
+        let ring = ShareRing::PowerOfTwo(bits);
+        let masked = relu_rescale_reshare(ring, 0, ring).unwrap();
+        assert_eq!(masked.circuit().and_count(), 3 * (bits as usize - 1));
+    }
+}
+
+#[test]
+fn paper_relu_takes_eight_ands_for_each_bit_and_two() {
+    let mut prg = prg(12);
+    for (p, bits) in PRIMES {
+        let (ring, masked) = (ShareRing::Prime(p), paper_relu_reshare(p).unwrap());
+        assert_eq!(masked.circuit().and_count(), 8 * bits as usize + 2);
+        let half = (p / 2) as i64;
+        let masks = shares(ring, &mut prg);
+        for x in [0, 1, half, half - 1, -1, -half, 1 - half] {
+            let s = shares(ring, &mut prg);
+            let got = run(&masked, &vec![x; s.len()], &s, &masks);
+            for (sum, mask) in got.iter().zip(&masks) {
+                assert_eq!(minus(ring, *sum, *mask), x.max(0) as u64, "p {p} x {x}");
+            }
+        }
+    }
+}
+
+#[test]
+fn small_primes_exhaustively() {
+    for p in [5, 7, 11, 13, 23, 29, 31, 61] {
+        let ring = ShareRing::Prime(p);
+        for d in 0..ring.bits() {
+            let Ok(bound) = ring.signed_bound(d) else { continue };
+            let bound = bound as i64;
+            let (relu, signed) = (relu_rescale(ring, d).unwrap(), rescale(ring, d).unwrap());
+            for x in 1 - bound..bound {
+                let s: Vec<_> = (0..p).collect();
+                let x_ = vec![x; s.len()];
+                let expected = low(rounded(x, d), signed.circuit().outputs());
+                assert!(run(&signed, &x_, &s, &[]).iter().all(|y| *y == expected));
+                assert!(run(&relu, &x_, &s, &[]).iter().all(|y| *y == rounded(x.max(0), d) as u64));
+            }
+        }
+    }
+}
+
+#[test]
+fn shares_out_of_range_and_incomplete_instances_are_refused() {
+    let masked = max_pool_rescale(ShareRing::Prime(114_689), 2, 3).unwrap();
+    assert!(masked.evaluator_bits(&[0, 114_689]).is_err());
+    assert!(masked.garbler_bits(&[114_689, 0]).is_err());
+    assert!(masked.garbler_bits(&[1]).is_err());
+    assert!(masked.garbler_bits_with_masks(&[1, 2], &[0]).is_err());
+    let reshared = relu_rescale_reshare(ShareRing::Prime(114_689), 3, ShareRing::Prime(1_032_193)).unwrap();
+    assert!(reshared.garbler_bits(&[1]).is_err());
+    assert!(reshared.garbler_bits_with_masks(&[1], &[1_032_193]).is_err());
+    for ring in
+        [ShareRing::Prime(0), ShareRing::Prime(16), ShareRing::PowerOfTwo(1), ShareRing::PowerOfTwo(65)]
+    {
+        assert!(rescale(ring, 0).is_err(), "{ring:?}");
+    }
+    assert!(rescale(ShareRing::Prime(114_689), 16).is_err());
+}
+
+/// Every circuit of the library, garbled: shares in, XOR of both outputs equal to the clear.
+#[test]
+fn garbled_circuits_equal_their_clear_evaluation() {
+    let prime = ShareRing::Prime(1_032_193);
+    let ring = ShareRing::PowerOfTwo(32);
+    let mut prg = prg(13);
+    for (index, masked) in [
+        relu_rescale(prime, 7).unwrap(),
+        relu_rescale(ring, 12).unwrap(),
+        relu_clip(prime, 7, 96).unwrap(),
+        rescale(prime, 5).unwrap(),
+        max_pool_relu_rescale(prime, 4, 7).unwrap(),
+        max_pool_rescale(ring, 9, 2).unwrap(),
+        argmax(prime, 10).unwrap(),
+        argmax_with_max(prime, 7).unwrap(),
+        relu_rescale_reshare(prime, 7, prime).unwrap(),
+        paper_relu_reshare(1_032_193).unwrap(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let instances = 37;
+        let mut random = |ring: ShareRing, count: usize| -> Vec<u64> {
+            (0..count).map(|_| prg.next_u64() % (ring.largest() + 1)).collect()
+        };
+        let (c, s) = (
+            random(masked.ring(), instances * masked.values()),
+            random(masked.ring(), instances * masked.values()),
+        );
+        let masks = masked.output_ring().map_or(Vec::new(), |ring| random(ring, instances));
+        let inputs = masked.evaluator_bits(&c).unwrap();
+        let known = masked.garbler_bits_with_masks(&s, &masks).unwrap();
+        let expected: Bits = clear(masked.circuit(), instances, &inputs, &known);
+        for backend in backends() {
+            let garbling = garble(masked.circuit(), instances, &known, index as u8, backend);
+            let got = garbling.evaluate(masked.circuit(), instances, &inputs, backend);
+            assert_eq!(got.as_words(), expected.as_words(), "circuit {index} on {backend:?}");
+        }
+    }
+}
