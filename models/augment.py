@@ -14,9 +14,12 @@ SCALE = 0.12
 SHIFT = 2 / 14
 """Two pixels, in the unit of ``affine_grid``: half an image."""
 
+UNCHANGED = 0.25
+"""The part of the images left as they are: resampling blurs, and the networks must know sharp digits as well."""
+
 
 def augment(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Rotate, shear, scale and shift each image of ``(n, 1, 28, 28)`` by its own random amount."""
+    """Rotate, shear, scale and shift each image of ``(n, 1, 28, 28)`` by its own random amount, or leave it."""
     count = len(images)
 
     def uniform(limit: float) -> Tensor:
@@ -30,4 +33,6 @@ def augment(images: Tensor, generator: torch.Generator) -> Tensor:
         torch.stack([sine * wide, cosine * high, uniform(SHIFT)], dim=1),
     ]
     grid = functional.affine_grid(torch.stack(rows, dim=1), list(images.shape), align_corners=False)
-    return functional.grid_sample(images, grid, align_corners=False)
+    deformed = functional.grid_sample(images, grid, align_corners=False)
+    keep = torch.rand(count, generator=generator) < UNCHANGED
+    return torch.where(keep[:, None, None, None], images, deformed)

@@ -33,9 +33,7 @@ LABEL_SMOOTHING = 0.05
 
 def main() -> None:
     """Parse the command line, train, report, write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=["a", "b", "c", "d"])
     parser.add_argument("--data", type=Path, required=True, help="folder with MNIST's idx files")
     parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
@@ -69,9 +67,7 @@ def train(model: nn.Sequential, x: Tensor, y: Tensor, options: argparse.Namespac
     generator = torch.Generator().manual_seed(options.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=options.decay)
     steps = len(x) // options.batch
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, options.rate, total_steps=options.epochs * steps
-    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.rate, total_steps=options.epochs * steps)
     loss_of = nn.CrossEntropyLoss(label_smoothing=LABEL_SMOOTHING)
     for epoch in range(options.epochs):
         model.train()
