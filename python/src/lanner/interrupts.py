@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,6 +32,9 @@ def interruptible(call: Callable[[], T]) -> T:
 
     threading.Thread(target=work, name="lanner-native", daemon=True).start()
     try:
+        # A signal may land on any thread; only a main thread that runs bytecode now and then sees those.
+        while not wait([future], timeout=0.2).done:
+            pass
         return future.result()
     finally:
         if not future.done():

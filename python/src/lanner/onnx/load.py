@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx.defs
 from google.protobuf.message import DecodeError
 from onnx import checker, inliner, version_converter
 
@@ -104,6 +105,12 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
 
 def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
     opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    if opset > onnx.defs.onnx_opset_version():
+        raise ModelError(
+            f"opset {opset} is newer than this onnx package, which knows {onnx.defs.onnx_opset_version()}",
+            where=where,
+            fix="update the package onnx, or export the model with an older opset",
+        )
     if opset >= OLDEST_OPSET:
         return proto
     try:

@@ -104,16 +104,15 @@ class Node:
             fix=fix or "export the model without it",
         )
 
-    def require(self, attribute: str, default: T, *allowed: T) -> None:
-        """Check that an attribute has its default or another allowed value.
+    def require(self, attribute: str, default: object) -> None:
+        """Check that an attribute has its default value.
 
         Raises:
             UnsupportedOpError: If it has not.
         """
         value = self.attr(attribute, default)
-        if value not in (default, *allowed):
-            shown = " or ".join(map(str, dict.fromkeys((default, *allowed))))
-            raise self.unsupported(attribute, f"is {value}; only {shown} is supported")
+        if value != default:
+            raise self.unsupported(attribute, f"is {value}; only {default} is supported")
 
     def single_output(self) -> None:
         """Check that only the first output is used.

@@ -1,0 +1,167 @@
+"""Each operator, imported and run by the native executors, against onnxruntime.
+
+The operator under test stands in a small network that ends in a dense layer, so that the whole path compiles; every
+output number is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import helper
+
+import lanner
+from helpers.models import make_model, random_weights
+
+IMAGE = ("n", 3, 7, 9)
+
+
+def node(operator: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401 - as ONNX's own helper
+    """A node that turns ``x`` and further inputs into ``t``."""
+    return helper.make_node(operator, ["x", *inputs], ["t"], name="under_test", **attributes)
+
+
+def constants(**values: object) -> dict[str, NDArray[np.generic]]:
+    return {
+        name: np.asarray(value, dtype=np.int64 if name in ("shape", "axes") else np.float32)
+        for name, value in values.items()
+    }
+
+
+def conv(**attributes: Any) -> Case:  # noqa: ANN401 - as ONNX's own helper
+    group = attributes.get("group", 1)
+    weights = random_weights(1, w=(6, 3 // group, 3, 2), b=(6,))
+    return [node("Conv", "w", "b", **attributes)], weights
+
+
+Case = tuple[list[onnx.NodeProto], dict[str, NDArray[np.generic]]]
+
+CASES: dict[str, Callable[[], Case]] = {
+    "conv": conv,
+    "conv with strides and pads": lambda: conv(strides=[2, 3], pads=[1, 0, 2, 1]),
+    "conv with dilations": lambda: conv(dilations=[2, 3]),
+    "conv with same upper": lambda: conv(auto_pad="SAME_UPPER", strides=[2, 2]),
+    "conv with same lower": lambda: conv(auto_pad="SAME_LOWER", strides=[2, 2]),
+    "conv with valid": lambda: conv(auto_pad="VALID"),
+    "conv without bias": lambda: ([node("Conv", "w")], random_weights(2, w=(4, 3, 2, 2))),
+    "batch normalization": lambda: (
+        [node("BatchNormalization", "scale", "bias", "mean", "var", epsilon=1e-3)],
+        constants(scale=[1, -2, 3], bias=[0.5, 0, -1], mean=[0.1, -0.2, 0.3], var=[1, 2, 0.5]),
+    ),
+    "relu": lambda: ([node("Relu")], {}),
+    "relu6": lambda: ([node("Clip", "low", "high")], constants(low=0, high=1.5)),
+    "clip that is relu": lambda: ([node("Clip", "low")], constants(low=0)),
+    "max pool": lambda: ([node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])], {}),
+    "max pool with pads": lambda: ([node("MaxPool", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 1, 1, 0])], {}),
+    "max pool rounding up": lambda: ([node("MaxPool", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)], {}),
+    "max pool with same lower": lambda: (
+        [node("MaxPool", kernel_shape=[2, 2], strides=[2, 2], auto_pad="SAME_LOWER")],
+        {},
+    ),
+    "average pool": lambda: ([node("AveragePool", kernel_shape=[2, 3], strides=[1, 2])], {}),
+    "average pool that counts its pads": lambda: (
+        [node("AveragePool", kernel_shape=[2, 2], strides=[2, 2], pads=[1, 1, 0, 0], count_include_pad=1)],
+        {},
+    ),
+    "global average pool": lambda: ([node("GlobalAveragePool")], {}),
+    "mean over the image": lambda: ([node("ReduceMean", axes=[2, 3], keepdims=0)], {}),
+    "flatten": lambda: ([node("Flatten")], {}),
+    "reshape": lambda: ([node("Reshape", "shape")], constants(shape=[0, -1, 9])),
+    "reshape with the batch inferred": lambda: ([node("Reshape", "shape")], constants(shape=[-1, 21, 9])),
+    "unsqueeze": lambda: ([node("Unsqueeze", "axes")], constants(axes=[1])),
+    "transpose that moves nothing": lambda: (
+        [
+            helper.make_node("Unsqueeze", ["x", "axes"], ["u"], name="u"),
+            helper.make_node("Transpose", ["u"], ["t"], name="under_test", perm=[0, 2, 1, 3, 4]),
+        ],
+        constants(axes=[2]),
+    ),
+    "identity": lambda: ([node("Identity")], {}),
+    "dropout": lambda: ([node("Dropout", "ratio")], constants(ratio=0.5)),
+    "cast to float": lambda: ([node("Cast", to=1)], {}),
+    "add a scalar": lambda: ([node("Add", "c")], constants(c=0.5)),
+    "add per channel": lambda: ([node("Add", "c")], constants(c=[[[[1]], [[-2]], [[3]]]])),
+    "subtract a constant": lambda: ([node("Sub", "c")], constants(c=[[[1]], [[-2]], [[3]]])),
+    "subtract from a constant": lambda: (
+        [helper.make_node("Sub", ["c", "x"], ["t"], name="under_test")],
+        constants(c=[[[1]], [[-2]], [[3]]]),
+    ),
+    "multiply": lambda: ([node("Mul", "c")], constants(c=np.linspace(-1, 1, 9))),
+    "divide": lambda: ([node("Div", "c")], constants(c=[[[2]], [[-4]], [[0.5]]])),
+    "negate": lambda: ([node("Neg")], {}),
+    "constant node": lambda: (
+        [
+            helper.make_node("Constant", [], ["c"], value_float=2.0),
+            node("Mul", "c"),
+        ],
+        {},
+    ),
+    "shape of the input feeding a reshape": lambda: (
+        [
+            helper.make_node("Shape", ["x"], ["s"]),
+            helper.make_node("Gather", ["s", "zero"], ["n"]),
+            helper.make_node("Unsqueeze", ["n", "axes"], ["head"]),
+            helper.make_node("Concat", ["head", "shape"], ["target"], axis=0),
+            node("Reshape", "target"),
+        ],
+        {**constants(axes=[0], shape=[-1]), "zero": np.array(0)},
+    ),
+}
+
+
+def network(nodes: list[onnx.NodeProto], weights: dict[str, NDArray[np.generic]]) -> onnx.ModelProto:
+    """The nodes, then a dense layer of five outputs."""
+    probe = make_model(nodes, IMAGE, weights, output="t")
+    session = onnxruntime.InferenceSession(probe.SerializeToString())
+    width = session.run(None, {"x": np.zeros((1, *IMAGE[1:]), np.float32)})[0].size
+    tail = [
+        helper.make_node("Flatten", ["t"], ["flat"], name="flat"),
+        helper.make_node("Gemm", ["flat", "fc", "fc_bias"], ["y"], name="fc", alpha=0.5, beta=2.0),
+    ]
+    dense = random_weights(3, fc_bias=(5,)) | {"fc": random_weights(4, fc=(5, width))["fc"].T.copy()}
+    return make_model([*nodes, *tail], IMAGE, {**weights, **dense})
+
+
+def samples() -> NDArray[np.float32]:
+    return np.random.default_rng(5).uniform(-1, 1, (16, 3, 7, 9)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_native_executors_equal_onnxruntime(name: str) -> None:
+    proto, x = network(*CASES[name]()), samples()
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    model = lanner.compile(proto, x, output="logits")
+    assert np.allclose(model.native.float(x), expected, rtol=1e-4, atol=1e-5)
+    assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)
+    spread = float(np.abs(expected).max())
+    assert np.abs(model.predict_fixed(x) - expected).max() < 0.05 * spread + 0.01
+
+
+@pytest.mark.parametrize("ending", [["Softmax"], ["LogSoftmax"], ["ArgMax"], ["Softmax", "ArgMax"]])
+def test_endings_leave_the_logits(ending: list[str]) -> None:
+    nodes, weights = CASES["conv"]()
+    proto, x = network(nodes, weights), samples()
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    names = ["y", *(f"end{index}" for index in range(len(ending)))]
+    for operator, source, target in zip(ending, names, names[1:], strict=False):
+        proto.graph.node.append(helper.make_node(operator, [source], [target], name=target, axis=1))
+    kind = onnx.TensorProto.INT64 if ending[-1] == "ArgMax" else onnx.TensorProto.FLOAT
+    del proto.graph.output[:]
+    proto.graph.output.append(helper.make_tensor_value_info(names[-1], kind, ["n", "outputs"]))
+    model = lanner.compile(proto, x, output="logits")
+    assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)
+    assert np.allclose(model.native.float(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_fixed_at_one_is_taken_sample_by_sample() -> None:
+    proto, x = network(*CASES["relu"]()), samples()
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    model = lanner.compile(proto, x, output="logits")
+    assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)

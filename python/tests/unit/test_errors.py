@@ -1,0 +1,52 @@
+"""The error hierarchy: sentences, kinds and exit codes."""
+
+import pytest
+
+from lanner import _native, errors
+
+
+def native_error(kind: str) -> _native.NativeError:
+    error = _native.NativeError("what")
+    error.kind, error.what, error.where, error.fix = kind, "what", "layer fc1", "do this"
+    return error
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised", "code"),
+    [
+        ("misuse", errors.MisuseError, 2),
+        ("model", errors.ModelError, 3),
+        ("unsupported", errors.UnsupportedOpError, 3),
+        ("peer", errors.PeerError, 4),
+        ("transport", errors.TransportError, 5),
+        ("input", errors.InputError, 6),
+        ("never heard of", errors.LannerError, 1),
+    ],
+)
+def test_native_kind_becomes_its_error(kind: str, raised: type[errors.LannerError], code: int) -> None:
+    with pytest.raises(errors.LannerError) as caught, errors.native_errors():
+        raise native_error(kind)
+    assert type(caught.value) is raised
+    assert caught.value.exit_code == code
+    assert caught.value.where == "layer fc1"
+
+
+def test_sentence_says_where_what_and_fix() -> None:
+    assert str(errors.InputError("is NaN", where="x.npy", fix="give numbers")) == "x.npy: is NaN; give numbers"
+    assert str(errors.PeerError("refused")) == "refused"
+
+
+def test_document_has_the_four_members() -> None:
+    error = errors.PeerError("refused", where="host:1")
+    assert error.document() == {"kind": "peer", "what": "refused", "where": "host:1", "fix": ""}
+
+
+def test_place_is_named_where_the_native_error_names_none() -> None:
+    error = native_error("peer")
+    error.where = ""
+    with pytest.raises(errors.PeerError, match="host:1"), errors.native_errors("host:1"):
+        raise error
+
+
+def test_unsupported_operator_is_a_model_error() -> None:
+    assert issubclass(errors.UnsupportedOpError, errors.ModelError)

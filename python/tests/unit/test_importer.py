@@ -1,0 +1,190 @@
+"""The importer: what is refused, naming the node, the operator and the attribute, and how nodes are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from helpers.models import make_model, random_weights, save_model, tiny_classifier
+from lanner.errors import ModelError, UnsupportedOpError
+from lanner.onnx import import_model
+from lanner.onnx.load import load_proto
+
+IMAGE = ("n", 3, 8, 8)
+
+
+def single(operator: str, *inputs: str, weights: dict[str, Any] | None = None, **attributes: Any) -> onnx.ModelProto:  # noqa: ANN401
+    """A model of one node named ``under_test``."""
+    node = helper.make_node(operator, ["x", *inputs], ["y"], name="under_test", **attributes)
+    return make_model([node], IMAGE, weights or {})
+
+
+def weight(*shape: int) -> dict[str, Any]:
+    return {"w": random_weights(0, w=shape)["w"]}
+
+
+UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
+    "operator": (single("Sigmoid"), "operator Sigmoid"),
+    "softmax over space": (single("Softmax", axis=2), "axis of Softmax"),
+    "dilated pool": (single("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]), "dilations of MaxPool"),
+    "three-dimensional kernel": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
+    "flatten elsewhere": (single("Flatten", axis=2), "axis of Flatten"),
+    "transpose that moves": (single("Transpose", perm=[0, 2, 3, 1]), "perm of Transpose"),
+    "cast to integers": (single("Cast", to=6), "to of Cast"),
+    "reshape across samples": (
+        single("Reshape", "w", weights={"w": np.array([3, -1], np.int64)}),
+        "shape of Reshape",
+    ),
+    "mean over channels": (single("ReduceMean", axes=[1]), "axes of ReduceMean"),
+    "division by zero": (single("Div", "w", weights={"w": np.zeros(1, np.float32)}), "input 1 of Div"),
+    "constant that enlarges": (single("Add", "w", weights=weight(2, 3, 8, 8)), "input 1 of Add"),
+    "cube": (single("Pow", "w", weights={"w": np.float32(3)}), "input 1 of Pow"),
+    "product with images": (single("MatMul", "w", weights=weight(8, 2)), "input 0 of MatMul"),
+    "convolution of two secrets": (single("Conv", "x"), "input 1 of Conv"),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_unsupported_names_node_operator_and_attribute(name: str) -> None:
+    model, sentence = UNSUPPORTED[name]
+    with pytest.raises(UnsupportedOpError, match=sentence) as caught:
+        import_model(model)
+    assert caught.value.where == "node under_test"
+
+
+def test_operator_of_another_domain_is_named() -> None:
+    node = helper.make_node("FusedGemm", ["x"], ["y"], name="fused", domain="com.microsoft")
+    model = single("Relu")
+    model.graph.node[0].CopyFrom(node)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(UnsupportedOpError, match=r"node fused: operator FusedGemm of domain com\.microsoft"):
+        import_model(model)
+
+
+def test_softmax_in_the_middle_is_refused() -> None:
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["p"], name="early", axis=1),
+        helper.make_node("Relu", ["p"], ["y"], name="late"),
+    ]
+    with pytest.raises(UnsupportedOpError, match=r"node early.*only as the network's last"):
+        import_model(make_model(nodes, IMAGE, {}))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8, 8), ("n", "c", 8, 8), ("n", 3, 0, 8), ("n",), (), ("n", None, 8)], ids=str)
+def test_shape_must_be_fixed_but_for_the_batch(shape: tuple[int | str | None, ...]) -> None:
+    model = make_model([helper.make_node("Relu", ["x"], ["y"])], shape, {})
+    with pytest.raises(ModelError, match="input x"):
+        import_model(model)
+
+
+def test_one_input_and_one_output() -> None:
+    model = single("Relu")
+    second = helper.make_tensor_value_info("x2", onnx.TensorProto.FLOAT, ["n", 1])
+    model.graph.input.append(second)
+    with pytest.raises(ModelError, match="one input, and there are 2"):
+        import_model(model)
+    model = single("Relu")
+    model.graph.node.append(helper.make_node("Relu", ["y"], ["z"]))
+    model.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, IMAGE))
+    with pytest.raises(ModelError, match="one output, and there are 2"):
+        import_model(model)
+
+
+def test_input_must_be_float32() -> None:
+    model = single("Relu")
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    with pytest.raises(ModelError, match="DOUBLE"):
+        import_model(model)
+
+
+def test_output_must_depend_on_the_input() -> None:
+    model = make_model([helper.make_node("Constant", [], ["y"], value_float=1.0)], IMAGE, {})
+    with pytest.raises(ModelError, match="does not depend"):
+        import_model(model)
+
+
+def test_weights_must_be_finite() -> None:
+    value = np.array([1, np.nan, 2], dtype=np.float32).reshape(3, 1, 1)
+    with pytest.raises(ModelError, match=r"node under_test.*NaN"):
+        import_model(single("Mul", "w", weights={"w": value}))
+
+
+def test_nodes_beside_the_way_to_the_output_do_not_matter() -> None:
+    model = tiny_classifier()
+    model.graph.node.append(helper.make_node("Sigmoid", ["y"], ["unused"], name="beside"))
+    assert "Sigmoid" not in import_model(model).operators
+
+
+def test_nodes_keep_their_names_and_unnamed_ones_get_their_outputs() -> None:
+    model = tiny_classifier()
+    model.graph.node[1].name = ""
+    model.graph.node[2].name = "conv1"
+    nodes = json.loads(import_model(model).graph.document)["nodes"]
+    assert [node["name"] for node in nodes] == ["conv1", "b", "conv1.MaxPool", "flat", "fc1"]
+
+
+def test_document_is_of_the_agreed_form() -> None:
+    graph = import_model(tiny_classifier()).graph
+    document = json.loads(graph.document)
+    assert document["format_version"] == 1
+    assert document["inputs"] == [{"name": "x", "shape": [1, 8, 8]}]
+    assert document["output"] == "fc1"
+    assert document["nodes"][0] == {
+        "name": "conv1",
+        "op": {
+            "Conv": {
+                "strides": [1, 1],
+                "pads": [0, 0, 0, 0],
+                "dilations": [1, 1],
+                "groups": 1,
+                "weight": "conv1.weight",
+                "bias": "conv1.bias",
+            }
+        },
+        "inputs": ["x"],
+    }
+    assert graph.tensors["fc1.weight"].shape == (27, 4)
+    assert all(tensor.dtype == np.float32 and tensor.flags.c_contiguous for tensor in graph.tensors.values())
+    assert graph.output_shape == (4,)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x08\x08\x12", b"\xff" * 64])
+def test_damaged_file_is_a_model_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"net\.onnx"):
+        import_model(path)
+
+
+def test_every_truncation_is_a_model_error(tmp_path: Path) -> None:
+    whole = save_model(tmp_path / "net.onnx", tiny_classifier()).read_bytes()
+    for length in range(0, len(whole) - 1, 37):
+        (tmp_path / "net.onnx").write_bytes(whole[:length])
+        with pytest.raises(ModelError):
+            import_model(tmp_path / "net.onnx")
+
+
+def test_missing_file_is_a_model_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no such file"):
+        load_proto(tmp_path / "absent.onnx")
+
+
+def test_opset_from_the_future_is_named() -> None:
+    model = tiny_classifier()
+    model.opset_import[0].version = 10_000
+    with pytest.raises(ModelError, match="opset 10000 is newer"):
+        import_model(model)
+
+
+def test_loading_leaves_the_given_model_alone() -> None:
+    model = tiny_classifier(opset=9)
+    before = model.SerializeToString()
+    import_model(model)
+    assert model.SerializeToString() == before

@@ -1,0 +1,143 @@
+"""Inputs: what is read and converted, and the sentence for each thing that is not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lanner.errors import InputError
+from lanner.inputs import (
+    as_batch,
+    check_range,
+    fit_sources,
+    load_labels,
+    read_sources,
+    to_float32,
+)
+from lanner.manifest import InputDescription, Manifest
+
+ENTRY = InputDescription("image", (1, 2, 3), 2.0)
+
+
+def manifest(image: str = "null") -> Manifest:
+    return Manifest.parse(
+        '{"name": "tiny", "mode": "gazelle", "output": "label", "classes": null, "commitment": "00", '
+        f'"image": {image}, "input": {{"name": "image", "shape": [1, 2, 3], "limit": 2.0}}}}'
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.uint8, np.int64])
+def test_numbers_of_any_type_convert(dtype: type) -> None:
+    converted = to_float32(np.array([0, 1, 2], dtype=dtype))
+    assert converted.dtype == np.float32
+    assert converted.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("values", [[True], [1j], ["a"], [b"a"], [None]])
+def test_other_types_are_refused(values: list[object]) -> None:
+    with pytest.raises(InputError, match="not numbers"):
+        to_float32(np.array(values))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+def test_what_is_not_finite_is_named(value: float) -> None:
+    array = np.zeros((2, 3))
+    array[1, 2] = value
+    with pytest.raises(InputError, match=r"element \[1, 2\]"):
+        to_float32(array)
+
+
+def test_sample_and_batch_have_the_models_shape() -> None:
+    assert as_batch(np.zeros((1, 2, 3), np.float32), ENTRY).shape == (1, 1, 2, 3)
+    assert as_batch(np.zeros((5, 1, 2, 3), np.float32), ENTRY).shape == (5, 1, 2, 3)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (1, 3, 2), (0, 1, 2, 3), (1, 1, 1, 2, 3), (6,), ()])
+def test_another_shape_is_refused_naming_both(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError) as caught:
+        as_batch(np.zeros(shape, np.float32), ENTRY)
+    assert str(shape) in str(caught.value)
+    assert "(1, 2, 3)" in str(caught.value)
+
+
+def test_range_is_checked_naming_the_limit() -> None:
+    check_range(np.full((1, 1, 2, 3), -2, np.float32), ENTRY)
+    with pytest.raises(InputError, match=r"element \[0, 0, 0, 0\] is 2.5.*\[-2, 2\]"):
+        check_range(np.full((1, 1, 2, 3), 2.5, np.float32), ENTRY)
+
+
+def test_npy_npz_and_csv_hold_the_same_samples(tmp_path: Path) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(2, 1, 2, 3) / 10
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "x.npz", x=x, y=[0, 1])
+    np.savetxt(tmp_path / "x.csv", x.reshape(2, 6), delimiter=",")
+    paths = [tmp_path / name for name in ("x.npy", "x.npz", "x.csv")]
+    samples = fit_sources(read_sources(paths), manifest())
+    assert [(Path(sample.source).name, sample.index) for sample in samples] == [
+        (path.name, index) for path in paths for index in (0, 1)
+    ]
+    for sample in samples:
+        assert np.array_equal(sample.values, x[sample.index])
+
+
+def test_a_picture_needs_a_description(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.new("L", (3, 2), 255).save(path)
+    sources = read_sources([path])
+    with pytest.raises(InputError, match=r"model tiny does not describe images; pass .npy of shape \(1,2,3\)"):
+        fit_sources(sources, manifest())
+    (sample,) = fit_sources(sources, manifest('{"channels": 1, "size": [2, 3]}'))
+    assert sample.values.tolist() == np.ones((1, 2, 3)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("x.npy", b"", "cannot be read"),
+        ("x.npy", b"\x93NUMPY\x01\x00garbage", "cannot be read"),
+        ("x.npz", b"PK\x03\x04", "cannot be read"),
+        ("x.csv", b"a,b\n1,2\n", "line 1"),
+        ("x.csv", b"1,2\n3\n", "row 2 has 1 values"),
+        ("x.csv", b"", "no rows"),
+        ("x.csv", b"1,nan\n", "nan"),
+        ("x.csv", b"\xff\xfe\x00", "cannot be read"),
+        ("x.txt", b"1", "not read"),
+        ("x.png", b"1", "cannot be read"),
+    ],
+)
+def test_unreadable_file_is_an_input_error(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_sources([path])
+    assert name in str(caught.value)
+
+
+def test_missing_file_and_member_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_sources([tmp_path / "x.npy"])
+    np.savez(tmp_path / "x.npz", images=np.zeros(3))
+    with pytest.raises(InputError, match="no `x` in it but images"):
+        read_sources([tmp_path / "x.npz"])
+
+
+def test_pickles_are_never_loaded(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([object()]), allow_pickle=True)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_sources([tmp_path / "x.npy"])
+
+
+def test_a_csv_row_has_a_value_per_element(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("1,2,3\n")
+    with pytest.raises(InputError, match=r"a row has 3 values.*6 values"):
+        fit_sources(read_sources([tmp_path / "x.csv"]), manifest())
+
+
+def test_labels_are_whole_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, x=np.zeros(2), y=np.array([[1], [2]]))
+    assert load_labels(path).tolist() == [1, 2]
+    np.savez(path, x=np.zeros(2), y=np.array([0.5, 1.0]))
+    with pytest.raises(InputError, match="float64"):
+        load_labels(path)

@@ -1,0 +1,51 @@
+"""Predictions and the manifest keep the documented JSON form."""
+
+from pathlib import Path
+
+import pytest
+
+from lanner.errors import ModelError
+from lanner.manifest import Manifest
+from lanner.prediction import Phase, Prediction
+
+COST = {"seconds": 0.5, "bytes_sent": 10, "bytes_received": 20, "rounds": 3}
+DOCUMENT = {
+    "input": "a.png",
+    "index": 0,
+    "label": 7,
+    "class_name": "7",
+    "probability": None,
+    "top": None,
+    "logits": None,
+    "values": None,
+    "mode": "gazelle",
+    "model": "mnist_d",
+    "phases": {"setup": COST, "offline": COST, "online": COST},
+    "layers": [
+        {"name": "conv1", "protocol": "gazelle.conv", "phase": "online", "seconds": 0.1, "bytes": 5, "rounds": 1}
+    ],
+}
+
+
+def test_document_survives_the_types() -> None:
+    assert Prediction.from_document(DOCUMENT).document() == DOCUMENT
+    assert list(Prediction.from_document(DOCUMENT).document()) == list(DOCUMENT)
+
+
+def test_phase_sums_both_directions() -> None:
+    assert Phase(**COST).bytes == 30  # type: ignore[arg-type]
+
+
+def test_prediction_is_placed_at_its_source() -> None:
+    placed = Prediction.from_document(DOCUMENT).placed("b.npy", 4)
+    assert (placed.input, placed.index, placed.label) == ("b.npy", 4, 7)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "net"}', "null"])
+def test_what_is_no_manifest_is_a_model_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "net.public"
+    path.write_text(text)
+    with pytest.raises(ModelError, match=r"net\.public"):
+        Manifest.read(path)
+    with pytest.raises(ModelError, match="absent"):
+        Manifest.read(tmp_path / "absent")
