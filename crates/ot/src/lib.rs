@@ -1,1 +1,30 @@
-//! Oblivious transfer: base, SoftSpoken correlated, random and chosen.
+//! Oblivious transfer: base, SoftSpoken correlated, random, chosen and arithmetic correlated.
+//!
+//! | module | what the sender gets | what the receiver gets |
+//! |---|---|---|
+//! | [`base`] | key pairs | one key of each pair; public-key cryptography, once a session |
+//! | [`softspoken`] | `delta`, `q[i]` | choices `x[i]` and `t[i] = q[i] xor x[i] * delta` |
+//! | [`random`] | `(k0, k1)[i]` independent | `x[i]` and `k_x[i]` |
+//! | [`chosen`] | nothing; gives `(m0, m1)[i]` | `m_x[i]` |
+//! | [`arithmetic`] | `a[i]`-correlated share | the share that completes `x[i] * a[i]` in `Z_m` |
+//!
+//! The protocols after [`softspoken`] speak to a [`CorrelatedSender`] or [`CorrelatedReceiver`], so another source of
+//! correlated transfers can take its place.
+//!
+//! Threat model: semi-honest parties, 128-bit computational security. A peer's bytes may be anything all the same: every
+//! message has one length, known from public counts, and points are decoded strictly.
+//!
+//! One direction is one pair of values: a session that transfers both ways sets up two, each with its own `delta`.
+
+pub mod arithmetic;
+pub mod base;
+pub mod chosen;
+mod correlated;
+mod error;
+mod kind;
+pub mod random;
+pub mod softspoken;
+
+pub use correlated::{CorrelatedReceiver, CorrelatedSender};
+pub use error::OtError;
+pub use softspoken::{CotReceiver, CotSender, random_delta};

@@ -1,0 +1,20 @@
+//! The kinds of this crate's messages: `0x10` to `0x1f`.
+
+use lanner_wire::Kind;
+
+/// Base OT: the sender's points.
+pub(crate) const BASE_SENDER: Kind = Kind(0x10);
+/// Base OT: the receiver's pairs of points.
+pub(crate) const BASE_RECEIVER: Kind = Kind(0x11);
+/// SoftSpoken setup: the public key of the hash.
+pub(crate) const SALT: Kind = Kind(0x12);
+/// SoftSpoken setup: the sums that complete the punctured trees.
+pub(crate) const PUNCTURE: Kind = Kind(0x13);
+/// SoftSpoken extension: one chunk of corrections.
+pub(crate) const CORRECTIONS: Kind = Kind(0x14);
+/// Chosen OT: the receiver's choices against its random ones.
+pub(crate) const FLIPS: Kind = Kind(0x15);
+/// Chosen OT: one chunk of masked message pairs.
+pub(crate) const MASKED: Kind = Kind(0x16);
+/// Arithmetic correlated OT: one chunk of corrections.
+pub(crate) const ARITHMETIC: Kind = Kind(0x17);

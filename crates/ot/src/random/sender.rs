@@ -1,0 +1,79 @@
+use lanner_primitives::Block;
+use lanner_wire::Channel;
+use zeroize::Zeroize;
+
+use crate::{CorrelatedSender, OtError};
+
+/// The sender's material of random transfers: two independent keys each.
+pub struct RandomPairs {
+    zeros: Vec<Block>,
+    ones: Vec<Block>,
+}
+
+impl RandomPairs {
+    /// Makes `count` transfers, against [`super::RandomChoices::draw`].
+    ///
+    /// # Errors
+    /// Any failure of the channel.
+    pub fn draw<S: CorrelatedSender + ?Sized>(
+        source: &mut S,
+        channel: &mut dyn Channel,
+        count: usize,
+    ) -> Result<Self, OtError> {
+        let mut zeros = Vec::new();
+        let first = source.extend_random(channel, count, &mut zeros)?;
+        Ok(Self::hashed(source, zeros, first))
+    }
+
+    /// Makes `count` transfers, against [`super::RandomChoices::choose`].
+    ///
+    /// # Errors
+    /// Any failure of the channel.
+    pub fn offer<S: CorrelatedSender + ?Sized>(
+        source: &mut S,
+        channel: &mut dyn Channel,
+        count: usize,
+    ) -> Result<Self, OtError> {
+        let mut zeros = Vec::new();
+        let first = source.extend(channel, count, &mut zeros)?;
+        Ok(Self::hashed(source, zeros, first))
+    }
+
+    fn hashed<S: CorrelatedSender + ?Sized>(source: &S, mut zeros: Vec<Block>, first: u64) -> Self {
+        let mut ones = zeros.clone();
+        source.hash().hash_in_place(&mut zeros, first);
+        source.hash().hash_masked_in_place(&mut ones, source.delta(), first);
+        Self { zeros, ones }
+    }
+
+    /// The number of transfers.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.zeros.len()
+    }
+
+    /// Whether there are no transfers.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.zeros.is_empty()
+    }
+
+    /// The keys that choice 0 gets.
+    #[must_use]
+    pub fn zeros(&self) -> &[Block] {
+        &self.zeros
+    }
+
+    /// The keys that choice 1 gets.
+    #[must_use]
+    pub fn ones(&self) -> &[Block] {
+        &self.ones
+    }
+}
+
+impl Drop for RandomPairs {
+    fn drop(&mut self) {
+        self.zeros.zeroize();
+        self.ones.zeroize();
+    }
+}

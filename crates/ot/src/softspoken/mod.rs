@@ -1,0 +1,46 @@
+//! Correlated OT by SoftSpoken extension with small fields of `2^4` elements.
+//!
+//! [Roy22] Roy, "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model",
+//! <https://eprint.iacr.org/2022/192>, Figures 6 to 8 with `p = 2`, `k = 4` and the repetition code, without the
+//! consistency checks (semi-honest). Sender and receiver are named by what they get in the end; inside the roles of the
+//! vector oblivious linear evaluation (VOLE) are the other way round.
+//!
+//! 1. Setup. The sender's `delta` is cut into 32 elements of `GF(2^4)`. For each, a tree of 16 seeds ([`punctured`]) is
+//!    built from four base OTs: the receiver knows all leaves, the sender all but the one that its element names.
+//! 2. Small-field VOLE ([`small_field`]). Expanding the leaves gives the receiver a bit vector `u` and a vector `v`
+//!    over `GF(2^4)`, the sender `w = v + u * delta_g`, without any message.
+//! 3. Extension. The receiver sends `c = u xor x` for each of the 32 trees, `x` being the choices; the sender adds
+//!    `c * delta_g`. The 128 rows of bits of all trees, transposed, are the blocks `t` and `q = t xor x * delta`.
+//!
+//! Random choices are the first tree's `u`, whose row need not be sent: 31 bits a transfer instead of 32.
+//!
+//! Deviations: elements are sums of bits rather than field elements, since only multiples of a subfield's `u` are taken;
+//! `delta` has its lowest bit set so that it can be a garbling offset too (127 bits of it are secret); the first level of
+//! each tree is the base OTs' keys themselves.
+
+mod messages;
+pub mod punctured;
+mod receiver;
+mod sender;
+pub mod small_field;
+
+use lanner_primitives::Block;
+use rand_core::CryptoRng;
+
+pub use receiver::CotReceiver;
+pub use sender::CotSender;
+
+/// The bits of an element of the small field: the paper's `k`.
+pub const FIELD_BITS: usize = 4;
+
+/// The elements of the small field, and the leaves of a tree.
+pub const LEAVES: usize = 1 << FIELD_BITS;
+
+/// The trees: elements of `delta`.
+pub const TREES: usize = 128 / FIELD_BITS;
+
+/// A uniform delta among those whose lowest bit is one.
+#[must_use]
+pub fn random_delta<R: CryptoRng + ?Sized>(rng: &mut R) -> Block {
+    Block::random(rng).with_lsb(true)
+}
