@@ -7,6 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use lanner_gc::library::{ShareRing, argmax, max_pool_relu_rescale, relu_rescale};
 use lanner_gc::{
     Backend, Circuit, CircuitBuilder, Evaluator, Garbler, GcError, TableSource, TablesInMemory, Wire,
 };
@@ -18,14 +19,21 @@ const RUNS: usize = 15;
 
 fn main() {
     println!("half-gates, 16 lanes, one core; median of {RUNS} runs");
-    let adder = adder_chain(32);
+    let prime = ShareRing::Prime(1_032_193);
+    let circuits = [
+        ("adder chain", adder_chain(32), 4096),
+        ("relu_rescale", relu_rescale(prime, 7).unwrap().circuit().clone(), 8192),
+        ("max_pool 2x2", max_pool_relu_rescale(prime, 4, 7).unwrap().circuit().clone(), 2048),
+        ("argmax 1000", argmax(prime, 1000).unwrap().circuit().clone(), 16),
+    ];
     for backend in Backend::ALL.into_iter().filter(|b| b.is_available()) {
-        let instances = if backend == Backend::Portable { 256 } else { 4096 };
-        bench("adder chain", &adder, instances, backend);
+        for (name, circuit, instances) in &circuits {
+            bench(name, circuit, *instances, backend);
+        }
     }
 }
 
-/// The ReLU on shares of the garbling literature: add, mask by the sign, add: about three ANDs per bit.
+/// Addition, masking by the sign, addition: about three ANDs for each bit, with few inputs and outputs.
 fn adder_chain(bits: u32) -> Circuit {
     let mut builder = CircuitBuilder::new();
     let (c, s, r) = (builder.evaluator_word(bits), builder.garbler_word(bits), builder.garbler_word(bits));
@@ -85,7 +93,8 @@ fn bench(name: &str, circuit: &Circuit, instances: usize, backend: Backend) {
         black_box(evaluator.evaluate(instances, &labels, &mut TablesInMemory::new(&tables)).unwrap());
     });
     println!(
-        "{name:12} {backend:?}: {instances} instances x {} AND ({} slots), {} table bytes: garble {:.1} M AND/s, evaluate {:.1} M AND/s, evaluate from memory {:.1} M AND/s",
+        "{backend:8?} {name:12} {instances:4} x {:6} AND, {:4} slots, {:9} bytes: garble {:6.1} M AND/s, evaluate \
+         {:6.1} M AND/s, from memory {:6.1} M AND/s",
         circuit.and_count(),
         circuit.slots(),
         tables.len(),

@@ -131,3 +131,87 @@ impl Circuit {
 pub(crate) const fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), GcError> {
     if expected == got { Ok(()) } else { Err(GcError::Length { what, expected, got }) }
 }
+
+#[cfg(test)]
+impl Circuit {
+    /// The circuit of any steps, which the builder may refuse to make.
+    pub(crate) fn from_steps(
+        steps: Vec<Step>,
+        slots: usize,
+        evaluator_inputs: usize,
+        garbler_inputs: usize,
+    ) -> Self {
+        let count = |test: fn(&Step) -> bool| steps.iter().filter(|step| test(step)).count();
+        let ands = count(|step| matches!(step, Step::And { .. }));
+        let outputs = count(|step| matches!(step, Step::Output { .. }));
+        Self { steps, slots, evaluator_inputs, garbler_inputs, outputs, ands }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use lanner_primitives::Prg;
+    use proptest::prelude::*;
+    use rand_core::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::library::{ShareRing, argmax, max_pool_relu_rescale, paper_relu_reshare, relu_clip};
+
+    /// The evaluator's inputs and ANDs whose labels add up to each slot's label, exactly.
+    fn check_operands(circuit: &Circuit) {
+        let mut terms = vec![BTreeSet::new(); circuit.slots];
+        for (position, step) in circuit.steps.iter().enumerate() {
+            match *step {
+                Step::Zero { out } | Step::Garbler { out, .. } => terms[out as usize] = BTreeSet::new(),
+                Step::Evaluator { out, .. } => terms[out as usize] = BTreeSet::from([position]),
+                Step::Xor { out, a, b } => {
+                    let sum = terms[a as usize].symmetric_difference(&terms[b as usize]).copied().collect();
+                    terms[out as usize] = sum;
+                }
+                Step::KnownAnd { out, a, b } => {
+                    assert!(terms[a.slot()].is_empty() && terms[b.slot()].is_empty());
+                    terms[out as usize] = BTreeSet::new();
+                }
+                Step::And { out, a, b } => {
+                    assert!(!terms[a.slot()].is_empty() && !terms[b.slot()].is_empty());
+                    terms[out as usize] = BTreeSet::from([position]);
+                }
+                Step::Output { .. } => {}
+            }
+        }
+    }
+
+    #[test]
+    fn no_gate_of_the_library_takes_a_known_wire() {
+        let prime = ShareRing::Prime(1_032_193);
+        let circuits = [argmax(prime, 10), max_pool_relu_rescale(prime, 4, 7), relu_clip(prime, 7, 96)];
+        for masked in circuits.into_iter().chain([paper_relu_reshare(1_032_193)]) {
+            check_operands(masked.unwrap().circuit());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_gate_takes_a_known_wire(seed: [u8; 16], gates in 1_usize..200) {
+            let mut prg = Prg::from_seed(seed);
+            let mut builder = CircuitBuilder::new();
+            let mut wires = builder.evaluator_word(3);
+            wires.extend(builder.garbler_word(3));
+            for _ in 0..gates {
+                let mut pick = || wires[prg.next_u32() as usize % wires.len()];
+                let (a, b) = (pick(), pick());
+                let out = if prg.next_u32() % 3 == 0 { builder.and(a, b) } else { builder.xor(a, b) };
+                wires.push(out);
+            }
+            check_operands(&builder.build(&wires[6..]).unwrap());
+        }
+    }
+
+    #[test]
+    fn slots_are_used_again() {
+        let masked = argmax(ShareRing::Prime(1_032_193), 1000).unwrap();
+        assert!(masked.circuit().slots() < 400, "{} slots", masked.circuit().slots());
+    }
+}

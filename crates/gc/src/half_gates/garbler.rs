@@ -194,3 +194,32 @@ impl OutputDecoding {
         self.0.xor(colours).map_err(|_| error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::Operand;
+
+    /// Why the builder never gives a known wire to a two-party gate: instances share the pad of its one-label, so two
+    /// rows give delta away.
+    #[test]
+    fn a_gate_that_takes_a_known_wire_gives_delta_away() {
+        let steps = vec![
+            Step::Garbler { out: 0, index: 0 },
+            Step::Evaluator { out: 1, index: 0 },
+            Step::And { out: 2, a: Operand::new(0, false), b: Operand::new(1, false) },
+            Step::Output { index: 0, from: Operand::new(2, false) },
+        ];
+        let circuit = Circuit::from_steps(steps, 3, 1, 1);
+        let delta = Block::from(0x1234_5679);
+        let zero_labels: Vec<_> = (0..16).map(|i| Block::from(1 << 100 | i)).collect();
+        let mut rows = Vec::new();
+        let mut sink = |chunk: &[u8]| -> Result<(), GcError> {
+            rows.extend(chunk.chunks(16).map(<[u8]>::to_vec));
+            Ok(())
+        };
+        garble(&circuit, 16, delta, Block::ZERO, 0, &zero_labels, &Bits::zeros(16), &mut sink).unwrap();
+        let sum: Vec<_> = rows[0].iter().zip(&rows[1]).map(|(a, b)| a ^ b).collect();
+        assert_eq!(sum, delta.to_bytes());
+    }
+}
