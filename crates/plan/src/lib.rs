@@ -1,1 +1,11 @@
-//! Chooses a protocol and parameters for each node of a graph.
+//! Chooses a protocol and parameters for each node of a network.
+//!
+//! A [`Plan`] is public: both parties derive every message's kind and length from it. It holds no weights.
+
+mod error;
+mod lower;
+mod step;
+
+pub use error::PlanError;
+pub use lower::plan;
+pub use step::{Mode, Plan, Protocol, Step};

@@ -12,4 +12,33 @@ pub enum ProtocolError {
         /// What does not fit.
         what: &'static str,
     },
+    /// Shares do not fit together.
+    #[error(transparent)]
+    Share(#[from] lanner_share::ShareError),
+    /// Bit vectors do not fit together.
+    #[error(transparent)]
+    Bits(#[from] lanner_primitives::PrimitivesError),
+    /// Encryption refused its operands or parameters.
+    #[error(transparent)]
+    Bfv(#[from] lanner_bfv::BfvError),
+    /// Oblivious transfer failed.
+    #[error(transparent)]
+    Ot(#[from] lanner_ot::OtError),
+    /// Garbling or evaluation failed.
+    #[error(transparent)]
+    Gc(#[from] lanner_gc::GcError),
+    /// The channel failed or the peer sent something else than was due.
+    #[error(transparent)]
+    Channel(#[from] lanner_wire::ChannelError),
+}
+
+impl ProtocolError {
+    /// The channel's error behind this one, if there is one.
+    #[must_use]
+    pub fn channel(&self) -> Option<&lanner_wire::ChannelError> {
+        match self {
+            Self::Channel(error) | Self::Ot(lanner_ot::OtError::Channel(error)) => Some(error),
+            _ => None,
+        }
+    }
 }

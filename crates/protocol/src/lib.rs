@@ -3,7 +3,10 @@
 //! The client owns the data and the secret key, the server owns the model. Protocol code is blocking code over a
 //! [`lanner_wire::Channel`] and reads like its paper's message diagram; it knows no transport and no graph.
 
+pub mod convert;
 mod error;
+mod kind;
 pub mod linear;
+pub mod nonlinear;
 
 pub use error::ProtocolError;

@@ -19,20 +19,26 @@ impl PackedScheme for ClearSlots {
         &self,
         ciphertext: &Vec<i64>,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &Vec<i64>),
+        mut visit: impl FnMut(usize, &Vec<i64>) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error> {
         for (index, rotation) in rotations.iter().enumerate() {
-            visit(index, &self.rotate(ciphertext, *rotation)?);
+            visit(index, &self.rotate(ciphertext, *rotation)?)?;
         }
         Ok(())
     }
 
-    fn empty_sum(&self) -> Vec<i64> {
-        vec![0; self.0]
+    fn empty_sum(&self) -> Result<Vec<i64>, Self::Error> {
+        Ok(vec![0; self.0])
     }
 
-    fn multiply_add(&self, sum: &mut Vec<i64>, rotated: &Vec<i64>, multiplier: &Vec<i64>) {
+    fn multiply_add(
+        &self,
+        sum: &mut Vec<i64>,
+        rotated: &Vec<i64>,
+        multiplier: &Vec<i64>,
+    ) -> Result<(), Self::Error> {
         sum.iter_mut().zip(rotated.iter().zip(multiplier)).for_each(|(s, (x, w))| *s += x * w);
+        Ok(())
     }
 
     fn finish(&self, sum: Vec<i64>) -> Result<Vec<i64>, Self::Error> {

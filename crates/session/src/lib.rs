@@ -1,1 +1,3 @@
 //! Client and server sessions: handshake, execution of a plan, one-time material.
+
+pub mod executor;

@@ -93,6 +93,18 @@ impl Share {
     /// # Errors
     /// [`ShareError::Mismatch`] if rings or lengths differ.
     pub fn add(&self, other: &Self) -> Result<Self, ShareError> {
+        self.combine(other, Ring::add)
+    }
+
+    /// The element-wise difference.
+    ///
+    /// # Errors
+    /// [`ShareError::Mismatch`] if rings or lengths differ.
+    pub fn sub(&self, other: &Self) -> Result<Self, ShareError> {
+        self.combine(other, Ring::sub)
+    }
+
+    fn combine(&self, other: &Self, operation: impl Fn(Ring, u64, u64) -> u64) -> Result<Self, ShareError> {
         if (self.ring, self.len()) != (other.ring, other.len()) {
             return Err(ShareError::Mismatch {
                 left: (self.ring, self.len()),
@@ -100,7 +112,7 @@ impl Share {
             });
         }
         let pairs = self.values.iter().zip(&other.values);
-        Ok(Self { ring: self.ring, values: pairs.map(|(a, b)| self.ring.add(*a, *b)).collect() })
+        Ok(Self { ring: self.ring, values: pairs.map(|(a, b)| operation(self.ring, *a, *b)).collect() })
     }
 
     /// Element `i` of the result is the sum of the elements that `groups[i]` names: a local linear map with 0/1 weights.

@@ -25,14 +25,25 @@ pub trait PackedScheme {
         &self,
         ciphertext: &Self::Ciphertext,
         rotations: &[Rotation],
-        visit: impl FnMut(usize, &Self::Rotated),
+        visit: impl FnMut(usize, &Self::Rotated) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error>;
 
     /// An empty sum.
-    fn empty_sum(&self) -> Self::Sum;
+    ///
+    /// # Errors
+    /// If the parameters do not allow it.
+    fn empty_sum(&self) -> Result<Self::Sum, Self::Error>;
 
     /// Adds a product to a sum.
-    fn multiply_add(&self, sum: &mut Self::Sum, rotated: &Self::Rotated, multiplier: &Self::Multiplier);
+    ///
+    /// # Errors
+    /// If the operands do not fit together.
+    fn multiply_add(
+        &self,
+        sum: &mut Self::Sum,
+        rotated: &Self::Rotated,
+        multiplier: &Self::Multiplier,
+    ) -> Result<(), Self::Error>;
 
     /// Reduces a sum.
     ///
@@ -69,12 +80,13 @@ pub fn evaluate<S: PackedScheme>(
     let rotations = packing.input_rotations();
     let giants = packing.giants();
     let outputs = packing.operations().output_ciphertexts;
-    let mut sums: Vec<S::Sum> = (0..outputs * giants).map(|_| scheme.empty_sum()).collect();
+    let mut sums: Vec<S::Sum> = (0..outputs * giants).map(|_| scheme.empty_sum()).collect::<Result<_, _>>()?;
     let per_input = multipliers.chunks(rotations.len() * sums.len());
     for (input, multipliers) in inputs.iter().zip(per_input) {
         scheme.rotate_hoisted(input, &rotations, |index, rotated| {
             let row = &multipliers[index * sums.len()..];
-            sums.iter_mut().zip(row).for_each(|(sum, multiplier)| scheme.multiply_add(sum, rotated, multiplier));
+            let mut pairs = sums.iter_mut().zip(row);
+            pairs.try_for_each(|(sum, multiplier)| scheme.multiply_add(sum, rotated, multiplier))
         })?;
     }
     let mut sums = sums.into_iter();
@@ -97,7 +109,7 @@ fn complete<S: PackedScheme>(
     }
     let mut total = match total {
         Some(total) => total,
-        None => scheme.finish(scheme.empty_sum())?,
+        None => scheme.finish(scheme.empty_sum()?)?,
     };
     for fold in packing.folds() {
         let rotated = scheme.rotate(&total, fold)?;

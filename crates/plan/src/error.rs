@@ -1,0 +1,34 @@
+//! Why a network cannot be planned.
+
+use lanner_protocol::ProtocolError;
+use thiserror::Error;
+
+/// Why a network cannot be planned.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The mode has no protocol for a node.
+    #[error("node {node}: {operator} is not supported by mode gazelle: {reason}")]
+    Unsupported {
+        /// The node.
+        node: String,
+        /// Its operator.
+        operator: &'static str,
+        /// What is missing.
+        reason: String,
+    },
+    /// No mode gives this output yet.
+    #[error("the output policy {policy} is not available in mode gazelle; choose label or logits")]
+    Policy {
+        /// The policy asked for.
+        policy: &'static str,
+    },
+    /// A layer does not fit the protocol.
+    #[error("node {node}: {source}")]
+    Layer {
+        /// The node.
+        node: String,
+        /// What does not fit.
+        source: ProtocolError,
+    },
+}

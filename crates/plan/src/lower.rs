@@ -1,0 +1,184 @@
+//! From a network to the protocols of mode gazelle.
+
+use std::collections::BTreeSet;
+
+use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
+use lanner_protocol::nonlinear::windows::Windows;
+use lanner_protocol::nonlinear::yao::Function;
+
+use crate::{Mode, Plan, PlanError, Protocol, Step};
+
+/// Slots of the ciphertexts of parameter set B.
+pub(crate) const SLOTS: usize = 8192;
+
+/// Plans a network in mode gazelle for an output policy.
+///
+/// # Errors
+/// [`PlanError`] naming the node or the policy that the mode does not support.
+pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> {
+    let mut planner = Planner { network, steps: Vec::new(), server_share_known: true, keys: BTreeSet::new() };
+    let nodes = network.nodes();
+    let mut index = 0;
+    while index < nodes.len() {
+        let run = nodes[index..].iter().take_while(|node| node.op.is_nonlinear()).count();
+        if run == 0 {
+            planner.local(index)?;
+            index += 1;
+        } else {
+            planner.circuit(index, run)?;
+            index += run;
+        }
+    }
+    planner.output(policy)?;
+    Ok(Plan { mode: Mode::Gazelle, policy, steps: planner.steps })
+}
+
+struct Planner<'n> {
+    network: &'n PublicNetwork,
+    steps: Vec<Step>,
+    /// Whether the server knows its share of the latest value before the input is known, as garbling needs.
+    server_share_known: bool,
+    /// The evaluation keys that earlier layers need anyway.
+    keys: BTreeSet<Rotation>,
+}
+
+impl Planner<'_> {
+    fn push(&mut self, name: &str, protocol: Protocol) {
+        self.steps.push(Step { name: name.to_owned(), protocol });
+    }
+
+    /// A linear layer, a sum pool, or a reshape, which is no step.
+    fn local(&mut self, index: usize) -> Result<(), PlanError> {
+        let node = &self.network.nodes()[index];
+        let prime = node.accumulator.prime();
+        match node.op {
+            FixedOp::SumPool(window) => {
+                let windows = windows(self.network.shape(index), &window);
+                self.push(&node.name, Protocol::SumPool { windows, prime });
+            }
+            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
+                let shape = convolution(node, self.network.shape(index))?;
+                let packing = self.cheapest(&shape).map_err(|source| layer(node, source))?;
+                self.keys.extend(packing.keys());
+                self.push(&node.name, Protocol::GazelleLinear { shape, prime, baby: packing.baby() });
+                self.server_share_known = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A run of `MaxPool`, `Relu`, `Clip` and `Rescale`: one circuit.
+    fn circuit(&mut self, first: usize, run: usize) -> Result<(), PlanError> {
+        let nodes = &self.network.nodes()[first..first + run];
+        let shape = self.network.shape(first);
+        let mut windows_of_run = Windows::each(shape.iter().product());
+        let mut function = Function { relu: false, high: None, shift: 0 };
+        let mut high = None;
+        for node in nodes {
+            match node.op {
+                FixedOp::MaxPool(window) => windows_of_run = windows(shape, &window),
+                FixedOp::Relu => function.relu = true,
+                FixedOp::Clip { high: bound } => high = Some(bound),
+                FixedOp::Rescale { shift } => function.shift = shift,
+                _ => {}
+            }
+        }
+        // Rescaling is monotone, so the bound may be applied after it.
+        function.high = high.map(|high| lanner_graph::rescale(high, function.shift));
+        let last = &nodes[run - 1];
+        let (from, to) = (self.network.accumulator(first).prime(), last.accumulator.prime());
+        self.remask(&last.name, shape.iter().product(), from);
+        let protocol = Protocol::Yao { function, windows: windows_of_run, from, to };
+        self.push(&last.name, protocol);
+        self.server_share_known = false;
+        Ok(())
+    }
+
+    fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
+        let (values, from) = (self.network.output_len(), self.network.accumulator(self.network.nodes().len()).prime());
+        match policy {
+            Policy::Label => {
+                self.remask("output", values, from);
+                self.push("output", Protocol::YaoArgMax { classes: values, from });
+            }
+            Policy::Logits => self.push("output", Protocol::Reveal { values, from }),
+            Policy::Probability { .. } => return Err(PlanError::Policy { policy: "probability" }),
+            Policy::TopK { .. } => return Err(PlanError::Policy { policy: "top-k" }),
+        }
+        Ok(())
+    }
+
+    fn remask(&mut self, name: &str, values: usize, prime: u64) {
+        if !self.server_share_known {
+            self.push(name, Protocol::Remask { values, prime });
+        }
+    }
+
+    /// The layout that takes the server the least time, counting keys that no earlier layer needs.
+    fn cheapest(&self, shape: &Convolution) -> Result<Packing, lanner_protocol::ProtocolError> {
+        let layouts = Packing::all(shape, SLOTS)?;
+        let cost = |packing: &Packing| {
+            let operations = packing.operations();
+            let new_keys = packing.keys().difference(&self.keys).count();
+            operations.hoisted_rotations * HOISTED_ROTATION
+                + operations.rotations * ROTATION
+                + new_keys * KEY
+        };
+        let best = layouts.into_iter().min_by_key(cost);
+        best.ok_or(lanner_protocol::ProtocolError::Shape { what: "layouts" })
+    }
+}
+
+/// Relative costs at N = 8192 with three limbs: of the transforms that dominate each. A key is paid once a session.
+const HOISTED_ROTATION: usize = 8;
+const ROTATION: usize = 20;
+const KEY: usize = 4;
+
+fn layer(node: &FixedNode, source: lanner_protocol::ProtocolError) -> PlanError {
+    PlanError::Layer { node: node.name.clone(), source }
+}
+
+fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
+    let unsupported = |reason: String| PlanError::Unsupported {
+        node: node.name.clone(),
+        operator: node.op.name(),
+        reason,
+    };
+    match (node.op, input) {
+        (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, outputs)),
+        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {
+            if geometry.groups != 1 {
+                return Err(unsupported(format!("groups must be 1, got {}", geometry.groups)));
+            }
+            if geometry.dilations != [1, 1] {
+                return Err(unsupported(format!("dilations must be [1, 1], got {:?}", geometry.dilations)));
+            }
+            Ok(Convolution {
+                in_channels,
+                out_channels: geometry.out_channels,
+                image: [height, width],
+                kernel: geometry.kernel,
+                strides: geometry.strides,
+                pads: geometry.pads,
+            })
+        }
+        (_, shape) => Err(unsupported(format!("the input shape {shape:?} does not fit"))),
+    }
+}
+
+/// The windows of a pool over `[channels, height, width]`; a checked network has no other shape there.
+fn windows(shape: &[usize], window: &Window) -> Windows {
+    let &[channels, height, width] = shape else {
+        return Windows::each(shape.iter().product());
+    };
+    Windows {
+        channels,
+        image: [height, width],
+        kernel: window.kernel,
+        strides: window.strides,
+        pads: window.pads,
+    }
+}

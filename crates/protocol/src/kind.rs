@@ -1,0 +1,22 @@
+//! The kinds of the protocols' messages.
+
+use lanner_wire::Kind;
+
+/// A packed layer's input ciphertext, client to server.
+pub(crate) const LINEAR_INPUT: Kind = Kind(0x40);
+/// A packed layer's masked output ciphertext, server to client.
+pub(crate) const LINEAR_OUTPUT: Kind = Kind(0x41);
+/// A chunk of garbled tables, server to client.
+pub(crate) const TABLES: Kind = Kind(0x50);
+/// The permute bits of revealed outputs, server to client.
+pub(crate) const DECODING: Kind = Kind(0x51);
+/// Masked input bits of a circuit, client to server.
+pub(crate) const MASKED_INPUT: Kind = Kind(0x52);
+/// The labels of masked input bits, server to client.
+pub(crate) const INPUT_LABELS: Kind = Kind(0x53);
+/// Masked bits of a conversion, client to server.
+pub(crate) const MASKED_BITS: Kind = Kind(0x60);
+/// The difference between two sharings, server to client.
+pub(crate) const REMASK: Kind = Kind(0x61);
+/// The server's share of a revealed value, server to client.
+pub(crate) const REVEAL: Kind = Kind(0x62);

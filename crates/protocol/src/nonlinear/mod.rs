@@ -1,0 +1,4 @@
+//! Nonlinear layers on additive shares.
+
+pub mod windows;
+pub mod yao;

@@ -1,0 +1,155 @@
+//! What a circuit computes, and how shares become its inputs: known to both parties.
+
+use lanner_gc::library::{self, MaskedCircuit, ShareRing};
+use lanner_gc::Circuit;
+use lanner_ot::arithmetic::Group;
+use lanner_primitives::Bits;
+use lanner_share::{Ring, Share};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::convert::bits_to_ring::BitEncoding;
+use crate::nonlinear::windows::Windows;
+use crate::ProtocolError;
+
+/// A function of one window of values: their maximum, then ReLU, then rescaling by `2^shift` to the nearest integer,
+/// halves upwards, then an upper bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Function {
+    /// Whether negative values become zero.
+    pub relu: bool,
+    /// The largest output; needs `relu`.
+    pub high: Option<i64>,
+    /// Bits dropped.
+    pub shift: u32,
+}
+
+/// A function over all windows of a vector of shares, from one prime ring to another.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    circuit: MaskedCircuit,
+    windows: Vec<Vec<usize>>,
+    inputs: usize,
+    from: Ring,
+    encoding: BitEncoding,
+}
+
+/// The index of the largest of several shared scores, ties to the lowest.
+#[derive(Clone, Debug)]
+pub struct ArgMax {
+    circuit: MaskedCircuit,
+    classes: usize,
+    from: Ring,
+}
+
+impl Layer {
+    /// The layer of `function` on `windows`, from `Z_from` to `Z_to`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
+    /// comes without ReLU or with pooling.
+    pub fn new(function: Function, windows: &Windows, from: u64, to: u64) -> Result<Self, ProtocolError> {
+        let (ring, shift) = (ShareRing::Prime(from), function.shift);
+        let circuit = match (function.relu, function.high, windows.area()) {
+            (false, None, 1) => library::rescale(ring, shift)?,
+            (true, None, 1) => library::relu_rescale(ring, shift)?,
+            (true, Some(high), 1) => library::relu_clip(ring, shift, high.unsigned_abs())?,
+            (false, None, area) => library::max_pool_rescale(ring, area, shift)?,
+            (true, None, area) => library::max_pool_relu_rescale(ring, area, shift)?,
+            (false, Some(_), _) => return Err(ProtocolError::Shape { what: "a bound without ReLU" }),
+            (true, Some(_), _) => return Err(ProtocolError::Shape { what: "a bound on a pooled activation" }),
+        };
+        let encoding =
+            BitEncoding { ring: Ring::Prime(to), bits: circuit.circuit().outputs(), signed: !function.relu };
+        let (inputs, windows) = (windows.inputs(), windows.filled_groups()?);
+        Ok(Self { circuit, windows, inputs, from: Ring::Prime(from), encoding })
+    }
+
+    /// The circuit of one window.
+    #[must_use]
+    pub fn circuit(&self) -> &Circuit {
+        self.circuit.circuit()
+    }
+
+    /// Number of windows.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Bits of all outputs.
+    #[must_use]
+    pub fn output_bits(&self) -> usize {
+        self.instances() * self.encoding.bits
+    }
+
+    /// How output bits encode values.
+    #[must_use]
+    pub fn encoding(&self) -> BitEncoding {
+        self.encoding
+    }
+
+    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+        Ok(self.circuit.garbler_bits(&self.gather(share)?)?)
+    }
+
+    pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+        Ok(self.circuit.evaluator_bits(&self.gather(share)?)?)
+    }
+
+    /// The values of each window, one window after the other.
+    fn gather(&self, share: &Share) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+        if (share.ring(), share.len()) != (self.from, self.inputs) {
+            return Err(ProtocolError::Shape { what: "input share of an activation" });
+        }
+        Ok(Zeroizing::new(self.windows.iter().flatten().map(|i| share.values()[*i]).collect()))
+    }
+}
+
+impl ArgMax {
+    /// The arg-max of `classes` scores in `Z_from`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
+    pub fn new(classes: usize, from: u64) -> Result<Self, ProtocolError> {
+        let circuit = library::argmax(ShareRing::Prime(from), classes)?;
+        Ok(Self { circuit, classes, from: Ring::Prime(from) })
+    }
+
+    /// Number of scores.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// The circuit.
+    #[must_use]
+    pub fn circuit(&self) -> &Circuit {
+        self.circuit.circuit()
+    }
+
+    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+        Ok(self.circuit.garbler_bits(self.checked(share)?)?)
+    }
+
+    pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+        Ok(self.circuit.evaluator_bits(self.checked(share)?)?)
+    }
+
+    fn checked<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {
+        if (share.ring(), share.len()) == (self.from, self.classes) {
+            Ok(share.values())
+        } else {
+            Err(ProtocolError::Shape { what: "input share of an arg-max" })
+        }
+    }
+}
+
+/// The group of a ring's shares.
+pub(super) fn group(ring: Ring) -> Result<Group, ProtocolError> {
+    Ok(match ring {
+        Ring::Prime(p) => Group::modulo(p)?,
+        Ring::Pow2(bits) => Group::power_of_two(bits)?,
+    })
+}

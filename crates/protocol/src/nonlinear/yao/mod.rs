@@ -1,0 +1,31 @@
+//! Nonlinear layers by garbled circuits on shares modulo a prime, in GAZELLE's arrangement (Juvekar et al. 2018, section V).
+//!
+//! The server garbles ahead of time: its share is the mask that it drew for the linear layer before. Its input is known to the
+//! garbler, so no label of it is sent.
+//!
+//! ```text
+//! C (Evaluator)                               S (Garbler), share s known
+//! offline:
+//!   r, t_i = q_i xor r_i Delta   <- COT ->    q_i, Delta
+//!                                             D_i uniform; zero-label of input wire i: q_i xor D_i
+//!        <----------------------------------  tables; permute bits a stay with S
+//!   r', v_j                      <- COT ->    u_j with u_j + v_j = a_j r'_j
+//! online, share c:
+//!   d = bits(c) xor r  --------------------->
+//!        <----------------------------------  D_i xor d_i Delta
+//!   labels t_i xor (D_i xor d_i Delta)
+//!   evaluate: colour bits b
+//!   e = b xor r'  -------------------------->
+//!   share of f(c + s) from b, e, v            share of f(c + s) from a, e, u
+//! ```
+//!
+//! `e` needs no answer, so it travels with the next layer's first message. Threat model: semi-honest; the server sees
+//! uniform bits only, the client one label of each wire.
+
+mod client;
+mod function;
+mod server;
+
+pub use client::{ClientArgMax, ClientLayer, ClientMaterial, EvaluationSession};
+pub use function::{ArgMax, Function, Layer};
+pub use server::{GarblingSession, ServerArgMax, ServerLayer, ServerMaterial};

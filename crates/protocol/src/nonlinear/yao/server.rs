@@ -1,0 +1,166 @@
+//! The server: garbler, and sender of oblivious transfer.
+
+use lanner_gc::{Circuit, Garbler, OutputDecoding};
+use lanner_ot::{CorrelatedSender, arithmetic};
+use lanner_primitives::{Bits, Block, Prg};
+use lanner_share::Share;
+use lanner_wire::Channel;
+use zeroize::Zeroizing;
+
+use super::function::{ArgMax, Layer, group};
+use crate::convert::bits_to_ring::ServerBits;
+use crate::{ProtocolError, kind};
+
+/// The server's state of garbling in one session: delta is the correlation of the oblivious transfers.
+pub struct GarblingSession<S> {
+    cot: S,
+    salt: Block,
+    next_batch: u64,
+}
+
+/// One-time material: what decodes the client's message and answers with labels.
+pub struct ServerMaterial {
+    /// `D_i` of each input wire.
+    labels: Zeroizing<Vec<Block>>,
+    /// The permute bits and their products; none where the client learns the output.
+    output: Option<ServerBits>,
+}
+
+/// An activation layer on the server's side.
+pub struct ServerLayer(Layer);
+
+/// An arg-max on the server's side.
+pub struct ServerArgMax(ArgMax);
+
+impl<S: CorrelatedSender> GarblingSession<S> {
+    /// Takes the session's source of oblivious transfers and its public salt, both fresh.
+    #[must_use]
+    pub fn new(cot: S, salt: Block) -> Self {
+        Self { cot, salt, next_batch: 0 }
+    }
+
+    /// Prepares the labels of `inputs` wires, garbles, sends the tables; returns the `D_i` and the permute bits.
+    fn garble(
+        &mut self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        instances: usize,
+        garbler_bits: &Bits,
+        rng: &mut Prg,
+    ) -> Result<(Zeroizing<Vec<Block>>, Bits), ProtocolError> {
+        let inputs = circuit.evaluator_inputs() * instances;
+        let mut zero_labels = Zeroizing::new(Vec::with_capacity(inputs));
+        self.cot.extend_random(channel, inputs, &mut zero_labels)?;
+        let mut labels = Zeroizing::new(vec![Block::ZERO; inputs]);
+        rng.fill_blocks(&mut labels);
+        zero_labels.iter_mut().zip(labels.iter()).for_each(|(q, d)| *q ^= *d);
+
+        let mut garbler = Garbler::new(circuit, self.cot.delta(), self.salt, self.next_batch)?;
+        let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
+        let permute = garbler.garble(instances, &zero_labels, garbler_bits, &mut send)?;
+        self.next_batch = garbler.next_batch();
+        Ok((labels, permute))
+    }
+
+    /// Online: receives the masked input bits and answers with the labels of what they mask.
+    fn answer(&self, channel: &mut dyn Channel, mut labels: Zeroizing<Vec<Block>>) -> Result<(), ProtocolError> {
+        // C -> S: d
+        let masked = receive_bits(channel, kind::MASKED_INPUT, labels.len())?;
+        let delta = Zeroizing::new(self.cot.delta());
+        for (label, bit) in labels.iter_mut().zip(masked.iter()) {
+            *label ^= *delta & Block::mask(bit);
+        }
+        // S -> C: D xor d Delta
+        channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&labels))?;
+        Ok(())
+    }
+}
+
+impl ServerLayer {
+    /// Prepares a layer.
+    #[must_use]
+    pub fn new(layer: Layer) -> Self {
+        Self(layer)
+    }
+
+    /// Offline: garbles for the server's share of the input.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
+    pub fn offline<S: CorrelatedSender>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &mut GarblingSession<S>,
+        share: &Share,
+        rng: &mut Prg,
+    ) -> Result<ServerMaterial, ProtocolError> {
+        let layer = &self.0;
+        let garbler_bits = layer.garbler_bits(share)?;
+        let (labels, permute) = session.garble(channel, layer.circuit(), layer.instances(), &garbler_bits, rng)?;
+        let correlations: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
+        let products =
+            arithmetic::send_random(&mut session.cot, channel, group(layer.encoding().ring)?, &correlations)?;
+        let output = Some(ServerBits::new(permute, products.to_vec())?);
+        Ok(ServerMaterial { labels, output })
+    }
+
+    /// Online: returns the server's share of the output.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn online<S: CorrelatedSender>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &GarblingSession<S>,
+        material: ServerMaterial,
+    ) -> Result<Share, ProtocolError> {
+        session.answer(channel, material.labels)?;
+        let output = material.output.ok_or(ProtocolError::Shape { what: "material of another layer" })?;
+        // C -> S: e
+        let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
+        output.convert(self.0.encoding(), &masked)
+    }
+}
+
+impl ServerArgMax {
+    /// Prepares an arg-max.
+    #[must_use]
+    pub fn new(layer: ArgMax) -> Self {
+        Self(layer)
+    }
+
+    /// Offline: garbles for the server's share of the scores and sends what decodes the index.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
+    pub fn offline<S: CorrelatedSender>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &mut GarblingSession<S>,
+        share: &Share,
+        rng: &mut Prg,
+    ) -> Result<ServerMaterial, ProtocolError> {
+        let garbler_bits = self.0.garbler_bits(share)?;
+        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, &garbler_bits, rng)?;
+        channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
+        Ok(ServerMaterial { labels, output: None })
+    }
+
+    /// Online: answers the client's input; the client learns the index.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
+    pub fn online<S: CorrelatedSender>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &GarblingSession<S>,
+        material: ServerMaterial,
+    ) -> Result<(), ProtocolError> {
+        session.answer(channel, material.labels)
+    }
+}
+
+fn receive_bits(channel: &mut dyn Channel, kind: lanner_wire::Kind, bits: usize) -> Result<Bits, ProtocolError> {
+    let bytes = channel.receive(kind, Bits::byte_len(bits))?;
+    Bits::from_bytes(bits, &bytes).map_err(|_| lanner_wire::ChannelError::Malformed { what: "bits" }.into())
+}

@@ -1,0 +1,201 @@
+//! The client's side of a plan.
+
+use std::sync::Arc;
+
+use lanner_bfv::{EvaluationKeys, Parameters, PublicKey, SecretKey};
+use lanner_graph::PublicNetwork;
+use lanner_ot::CotReceiver;
+use lanner_plan::{Plan, Protocol};
+use lanner_primitives::{Block, Prg};
+use lanner_protocol::convert::remask;
+use lanner_protocol::linear::gazelle;
+use lanner_protocol::nonlinear::yao::{self, EvaluationSession};
+use lanner_protocol::ProtocolError;
+use lanner_ring::GaloisElement;
+use lanner_share::{Ring, Share};
+use lanner_wire::{Channel, Encode};
+
+use super::cost::Meter;
+use super::{ExecutionError, Phase, StepCost, kind, parameters, rotations};
+
+/// A plan as the client executes it.
+pub struct ClientPlan {
+    parameters: Parameters,
+    keys: Vec<GaloisElement>,
+    input: (Ring, usize),
+    steps: Vec<(String, &'static str, Step)>,
+}
+
+enum Step {
+    Linear(Box<gazelle::ClientLayer>),
+    SumGroups(Vec<Vec<usize>>),
+    Remask,
+    Yao(yao::ClientLayer),
+    ArgMax(yao::ClientArgMax),
+    Reveal,
+}
+
+enum Material {
+    None,
+    Yao(yao::ClientMaterial),
+    ArgMax(yao::ClientMaterial),
+}
+
+/// The client's one-time material of one prediction, and what making it took.
+pub struct Prepared {
+    materials: Vec<Material>,
+    costs: Vec<StepCost>,
+}
+
+/// What the client learns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The index of the largest score, ties to the lowest index.
+    Label(usize),
+    /// Every score, as integers at the network's output scale.
+    Logits(Vec<i64>),
+}
+
+impl ClientPlan {
+    /// Prepares a plan for a network.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Step`] naming a layer that does not fit.
+    pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
+        let parameters = parameters()?;
+        let mut steps = Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            let built = match &step.protocol {
+                Protocol::GazelleLinear { shape, prime, baby } => {
+                    let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby);
+                    let layer = packing.and_then(|packing| gazelle::ClientLayer::new(packing, &parameters, *prime));
+                    layer.map(|layer| Step::Linear(Box::new(layer)))
+                }
+                Protocol::SumPool { windows, .. } => windows.groups().map(Step::SumGroups),
+                Protocol::Remask { .. } => Ok(Step::Remask),
+                Protocol::Yao { function, windows, from, to } => {
+                    yao::Layer::new(*function, windows, *from, *to).map(|layer| Step::Yao(yao::ClientLayer::new(layer)))
+                }
+                Protocol::YaoArgMax { classes, from } => {
+                    yao::ArgMax::new(*classes, *from).map(|layer| Step::ArgMax(yao::ClientArgMax::new(layer)))
+                }
+                Protocol::Reveal { .. } => Ok(Step::Reveal),
+            };
+            let built = built.map_err(|source| ExecutionError::Step { step: step.name.clone(), source })?;
+            steps.push((step.name.clone(), step.protocol.name(), built));
+        }
+        let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
+        Ok(Self { keys: rotations(plan, &parameters)?, parameters, input, steps })
+    }
+}
+
+/// The client's state of one session.
+pub struct ClientSession {
+    plan: Arc<ClientPlan>,
+    key: SecretKey,
+    evaluation: EvaluationSession<CotReceiver>,
+    rng: Prg,
+}
+
+impl ClientSession {
+    /// Set-up: makes and sends the keys and prepares oblivious transfer.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Channel`] if the peer's messages are not the ones due.
+    pub fn setup(channel: &mut dyn Channel, plan: Arc<ClientPlan>) -> Result<(Self, StepCost), ExecutionError> {
+        let meter = Meter::start(channel);
+        let mut rng = Prg::from_entropy()?;
+        let key = SecretKey::generate(&plan.parameters, &mut rng);
+        channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, &mut rng).to_bytes())?;
+        let keys = EvaluationKeys::generate(&key, &plan.keys, &mut rng).map_err(ProtocolError::from)?;
+        channel.send(kind::EVALUATION_KEYS, &keys.to_bytes())?;
+        let cot = CotReceiver::setup(channel, &mut rng).map_err(ProtocolError::from)?;
+        let mut salt = [0; 16];
+        channel.receive_into(kind::SALT, &mut salt)?;
+        let evaluation = EvaluationSession::new(cot, Block::from_bytes(salt));
+        let cost = meter.stop(channel, "setup", "setup", Phase::Setup);
+        Ok((Self { plan, key, evaluation, rng }, cost))
+    }
+
+    /// Offline: makes the material of one prediction.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Step`] naming the layer.
+    pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<Prepared, ExecutionError> {
+        let plan = Arc::clone(&self.plan);
+        let (mut materials, mut costs) = (Vec::new(), Vec::new());
+        for (name, protocol, step) in &plan.steps {
+            let meter = Meter::start(channel);
+            let material = match step {
+                Step::Yao(layer) => layer.offline(channel, &mut self.evaluation).map(Material::Yao),
+                Step::ArgMax(layer) => layer.offline(channel, &mut self.evaluation).map(Material::ArgMax),
+                Step::Linear(_) | Step::SumGroups(_) | Step::Remask | Step::Reveal => Ok(Material::None),
+            };
+            materials.push(material.map_err(|source| ExecutionError::Step { step: name.clone(), source })?);
+            costs.push(meter.stop(channel, name, protocol, Phase::Offline));
+        }
+        Ok(Prepared { materials, costs })
+    }
+
+    /// Online: one prediction with its material, which is used up whatever happens.
+    ///
+    /// Returns the outcome and the cost of every step in both phases.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Step`] naming the layer.
+    pub fn predict(
+        &mut self,
+        channel: &mut dyn Channel,
+        prepared: Prepared,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        let plan = Arc::clone(&self.plan);
+        if input.len() != plan.input.1 {
+            return Err(ExecutionError::Mismatch { what: "the input's length" });
+        }
+        let mut value = Value::Shared(Share::embed(plan.input.0, input));
+        let mut costs = prepared.costs;
+        for ((name, protocol, step), material) in plan.steps.iter().zip(prepared.materials) {
+            let meter = Meter::start(channel);
+            value = self
+                .predict_step(channel, step, material, value)
+                .map_err(|source| ExecutionError::Step { step: name.clone(), source })?;
+            costs.push(meter.stop(channel, name, protocol, Phase::Online));
+        }
+        match value {
+            Value::Known(outcome) => Ok((outcome, costs)),
+            Value::Shared(_) => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
+        }
+    }
+
+    fn predict_step(
+        &mut self,
+        channel: &mut dyn Channel,
+        step: &Step,
+        material: Material,
+        value: Value,
+    ) -> Result<Value, ProtocolError> {
+        let Value::Shared(share) = value else {
+            return Err(ProtocolError::Shape { what: "a step after the output" });
+        };
+        Ok(match (step, material) {
+            (Step::Linear(layer), _) => Value::Shared(layer.online(channel, &self.key, &share, &mut self.rng)?),
+            (Step::SumGroups(groups), _) => Value::Shared(share.sum_groups(groups)?),
+            (Step::Remask, _) => Value::Shared(remask::client(channel, &share)?),
+            (Step::Yao(layer), Material::Yao(material)) => {
+                Value::Shared(layer.online(channel, &self.evaluation, material, &share)?)
+            }
+            (Step::ArgMax(layer), Material::ArgMax(material)) => {
+                Value::Known(Outcome::Label(layer.online(channel, &self.evaluation, material, &share)?))
+            }
+            (Step::Reveal, _) => Value::Known(Outcome::Logits(remask::learn(channel, &share)?)),
+            _ => return Err(ProtocolError::Shape { what: "material of another step" }),
+        })
+    }
+}
+
+/// What the client holds of the latest value.
+enum Value {
+    Shared(Share),
+    Known(Outcome),
+}

@@ -1,0 +1,53 @@
+//! What a step took, as one party saw it.
+
+use std::time::Instant;
+
+use lanner_wire::{Channel, Traffic};
+
+/// The three phases of a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Once a session.
+    Setup,
+    /// Per prediction, before the input is known.
+    Offline,
+    /// The rest.
+    Online,
+}
+
+/// Time, bytes and rounds of one step in one phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepCost {
+    /// The step's name.
+    pub name: String,
+    /// Its protocol's name.
+    pub protocol: &'static str,
+    /// The phase.
+    pub phase: Phase,
+    /// Wall time.
+    pub seconds: f64,
+    /// Bytes and rounds.
+    pub traffic: Traffic,
+}
+
+/// A running measurement.
+pub(super) struct Meter {
+    start: Instant,
+    before: Traffic,
+}
+
+impl Meter {
+    pub(super) fn start(channel: &dyn Channel) -> Self {
+        Self { start: Instant::now(), before: channel.traffic() }
+    }
+
+    pub(super) fn stop(self, channel: &dyn Channel, name: &str, protocol: &'static str, phase: Phase) -> StepCost {
+        StepCost {
+            name: name.to_owned(),
+            protocol,
+            phase,
+            seconds: self.start.elapsed().as_secs_f64(),
+            traffic: channel.traffic().since(self.before),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Why a plan cannot be executed.
+
+use lanner_plan::PlanError;
+use lanner_primitives::PrimitivesError;
+use lanner_protocol::ProtocolError;
+use lanner_wire::ChannelError;
+use thiserror::Error;
+
+/// Why a plan cannot be executed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExecutionError {
+    /// A step failed.
+    #[error("layer {step}: {source}")]
+    Step {
+        /// The step's name.
+        step: String,
+        /// What failed.
+        source: ProtocolError,
+    },
+    /// The set-up failed.
+    #[error("set-up: {0}")]
+    Setup(#[from] ProtocolError),
+    /// The channel failed.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// The network cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The plan and the network, or the input, do not fit together.
+    #[error("{what} does not fit the plan")]
+    Mismatch {
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// The operating system gave no randomness.
+    #[error(transparent)]
+    Randomness(#[from] PrimitivesError),
+}
+
+impl ExecutionError {
+    /// The channel's error behind this one, if there is one.
+    #[must_use]
+    pub fn channel(&self) -> Option<&ChannelError> {
+        match self {
+            Self::Channel(error) => Some(error),
+            Self::Step { source, .. } | Self::Setup(source) => source.channel(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Both parties over a channel in memory: every output integer equals the fixed-point reference.
+
+use std::sync::Arc;
+
+use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile};
+use lanner_net::memory;
+use lanner_plan::plan;
+use lanner_session::executor::{ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession};
+
+/// A deterministic value in [-1, 1).
+fn value(index: usize, seed: usize) -> f32 {
+    let mixed = (index + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503)) % 100_003;
+    mixed as f32 / 50_001.5 - 1.0
+}
+
+fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
+    let mut tensors = Tensors::default();
+    for (seed, (name, shape)) in shapes.iter().enumerate() {
+        let count = shape.iter().product();
+        let data = (0..count).map(|i| value(i, seed)).collect();
+        tensors.insert(name, Tensor::new(shape.to_vec(), data).unwrap()).unwrap();
+    }
+    tensors
+}
+
+fn network(json: &str, shapes: &[(&str, &[usize])], input: usize) -> (Network, Vec<Vec<f32>>) {
+    let graph = Graph::from_json(json).unwrap();
+    let samples: Vec<Vec<f32>> =
+        (0..8).map(|s| (0..input).map(|i| value(i, 100 + s).abs()).collect()).collect();
+    let options = QuantizationOptions::default();
+    (compile(&graph, &tensors(shapes), &samples.concat(), &options).unwrap(), samples)
+}
+
+/// Runs predictions in one session; returns the outcomes.
+fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
+    let plan = plan(network.public(), policy).unwrap();
+    let model = Arc::new(ServedModel::new(network, &plan).unwrap());
+    let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
+    let (mut client, mut server) = memory::pair();
+    let count = inputs.len();
+    let serving = std::thread::spawn(move || {
+        let mut session = ServerSession::setup(&mut server, model).unwrap();
+        for _ in 0..count {
+            let prepared = session.prepare(&mut server).unwrap();
+            session.predict(&mut server, prepared).unwrap();
+        }
+    });
+    let (mut session, setup) = ClientSession::setup(&mut client, client_plan).unwrap();
+    assert_eq!(setup.phase, Phase::Setup);
+    let predict = |input: &Vec<i64>| {
+        let prepared = session.prepare(&mut client).unwrap();
+        session.predict(&mut client, prepared, input).unwrap().0
+    };
+    let outcomes = inputs.iter().map(predict).collect();
+    serving.join().unwrap();
+    outcomes
+}
+
+fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
+    let (network, samples) = network(json, shapes, input);
+    let executor = FixedExecutor::new(&network).unwrap();
+    let inputs: Vec<Vec<i64>> =
+        samples[..3].iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
+    let truth: Vec<_> = inputs.iter().map(|x| executor.run(x).unwrap()).collect();
+    assert!(truth.iter().all(|run| run.overflow_count() == 0));
+    let logits = run(&network, Policy::Logits, &inputs);
+    assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
+    let labels = run(&network, Policy::Label, &inputs);
+    assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
+}
+
+#[test]
+fn convolutional_network_with_pooling_equals_the_reference() {
+    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"relu1","op":"Relu","inputs":["conv1"]},
+        {"name":"pool1","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu1"]},
+        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[2,2],"pads":[0,1,1,0],"dilations":[1,1],"groups":1}},"inputs":["pool1"]},
+        {"name":"relu2","op":"Relu","inputs":["conv2"]},
+        {"name":"flat","op":"Flatten","inputs":["relu2"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]}],"output":"fc"}"#;
+    check(
+        json,
+        &[("w1", &[4, 1, 3, 3]), ("b1", &[4]), ("w2", &[3, 4, 3, 3]), ("w3", &[27, 10]), ("b3", &[10])],
+        144,
+    );
+}
+
+#[test]
+fn average_pool_between_circuits_equals_the_reference() {
+    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[2,8,8]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"relu1","op":"Relu","inputs":["conv1"]},
+        {"name":"mean","op":{"AveragePool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0],"count_include_pad":false}},"inputs":["relu1"]},
+        {"name":"max","op":{"MaxPool":{"kernel":[3,3],"strides":[1,1],"pads":[1,1,1,1]}},"inputs":["mean"]},
+        {"name":"flat","op":"Flatten","inputs":["max"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
+    check(json, &[("w1", &[3, 2, 3, 3]), ("b1", &[3]), ("w2", &[27, 3])], 128);
+}
+
+#[test]
+fn linear_layers_without_activation_equal_the_reference() {
+    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+        {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
+        {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["fc1"]}],"output":"fc2"}"#;
+    check(json, &[("w1", &[20, 30]), ("b1", &[30]), ("w2", &[30, 7]), ("b2", &[7])], 20);
+}
+
+#[test]
+fn policies_that_no_mode_gives_yet_are_refused() {
+    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[4]}],"nodes":[
+        {"name":"fc","op":{"MatMul":{"weight":"w","bias":null}},"inputs":["x"]}],"output":"fc"}"#;
+    let (network, _) = network(json, &[("w", &[4, 3])], 4);
+    for policy in [Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }] {
+        let error = plan(network.public(), policy).unwrap_err();
+        assert!(error.to_string().contains("choose label or logits"));
+    }
+}
