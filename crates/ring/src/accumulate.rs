@@ -1,5 +1,6 @@
 //! Sums of element-wise products, reduced once at the end.
 
+use crate::arch;
 use crate::buffer::Buffer;
 use crate::{EvalPermutation, Modulus};
 
@@ -15,9 +16,13 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// `n` empty sums.
+    /// `n` empty sums, `n` a multiple of 8.
+    ///
+    /// # Panics
+    /// If `n` is not a multiple of 8.
     #[must_use]
     pub fn new(modulus: &Modulus, n: usize) -> Self {
+        assert!(n.is_multiple_of(8), "a multiple of 8");
         Self { modulus: *modulus, low: Buffer::zeroed(n), high: Buffer::zeroed(n), terms: 0 }
     }
 
@@ -34,12 +39,7 @@ impl Accumulator {
     /// If a length differs from that of the accumulator.
     pub fn mul_add(&mut self, a: &[u64], b: &[u64]) {
         self.make_room();
-        let n = a.len();
-        assert!(b.len() == n && self.low.len() == n, "slice lengths");
-        let sums = self.low.iter_mut().zip(self.high.iter_mut());
-        for ((low, high), (x, y)) in sums.zip(a.iter().zip(b)) {
-            add_product(low, high, *x, *y);
-        }
+        arch::mul_add(&self.modulus, (&mut self.low, &mut self.high), a, None, b);
     }
 
     /// Adds `a[permutation(i)] * b[i]` to sum `i`; both in `[0, q)`.
@@ -47,9 +47,8 @@ impl Accumulator {
     /// # Panics
     /// If a length differs from that of the accumulator or of the permutation.
     pub fn mul_add_permuted(&mut self, a: &[u64], permutation: &EvalPermutation, b: &[u64]) {
-        let mut permuted = Buffer::zeroed(a.len());
-        permutation.apply(&mut permuted, a);
-        self.mul_add(&permuted, b);
+        self.make_room();
+        arch::mul_add(&self.modulus, (&mut self.low, &mut self.high), a, Some(permutation), b);
     }
 
     /// Writes the sums mod `q` to `out` and empties them.
@@ -57,20 +56,18 @@ impl Accumulator {
     /// # Panics
     /// If the length of `out` differs from that of the accumulator.
     pub fn reduce_into(&mut self, out: &mut [u64]) {
-        assert_eq!(out.len(), self.low.len(), "slice lengths");
-        for (word, (low, high)) in out.iter_mut().zip(self.low.iter().zip(self.high.iter())) {
-            *word = self.modulus.reduce_u128(u128::from(*high) << 64 | u128::from(*low));
-        }
+        arch::reduce_sum(&self.modulus, out, &self.low, &self.high);
         self.clear();
     }
 
     /// Reduces the sums in place if one more product could overflow them.
     fn make_room(&mut self) {
-        if self.terms == capacity(&self.modulus) {
-            for (low, high) in self.low.iter_mut().zip(self.high.iter_mut()) {
-                *low = self.modulus.reduce_u128(u128::from(*high) << 64 | u128::from(*low));
-                *high = 0;
-            }
+        if self.terms == arch::sum_capacity(&self.modulus) {
+            let mut reduced = Buffer::zeroed(self.low.len());
+            arch::reduce_sum(&self.modulus, &mut reduced, &self.low, &self.high);
+            self.high.fill(0);
+            self.low = reduced;
+            // A reduced value is no larger than a product.
             self.terms = 1;
         }
         self.terms += 1;
@@ -78,17 +75,12 @@ impl Accumulator {
 }
 
 impl Modulus {
-    /// `out[i] = sum_k a[k][i] * b[k][i] mod q`, all in `[0, q)`.
+    /// `out[i] = sum_k a[k][i] * b[k][i] mod q`, all in `[0, q)`, of a length that is a multiple of 8.
     ///
     /// # Panics
     /// If the numbers of vectors or the lengths differ.
     pub fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
-        assert_eq!(a.len(), b.len(), "one left factor for each right factor");
-        let mut sum = Accumulator::new(self, out.len());
-        for (x, y) in a.iter().zip(b) {
-            sum.mul_add(x, y);
-        }
-        sum.reduce_into(out);
+        self.sum_of_products(out, a, None, b);
     }
 
     /// `out[i] = sum_k a[k][permutation(i)] * b[k][i] mod q`: the inner product of a key with digits to which
@@ -97,23 +89,26 @@ impl Modulus {
     /// # Panics
     /// If the numbers of vectors or the lengths differ.
     pub fn dot_permuted(&self, out: &mut [u64], a: &[&[u64]], permutation: &EvalPermutation, b: &[&[u64]]) {
-        assert_eq!(a.len(), b.len(), "one left factor for each right factor");
-        let mut sum = Accumulator::new(self, out.len());
-        for (x, y) in a.iter().zip(b) {
-            sum.mul_add_permuted(x, permutation, y);
-        }
-        sum.reduce_into(out);
+        self.sum_of_products(out, a, Some(permutation), b);
     }
-}
 
-/// How many products of reduced factors two words hold.
-fn capacity(modulus: &Modulus) -> u64 {
-    1 << (128 - 2 * modulus.bits()).min(62)
-}
-
-/// `high * 2^64 + low += x * y`.
-fn add_product(low: &mut u64, high: &mut u64, x: u64, y: u64) {
-    let sum = (u128::from(*high) << 64 | u128::from(*low)) + u128::from(x) * u128::from(y);
-    *low = sum as u64;
-    *high = (sum >> 64) as u64;
+    fn sum_of_products(
+        &self,
+        out: &mut [u64],
+        a: &[&[u64]],
+        permutation: Option<&EvalPermutation>,
+        b: &[&[u64]],
+    ) {
+        assert_eq!(a.len(), b.len(), "one left factor for each right factor");
+        let capacity = arch::sum_capacity(self) as usize;
+        if a.len() <= capacity {
+            return arch::dot(self, out, a, permutation, b);
+        }
+        let mut part = Buffer::zeroed(out.len());
+        out.fill(0);
+        for (a, b) in a.chunks(capacity).zip(b.chunks(capacity)) {
+            arch::dot(self, &mut part, a, permutation, b);
+            self.add_assign_slice(out, &part);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! On coefficients, `X^i` goes to `X^(i g)`, with a sign. On values, slot permutation: the value at `psi^e`
 //! of `a(X^g)` is that of `a` at `psi^(e g)`.
 
+use crate::arch;
 use crate::ntt::bit_reverse;
 use crate::{Modulus, RingError};
 
@@ -94,7 +95,7 @@ pub struct EvalPermutation {
 /// Eight lane permutations, in the layout of vector index registers.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub(crate) struct Patterns(pub(crate) [[u64; LANES]; LANES]);
+struct Patterns([[u64; LANES]; LANES]);
 
 const LANES: usize = 8;
 
@@ -122,6 +123,11 @@ impl EvalPermutation {
         self.element
     }
 
+    /// The number of slots.
+    pub(crate) fn degree(&self) -> usize {
+        self.element.n
+    }
+
     /// The slot that slot `i` of the result is read from.
     ///
     /// # Panics
@@ -137,18 +143,16 @@ impl EvalPermutation {
     /// # Panics
     /// If a length is not the degree.
     pub fn apply(&self, out: &mut [u64], values: &[u64]) {
-        assert!(out.len() == self.element.n && values.len() == self.element.n, "polynomial length");
-        for (block, packed) in out.chunks_exact_mut(LANES).zip(&self.blocks) {
-            let (source, pattern) = self.locate(*packed);
-            let source = &values[source..source + LANES];
-            for (slot, lane) in block.iter_mut().zip(pattern) {
-                *slot = source[*lane as usize % LANES];
-            }
-        }
+        arch::permute(out, values, self);
     }
 
-    fn locate(&self, packed: u32) -> (usize, &[u64; LANES]) {
-        let packed = packed as usize;
-        (packed / LANES * LANES, &self.patterns.0[packed % LANES])
+    /// For each eight slots of the result, the first slot they are read from plus the index of their pattern.
+    pub(crate) fn blocks(&self) -> &[u32] {
+        &self.blocks
+    }
+
+    /// The lane read by each lane, for each pattern.
+    pub(crate) fn patterns(&self) -> &[[u64; LANES]; LANES] {
+        &self.patterns.0
     }
 }

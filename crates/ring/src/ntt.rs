@@ -3,7 +3,7 @@
 //! Harvey's lazy butterflies ([Har14], <https://arxiv.org/abs/1205.2926>) on the merged-twiddle transform of
 //! [LN16], <https://eprint.iacr.org/2016/504>: Cooley-Tukey forward, Gentleman-Sande inverse.
 
-use crate::arch::portable;
+use crate::arch::Roots;
 use crate::modulus::Shoup;
 use crate::prime::negacyclic_root;
 use crate::{Modulus, RingError};
@@ -17,10 +17,8 @@ pub struct Ntt {
     modulus: Modulus,
     n: usize,
     psi: u64,
-    forward: Vec<Shoup>,
-    inverse: Vec<Shoup>,
-    scale: Shoup,
-    last: Shoup,
+    forward: Roots,
+    inverse: Roots,
 }
 
 impl Ntt {
@@ -37,7 +35,10 @@ impl Ntt {
         let inverse = bit_reversed_powers(modulus, modulus.inverse(psi), n);
         let scale = modulus.inverse(n as u64);
         let last = modulus.shoup(modulus.mul(scale, inverse[1].w));
-        Ok(Self { modulus: *modulus, n, psi, forward, inverse, scale: modulus.shoup(scale), last })
+        let scale = modulus.shoup(scale);
+        let forward = Roots::new(modulus, forward, scale, last);
+        let inverse = Roots::new(modulus, inverse, scale, last);
+        Ok(Self { modulus: *modulus, n, psi, forward, inverse })
     }
 
     /// The modulus.
@@ -64,7 +65,7 @@ impl Ntt {
     /// If `values` is not of length `n`.
     pub fn forward(&self, values: &mut [u64]) {
         assert_eq!(values.len(), self.n, "transform length");
-        portable::forward(&self.modulus, &self.forward, values);
+        self.forward.forward(&self.modulus, values);
     }
 
     /// Values to coefficients, in place; both in `[0, q)`.
@@ -73,7 +74,7 @@ impl Ntt {
     /// If `values` is not of length `n`.
     pub fn inverse(&self, values: &mut [u64]) {
         assert_eq!(values.len(), self.n, "transform length");
-        portable::inverse(&self.modulus, &self.inverse, self.scale, self.last, values);
+        self.inverse.inverse(&self.modulus, values);
     }
 }
 

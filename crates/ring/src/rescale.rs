@@ -4,7 +4,7 @@
 //! `x / q_last` ([BEHZ16], <https://eprint.iacr.org/2016/510>, exact here since only one prime is dropped).
 
 use crate::buffer::Buffer;
-use crate::{Coeff, Domain, Eval, Modulus, Ntt, Poly};
+use crate::{Coeff, Domain, Eval, Ntt, Poly};
 
 impl Poly<Coeff> {
     /// Replaces `x` by `round(x / q_last)` over the basis without its last prime.
@@ -43,20 +43,4 @@ fn divide<D: Domain>(poly: &mut Poly<D>, dropped: &[u64], transform: impl Fn(&Nt
         ntt.modulus().sub_mul_slice(limb, &remainder, *inverse);
     }
     poly.truncate_limbs(basis.len() - 1);
-}
-
-impl Modulus {
-    /// `out = r mod q` with `r` the centred representative of `a mod from`; `a` in `[0, from)`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    pub fn lift_centered_slice(&self, out: &mut [u64], a: &[u64], from: &Modulus) {
-        assert_eq!(out.len(), a.len(), "slice lengths");
-        let half = from.value() / 2;
-        let shift = self.reduce(half);
-        for (x, y) in out.iter_mut().zip(a) {
-            // Adding half of `from` before the reduction makes the representative non-negative.
-            *x = self.sub(self.reduce(from.add(*y, half)), shift);
-        }
-    }
 }

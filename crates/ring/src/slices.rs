@@ -1,5 +1,6 @@
 //! Coefficient-wise operations on slices of residues in `[0, q)`.
 
+use crate::arch;
 use crate::modulus::{Modulus, Shoup};
 
 impl Modulus {
@@ -8,10 +9,7 @@ impl Modulus {
     /// # Panics
     /// If the lengths differ, as for every operation on slices.
     pub fn add_assign_slice(&self, a: &mut [u64], b: &[u64]) {
-        assert_eq!(a.len(), b.len(), "slice lengths");
-        for (x, y) in a.iter_mut().zip(b) {
-            *x = self.add(*x, *y);
-        }
+        arch::add_assign(self, a, b);
     }
 
     /// `a -= b`, element by element.
@@ -19,10 +17,7 @@ impl Modulus {
     /// # Panics
     /// If the lengths differ.
     pub fn sub_assign_slice(&self, a: &mut [u64], b: &[u64]) {
-        assert_eq!(a.len(), b.len(), "slice lengths");
-        for (x, y) in a.iter_mut().zip(b) {
-            *x = self.sub(*x, *y);
-        }
+        arch::sub_assign(self, a, b);
     }
 
     /// `a = -a`, element by element.
@@ -37,17 +32,12 @@ impl Modulus {
     /// # Panics
     /// If the lengths differ.
     pub fn mul_assign_slice(&self, a: &mut [u64], b: &[u64]) {
-        assert_eq!(a.len(), b.len(), "slice lengths");
-        for (x, y) in a.iter_mut().zip(b) {
-            *x = self.mul(*x, *y);
-        }
+        arch::mul_assign(self, a, b);
     }
 
     /// `a *= w`, element by element.
     pub fn mul_scalar_slice(&self, a: &mut [u64], w: Shoup) {
-        for x in a {
-            *x = self.mul_shoup(*x, w);
-        }
+        arch::mul_scalar(self, a, w);
     }
 
     /// `out = a mod q` for any words `a`: lifts a digit into another limb.
@@ -55,10 +45,7 @@ impl Modulus {
     /// # Panics
     /// If the lengths differ.
     pub fn reduce_slice(&self, out: &mut [u64], a: &[u64]) {
-        assert_eq!(out.len(), a.len(), "slice lengths");
-        for (x, y) in out.iter_mut().zip(a) {
-            *x = self.reduce(*y);
-        }
+        arch::reduce(self, out, a);
     }
 
     /// `a = (a - b) * w`, element by element.
@@ -66,9 +53,14 @@ impl Modulus {
     /// # Panics
     /// If the lengths differ.
     pub fn sub_mul_slice(&self, a: &mut [u64], b: &[u64], w: Shoup) {
-        assert_eq!(a.len(), b.len(), "slice lengths");
-        for (x, y) in a.iter_mut().zip(b) {
-            *x = self.mul_shoup(*x + self.value() - *y, w);
-        }
+        arch::sub_mul(self, a, b, w);
+    }
+
+    /// `out = r mod q` with `r` the centred representative of `a mod from`; `a` in `[0, from)`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn lift_centered_slice(&self, out: &mut [u64], a: &[u64], from: &Modulus) {
+        arch::lift_centered(self, out, a, from);
     }
 }

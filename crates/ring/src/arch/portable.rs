@@ -1,5 +1,6 @@
 //! Kernels in plain Rust, the definition the other backends are tested against.
 
+use crate::EvalPermutation;
 use crate::modulus::{Modulus, Shoup, reduce_once};
 
 /// Cooley-Tukey passes over `values`, from `[0, q)` to `[0, q)`; `roots[m + i]` belongs to block `i` of `m`.
@@ -51,4 +52,110 @@ pub(crate) fn inverse(modulus: &Modulus, roots: &[Shoup], scale: Shoup, last: Sh
         *x = modulus.mul_shoup(sum, scale);
         *y = modulus.mul_shoup(difference, last);
     }
+}
+
+/// `a += b`.
+pub(crate) fn add_assign(modulus: &Modulus, a: &mut [u64], b: &[u64]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x = modulus.add(*x, *y);
+    }
+}
+
+/// `a -= b`.
+pub(crate) fn sub_assign(modulus: &Modulus, a: &mut [u64], b: &[u64]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x = modulus.sub(*x, *y);
+    }
+}
+
+/// `a *= b`.
+pub(crate) fn mul_assign(modulus: &Modulus, a: &mut [u64], b: &[u64]) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x = modulus.mul(*x, *y);
+    }
+}
+
+/// `a *= w`.
+pub(crate) fn mul_scalar(modulus: &Modulus, a: &mut [u64], w: Shoup) {
+    for x in a {
+        *x = modulus.mul_shoup(*x, w);
+    }
+}
+
+/// `a = (a - b) w`.
+pub(crate) fn sub_mul(modulus: &Modulus, a: &mut [u64], b: &[u64], w: Shoup) {
+    for (x, y) in a.iter_mut().zip(b) {
+        *x = modulus.mul_shoup(*x + modulus.value() - *y, w);
+    }
+}
+
+/// `out = a mod q`.
+pub(crate) fn reduce(modulus: &Modulus, out: &mut [u64], a: &[u64]) {
+    for (x, y) in out.iter_mut().zip(a) {
+        *x = modulus.reduce(*y);
+    }
+}
+
+/// `out = r mod q` with `r` the centred representative of `a mod from`.
+pub(crate) fn lift_centered(modulus: &Modulus, out: &mut [u64], a: &[u64], from: &Modulus) {
+    let half = from.value() / 2;
+    let shift = modulus.reduce(half);
+    for (x, y) in out.iter_mut().zip(a) {
+        // Adding half of `from` before the reduction makes the representative non-negative.
+        *x = modulus.sub(modulus.reduce(from.add(*y, half)), shift);
+    }
+}
+
+/// `out = a` permuted.
+pub(crate) fn permute(out: &mut [u64], a: &[u64], permutation: &EvalPermutation) {
+    for (i, slot) in out.iter_mut().enumerate() {
+        *slot = a[permutation.source(i)];
+    }
+}
+
+/// How many products of reduced factors two words hold.
+pub(crate) fn capacity(modulus: &Modulus) -> u64 {
+    1 << (128 - 2 * modulus.bits()).min(62)
+}
+
+/// `low + 2^64 high += a b`, `a` permuted if a permutation is given.
+pub(crate) fn mul_add(
+    low: &mut [u64],
+    high: &mut [u64],
+    a: &[u64],
+    permutation: Option<&EvalPermutation>,
+    b: &[u64],
+) {
+    for (i, (low, high)) in low.iter_mut().zip(high).enumerate() {
+        let x = a[permutation.map_or(i, |permutation| permutation.source(i))];
+        let sum = join(*low, *high) + u128::from(x) * u128::from(b[i]);
+        *low = sum as u64;
+        *high = (sum >> 64) as u64;
+    }
+}
+
+/// `out = low + 2^64 high mod q`.
+pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: &[u64]) {
+    for (word, (low, high)) in out.iter_mut().zip(low.iter().zip(high)) {
+        *word = modulus.reduce_u128(join(*low, *high));
+    }
+}
+
+/// `out = sum_k a[k] b[k] mod q`, each `a[k]` permuted if a permutation is given; at most [`capacity`] terms.
+pub(crate) fn dot(
+    modulus: &Modulus,
+    out: &mut [u64],
+    a: &[&[u64]],
+    permutation: Option<&EvalPermutation>,
+    b: &[&[u64]],
+) {
+    for (i, word) in out.iter_mut().enumerate() {
+        let source = permutation.map_or(i, |permutation| permutation.source(i));
+        let products = a.iter().zip(b).map(|(a, b)| u128::from(a[source]) * u128::from(b[i]));
+        *word = modulus.reduce_u128(products.sum());
+    }
+}
+
+fn join(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
 }

@@ -1,0 +1,98 @@
+//! Times the kernels of every backend of this machine; `cargo run -p lanner-ring --release --example ring_bench`.
+//!
+//! Each result is compared with that of the portable backend outside the clock. Medians of single calls.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Instant;
+
+use lanner_ring::{Accumulator, Backend, Buffer, EvalPermutation, GaloisElement, Modulus, Ntt, sample};
+use lanner_testkit::TestRng;
+
+const PRIME: u64 = 1_125_899_903_827_969;
+const DEGREES: [usize; 3] = [2048, 4096, 8192];
+const TERMS: usize = 3;
+const REPEATS: usize = 2001;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("machine: {}", machine());
+    println!("q = {PRIME}, {REPEATS} repeats, dot of {TERMS} terms; medians in microseconds");
+    println!(
+        "{:>10} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "backend", "n", "forward", "inverse", "mul", "mac", "dot", "rotated"
+    );
+    let modulus = Modulus::new(PRIME)?;
+    for n in DEGREES {
+        let reference = measure(modulus.with_backend(Backend::Portable)?, n)?;
+        print_row(Backend::Portable, n, &reference);
+        for backend in Backend::ALL.into_iter().filter(|backend| *backend != Backend::Portable) {
+            let Ok(modulus) = modulus.with_backend(backend) else { continue };
+            let rows = measure(modulus, n)?;
+            if rows.iter().zip(&reference).any(|(row, expected)| row.result[..] != expected.result[..]) {
+                return Err(format!("{backend:?} differs from the portable kernels at n = {n}").into());
+            }
+            print_row(backend, n, &rows);
+        }
+    }
+    Ok(())
+}
+
+/// One operation: its median time and what it computed.
+struct Row {
+    micros: f64,
+    result: Buffer,
+}
+
+fn measure(modulus: Modulus, n: usize) -> Result<Vec<Row>, Box<dyn Error>> {
+    let ntt = Ntt::new(&modulus, n)?;
+    let permutation = EvalPermutation::new(GaloisElement::rotation(1, n)?);
+    let mut rng = TestRng::new(1);
+    let mut random = || {
+        let mut values = Buffer::zeroed(n);
+        sample::uniform_below(&modulus, &mut values, &mut rng);
+        values
+    };
+    let vectors: Vec<_> = (0..2 * TERMS).map(|_| random()).collect();
+    let (a, b): (Vec<&[u64]>, Vec<&[u64]>) = (
+        vectors[..TERMS].iter().map(|v| &v[..]).collect(),
+        vectors[TERMS..].iter().map(|v| &v[..]).collect(),
+    );
+    let mut sum = Accumulator::new(&modulus, n);
+    let mut rows = vec![
+        time(a[0], |values| ntt.forward(values)),
+        time(a[0], |values| ntt.inverse(values)),
+        time(a[0], |values| modulus.mul_assign_slice(values, b[0])),
+        time(a[0], |values| sum.mul_add(values, b[0])),
+        time(a[0], |values| modulus.dot(values, &a, &b)),
+        time(a[0], |values| modulus.dot_permuted(values, &a, &permutation, &b)),
+    ];
+    sum.reduce_into(&mut rows[3].result);
+    Ok(rows)
+}
+
+/// Times `run` on a buffer that holds `input` at first and its own results later; the result is that of the last run.
+fn time(input: &[u64], mut run: impl FnMut(&mut [u64])) -> Row {
+    let mut values = Buffer::from(input);
+    let mut nanos: Vec<_> = (0..REPEATS)
+        .map(|_| {
+            let start = Instant::now();
+            run(black_box(&mut values));
+            start.elapsed().as_nanos()
+        })
+        .collect();
+    nanos.sort_unstable();
+    Row { micros: nanos[REPEATS / 2] as f64 / 1000.0, result: values }
+}
+
+fn print_row(backend: Backend, n: usize, rows: &[Row]) {
+    let times: Vec<_> = rows.iter().map(|row| format!("{:>9.2}", row.micros)).collect();
+    println!("{:>10} {n:>6} {}", format!("{backend:?}"), times.join(" "));
+}
+
+/// The processor, where the system tells it.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{} ({cores} cores, {})", name.unwrap_or("unknown processor"), std::env::consts::ARCH)
+}
