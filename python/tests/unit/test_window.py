@@ -13,15 +13,18 @@ from lanner.errors import ModelError
 from lanner.onnx.node import Node
 from lanner.onnx.window import resolve_window
 
-SETTINGS = list(
-    itertools.product((5, 6, 7), (2, 3), (1, 2, 3), ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), (0, 1))
-)
+SETTINGS = [
+    setting
+    for setting in itertools.product(
+        (5, 6, 7), (2, 3), (1, 2, 3), ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), (0, 1)
+    )
+    # Windows that skip pixels have no use for padding.
+    if not (setting[3].startswith("SAME") and setting[1] < setting[2])
+]
 
 
 @pytest.mark.parametrize(("size", "kernel", "stride", "auto", "ceil"), SETTINGS)
 def test_output_has_as_many_windows_as_onnxruntime(size: int, kernel: int, stride: int, auto: str, ceil: int) -> None:
-    if auto.startswith("SAME") and kernel < stride:
-        pytest.skip("windows that skip pixels have no use for padding")
     pads: dict[str, Any] = {"pads": [1, 0, 1, 0], "ceil_mode": ceil} if auto == "NOTSET" else {}
     attributes: dict[str, Any] = {"kernel_shape": [kernel, kernel], "strides": [stride, stride], "auto_pad": auto}
     proto = helper.make_node("MaxPool", ["x"], ["y"], **attributes, **pads)

@@ -1,0 +1,178 @@
+"""compile, inspect and export: documents, files, and the exit code of each thing that can be wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import lanner
+from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
+from lanner.cli import main
+from lanner.manifest import Manifest
+
+
+@pytest.fixture
+def calibration(tmp_path: Path) -> Path:
+    path = tmp_path / "calibration.npy"
+    np.save(path, tiny_samples())
+    return path
+
+
+def document_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    (line,) = capsys.readouterr().out.splitlines()
+    document: dict[str, Any] = json.loads(line)
+    return document
+
+
+def test_compile_writes_a_model_that_loads(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "classes.txt").write_text("ant\nbee\ncat\ndog\n")
+    (tmp_path / "image.toml").write_text("channels = 1\nsize = [8, 8]\n")
+    target = tmp_path / "net.lanner"
+    arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration)]
+    arguments += ["--classes", str(tmp_path / "classes.txt"), "--image", str(tmp_path / "image.toml")]
+    assert main([*arguments, "--output", "logits", "--json"]) == 0
+    document = document_of(capsys)
+    assert document["calibration"]["samples"] == 32
+    assert document["calibration"]["labels_agree"] >= 31
+    model = lanner.load(target)
+    assert model.commitment == document["commitment"]
+    assert model.manifest.classes == ("ant", "bee", "cat", "dog")
+    assert model.manifest.output == "logits"
+    assert model.manifest.image is not None
+    assert model.manifest.input.shape == (1, 8, 8)
+    assert np.allclose(model.predict_fixed(tiny_samples(2)), model.predict_float(tiny_samples(2)), atol=0.1)
+
+
+def test_few_calibration_samples_are_noted(tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "one.npy", tiny_samples(1))
+    target = tmp_path / "net.lanner"
+    assert main(["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(tmp_path / "one.npy")]) == 0
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "32 or more are advised" in output.err
+
+
+def test_same_model_has_another_commitment_each_time() -> None:
+    first, second = (lanner.compile(tiny_classifier(), tiny_samples()) for _ in range(2))
+    assert first.commitment != second.commitment
+
+
+def test_inspect_shows_onnx_and_compiled(tiny_onnx: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(tiny_onnx), "--json"]) == 0
+    document = document_of(capsys)
+    assert document["operators"] == {"Conv": 1, "Flatten": 1, "Gemm": 1, "MaxPool": 1, "Relu": 1}
+    assert document["parameters"] == 3 * 9 + 3 + 4 * 27 + 4
+    assert main(["inspect", str(tiny_label), "--json"]) == 0
+    document = document_of(capsys)
+    assert document["manifest"]["output"] == "label"
+    assert "nodes" in document["report"]
+    for path in (tiny_onnx, tiny_label):
+        assert main(["inspect", str(path)]) == 0
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert "conv1" in output.err
+
+
+def test_export_writes_the_public_half(tmp_path: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "net.public"
+    assert main(["export", str(tiny_label), "-o", str(target), "--json"]) == 0
+    document = document_of(capsys)
+    public = Manifest.read(target)
+    assert public.commitment == document["commitment"]
+    assert public.input.shape == (1, 8, 8)
+
+
+def test_calibration_of_another_shape_exits_6(
+    tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "wrong.npy", np.zeros((4, 8, 8)))
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner")]
+    assert main([*arguments, "--calibration", str(tmp_path / "wrong.npy"), "--json"]) == 6
+    assert "(1, 8, 8)" in document_of(capsys)["error"]["fix"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04", b"not a zip file"])
+def test_damaged_model_exits_3(tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.lanner"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["inspect", str(path), "--json"]) == 3
+    error = document_of(capsys)["error"]
+    assert error["kind"] == "model"
+    assert "net.lanner" in error["where"]
+
+
+def test_every_truncation_of_a_model_exits_3(
+    tmp_path: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = tiny_label.read_bytes()
+    for length in range(0, len(whole), len(whole) // 23):
+        (tmp_path / "net.lanner").write_bytes(whole[:length])
+        assert main(["inspect", str(tmp_path / "net.lanner"), "--json"]) == 3
+    capsys.readouterr()
+
+
+def test_unsupported_operator_exits_3_naming_it(
+    tmp_path: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["a"], name="flat"),
+        helper.make_node("Erf", ["a"], ["y"], name="odd"),
+    ]
+    path = save_model(tmp_path / "net.onnx", make_model(nodes, ["n", 1, 8, 8], {}))
+    arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    assert main([*arguments, "--json"]) == 3
+    error = document_of(capsys)["error"]
+    assert error["kind"] == "unsupported"
+    assert error["where"] == "node odd"
+    assert "Erf" in error["what"]
+
+
+def test_range_overflow_exits_3_naming_the_layer(
+    tmp_path: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    weights = {f"w{index}": rng.standard_normal((64, 64)).astype(np.float32) for index in range(2)}
+    # One sample in a million of the range is used, so that no ring holds the sums at the precision asked for.
+    weights["w1"][0] *= 1e30
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["a"], name="flat"),
+        helper.make_node("MatMul", ["a", "w0"], ["b"], name="small"),
+        helper.make_node("Relu", ["b"], ["c"], name="relu"),
+        helper.make_node("MatMul", ["c", "w1"], ["y"], name="huge"),
+    ]
+    path = save_model(tmp_path / "net.onnx", make_model(nodes, ["n", 1, 8, 8], weights))
+    arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    code = main([*arguments, "--json"])
+    document = document_of(capsys)
+    # Scales may adapt to any weights; where they cannot, the layer is named.
+    assert code in (0, 3)
+    if code == 3:
+        assert "huge" in document["error"]["where"] + document["error"]["what"]
+
+
+@pytest.mark.parametrize("option", [["--output", "probability"], ["--output", "top-k"], ["--mode", "falcon"]])
+def test_choice_of_a_later_version_exits_3(
+    tmp_path: Path,
+    tiny_onnx: Path,
+    calibration: Path,
+    option: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    assert main([*arguments, *option, "--json"]) == 3
+    assert document_of(capsys)["error"]["kind"] == "unsupported"
+
+
+def test_compiled_model_cannot_be_changed_by_run(
+    tiny_label: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(tiny_label), str(calibration), "--output", "logits", "--json"]) == 2
+    assert "--output" in document_of(capsys)["error"]["what"]

@@ -1,0 +1,84 @@
+"""Usage: what is not understood exits 2, and standard output holds one document or nothing."""
+
+import json
+
+import pytest
+
+from lanner.cli import main
+from lanner.cli.output import duration, size
+from lanner.cli.parser import COMMANDS
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["dream"],
+        ["predict"],
+        ["predict", "host:1"],
+        ["predict", "host:1", "x.npy"],
+        ["predict", "not an address", "x.npy", "--insecure-plaintext"],
+        ["predict", "host:1", "x.npy", "--pin", "abc"],
+        ["predict", "host:1", "x.npy", "--insecure-plaintext", "--timeout", "0"],
+        ["compile", "net.onnx", "-o", "net.lanner"],
+        ["compile", "net.onnx"],
+        ["demo", "--images", "0"],
+        ["demo", "--images", "many"],
+        ["demo", "--mode", "fast"],
+        ["serve"],
+        ["doctor", "--unknown"],
+    ],
+    ids=" ".join,
+)
+def test_misuse_exits_2_with_a_document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--json"]) == 2
+    output = capsys.readouterr()
+    (line,) = output.out.splitlines()
+    document = json.loads(line)
+    assert document["error"]["kind"] == "misuse"
+    assert set(document["error"]) == {"kind", "what", "where", "fix"}
+    assert document["predictions"] == []
+    assert len(output.err.splitlines()) == 1
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+
+
+def test_help_of_every_command_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    for module in COMMANDS:
+        assert module.NAME in listed
+        assert main([module.NAME, "--help"]) == 0
+        assert "--json" in capsys.readouterr().out
+
+
+def test_common_options_stand_before_or_after_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "doctor"]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert main(["doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == before
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("lanner ")
+    assert main(["doctor", "--version", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"version"}
+
+
+def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["missing"] == []
+    assert {"Conv", "Gemm", "Softmax"} <= set(document["operators"])
+    assert main(["doctor"]) == 0
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "numpy" in output.err
+
+
+def test_units_for_people() -> None:
+    assert [duration(0.0123), duration(2.5)] == ["12.3 ms", "2.50 s"]
+    assert [size(12), size(1500), size(2.5e6), size(3e9)] == ["12 B", "1.50 KB", "2.50 MB", "3.00 GB"]

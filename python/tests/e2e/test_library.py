@@ -1,0 +1,96 @@
+"""The Python API: both parties in one process, and a server and clients in threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lanner
+from helpers.models import tiny_classifier, tiny_samples
+
+
+def test_run_in_memory_equals_the_reference(tiny_logits: Path) -> None:
+    model, x = lanner.load(tiny_logits), tiny_samples(3, seed=9)
+    integers, _ = model.predict_integers(x)
+    for sample, values in zip(x, integers, strict=True):
+        prediction = lanner.run(model, sample)
+        assert prediction.values == values.tolist()
+        assert set(prediction.phases) == {"setup", "offline", "online"}
+
+
+def test_server_and_client_in_one_process(tmp_path: Path, tiny_label: Path) -> None:
+    model, x = lanner.load(tiny_label), tiny_samples(4, seed=3)
+    expected = model.predict_fixed(x).argmax(1).tolist()
+    with lanner.Server(model, "127.0.0.1:0", state_dir=tmp_path / "state") as server:
+        with lanner.Client(server.address, pin=server.fingerprint) as client:
+            client.prepare(2)
+            assert [client.predict(sample).label for sample in x] == expected
+            assert client.predict(x[:1]).class_name in ("ant", "bee", "cat", "dog")
+
+        def predict(sample: np.ndarray) -> int | None:
+            with lanner.Client(server.address, pin=server.fingerprint, pin_model=model.commitment) as client:
+                return client.predict(sample).label
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(predict, x)) == expected
+        assert isinstance(server.stats(), dict)
+
+
+def test_closed_client_and_wrong_input_are_refused(tmp_path: Path, tiny_label: Path) -> None:
+    model = lanner.load(tiny_label)
+    with lanner.Server(model, state_dir=tmp_path / "state") as server:
+        client = lanner.Client(server.address, pin=server.fingerprint)
+        with pytest.raises(lanner.InputError, match=r"\(8, 8\)"):
+            client.predict(np.zeros((8, 8)))
+        with pytest.raises(lanner.InputError, match="one by one"):
+            client.predict(tiny_samples(2))
+        with pytest.raises(lanner.MisuseError):
+            client.prepare(0)
+        assert client.predict(tiny_samples(1)).label is not None
+        client.close()
+        client.close()
+        with pytest.raises(lanner.MisuseError, match="closed"):
+            client.predict(tiny_samples(1))
+
+
+def test_names_of_models_are_unique(tiny_label: Path) -> None:
+    model = lanner.load(tiny_label)
+    with pytest.raises(lanner.MisuseError, match="one name"):
+        lanner.Server([model, model])
+    with pytest.raises(lanner.MisuseError, match="no model"):
+        lanner.Server([])
+
+
+def test_pinned_commitment_must_match(tmp_path: Path, tiny_label: Path) -> None:
+    with lanner.Server(lanner.load(tiny_label), state_dir=tmp_path / "state") as server:
+        with pytest.raises(lanner.PeerError):
+            lanner.Client(server.address, pin=server.fingerprint, pin_model="34" * 32)
+        with pytest.raises(lanner.TransportError):
+            lanner.Client(server.address, pin="sha256:" + "00" * 32)
+
+
+def test_compile_checks_its_arguments() -> None:
+    x = tiny_samples()
+    with pytest.raises(lanner.MisuseError, match="4 outputs"):
+        lanner.compile(tiny_classifier(), x, classes=["a"])
+    with pytest.raises(lanner.MisuseError, match="not a model"):
+        lanner.compile(42, x)
+    with pytest.raises(lanner.InputError, match="calibration"):
+        lanner.compile(tiny_classifier(), x[:, :, 1:])
+    with pytest.raises(lanner.InputError, match="calibration"):
+        lanner.compile(tiny_classifier(), x[:0])
+    with pytest.raises(lanner.MisuseError, match="image description"):
+        lanner.compile(tiny_classifier(), x, image=lanner.ImageDescription(3, (8, 8)))
+
+
+def test_saved_model_predicts_as_before(tmp_path: Path) -> None:
+    model, x = lanner.compile(tiny_classifier(), tiny_samples(), output="logits"), tiny_samples(5, seed=2)
+    model.save(tmp_path / "net.lanner")
+    loaded = lanner.load(tmp_path / "net.lanner")
+    assert np.array_equal(loaded.predict_integers(x)[0], model.predict_integers(x)[0])
+    assert loaded.logits_scale == model.logits_scale
+    assert loaded.commitment == model.commitment
+    assert np.allclose(loaded.predict_float(x), model.predict_float(x), rtol=1e-4, atol=1e-5)

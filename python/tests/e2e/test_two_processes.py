@@ -1,0 +1,162 @@
+"""Server and client as two processes over TLS: results, costs, several clients and models, shutting down."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import lanner as library
+from helpers.models import tiny_classifier, tiny_samples
+from helpers.processes import HUNG, lanner, serving
+from lanner import ImageDescription, Model, load
+from lanner.prediction import PHASES
+
+
+def check_costs(document: dict[str, object]) -> None:
+    """Every phase is there and something was sent in it."""
+    phases = document["phases"]
+    assert isinstance(phases, dict)
+    assert tuple(phases) == PHASES
+    for cost in phases.values():
+        assert set(cost) == {"seconds", "bytes_sent", "bytes_received", "rounds"}
+        assert cost["bytes_sent"] > 0
+        assert cost["rounds"] > 0
+    assert document["layers"]
+
+
+def test_labels_equal_the_reference(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    model, x = load(tiny_label), np.load(samples_file)["x"]
+    with serving(tmp_path / "state", tiny_label) as server:
+        assert server.document["models"][0]["commitment"] == model.commitment
+        result = lanner("predict", server.address, samples_file, *server.pin)
+    assert result.code == 0, result.errors
+    predictions = result.document["predictions"]
+    expected = model.predict_fixed(x).argmax(1)
+    assert [prediction["label"] for prediction in predictions] == expected.tolist()
+    assert [prediction["index"] for prediction in predictions] == [0, 1, 2]
+    for prediction in predictions:
+        assert prediction["class_name"] == ["ant", "bee", "cat", "dog"][prediction["label"]]
+        assert prediction["logits"] is None
+        assert prediction["values"] is None
+        assert prediction["model"] == "tiny_label"
+        assert prediction["input"] == str(samples_file)
+        check_costs(prediction)
+
+
+def test_every_output_integer_equals_the_reference(tmp_path: Path, tiny_logits: Path, samples_file: Path) -> None:
+    model, x = load(tiny_logits), np.load(samples_file)["x"]
+    with serving(tmp_path / "state", tiny_logits) as server:
+        result = lanner("predict", server.address, samples_file, *server.pin, "--pin-model", model.commitment)
+    assert result.code == 0, result.errors
+    integers, overflows = model.predict_integers(x)
+    assert overflows == 0
+    for prediction, values in zip(result.document["predictions"], integers, strict=True):
+        assert prediction["values"] == values.tolist()
+        assert np.allclose(prediction["logits"], values / model.logits_scale)
+
+
+def test_several_models_and_clients_at_once(
+    tmp_path: Path, tiny_label: Path, tiny_logits: Path, samples_file: Path
+) -> None:
+    with serving(tmp_path / "state", tiny_label, f"second={tiny_logits}") as server:
+        assert [model["name"] for model in server.document["models"]] == ["tiny_label", "second"]
+
+        def predict(model: str) -> list[int]:
+            result = lanner("predict", server.address, samples_file, "--model", model, *server.pin)
+            assert result.code == 0, result.errors
+            return [
+                int(np.argmax(prediction["logits"])) if model == "second" else prediction["label"]
+                for prediction in result.document["predictions"]
+            ]
+
+        with ThreadPoolExecutor(4) as pool:
+            labels = list(pool.map(predict, ["tiny_label", "second"] * 2))
+    assert len({tuple(row) for row in labels}) == 1
+
+
+def test_certificate_stays_the_same_between_runs(tmp_path: Path, tiny_label: Path) -> None:
+    fingerprints = []
+    for _ in range(2):
+        with serving(tmp_path / "state", tiny_label) as server:
+            fingerprints.append(server.document["fingerprint"])
+    assert fingerprints[0] == fingerprints[1]
+    with serving(tmp_path / "other", tiny_label) as server:
+        assert server.document["fingerprint"] != fingerprints[0]
+
+
+def test_pictures_are_prepared_by_the_client(tmp_path: Path) -> None:
+    model = picture_model()
+    model.save(tmp_path / "pictures.lanner")
+    Image.fromarray((tiny_samples(1)[0, 0] * 255).astype(np.uint8)).resize((40, 40)).save(tmp_path / "a.png")
+    with serving(tmp_path / "state", tmp_path / "pictures.lanner") as server:
+        result = lanner("predict", server.address, tmp_path / "a.png", *server.pin)
+    assert result.code == 0, result.errors
+    description = model.manifest.image
+    assert description is not None
+    pixels = description.load(tmp_path / "a.png", (1, 8, 8))
+    assert result.document["predictions"][0]["label"] == int(model.predict_fixed(pixels).argmax())
+
+
+def picture_model() -> Model:
+    return library.compile(tiny_classifier(), tiny_samples(), image=ImageDescription(1, (8, 8)), name="pictures")
+
+
+def test_plaintext_needs_both_sides(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    with serving(tmp_path / "state", tiny_label, "--insecure-plaintext") as server:
+        assert server.document["fingerprint"] is None
+        result = lanner("predict", server.address, samples_file, "--insecure-plaintext")
+        assert result.code == 0, result.errors
+        result = lanner("predict", server.address, samples_file, "--pin", "sha256:" + "00" * 32, "--timeout", 3)
+        assert result.code == 5, result.document
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_server_ends_on_a_signal(tmp_path: Path, tiny_label: Path, how: signal.Signals, code: int) -> None:
+    with serving(tmp_path / "state", tiny_label) as server:
+        assert server.end(how) == code
+
+
+def test_run_is_both_parties(tiny_onnx: Path, tiny_label: Path, samples_file: Path) -> None:
+    x = np.load(samples_file)["x"]
+    result = lanner("run", tiny_label, samples_file)
+    assert result.code == 0, result.errors
+    labels = [prediction["label"] for prediction in result.document["predictions"]]
+    assert labels == load(tiny_label).predict_fixed(x).argmax(1).tolist()
+    result = lanner("run", tiny_onnx, samples_file, "--output", "logits")
+    assert result.code == 0, result.errors
+    assert "calibrated on the input" in result.errors
+    assert len(result.document["predictions"][0]["logits"]) == 4
+
+
+def test_evaluate_counts_what_agrees(tiny_logits: Path, samples_file: Path) -> None:
+    result = lanner("evaluate", tiny_logits, "--data", samples_file, "--secure", "--limit", 2)
+    assert result.code == 0, result.errors
+    assert result.document["samples"] == 2
+    assert result.document["float"]["accuracy"] == 1.0
+    assert result.document["fixed"]["overflows"] == 0
+    assert result.document["secure"]["agrees_with_reference"] == 2
+
+
+def test_demo_classifies_digits_that_training_did_not_see() -> None:
+    result = lanner("demo", "--images", 2)
+    assert result.code == 0, result.errors
+    assert len(result.document["predictions"]) == 2
+    for prediction in result.document["predictions"]:
+        assert prediction["agrees_with_reference"]
+        assert prediction["truth"] in range(10)
+        check_costs(prediction)
+
+
+def test_demo_shows_people_labels_and_costs() -> None:
+    command = [sys.executable, "-m", "lanner", "demo", "--images", "2"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=True)
+    assert result.stdout == ""
+    for word in ("label", "truth", "agrees", "setup", "offline", "online", "rounds"):
+        assert word in result.stderr

@@ -1,0 +1,71 @@
+"""The command line in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: Seconds after which a command counts as hung.
+HUNG = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that ended: its exit code, its document (with ``--json``), and what people saw."""
+
+    code: int
+    document: dict[str, Any]
+    errors: str
+
+
+def lanner(*arguments: object) -> Finished:
+    """Run ``lanner ... --json`` to its end; standard output must hold exactly one document."""
+    command = [sys.executable, "-m", "lanner", *map(str, arguments), "--json"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=False)
+    lines = result.stdout.splitlines()
+    assert len(lines) == 1, (result.stdout, result.stderr)
+    return Finished(result.returncode, json.loads(lines[0]), result.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server in a process of its own, and the document that it printed when ready."""
+
+    process: subprocess.Popen[str]
+    document: dict[str, Any]
+
+    @property
+    def address(self) -> str:
+        """``HOST:PORT``."""
+        return str(self.document["address"])
+
+    @property
+    def pin(self) -> tuple[str, str]:
+        """The trust options of its clients."""
+        return ("--pin", str(self.document["fingerprint"]))
+
+    def end(self, how: signal.Signals) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(how)
+        return self.process.wait(HUNG)
+
+
+@contextmanager
+def serving(state: Path, *arguments: object) -> Iterator[Serving]:
+    """Run ``lanner serve ... --json`` on a free port until the block ends."""
+    command = [sys.executable, "-m", "lanner", "serve", *map(str, arguments)]
+    command += ["--listen", "127.0.0.1:0", "--state-dir", str(state), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        assert process.stdout is not None
+        try:
+            yield Serving(process, json.loads(process.stdout.readline()))
+        finally:
+            process.kill()
