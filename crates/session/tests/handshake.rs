@@ -1,4 +1,5 @@
 //! The handshake between a client and a server, honest and not.
+#![allow(clippy::unwrap_used)]
 
 use std::thread;
 
@@ -201,7 +202,7 @@ fn two_connections_joined_by_somebody_do_not_confirm() {
 
 #[test]
 fn a_client_that_shows_another_confirmation_gets_no_session() {
-    let (_, server) = converse(|channel| {
+    let ((), server) = converse(|channel| {
         let welcomed = request(channel, "digits", None).unwrap();
         channel.send(Kind(6), &[0; 16]).unwrap();
         drop(welcomed);
@@ -212,7 +213,7 @@ fn a_client_that_shows_another_confirmation_gets_no_session() {
 #[test]
 fn garbage_gets_an_error_and_no_session() {
     let send = |messages: Vec<(Kind, Vec<u8>)>| {
-        let (_, server) = converse(move |channel| {
+        let ((), server) = converse(move |channel| {
             for (kind, payload) in messages {
                 channel.send(kind, &payload).unwrap();
             }

@@ -1,0 +1,127 @@
+//! The server's side of the handshake.
+
+use lanner_wire::{Channel, ChannelError, Decode, Encode, Kind, Refusal};
+use rand_core::CryptoRng;
+
+use super::messages::{HELLO_LIMIT, Hello, Models, REQUEST_LIMIT, Role, SessionId, Welcome};
+use super::{
+    Agreement, CONFIRM, HELLO, HandshakeError, LIST_MODELS, MODEL_REQUEST, MODELS, ModelEntry, ModelRequest,
+    WELCOME, check_confirmation, derive, hex, refuse,
+};
+
+/// A model that a server serves.
+#[derive(Clone)]
+pub struct Offer {
+    /// Its name and commitment; the name has at most 256 bytes.
+    pub model: ModelEntry,
+    /// The digest of everything that both parties must derive alike from the manifest.
+    pub parameters: [u8; 32],
+    /// Its public half, at most 4 MiB.
+    pub manifest: Vec<u8>,
+}
+
+/// Answers a client until it has one of the offers: its index, and what was agreed.
+///
+/// The client is told why it is refused, where that is public.
+///
+/// # Errors
+/// [`HandshakeError`] about the client's messages, or the model that it wants.
+pub fn answer(
+    channel: &mut dyn Channel,
+    binding: Option<[u8; 32]>,
+    offers: &[Offer],
+    rng: &mut impl CryptoRng,
+) -> Result<(usize, Agreement), HandshakeError> {
+    let result = converse(channel, binding, offers, rng);
+    if let Err(error) = &result
+        && let Some(refusal) = refusal(error)
+    {
+        refuse(channel, refusal);
+    }
+    result
+}
+
+fn converse(
+    channel: &mut dyn Channel,
+    binding: Option<[u8; 32]>,
+    offers: &[Offer],
+    rng: &mut impl CryptoRng,
+) -> Result<(usize, Agreement), HandshakeError> {
+    let peer = channel.receive_bounded(HELLO, HELLO_LIMIT)?;
+    let mut nonce = [0; 32];
+    rng.fill_bytes(&mut nonce);
+    let own = Hello { role: Role::Server, nonce }.to_bytes();
+    channel.send(HELLO, &own)?;
+    Hello::check(&peer, Role::Server)?;
+    let question = receive_request(channel, offers)?;
+    let index = choose(offers, &ModelRequest::from_bytes(&question)?)?;
+    let mut id = SessionId([0; 16]);
+    rng.fill_bytes(&mut id.0);
+    let Offer { model, parameters, manifest } = offers[index].clone();
+    let answer = Welcome { model, parameters, id, manifest }.to_bytes();
+    let (agreement, confirmations) = derive(binding, id, [&peer, &own, &question, &answer]);
+    channel.send(WELCOME, &answer)?;
+    channel.send(CONFIRM, &confirmations.server)?;
+    check_confirmation(channel, &confirmations.client)?;
+    Ok((index, agreement))
+}
+
+/// Lists the models as often as the client asks (within reason), until it wants one.
+fn receive_request(channel: &mut dyn Channel, offers: &[Offer]) -> Result<Vec<u8>, HandshakeError> {
+    for _ in 0..QUESTION_LIMIT {
+        match channel.receive_header()? {
+            (LIST_MODELS, 0) => {
+                let models = Models(offers.iter().map(|offer| offer.model.clone()).collect());
+                channel.send(MODELS, &models.to_bytes())?;
+            }
+            (MODEL_REQUEST, length) if length <= REQUEST_LIMIT => {
+                let mut question = vec![0; length];
+                channel.receive_body(&mut question)?;
+                return Ok(question);
+            }
+            (got, got_length) => return Err(unexpected(got, got_length)),
+        }
+    }
+    Err(ChannelError::Malformed { what: "handshake: too many questions" }.into())
+}
+
+fn unexpected(got: Kind, got_length: usize) -> HandshakeError {
+    ChannelError::Unexpected { expected: MODEL_REQUEST, expected_length: REQUEST_LIMIT, got, got_length }
+        .into()
+}
+
+fn choose(offers: &[Offer], request: &ModelRequest) -> Result<usize, HandshakeError> {
+    let unknown = || HandshakeError::UnknownModel { name: request.name.clone() };
+    let index = if request.name.is_empty() {
+        if offers.len() == 1 { Some(0) } else { None }
+    } else {
+        offers.iter().position(|offer| offer.model.name == request.name)
+    };
+    let index = index.ok_or_else(unknown)?;
+    let got = &offers[index].model.commitment;
+    match request.pin {
+        Some(pin) if pin != *got => Err(HandshakeError::WrongModel { expected: hex(&pin), got: hex(got) }),
+        _ => Ok(index),
+    }
+}
+
+/// What a client may know about a failure; nothing if the connection is gone or the client itself refused.
+const fn refusal(error: &HandshakeError) -> Option<Refusal> {
+    match error {
+        HandshakeError::Version { .. } => Some(Refusal::Version),
+        HandshakeError::UnknownModel { .. } | HandshakeError::WrongModel { .. } => Some(Refusal::Model),
+        HandshakeError::Parameters => Some(Refusal::Parameters),
+        HandshakeError::Channel(ChannelError::Unexpected { expected, got, .. }) if expected.0 == got.0 => {
+            Some(Refusal::Size)
+        }
+        HandshakeError::Stranger
+        | HandshakeError::Role { .. }
+        | HandshakeError::Channel(ChannelError::Unexpected { .. } | ChannelError::Malformed { .. }) => {
+            Some(Refusal::Refused)
+        }
+        HandshakeError::Channel(_) | HandshakeError::Confirmation => None,
+    }
+}
+
+/// Messages before the client must have chosen a model.
+const QUESTION_LIMIT: usize = 16;
