@@ -23,6 +23,9 @@ from lanner.manifest import InputDescription, Manifest
 PICTURES = (".png", ".jpg", ".jpeg")
 TABLES = (".npy", ".npz", ".csv")
 
+#: How far beyond the range, relative to it, an element may lie: arithmetic in float32 errs by as much.
+RANGE_SLACK = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -137,12 +140,13 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     Raises:
         InputError: Naming the first element that is not, and the limit.
     """
-    outside = np.abs(values) > entry.limit
+    slack = RANGE_SLACK * max(abs(entry.low), abs(entry.high))
+    outside = (values < entry.low - slack) | (values > entry.high + slack)
     if outside.any():
         place = tuple(map(int, np.argwhere(outside)[0]))
         raise InputError(
             f"element {list(place)} is {values[place]:.6g}, outside the calibrated range "
-            f"[-{entry.limit:.6g}, {entry.limit:.6g}]",
+            f"[{entry.low:.6g}, {entry.high:.6g}]",
             where=where,
             fix="scale the input as the model's owner did, or have the model calibrated on such inputs",
         )

@@ -19,12 +19,21 @@ class InputDescription:
     Attributes:
         name: The input's name in the ONNX model.
         shape: The shape of one sample, without a batch axis.
-        limit: The largest magnitude that calibration allows for an element.
+        low: The smallest value of an element that calibration allows.
+        high: The largest.
     """
 
     name: str
     shape: tuple[int, ...]
-    limit: float
+    low: float
+    high: float
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
+        """Read an input's description; a single limit holds for both signs."""
+        limit = document["limit"]
+        low, high = limit if isinstance(limit, list) else (-limit, limit)
+        return cls(str(document["name"]), tuple(map(int, document["shape"])), float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,6 @@ class Manifest:
         """
         try:
             document = json.loads(text)
-            entry = document["input"]
             image = document.get("image")
             classes = document.get("classes")
             return cls(
@@ -69,11 +77,11 @@ class Manifest:
                 output=str(document["output"]),
                 classes=None if classes is None else tuple(map(str, classes)),
                 image=None if image is None else ImageDescription.from_document(image),
-                input=InputDescription(str(entry["name"]), tuple(map(int, entry["shape"])), float(entry["limit"])),
+                input=InputDescription.from_document(document["input"]),
                 commitment=str(document["commitment"]),
                 document=document,
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ModelError(
                 f"this is not a model's public half ({error})", where=where, fix="export it again"
             ) from None

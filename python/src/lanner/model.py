@@ -166,7 +166,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     options = CompileOptions(name or _default_name(model), mode, output, k, digits, classes, description)
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples)
-    entry = InputDescription(imported.input_name, imported.input_shape, float("inf"))
+    entry = InputDescription(imported.input_name, imported.input_shape, float("-inf"), float("inf"))
     batch = as_batch(samples, entry, "calibration")
     if description is not None:
         description.check_shape(imported.input_shape)

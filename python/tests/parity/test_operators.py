@@ -45,7 +45,6 @@ Case = tuple[list[onnx.NodeProto], dict[str, NDArray[np.generic]]]
 CASES: dict[str, Callable[[], Case]] = {
     "conv": conv,
     "conv with strides and pads": lambda: conv(strides=[2, 3], pads=[1, 0, 2, 1]),
-    "conv with dilations": lambda: conv(dilations=[2, 3]),
     "conv with same upper": lambda: conv(auto_pad="SAME_UPPER", strides=[2, 2]),
     "conv with same lower": lambda: conv(auto_pad="SAME_LOWER", strides=[2, 2]),
     "conv with valid": lambda: conv(auto_pad="VALID"),
@@ -165,3 +164,20 @@ def test_batch_fixed_at_one_is_taken_sample_by_sample() -> None:
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
     model = lanner.compile(proto, x, output="logits")
     assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)
+
+
+FLOAT_ONLY: dict[str, Callable[[], Case]] = {
+    "Conv": lambda: conv(dilations=[2, 3]),
+    "LeakyRelu": lambda: ([node("LeakyRelu", alpha=0.1)], {}),
+    "Clip": lambda: ([node("Clip", "low", "high")], constants(low=-1, high=1)),
+    "Add": lambda: ([node("Add", "x")], {}),
+    "Mul": lambda: ([node("Mul", "x")], {}),
+}
+
+
+@pytest.mark.parametrize("operator", FLOAT_ONLY)
+def test_what_fixed_point_lacks_is_refused_naming_node_and_operator(operator: str) -> None:
+    with pytest.raises(lanner.UnsupportedOpError) as caught:
+        lanner.compile(network(*FLOAT_ONLY[operator]()), samples())
+    assert "under_test" in str(caught.value)
+    assert operator in str(caught.value)

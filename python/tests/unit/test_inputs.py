@@ -17,7 +17,7 @@ from lanner.inputs import (
 )
 from lanner.manifest import InputDescription, Manifest
 
-ENTRY = InputDescription("image", (1, 2, 3), 2.0)
+ENTRY = InputDescription("image", (1, 2, 3), -2.0, 2.0)
 
 
 def manifest(image: str = "null") -> Manifest:

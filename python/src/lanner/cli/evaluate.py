@@ -71,12 +71,12 @@ def _references(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], int]:
     """Float logits, fixed-point integer logits, and the overflows met; inputs out of range count among these."""
     exact, integers, overflows = [], [], 0
-    limit = model.manifest.input.limit
+    entry = model.manifest.input
     with output.progress("references", len(x)) as advance:
         for start in range(0, len(x), BATCH):
             batch = x[start : start + BATCH]
             exact.append(model.predict_float(batch))
-            within = np.clip(batch, -limit, limit)
+            within = np.clip(batch, entry.low, entry.high)
             overflows += int((within != batch).reshape(len(batch), -1).any(1).sum())
             values, met = model.predict_integers(within)
             integers.append(values)
@@ -89,10 +89,10 @@ def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Predicti
     """Run every sample through the protocol, with the server in another process."""
     predictions = []
     with ServerProcess([str(path)]) as server, server.connect() as client:
-        limit = client.manifest.input.limit
+        entry = client.manifest.input
         with output.progress("secure", len(x)) as advance:
             for index, sample in enumerate(x):
-                prediction = client.predict(np.clip(sample, -limit, limit)).placed(None, index)
+                prediction = client.predict(np.clip(sample, entry.low, entry.high)).placed(None, index)
                 predictions.append(prediction)
                 output.predictions.append(prediction.document())
                 advance()

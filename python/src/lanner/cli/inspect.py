@@ -37,7 +37,7 @@ def show_model(model: Model, output: Output) -> None:
     """Print a compiled model's manifest and report for people."""
     manifest, report = model.manifest, model.report()
     output.table(
-        ("model", "mode", "output", "input", "shape", "limit", "commitment"),
+        ("model", "mode", "output", "input", "shape", "range", "commitment"),
         [
             (
                 manifest.name,
@@ -45,7 +45,7 @@ def show_model(model: Model, output: Output) -> None:
                 manifest.output,
                 manifest.input.name,
                 str(manifest.input.shape),
-                manifest.input.limit,
+                f"{manifest.input.low:.4g} to {manifest.input.high:.4g}",
                 manifest.commitment,
             )
         ],
