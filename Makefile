@@ -75,9 +75,10 @@ docs: setup ## the Rust reference in target/doc; links between the documents are
 wheel: setup ## a wheel for this platform in dist/
 	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out dist
 
-audit: ## licences, sources and known weaknesses of every Rust dependency (needs the network)
+audit: ## licences, sources and known weaknesses of every Rust dependency (fetches the RustSec database)
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "make audit: needs cargo-deny; run 'cargo install --locked cargo-deny'." >&2; exit 1; }
-	$(CARGO) deny --locked check
+	$(CARGO) deny --locked check bans licenses sources
+	$(CARGO) deny --locked check advisories
 
 clean: ## remove everything that was built
 	rm -rf target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache
