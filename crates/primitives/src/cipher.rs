@@ -5,41 +5,90 @@ use aes::cipher::array::Array;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
 use crate::Block;
+use crate::arch::WideCipher;
 
 /// How many blocks go to the cipher at once: enough to fill its widest pipeline, few enough to stay in the first cache.
 pub(crate) const BATCH: usize = 64;
 
 /// An AES-128 key schedule; zeroized on drop.
-pub(crate) struct Cipher(Aes128Enc);
+pub(crate) enum Cipher {
+    /// Where the processor has vector AES instructions.
+    Wide(WideCipher),
+    /// Everywhere else: the `aes` crate chooses between AES instructions and bit-sliced code.
+    Portable(Aes128Enc),
+}
 
 impl Cipher {
     pub(crate) fn new(key: &[u8; 16]) -> Self {
-        Self(Aes128Enc::new(&Array(*key)))
+        WideCipher::new(key).map_or_else(|| Self::portable(key), Self::Wide)
+    }
+
+    fn portable(key: &[u8; 16]) -> Self {
+        Self::Portable(Aes128Enc::new(&Array(*key)))
     }
 
     /// Replaces every block by its encryption.
     pub(crate) fn encrypt(&self, blocks: &mut [Block]) {
-        self.encrypt_bytes(Block::slice_as_bytes_mut(blocks));
+        let bytes = Block::slice_as_bytes_mut(blocks);
+        match self {
+            Self::Wide(cipher) => cipher.encrypt(bytes),
+            Self::Portable(cipher) => cipher.encrypt_blocks(Array::slice_as_chunks_mut(bytes).0),
+        }
     }
 
-    /// Replaces every 16 bytes by their encryption; a shorter rest is left as it is.
-    pub(crate) fn encrypt_bytes(&self, bytes: &mut [u8]) {
-        let (whole, _) = Array::slice_as_chunks_mut(bytes);
-        self.0.encrypt_blocks(whole);
+    /// Fills `bytes`, of a multiple of 16, with the encryptions of the little-endian integers from `first` on, wrapping at
+    /// `2^64`.
+    pub(crate) fn counter_mode(&self, first: u64, bytes: &mut [u8]) {
+        match self {
+            Self::Wide(cipher) => cipher.counter_mode(first, bytes),
+            Self::Portable(cipher) => portable_counter_mode(cipher, first, bytes),
+        }
+    }
+}
+
+fn portable_counter_mode(cipher: &Aes128Enc, mut next: u64, bytes: &mut [u8]) {
+    for batch in bytes.chunks_mut(BATCH * Block::BYTES) {
+        let blocks = Array::slice_as_chunks_mut(batch).0;
+        for block in blocks.iter_mut() {
+            *block = Array(u128::from(next).to_le_bytes());
+            next = next.wrapping_add(1);
+        }
+        cipher.encrypt_blocks(blocks);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// FIPS 197, appendix C.1.
     #[test]
     fn aes_128_meets_the_standards_example() {
-        let cipher = Cipher::new(&std::array::from_fn(|i| i as u8));
-        let mut blocks = vec![Block::from_bytes(std::array::from_fn(|i| 0x11 * i as u8)); 100];
-        cipher.encrypt(&mut blocks);
+        let key = std::array::from_fn(|i| i as u8);
         let expected = 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a_u128.to_be_bytes();
-        assert!(blocks.iter().all(|b| b.to_bytes() == expected));
+        for cipher in [Cipher::new(&key), Cipher::portable(&key)] {
+            let mut blocks = vec![Block::from_bytes(std::array::from_fn(|i| 0x11 * i as u8)); 100];
+            cipher.encrypt(&mut blocks);
+            assert!(blocks.iter().all(|b| b.to_bytes() == expected));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_cipher_equals_its_portable_twin(key: [u8; 16], back in 0..100_u64, blocks in 0..150_usize) {
+            // Around the wrap of the counter.
+            let first = 50_u64.wrapping_sub(back);
+            let (fast, plain) = (Cipher::new(&key), Cipher::portable(&key));
+            let (mut a, mut b) = (vec![Block::ZERO; blocks], vec![Block::ZERO; blocks]);
+            fast.counter_mode(first, Block::slice_as_bytes_mut(&mut a));
+            plain.counter_mode(first, Block::slice_as_bytes_mut(&mut b));
+            prop_assert!(a == b);
+            let mut counters: Vec<_> =
+                (0..blocks as u64).map(|i| Block(u128::from(first.wrapping_add(i)))).collect();
+            fast.encrypt(&mut counters);
+            prop_assert!(a == counters);
+        }
     }
 }

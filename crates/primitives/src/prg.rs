@@ -11,16 +11,16 @@ use std::convert::Infallible;
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{BATCH, Cipher};
-use crate::{Block, PrimitivesError, Seed};
+use crate::cipher::BATCH;
+use crate::{Block, PrgStream, PrimitivesError, Seed};
 
 const BUFFER: usize = BATCH * Block::BYTES;
 
 /// A generator of pseudorandom bytes; usable wherever a cryptographic random generator is asked for.
 pub struct Prg {
-    cipher: Cipher,
-    /// The counter of the first block that is not in the buffer.
-    counter: u128,
+    stream: PrgStream,
+    /// The first block of the stream that is neither given out nor in the buffer.
+    next: u64,
     buffer: [Block; BATCH],
     /// Bytes of the buffer that were given out.
     used: usize,
@@ -30,10 +30,10 @@ impl Prg {
     /// The generator of a seed.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        // A seed's expansion is started with its value only; taking it keeps callers from reusing it by accident.
-        let cipher = Cipher::new(seed.as_bytes());
+        let stream = PrgStream::new(&seed);
+        // Taken rather than borrowed, so that no seed is expanded twice by accident.
         drop(seed);
-        Self { cipher, counter: 0, buffer: [Block::ZERO; BATCH], used: BUFFER }
+        Self { stream, next: 0, buffer: [Block::ZERO; BATCH], used: BUFFER }
     }
 
     /// A generator seeded by the operating system.
@@ -68,19 +68,15 @@ impl Prg {
         let out = self.take_buffered(out);
         let whole = out.len() - out.len() % Block::BYTES;
         let (direct, rest) = out.split_at_mut(whole);
-        // Few blocks are cheaper to take from a full batch than to encrypt one by one.
+        // Few blocks are cheaper to take from a full batch than to encrypt on their own.
         let (direct, few) = direct.split_at_mut(whole - whole % BUFFER);
-        for batch in direct.chunks_mut(BUFFER) {
-            self.counters(batch);
-            self.cipher.encrypt_bytes(batch);
-        }
+        self.stream.fill_bytes_at(self.next, direct);
+        self.next = self.next.wrapping_add((direct.len() / Block::BYTES) as u64);
         for part in [few, rest] {
-            if !part.is_empty() {
-                let left = self.take_buffered(part);
-                if !left.is_empty() {
-                    self.refill();
-                    self.take_buffered(left);
-                }
+            let left = self.take_buffered(part);
+            if !left.is_empty() {
+                self.refill();
+                self.take_buffered(left);
             }
         }
     }
@@ -96,19 +92,9 @@ impl Prg {
     }
 
     fn refill(&mut self) {
-        for block in &mut self.buffer {
-            *block = Block(self.counter);
-            self.counter = self.counter.wrapping_add(1);
-        }
-        self.cipher.encrypt(&mut self.buffer);
+        self.stream.fill_at(self.next, &mut self.buffer);
+        self.next = self.next.wrapping_add(BATCH as u64);
         self.used = 0;
-    }
-
-    fn counters(&mut self, out: &mut [u8]) {
-        for block in out.chunks_exact_mut(Block::BYTES) {
-            block.copy_from_slice(&self.counter.to_le_bytes());
-            self.counter = self.counter.wrapping_add(1);
-        }
     }
 }
 
@@ -154,6 +140,7 @@ impl TryCryptoRng for Prg {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cipher::Cipher;
     use rand_core::Rng;
 
     fn stream(length: usize) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Random access to the stream of a seed.
 
-use crate::cipher::{BATCH, Cipher};
+use crate::cipher::Cipher;
 use crate::{Block, Seed};
 
 /// The stream of [`crate::Prg`], read at any block: it keeps a key schedule but neither a position nor a buffer.
@@ -18,33 +18,15 @@ impl PrgStream {
     }
 
     /// Fills `out` with the blocks of the stream from block `first` on.
-    pub fn fill_at(&self, first: u128, out: &mut [Block]) {
-        let mut counter = first;
-        let mut batches = out.chunks_exact_mut(BATCH);
-        for batch in &mut batches {
-            self.batch(counter, batch);
-            counter = counter.wrapping_add(BATCH as u128);
-        }
-        let rest = batches.into_remainder();
-        if rest.len() < FEW {
-            self.batch(counter, rest);
-        } else {
-            let mut whole = [Block::ZERO; BATCH];
-            self.batch(counter, &mut whole);
-            rest.copy_from_slice(&whole[..rest.len()]);
-        }
+    pub fn fill_at(&self, first: u64, out: &mut [Block]) {
+        self.fill_bytes_at(first, Block::slice_as_bytes_mut(out));
     }
 
-    fn batch(&self, first: u128, out: &mut [Block]) {
-        for (i, block) in out.iter_mut().enumerate() {
-            *block = Block(first.wrapping_add(i as u128));
-        }
-        self.cipher.encrypt(out);
+    /// As [`Self::fill_at`], for a number of bytes that is a multiple of 16.
+    pub(crate) fn fill_bytes_at(&self, first: u64, out: &mut [u8]) {
+        self.cipher.counter_mode(first, out);
     }
 }
-
-/// From here on a whole batch, most of it thrown away, costs less than single blocks.
-const FEW: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -59,7 +41,7 @@ mod tests {
         Prg::new(seed).fill_blocks(&mut expected);
         for (first, count) in [(0, 0), (0, 1), (3, 7), (5, 8), (60, 63), (1, 64), (2, 65), (100, 200)] {
             let mut out = vec![Block::ZERO; count];
-            stream.fill_at(first as u128, &mut out);
+            stream.fill_at(first as u64, &mut out);
             assert!(out == expected[first..first + count]);
         }
     }

@@ -14,7 +14,7 @@ pub struct CotReceiver {
     hash: CorrelationRobustHash,
     trees: Vec<Tree>,
     /// The block of every leaf's stream that comes next.
-    position: u128,
+    position: u64,
     /// The transfers so far: the index of the next one.
     index: u64,
 }
@@ -49,9 +49,8 @@ impl CotReceiver {
         words: &mut [u64],
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
-        let start = out.len();
-        out.resize(start + count, Block::ZERO);
-        let mut out = &mut out[start..];
+        let end = out.len() + count;
+        out.reserve(count);
         let mut words = words.chunks_mut(2 * STRIPE);
         let mut stripes = Stripes::new();
         let mut corrections = Vec::with_capacity(CHUNK_STRIPES * STRIPE * choices.trees());
@@ -59,12 +58,10 @@ impl CotReceiver {
             corrections.resize(chunk * choices.trees(), Block::ZERO);
             for part in corrections.chunks_mut(STRIPE * choices.trees()) {
                 let stripe = part.len() / choices.trees();
-                let (now, later) = out.split_at_mut(out.len().min(128 * stripe));
                 let words = words.next().unwrap_or_default();
                 self.stripe(&mut stripes, stripe, choices, words, part);
-                stripes.transpose(stripe, now)?;
-                out = later;
-                self.position += stripe as u128;
+                stripes.transpose(stripe, end, out)?;
+                self.position += stripe as u64;
             }
             channel.send(kind::CORRECTIONS, Block::slice_as_bytes(&corrections))?;
         }

@@ -15,7 +15,7 @@ pub struct CotSender {
     hash: CorrelationRobustHash,
     trees: Vec<Tree>,
     /// The block of every leaf's stream that comes next.
-    position: u128,
+    position: u64,
     /// The transfers so far: the index of the next one.
     index: u64,
 }
@@ -62,9 +62,8 @@ impl CotSender {
         choices: Choices,
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
-        let start = out.len();
-        out.resize(start + count, Block::ZERO);
-        let mut out = &mut out[start..];
+        let end = out.len() + count;
+        out.reserve(count);
         let mut stripes = Stripes::new();
         let mut corrections = Vec::new();
         for chunk in Chunks::of(count) {
@@ -72,10 +71,9 @@ impl CotSender {
             channel.receive_into(kind::CORRECTIONS, Block::slice_as_bytes_mut(&mut corrections))?;
             for part in corrections.chunks(STRIPE * choices.trees()) {
                 let stripe = part.len() / choices.trees();
-                let (now, later) = out.split_at_mut(out.len().min(128 * stripe));
-                self.stripe(&mut stripes, stripe, choices, part, now)?;
-                out = later;
-                self.position += stripe as u128;
+                self.stripe(&mut stripes, stripe, choices, part);
+                stripes.transpose(stripe, end, out)?;
+                self.position += stripe as u64;
             }
         }
         let first = self.index;
@@ -83,15 +81,8 @@ impl CotSender {
         Ok(first)
     }
 
-    /// One stripe of `stripe` blocks of columns: `w + c * delta_g` for each tree, transposed into `out`.
-    fn stripe(
-        &self,
-        room: &mut Stripes,
-        stripe: usize,
-        choices: Choices,
-        corrections: &[Block],
-        out: &mut [Block],
-    ) -> Result<(), OtError> {
+    /// The rows of one stripe of `stripe` blocks of columns: `w + c * delta_g` for each tree.
+    fn stripe(&self, room: &mut Stripes, stripe: usize, choices: Choices, corrections: &[Block]) {
         let rows = &mut room.rows[..TRANSPOSE_ROWS * stripe];
         for (g, (tree, sums)) in self.trees.iter().zip(rows.chunks_exact_mut(FIELD_BITS * stripe)).enumerate()
         {
@@ -107,7 +98,6 @@ impl CotSender {
                 }
             }
         }
-        room.transpose(stripe, out)
     }
 }
 
@@ -139,34 +129,32 @@ impl CorrelatedSender for CotSender {
     }
 }
 
-/// Room for one stripe of all trees: the 128 rows of bits, before transposition.
+/// Room for one stripe of all trees.
 pub(super) struct Stripes {
     pub(super) scratch: Scratch,
     pub(super) u: [Block; STRIPE],
+    /// The 128 rows of bits.
     pub(super) rows: Zeroizing<Vec<Block>>,
-    tail: Zeroizing<Vec<Block>>,
+    columns: Zeroizing<Vec<Block>>,
 }
 
 impl Stripes {
     pub(super) fn new() -> Self {
-        Self {
-            scratch: Scratch::default(),
-            u: [Block::ZERO; STRIPE],
-            rows: Zeroizing::new(vec![Block::ZERO; TRANSPOSE_ROWS * STRIPE]),
-            tail: Zeroizing::new(Vec::new()),
-        }
+        let bits = || Zeroizing::new(vec![Block::ZERO; TRANSPOSE_ROWS * STRIPE]);
+        Self { scratch: Scratch::default(), u: [Block::ZERO; STRIPE], rows: bits(), columns: bits() }
     }
 
-    /// Transposes the first `128 * stripe` columns' rows into `out`, which may be shorter: the rest is padding.
-    pub(super) fn transpose(&mut self, stripe: usize, out: &mut [Block]) -> Result<(), OtError> {
-        let rows = &self.rows[..TRANSPOSE_ROWS * stripe];
-        if out.len() == rows.len() {
-            transpose(rows, out)?;
-        } else {
-            self.tail.resize(rows.len(), Block::ZERO);
-            transpose(rows, &mut self.tail)?;
-            out.copy_from_slice(&self.tail[..out.len()]);
-        }
+    /// Transposes the first `stripe` blocks of columns and appends them to `out`, up to a length of `end`: the rest is
+    /// padding.
+    pub(super) fn transpose(
+        &mut self,
+        stripe: usize,
+        end: usize,
+        out: &mut Vec<Block>,
+    ) -> Result<(), OtError> {
+        let bits = TRANSPOSE_ROWS * stripe;
+        transpose(&self.rows[..bits], &mut self.columns[..bits])?;
+        out.extend_from_slice(&self.columns[..bits.min(end - out.len())]);
         Ok(())
     }
 }

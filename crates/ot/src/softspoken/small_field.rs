@@ -40,7 +40,7 @@ impl Tree {
     ///
     /// `u` gets the sum of all leaves; the four rows of `sums`, each as long as `u`, get the sums over the places with bit
     /// 0, 1, 2 and 3 set. `scratch` is overwritten.
-    pub fn expand(&self, first: u128, scratch: &mut Scratch, u: &mut [Block], sums: &mut [Block]) {
+    pub fn expand(&self, first: u64, scratch: &mut Scratch, u: &mut [Block], sums: &mut [Block]) {
         let stripe = u.len();
         for (place, leaf) in (self.first..).zip(&self.leaves) {
             leaf.fill_at(first, &mut scratch.0[place * STRIPE..][..stripe]);

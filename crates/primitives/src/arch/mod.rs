@@ -1,13 +1,67 @@
 //! The kernels that have accelerated twins, and the choice between them at run time.
+//!
+//! Every twin gives the same bytes as the portable code. `unsafe` is for calling code that needs processor features, whose
+//! presence was checked, and for loads and stores whose bounds were checked.
 
 // The portable kernels are inlined into wrappers that enable vector instructions; without it those would not apply.
 #![allow(clippy::inline_always)]
 
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod transpose_x86;
+#[cfg(target_arch = "x86_64")]
+mod vaes;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use vaes::WideCipher;
 
 use crate::Block;
 
 /// Transposes `rows` (128 rows of `out.len() / 128` blocks) into `out`; the lengths are equal multiples of 128.
 pub(crate) fn transpose(rows: &[Block], out: &mut [Block]) {
+    #[cfg(target_arch = "x86_64")]
+    if transpose_x86::transpose(rows, out) {
+        return;
+    }
     portable::transpose(rows, out);
+}
+
+/// The wide cipher of machines that have none: it is never made.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) enum WideCipher {}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl WideCipher {
+    pub(crate) const fn new(_key: &[u8; 16]) -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn encrypt(&self, _bytes: &mut [u8]) {
+        match *self {}
+    }
+
+    pub(crate) fn counter_mode(&self, _first: u64, _bytes: &mut [u8]) {
+        match *self {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::Prg;
+
+    proptest! {
+        #[test]
+        fn transposition_equals_its_portable_twin(seed: [u8; 16], tiles in 0..19_usize) {
+            let mut rows = vec![Block::ZERO; 128 * tiles];
+            Prg::from_seed(seed).fill_blocks(&mut rows);
+            let (mut fast, mut plain) = (rows.clone(), rows.clone());
+            transpose(&rows, &mut fast);
+            portable::transpose(&rows, &mut plain);
+            prop_assert!(fast == plain);
+        }
+    }
 }
