@@ -1,17 +1,23 @@
 //! The arithmetic of the operators, generic over the number: one definition serves the float meaning and the fixed-point reference.
 
-use std::ops::{AddAssign, Mul};
+use std::ops::{Add, Mul};
 
 use crate::window::{ConvGeometry, Window};
 
+/// How many taps' patches exist at once: bounds the memory that a huge kernel takes.
+const TAPS: usize = 64;
+
 /// A number that operators compute with.
-pub(crate) trait Number: Copy + PartialOrd + AddAssign + Mul<Output = Self> {}
+pub(crate) trait Number: Copy + Default + Add<Output = Self> + Mul<Output = Self> {}
 
 impl Number for f32 {}
 impl Number for i32 {}
 impl Number for i64 {}
 
 /// Adds the convolution of `input` [c, h, w] to `output` (its shape by `geometry`), which the caller fills with the bias.
+///
+/// One input channel and [`TAPS`] taps at a time, the patches are laid out tap by tap over the whole output plane, so that every
+/// product is a long multiply-accumulate over contiguous memory whatever the stride.
 pub(crate) fn add_conv<T: Number>(
     input: &[T],
     shape: [usize; 3],
@@ -22,57 +28,71 @@ pub(crate) fn add_conv<T: Number>(
 ) {
     let [channels, height, width] = shape;
     let (group_in, group_out) = (channels / geometry.groups, geometry.out_channels / geometry.groups);
-    let [kernel_h, kernel_w] = geometry.kernel;
-    for (out_channel, plane) in output.chunks_exact_mut(out_size[0] * out_size[1]).enumerate() {
-        let first_in = out_channel / group_out * group_in;
-        for i in 0..group_in {
-            let source = &input[(first_in + i) * height * width..][..height * width];
-            for tap in 0..kernel_h * kernel_w {
-                let w = weight[(out_channel * group_in + i) * kernel_h * kernel_w + tap];
-                add_tap(
-                    source,
-                    [height, width],
-                    w,
-                    [tap / kernel_w, tap % kernel_w],
-                    geometry,
-                    out_size,
-                    plane,
+    let (taps, plane) = (geometry.kernel[0] * geometry.kernel[1], out_size[0] * out_size[1]);
+    let mut patches = vec![T::default(); taps.min(TAPS) * plane];
+    for (channel, source) in input.chunks_exact(height * width).enumerate() {
+        let (group, i) = (channel / group_in, channel % group_in);
+        for first in (0..taps).step_by(TAPS) {
+            let count = TAPS.min(taps - first);
+            for (tap, patch) in (first..first + count).zip(patches.chunks_exact_mut(plane)) {
+                fill_patch(source, [height, width], tap, geometry, out_size, patch);
+            }
+            for out_channel in group * group_out..(group + 1) * group_out {
+                let weights = &weight[(out_channel * group_in + i) * taps + first..][..count];
+                add_combination(
+                    weights,
+                    &patches[..count * plane],
+                    &mut output[out_channel * plane..][..plane],
                 );
             }
         }
     }
 }
 
-/// Adds one tap's products to one output channel.
-fn add_tap<T: Number>(
+/// The source elements that one tap reads for every output, zero in the padding.
+fn fill_patch<T: Number>(
     source: &[T],
     size: [usize; 2],
-    w: T,
-    tap: [usize; 2],
+    tap: usize,
     geometry: &ConvGeometry,
     out_size: [usize; 2],
-    plane: &mut [T],
+    patch: &mut [T],
 ) {
+    let tap = [tap / geometry.kernel[1], tap % geometry.kernel[1]];
     let [rows, columns] = [0, 1].map(|axis| {
         let offset = tap[axis] * geometry.dilations[axis];
         inside(offset, geometry.pads[axis], geometry.strides[axis], size[axis], out_size[axis])
     });
+    patch.fill(T::default());
     if columns.count == 0 {
         return;
     }
-    let [stride_h, stride_w] = [geometry.strides[0], geometry.strides[1]];
+    let [stride_h, stride_w] = geometry.strides;
     for row in 0..rows.count {
         let line = &source[(rows.source + row * stride_h) * size[1] + columns.source..];
-        let target = &mut plane[(rows.target + row) * out_size[1] + columns.target..][..columns.count];
+        let target = &mut patch[(rows.target + row) * out_size[1] + columns.target..][..columns.count];
         if stride_w == 1 {
-            // The common case, apart so that it vectorises.
-            for (y, &x) in target.iter_mut().zip(&line[..columns.count]) {
-                *y += w * x;
-            }
+            target.copy_from_slice(&line[..columns.count]);
         } else {
-            for (y, &x) in target.iter_mut().zip(line.iter().step_by(stride_w)) {
-                *y += w * x;
-            }
+            target.iter_mut().zip(line.iter().step_by(stride_w)).for_each(|(y, &x)| *y = x);
+        }
+    }
+}
+
+/// Adds to `sum` the combination of the rows of `rows`; four at a time, so that each sum is loaded and stored once for four products.
+fn add_combination<T: Number>(weights: &[T], rows: &[T], sum: &mut [T]) {
+    let length = sum.len();
+    let (quads, rest) = weights.as_chunks::<4>();
+    for (&[a, b, c, d], rows) in quads.iter().zip(rows.chunks_exact(4 * length)) {
+        let (first, second) = rows.split_at(2 * length);
+        let ((p, q), (r, s)) = (first.split_at(length), second.split_at(length));
+        for ((((y, &p), &q), &r), &s) in sum.iter_mut().zip(p).zip(q).zip(r).zip(s) {
+            *y = *y + a * p + b * q + c * r + d * s;
+        }
+    }
+    for (&w, row) in rest.iter().zip(rows[quads.len() * 4 * length..].chunks_exact(length)) {
+        for (y, &x) in sum.iter_mut().zip(row) {
+            *y = *y + w * x;
         }
     }
 }
@@ -96,19 +116,13 @@ fn inside(offset: usize, pad: usize, stride: usize, size: usize, out: usize) -> 
 /// Adds `W x` to `output`, which the caller fills with the bias; `weight` is [outputs, inputs].
 pub(crate) fn add_rows<T: Number>(input: &[T], weight: &[T], output: &mut [T]) {
     for (y, row) in output.iter_mut().zip(weight.chunks_exact(input.len())) {
-        for (&w, &x) in row.iter().zip(input) {
-            *y += w * x;
-        }
+        *y = row.iter().zip(input).fold(*y, |sum, (&w, &x)| sum + w * x);
     }
 }
 
 /// Adds `x W` to `output`, which the caller fills with the bias; `weight` is [inputs, outputs].
 pub(crate) fn add_columns<T: Number>(input: &[T], weight: &[T], output: &mut [T]) {
-    for (&x, row) in input.iter().zip(weight.chunks_exact(output.len())) {
-        for (y, &w) in output.iter_mut().zip(row) {
-            *y += w * x;
-        }
-    }
+    add_combination(input, weight, output);
 }
 
 /// Folds the real elements of each window of `input` [c, h, w]: `first` takes a window's first element, `next` the others.

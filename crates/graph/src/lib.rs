@@ -23,6 +23,8 @@ mod pass;
 mod policy;
 mod quantize;
 mod tensor;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use accumulator::Accumulator;

@@ -58,7 +58,7 @@ pub(crate) fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<Con
 fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usize>, CompileError> {
     if node.inputs.len() != node.op.arity() {
         let reason =
-            format!("{} takes {} values, got {}", node.op.name(), node.op.arity(), node.inputs.len());
+            format!("{} takes {} input(s), got {}", node.op.name(), node.op.arity(), node.inputs.len());
         return Err(wiring(&node.name, reason));
     }
     let mut inputs = Vec::with_capacity(2);

@@ -114,7 +114,8 @@ fn translate(node: &Node, input: &[usize]) -> Result<Vec<(&'static str, Action)>
             Ok(actions)
         }
         Op::Clip { min, .. } => {
-            Err(unsupported(node, format!("min = {min:?}"), "use min = 0, as in ReLU6, or a Relu"))
+            let attribute = min.map_or_else(|| "no min".to_owned(), |min| format!("min = {min}"));
+            Err(unsupported(node, attribute, "use min = 0, as in ReLU6, or a Relu"))
         }
         Op::MaxPool { kernel, strides, pads } => one(Action::Max(Window { kernel, strides, pads })),
         Op::AveragePool { kernel, strides, pads, count_include_pad } => {

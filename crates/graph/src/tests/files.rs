@@ -1,0 +1,185 @@
+//! Files survive the round trip, and damaged ones are errors, never panics.
+
+use super::{Random, small_network};
+use crate::graph::Graph;
+use crate::network::{Network, NetworkManifest, PublicNetwork};
+use crate::{CompileError, FixedExecutor, QuantizationOptions, compile};
+
+fn network() -> Network {
+    let mut sketch = small_network(1);
+    let calibration = sketch.samples(8, 0.0, 1.0);
+    compile(&sketch.graph, &sketch.tensors, &calibration, &QuantizationOptions::default()).unwrap()
+}
+
+#[test]
+fn a_graph_survives_the_round_trip() {
+    let graph = small_network(1).graph;
+    assert_eq!(Graph::from_json(&graph.to_json().unwrap()), Ok(graph));
+}
+
+#[test]
+fn the_documented_graph_parses() {
+    let json = r#"{"format_version": 1, "inputs": [{"name": "x", "shape": [1, 28, 28]}],
+        "nodes": [{"name": "conv1", "op": {"Conv": {"weight": "conv1.w", "bias": null, "strides": [2, 2],
+                   "pads": [1, 1, 1, 1], "dilations": [1, 1], "groups": 1}}, "inputs": ["x"]},
+                  {"name": "clip", "op": {"Clip": {"min": 0.0, "max": null}}, "inputs": ["conv1"]},
+                  {"name": "relu1", "op": "Relu", "inputs": ["clip"]}], "output": "relu1"}"#;
+    assert_eq!(Graph::from_json(json).unwrap().nodes.len(), 3);
+}
+
+#[test]
+fn other_versions_and_unknown_fields_are_named() {
+    let json = small_network(1).graph.to_json().unwrap();
+    let other = json.replace("\"format_version\":1", "\"format_version\":2");
+    let expected = CompileError::FormatVersion { what: "graph", found: 2, expected: 1 };
+    assert_eq!(Graph::from_json(&other), Err(expected));
+    let unknown = json.replacen("\"Relu\"", "\"Gelu\"", 1);
+    assert!(Graph::from_json(&unknown).unwrap_err().to_string().contains("unknown variant `Gelu`"));
+    let extra = json.replacen("\"output\"", "\"extra\":1,\"output\"", 1);
+    assert!(matches!(Graph::from_json(&extra), Err(CompileError::Json { .. })));
+}
+
+#[test]
+fn a_network_survives_the_round_trip() {
+    let network = network();
+    let (manifest, weights) = network.to_parts().unwrap();
+    let json = manifest.to_json().unwrap();
+    let read = Network::from_parts(NetworkManifest::from_json(&json).unwrap(), &weights).unwrap();
+    assert_eq!(read, network);
+    assert_eq!(read.to_parts().unwrap().0.to_json().unwrap(), json);
+    let public = network.public().to_json().unwrap();
+    assert_eq!(&PublicNetwork::from_json(&public).unwrap(), network.public());
+}
+
+#[test]
+fn the_public_half_has_no_weights_and_no_ranges() {
+    let network = network();
+    let public: serde_json::Value = serde_json::from_str(&network.public().to_json().unwrap()).unwrap();
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&public), ["format_version", "head", "input", "nodes", "output_scale"]);
+    assert_eq!(keys(&public["nodes"][0]), ["inputs", "name", "op", "prime", "shape"]);
+    assert_eq!(keys(&public["input"]), ["high", "low", "name", "prime", "scale", "shape"]);
+}
+
+/// What a reader must withstand: it parses, and a network that it accepts runs.
+fn read(manifest: &str, weights: &[u8]) -> Option<()> {
+    let network = Network::from_parts(NetworkManifest::from_json(manifest).ok()?, weights).ok()?;
+    let input = network.public().input();
+    let x = vec![input.high; input.len()];
+    FixedExecutor::new(&network).unwrap().run(&x).unwrap();
+    Some(())
+}
+
+#[test]
+fn mutated_manifests_never_panic() {
+    let (manifest, weights) = network().to_parts().unwrap();
+    let json = manifest.to_json().unwrap();
+    let mut random = Random(5);
+    let alphabet = b"0123456789-+.eE{}[]\",:abnulltruefalse ";
+    for _ in 0..3000 {
+        let mut bytes = json.clone().into_bytes();
+        for _ in 0..=random.word() % 3 {
+            let at = random.word() as usize % bytes.len();
+            match random.word() % 3 {
+                0 => bytes[at] = alphabet[random.word() as usize % alphabet.len()],
+                1 => bytes.insert(at, alphabet[random.word() as usize % alphabet.len()]),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        if let Ok(text) = String::from_utf8(bytes) {
+            let _ = read(&text, &weights);
+            let _ = Graph::from_json(&text);
+            let _ = PublicNetwork::from_json(&text);
+        }
+    }
+}
+
+/// Replaces each number in turn by hostile ones.
+#[test]
+fn hostile_numbers_never_panic() {
+    let (manifest, weights) = network().to_parts().unwrap();
+    let json: serde_json::Value = serde_json::from_str(&manifest.to_json().unwrap()).unwrap();
+    let mut paths = Vec::new();
+    number_paths(&json, String::new(), &mut paths);
+    assert!(paths.len() > 100);
+    let hostile = [
+        "0",
+        "-1",
+        "1",
+        "3",
+        "255",
+        "1048576",
+        "4294967296",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551615",
+        "1e308",
+        "-1e-308",
+        "137438822401",
+        "null",
+    ];
+    for path in &paths {
+        for number in hostile {
+            let mut changed = json.clone();
+            *changed.pointer_mut(path).unwrap() = serde_json::from_str(number).unwrap();
+            let _ = read(&changed.to_string(), &weights);
+        }
+    }
+}
+
+fn number_paths(value: &serde_json::Value, path: String, paths: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Number(_) => paths.push(path),
+        serde_json::Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| number_paths(item, format!("{path}/{i}"), paths));
+        }
+        serde_json::Value::Object(fields) => {
+            fields.iter().for_each(|(key, field)| number_paths(field, format!("{path}/{key}"), paths));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn mutated_weights_never_panic() {
+    let (manifest, weights) = network().to_parts().unwrap();
+    let json = manifest.to_json().unwrap();
+    assert_eq!(read(&json, &weights), Some(()));
+    let mut random = Random(6);
+    for _ in 0..400 {
+        let mut bytes = weights.clone();
+        // Mostly the header, where lengths and names are.
+        let region = if random.word().is_multiple_of(4) { bytes.len() } else { 600.min(bytes.len()) };
+        let at = random.word() as usize % region;
+        bytes[at] ^= 1 << (random.word() % 8);
+        let _ = read(&json, &bytes);
+        bytes.truncate(random.word() as usize % bytes.len());
+        assert_eq!(read(&json, &bytes), None);
+    }
+}
+
+#[test]
+fn weights_larger_than_their_proof_are_refused_or_relabelled() {
+    // The proof is recomputed on reading: enlarged weights either lose their "proved" or are refused.
+    let network = network();
+    let (manifest, bytes) = network.to_parts().unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let tensors: Vec<_> = file
+        .iter()
+        .map(|(name, view)| {
+            let mut data = view.data().to_vec();
+            if name == "0.weight" {
+                data.fill(0x7f);
+            }
+            (name.to_owned(), view.dtype(), view.shape().to_vec(), data)
+        })
+        .collect();
+    let views = tensors.iter().map(|(name, dtype, shape, data)| {
+        (name, safetensors::tensor::TensorView::new(*dtype, shape.clone(), data).unwrap())
+    });
+    let changed = safetensors::serialize(views, None).unwrap();
+    match Network::from_parts(manifest, &changed) {
+        Ok(read) => assert_ne!(read.values()[1].evidence, crate::network::Evidence::Proved),
+        Err(error) => assert!(matches!(error, CompileError::Network { .. }), "{error}"),
+    }
+}
