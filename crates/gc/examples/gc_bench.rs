@@ -14,21 +14,29 @@ use lanner_gc::{
 use lanner_primitives::{Bits, Block, Prg};
 use rand_core::SeedableRng;
 
-/// Runs per measurement; the median is printed.
-const RUNS: usize = 15;
+/// Runs per measurement, short enough that some are not interrupted on a busy machine.
+const RUNS: usize = 151;
 
 fn main() {
-    println!("half-gates, 16 lanes, one core; median of {RUNS} runs");
+    println!("half-gates, 16 lanes, one core; M AND/s as median (best) of {RUNS} runs");
     let prime = ShareRing::Prime(1_032_193);
     let circuits = [
-        ("adder chain", adder_chain(32), 4096),
-        ("relu_rescale", relu_rescale(prime, 7).unwrap().circuit().clone(), 8192),
-        ("max_pool 2x2", max_pool_relu_rescale(prime, 4, 7).unwrap().circuit().clone(), 2048),
+        ("adder chain", adder_chain(32), 512),
+        ("relu_rescale", relu_rescale(prime, 7).unwrap().circuit().clone(), 1024),
+        ("max_pool 2x2", max_pool_relu_rescale(prime, 4, 7).unwrap().circuit().clone(), 256),
         ("argmax 1000", argmax(prime, 1000).unwrap().circuit().clone(), 16),
     ];
     for backend in Backend::ALL.into_iter().filter(|b| b.is_available()) {
         for (name, circuit, instances) in &circuits {
-            bench(name, circuit, *instances, backend);
+            let case = Case::new(circuit, *instances, backend);
+            println!(
+                "{backend:8?} {name:12} {instances:4} x {:5} AND, {:3} slots, {:8} bytes: garble {}, evaluate {}",
+                circuit.and_count(),
+                circuit.slots(),
+                case.tables.len(),
+                case.garbling(),
+                case.evaluation(),
+            );
         }
     }
 }
@@ -54,79 +62,90 @@ impl TableSource for Reused<'_> {
     }
 }
 
-fn bench(name: &str, circuit: &Circuit, instances: usize, backend: Backend) {
-    let mut prg = Prg::from_seed([1; 16]);
-    let delta = Block::random(&mut prg).with_lsb(true);
-    let salt = Block::random(&mut prg);
-    let mut zero_labels = vec![Block::ZERO; instances * circuit.evaluator_inputs()];
-    prg.fill_blocks(&mut zero_labels);
-    let inputs = Bits::random(zero_labels.len(), &mut prg);
-    let known = Bits::random(instances * circuit.garbler_inputs(), &mut prg);
-    let labels: Vec<_> =
-        zero_labels.iter().zip(inputs.iter()).map(|(zero, bit)| *zero ^ (Block::mask(bit) & delta)).collect();
-
-    let mut tables = Vec::new();
-    let mut garbler = Garbler::new(circuit, delta, salt, 0).unwrap().with_backend(backend).unwrap();
-    let permute = garbler
-        .garble::<GcError>(instances, &zero_labels, &known, &mut |c| {
-            tables.extend_from_slice(c);
-            Ok(())
-        })
-        .unwrap();
-    let mut evaluator = Evaluator::new(circuit, salt, 0).with_backend(backend).unwrap();
-    let colours = evaluator.evaluate(instances, &labels, &mut TablesInMemory::new(&tables)).unwrap();
-    verify(circuit, instances, &inputs, &known, &colours.xor(&permute).unwrap());
-
-    let ands = (circuit.and_count() * instances) as f64;
-    let garbling = median(|| {
-        garbler
-            .garble::<GcError>(instances, &zero_labels, &known, &mut |chunk| {
-                black_box(chunk);
-                Ok(())
-            })
-            .unwrap();
-    });
-    let evaluating = median(|| {
-        black_box(evaluator.evaluate(instances, &labels, &mut Reused(&tables)).unwrap());
-    });
-    let from_memory = median(|| {
-        black_box(evaluator.evaluate(instances, &labels, &mut TablesInMemory::new(&tables)).unwrap());
-    });
-    println!(
-        "{backend:8?} {name:12} {instances:4} x {:6} AND, {:4} slots, {:9} bytes: garble {:6.1} M AND/s, evaluate \
-         {:6.1} M AND/s, from memory {:6.1} M AND/s",
-        circuit.and_count(),
-        circuit.slots(),
-        tables.len(),
-        ands / garbling / 1e6,
-        ands / evaluating / 1e6,
-        ands / from_memory / 1e6,
-    );
+/// One circuit's seeded inputs and verified tables.
+struct Case<'c> {
+    circuit: &'c Circuit,
+    instances: usize,
+    backend: Backend,
+    delta: Block,
+    salt: Block,
+    zero_labels: Vec<Block>,
+    known: Bits,
+    labels: Vec<Block>,
+    tables: Vec<u8>,
 }
 
-fn median(mut run: impl FnMut()) -> f64 {
-    let mut times: Vec<f64> = (0..RUNS)
-        .map(|_| {
+impl<'c> Case<'c> {
+    fn new(circuit: &'c Circuit, instances: usize, backend: Backend) -> Self {
+        let mut prg = Prg::from_seed([1; 16]);
+        let delta = Block::random(&mut prg).with_lsb(true);
+        let salt = Block::random(&mut prg);
+        let mut zero_labels = vec![Block::ZERO; instances * circuit.evaluator_inputs()];
+        prg.fill_blocks(&mut zero_labels);
+        let inputs = Bits::random(zero_labels.len(), &mut prg);
+        let known = Bits::random(instances * circuit.garbler_inputs(), &mut prg);
+        let active = zero_labels.iter().zip(inputs.iter());
+        let labels = active.map(|(zero, bit)| *zero ^ (Block::mask(bit) & delta)).collect();
+        let mut case =
+            Self { circuit, instances, backend, delta, salt, zero_labels, known, labels, tables: Vec::new() };
+        let mut tables = Vec::new();
+        let permute = case.garble(&mut |chunk| tables.extend_from_slice(chunk));
+        case.tables = tables;
+        let colours = case.evaluate(&mut TablesInMemory::new(&case.tables));
+        case.verify(&inputs, &colours.xor(&permute).unwrap());
+        case
+    }
+
+    fn garble(&self, sink: &mut dyn FnMut(&[u8])) -> Bits {
+        let mut garbler = Garbler::new(self.circuit, self.delta, self.salt, 0).unwrap();
+        garbler = garbler.with_backend(self.backend).unwrap();
+        let mut sink = |chunk: &[u8]| -> Result<(), GcError> {
+            sink(chunk);
+            Ok(())
+        };
+        garbler.garble(self.instances, &self.zero_labels, &self.known, &mut sink).unwrap()
+    }
+
+    fn evaluate(&self, tables: &mut impl TableSource<Error = GcError>) -> Bits {
+        let evaluator = Evaluator::new(self.circuit, self.salt, 0).with_backend(self.backend);
+        evaluator.unwrap().evaluate(self.instances, &self.labels, tables).unwrap()
+    }
+
+    fn garbling(&self) -> String {
+        self.rate(|| {
+            black_box(self.garble(&mut |chunk| {
+                black_box(chunk);
+            }));
+        })
+    }
+
+    fn evaluation(&self) -> String {
+        self.rate(|| {
+            black_box(self.evaluate(&mut Reused(&self.tables)));
+        })
+    }
+
+    fn rate(&self, mut run: impl FnMut()) -> String {
+        let ands = (self.circuit.and_count() * self.instances) as f64;
+        let time = |()| {
             let start = Instant::now();
             run();
             start.elapsed().as_secs_f64()
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[RUNS / 2]
-}
+        };
+        let mut times: Vec<f64> = [(); RUNS].map(time).into();
+        times.sort_by(f64::total_cmp);
+        format!("{:6.1} ({:6.1})", ands / times[RUNS / 2] / 1e6, ands / times[0] / 1e6)
+    }
 
-fn verify(circuit: &Circuit, instances: usize, inputs: &Bits, known: &Bits, got: &Bits) {
-    let slice = |bits: &Bits, width: usize, i: usize| -> Vec<bool> {
-        (i * width..(i + 1) * width).map(|j| bits.get(j)).collect()
-    };
-    for i in 0..instances {
-        let expected = circuit
-            .evaluate_clear(
-                &slice(inputs, circuit.evaluator_inputs(), i),
-                &slice(known, circuit.garbler_inputs(), i),
-            )
-            .unwrap();
-        assert_eq!(slice(got, circuit.outputs(), i), expected, "instance {i}");
+    fn verify(&self, inputs: &Bits, got: &Bits) {
+        let slice = |bits: &Bits, width: usize, i: usize| -> Vec<bool> {
+            (i * width..(i + 1) * width).map(|j| bits.get(j)).collect()
+        };
+        for i in 0..self.instances {
+            let evaluator = slice(inputs, self.circuit.evaluator_inputs(), i);
+            let garbler = slice(&self.known, self.circuit.garbler_inputs(), i);
+            let expected = self.circuit.evaluate_clear(&evaluator, &garbler).unwrap();
+            assert_eq!(slice(got, self.circuit.outputs(), i), expected, "instance {i}");
+        }
     }
 }

@@ -129,7 +129,7 @@ fn depths(ring: ShareRing) -> impl Iterator<Item = u32> {
 fn sum_ands(ring: ShareRing, d: u32) -> usize {
     let b = ring.bits() as usize;
     match ring {
-        ShareRing::Prime(_) => 3 * b - 1 - d as usize,
+        ShareRing::Prime(p) => 2 * b - 1 - d.min((p - 1).trailing_zeros()) as usize,
         ShareRing::PowerOfTwo(_) => b - 1,
     }
 }
@@ -166,8 +166,8 @@ fn relu_rescale_is_rounded_positive_part() {
 }
 
 #[test]
-fn relu_of_twenty_bits_by_seven_takes_sixty_four_ands() {
-    assert_eq!(relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap().circuit().and_count(), 64);
+fn relu_of_twenty_bits_by_seven_takes_forty_four_ands() {
+    assert_eq!(relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap().circuit().and_count(), 44);
 }
 
 #[test]
@@ -258,8 +258,8 @@ fn argmax_is_the_lowest_index_of_the_largest() {
             }
         }
     }
-    // Ten classes, twenty bits: (3b - 1) 10 + 17 b + 7 for the index.
-    assert_eq!(argmax(ShareRing::Prime(1_032_193), 10).unwrap().circuit().and_count(), 937);
+    // Ten classes, twenty bits: 10 (2b - 1) + 17 b + 7 for the index.
+    assert_eq!(argmax(ShareRing::Prime(1_032_193), 10).unwrap().circuit().and_count(), 737);
     assert!(argmax(ShareRing::PowerOfTwo(16), 1).is_err());
 }
 
@@ -277,7 +277,7 @@ fn resharing_adds_the_mask_in_the_next_ring() {
                 let masked = relu_rescale_reshare(ring, d, next).unwrap();
                 let next_bits = next.bits() as usize;
                 let extra = match next {
-                    ShareRing::Prime(_) => 3 * next_bits - 1,
+                    ShareRing::Prime(_) => 2 * next_bits - 1,
                     ShareRing::PowerOfTwo(_) => next_bits - 1,
                 };
                 assert_eq!(masked.circuit().and_count(), sum_ands(ring, d) + magnitude + extra);
@@ -327,7 +327,7 @@ fn paper_relu_takes_eight_ands_for_each_bit_and_two() {
 
 #[test]
 fn small_primes_exhaustively() {
-    for p in [5, 7, 11, 13, 23, 29, 31, 61] {
+    for p in [5, 7, 11, 13, 17, 23, 29, 31, 41, 61, 97, 113, 127, 193, 241, 251] {
         let ring = ShareRing::Prime(p);
         for d in 0..ring.bits() {
             let Ok(bound) = ring.signed_bound(d) else { continue };

@@ -20,7 +20,7 @@ fn chunks_are_whole_rows_of_bounded_size() {
     let circuit = relu();
     for instances in [0, 1, 16, 127, 128, 129, 143, 333, 1000] {
         let lengths: Vec<_> = chunk_lengths(&circuit, instances).collect();
-        assert_eq!(lengths.iter().sum::<usize>(), 32 * 64 * instances);
+        assert_eq!(lengths.iter().sum::<usize>(), 32 * 44 * instances);
         assert!(lengths.iter().all(|bytes| *bytes > 0 && *bytes <= CHUNK_BYTES));
         let full = lengths.len().saturating_sub(2);
         assert!(lengths[..full].iter().all(|bytes| *bytes == CHUNK_BYTES));

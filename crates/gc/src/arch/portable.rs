@@ -4,6 +4,7 @@ use aes::Aes128Enc;
 use aes::cipher::array::Array;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use lanner_primitives::{Block, sigma};
+use zeroize::Zeroize;
 
 use super::{Engine, GATES_PER_SCHEDULE, Gate, ROW};
 use crate::circuit::Operand;
@@ -25,6 +26,12 @@ impl Portable {
     fn zero_labels(&self, slots: &[Lanes], operand: Operand) -> [Block; LANES] {
         let flip = Block::mask(operand.inverted()) & self.delta;
         slots[operand.slot()].0.map(|label| label ^ flip)
+    }
+}
+
+impl Drop for Portable {
+    fn drop(&mut self) {
+        self.delta.zeroize();
     }
 }
 

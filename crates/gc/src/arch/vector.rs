@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "vector intrinsics and the pointers they load from")]
 
 use lanner_primitives::Block;
+use zeroize::Zeroize;
 
 use super::{Engine, GATES_PER_SCHEDULE, Gate, ROW};
 use crate::circuit::Operand;
@@ -66,6 +67,12 @@ impl<V: Vector> Vectorized<V> {
     fn round_keys(&self, key: usize) -> *const Block {
         let quad: *const Block = self.schedules.0[key / QUAD].as_ptr().cast();
         quad.wrapping_add(key % QUAD)
+    }
+}
+
+impl<V> Drop for Vectorized<V> {
+    fn drop(&mut self) {
+        self.flips.zeroize();
     }
 }
 

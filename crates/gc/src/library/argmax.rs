@@ -7,9 +7,9 @@ use crate::circuit::Wire;
 
 /// The index of the largest of `k` values, ties to the lowest index: `ceil(log2 k)` output bits, unsigned.
 ///
-/// A tree in which each half's winner keeps its index: the comparison's bit is the index's next bit. AND gates for k a
-/// power of two: `k (3b - 1)` (Z_{2^l}: `k (l - 1)`) for the sums, `(2k - 3) b` for the comparisons and selections, and
-/// `k - 1 - log2 k` for the index.
+/// A tree in which each half's winner keeps its index: the comparison's bit is the index's next bit. AND gates: k times
+/// those of [`super::rescale`] with `d = 0`, `(2k - 3) b` to compare and select, and fewer than k for the index
+/// (`k - 1 - log2 k` for k a power of two).
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is below two.

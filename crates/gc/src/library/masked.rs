@@ -4,7 +4,7 @@ use lanner_primitives::Bits;
 use zeroize::Zeroizing;
 
 use super::paper::paper_words;
-use super::reshare::mask_words;
+use super::reshare::mask_word;
 use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::{Circuit, CircuitBuilder, Wire, check_length};
@@ -24,7 +24,7 @@ pub struct MaskedCircuit {
 /// How the garbler's share becomes constants.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Preparation {
-    /// [`ShareRing::words`] for rescaling by this many bits.
+    /// [`ShareRing::word`] for rescaling by this many bits.
     Folded(u32),
     /// The share, the modulus and the largest positive element, as the paper's circuit takes them.
     Paper,
@@ -96,13 +96,13 @@ impl MaskedCircuit {
         for (instance, values) in shares.chunks(self.values).enumerate() {
             for share in values {
                 match self.preparation {
-                    Preparation::Folded(d) => bits.extend(&self.ring.words(*share, d)),
+                    Preparation::Folded(d) => bits.extend(&[self.ring.word(*share, d)]),
                     Preparation::Paper => bits.extend(&paper_words(self.ring, *share)),
                 }
             }
             if let (Some(ring), Some(mask)) = (self.output_ring, masks.get(instance)) {
                 match self.preparation {
-                    Preparation::Folded(_) => bits.extend(&mask_words(ring, *mask)),
+                    Preparation::Folded(_) => bits.push(mask_word(ring, *mask), ring.bits()),
                     Preparation::Paper => bits.push(*mask, ring.bits()),
                 }
             }

@@ -11,8 +11,7 @@ use crate::circuit::Wire;
 
 /// `y = rescale(max(x_1, ..., x_k, 0), d)`: `b - 1 - d` output bits, unsigned.
 ///
-/// AND gates: `k (3b - 1 - d) + 2 (k - 1) (b - d) + b - 1 - d` over Z_p with b bits;
-/// `k (l - 1) + 2 (k - 1) (l - d) + l - 1 - d` over Z_{2^l}.
+/// AND gates: k times those of [`super::rescale`], `2 (k - 1) (b - d)` to compare and select, and `b - 1 - d`.
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is zero.

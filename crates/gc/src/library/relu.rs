@@ -9,7 +9,7 @@ use crate::circuit::{CircuitBuilder, Wire};
 ///
 /// Rounding keeps the order, so this is also the maximum of `rescale(x, d)` and zero.
 ///
-/// AND gates: `4b - 2 - 2d` over Z_p with b bits, `2l - 2 - d` over Z_{2^l}.
+/// AND gates: those of [`super::rescale`] and `b - 1 - d`: 44 for p = 1032193 and d = 7.
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`ShareRing::signed_bound`].

@@ -6,7 +6,8 @@ use crate::GcError;
 
 /// `y = rescale(x, d)`: `b - d` output bits in two's complement.
 ///
-/// AND gates: `3b - 1 - d` over Z_p with b bits, `l - 1` over Z_{2^l}.
+/// AND gates: `2b - 1 - e` over Z_p with b bits and `e = min(d, v)`, `2^v` being the largest power of two that divides
+/// p - 1; `l - 1` over Z_{2^l}. These are the *sum* of the other circuits.
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`ShareRing::signed_bound`].

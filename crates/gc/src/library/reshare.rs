@@ -12,7 +12,7 @@ use crate::circuit::{CircuitBuilder, Wire};
 
 /// `rescale(max(x, 0), d) + r` in the ring `next`: an element's bits.
 ///
-/// AND gates: those of [`super::relu_rescale`] and `3b' - 1` for a prime `next` with b' bits, `l' - 1` for Z_{2^l'};
+/// AND gates: those of [`super::relu_rescale`] and `2b' - 1` for a prime `next` with b' bits, `l' - 1` for Z_{2^l'};
 /// so `3 (l - 1)` from Z_{2^l} to itself with `d = 0`.
 ///
 /// # Errors
@@ -46,7 +46,8 @@ pub fn max_pool_relu_rescale_reshare(
 
 /// Adds the garbler's mask to an unsigned word of fewer bits than `next` has.
 ///
-/// Z_p: of `y + r` and `y + r - p` the second is the sum if it is not negative, which its carry tells.
+/// Z_p: the garbler's constant is r - p, so the carry of the sum tells whether `y + r` reached p; if not, p is added
+/// back. A public constant times a wire is free.
 fn reshare(gates: &mut CircuitBuilder, value: &[Wire], next: ShareRing) -> Result<Vec<Wire>, GcError> {
     next.signed_bound(0)?;
     let bits = next.bits();
@@ -56,19 +57,17 @@ fn reshare(gates: &mut CircuitBuilder, value: &[Wire], next: ShareRing) -> Resul
     let mut value = value.to_vec();
     value.resize(bits as usize, Wire::ZERO);
     let mask = gates.garbler_word(bits);
-    let sum = gates.add(&value, &mask);
-    if let ShareRing::PowerOfTwo(_) = next {
-        return Ok(sum);
-    }
-    let mask_less_p = gates.garbler_word(bits);
-    let (reduced, fits) = gates.add_carry(&value, &mask_less_p, Wire::ZERO);
-    Ok(gates.mux_word(fits, &reduced, &sum))
+    let (sum, carry) = gates.add_carry(&value, &mask, Wire::ZERO);
+    let ShareRing::Prime(p) = next else { return Ok(sum) };
+    let modulus = CircuitBuilder::constant_word(p, bits);
+    let back = gates.mask_word(!carry, &modulus);
+    Ok(gates.add(&sum, &back))
 }
 
-/// The garbler's constants for one mask, as (word, bits).
-pub(super) const fn mask_words(ring: ShareRing, mask: u64) -> [(u64, u32); 2] {
+/// The garbler's constant for one mask.
+pub(super) const fn mask_word(ring: ShareRing, mask: u64) -> u64 {
     match ring {
-        ShareRing::Prime(p) => [(mask, ring.bits()), (mask.wrapping_sub(p), ring.bits())],
-        ShareRing::PowerOfTwo(bits) => [(mask, bits), (0, 0)],
+        ShareRing::Prime(p) => mask.wrapping_sub(p),
+        ShareRing::PowerOfTwo(_) => mask,
     }
 }

@@ -1,4 +1,4 @@
-//! The rings of the shares, and the garbler's constants by which a circuit adds two shares.
+//! The rings of the shares, and the garbler's constant by which a circuit adds two shares.
 
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
@@ -68,41 +68,63 @@ impl ShareRing {
         excess == 0
     }
 
-    /// The garbler's constants for one shared value, as (word, bits); see [`ShareRing::reconstruct`].
-    pub(super) fn words(self, share: u64, d: u32) -> [(u64, u32); 2] {
+    /// The garbler's constant for one shared value, as (word, bits); see [`ShareRing::reconstruct`].
+    pub(super) fn word(self, share: u64, d: u32) -> (u64, u32) {
         let bits = self.bits();
         match self {
             Self::Prime(p) => {
                 // The representative of the share nearest to zero; `p / 2 - share` is negative for the upper half.
                 let upper = ((p / 2).wrapping_sub(share) >> 63).wrapping_neg();
-                let shifted = share.wrapping_sub(p & upper).wrapping_add(half(d));
-                [(shifted, bits + 1), (shifted.wrapping_sub(p), bits)]
+                let nearest = share.wrapping_sub(p & upper);
+                (nearest.wrapping_add(half(d)).wrapping_sub(1), bits + 1)
             }
-            Self::PowerOfTwo(_) => [(share.wrapping_add(half(d)), bits), (0, 0)],
+            Self::PowerOfTwo(_) => (share.wrapping_add(half(d)), bits),
         }
     }
 
     /// Adds two shares: `rescale(x, d)` as a word of `bits - d` bits in two's complement.
     ///
-    /// Z_p: with s the garbler's share nearest to zero, `t = c + s` is x or x + p. Both `t + 2^(d-1)` and
-    /// `t - p + 2^(d-1)` are computed, and the range of x puts the first one below `2^(b-1)` exactly if t = x, which its
-    /// upper two bits tell. That takes 2b - 1 ANDs for the sums and b - d to select. Z_{2^l}: l - 1 ANDs.
+    /// AND gates: `2b - 1 - e` over Z_p with `e = min(d, v)`, `2^v` being the largest power of two that divides p - 1;
+    /// `l - 1` over Z_{2^l}.
     pub(super) fn reconstruct(self, builder: &mut CircuitBuilder, d: u32) -> Vec<Wire> {
-        let bits = self.bits();
-        let mut share = builder.evaluator_word(bits);
-        let dropped = d as usize;
-        if let Self::PowerOfTwo(_) = self {
-            let constant = builder.garbler_word(bits);
-            return builder.add(&share, &constant).split_off(dropped);
+        match self {
+            Self::Prime(p) => reconstruct_prime(builder, p, self.bits(), d),
+            Self::PowerOfTwo(bits) => {
+                let (share, constant) = (builder.evaluator_word(bits), builder.garbler_word(bits));
+                builder.add(&share, &constant).split_off(d as usize)
+            }
         }
-        let (constant, reduced) = (builder.garbler_word(bits + 1), builder.garbler_word(bits));
-        let without_p = builder.add(&share, &reduced);
-        share.push(Wire::ZERO);
-        let mut sum = builder.add(&share, &constant);
-        let top = sum.pop().unwrap_or(Wire::ZERO);
-        let wraps = builder.xor(top, sum[sum.len() - 1]);
-        builder.mux_word(wraps, &without_p[dropped..], &sum[dropped..])
     }
+}
+
+/// Adds two shares mod p and drops d bits.
+///
+/// With s the garbler's share nearest to zero, `t = c + s + 2^(d-1)` is `x + 2^(d-1)` or, if it wrapped, p more. The
+/// garbler's constant is `u = s + 2^(d-1) - 1`, so the sum wanted is `c + u + 1`, or `c + u - (p - 1)` if t wrapped. As
+/// `2^e` divides p - 1, the lowest e bits of both differ by the carry in only.
+///
+/// 1. The upper bits of c and u are added without the carry from below. The range of x puts t into
+///    `(-2^(b-1) + 2^d, 2^(b-1))`, or above `2^(b-1) + 2^d` if it wrapped, and the sum is off by less than `2^(e+1)`; as
+///    it is a multiple of `2^e`, its upper two bits tell the two apart.
+/// 2. The lowest e bits are added for their carry, with a carry in of one unless t wrapped.
+/// 3. That carry, and the upper bits of `-(p - 1)` if t wrapped, are added to the upper sum. A public constant times a
+///    wire is free.
+fn reconstruct_prime(builder: &mut CircuitBuilder, p: u64, bits: u32, d: u32) -> Vec<Wire> {
+    let shared = d.min((p - 1).trailing_zeros());
+    let mut share = builder.evaluator_word(bits);
+    let constant = builder.garbler_word(bits + 1);
+    share.push(Wire::ZERO);
+    let (share_low, share_high) = share.split_at(shared as usize);
+    let (constant_low, constant_high) = constant.split_at(shared as usize);
+
+    let mut sum = builder.add(share_high, constant_high);
+    let top = sum.pop().unwrap_or(Wire::ZERO);
+    let wrapped = builder.xor(top, sum[sum.len() - 1]);
+    let carry = builder.add_carry(share_low, constant_low, !wrapped).1;
+    let less_p = CircuitBuilder::constant_word(((p - 1) >> shared).wrapping_neg(), bits - shared);
+    let less_p = builder.mask_word(wrapped, &less_p);
+    let mut value = builder.add_carry(&sum, &less_p, carry).0;
+    value.split_off((d - shared) as usize)
 }
 
 /// What rescaling by `d` bits adds before it drops them.
