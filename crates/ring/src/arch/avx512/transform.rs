@@ -1,22 +1,33 @@
 //! The negacyclic transform on AVX-512 IFMA.
 //!
-//! All levels but the last four are those of [`passes`]; the last four work on blocks of 16 values in two registers,
-//! with a shuffle before each level and one after the last, which restores the standard order.
+//! All levels but the last four are those of [`passes`]; the last four work on blocks of 16 values in two registers.
 
 use std::arch::x86_64::*;
 
 use super::super::passes::{self, Kernel};
-use super::{Factor, Ifma, load, quotient, store};
+use super::{Factor, Ifma, load, quotient, splat, store};
 use crate::Modulus;
 use crate::modulus::Shoup;
 
-/// The roots of one direction, `w` and `floor(w * 2^52 / q)` apart.
+/// The roots of one direction.
 #[derive(Debug)]
 pub(crate) struct Roots {
-    w: Vec<u64>,
-    quotient: Vec<u64>,
+    /// `w` and `floor(w * 2^52 / q)` of the levels that [`passes`] does, in bit-reversed order.
+    upper: Vec<[u64; 2]>,
+    /// The roots of the last four levels, in the order in which they are used.
+    quads: Vec<Quad>,
     /// `n^-1`, and it times the root of the last inverse level.
     scale: [u64; 2],
+}
+
+/// What four blocks of 16 values need in the last four levels: roots `w`, then `floor(w * 2^52 / q)`.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Quad {
+    eighths: [[u64; 32]; 2],
+    quarters: [[u64; 16]; 2],
+    halves: [[u64; 8]; 2],
+    wholes: [[u64; 4]; 2],
 }
 
 /// The shortest transform: four blocks of 16 values.
@@ -25,39 +36,53 @@ pub(crate) const MIN_DEGREE: usize = 64;
 /// Levels done inside registers.
 const LOCAL_LEVELS: u32 = 4;
 
-/// The order in which the last level meets its roots: see [`forward_local`].
-const LAST_ORDER: [usize; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
-
 impl Roots {
     /// Lays out `roots`, in bit-reversed order, for the kernel.
     pub(crate) fn new(modulus: &Modulus, roots: &[Shoup], scale: Shoup, last: Shoup) -> Self {
-        let mut w: Vec<u64> = roots.iter().map(|root| root.w).collect();
-        let half = w.len() / 2;
-        for (block, source) in w[half..].chunks_exact_mut(8).zip(roots[half..].chunks_exact(8)) {
-            for (slot, lane) in block.iter_mut().zip(LAST_ORDER) {
-                *slot = source[lane].w;
-            }
-        }
-        let quotient = w.iter().map(|w| quotient(*w, modulus.value())).collect();
-        Self { w, quotient, scale: [scale.w, last.w] }
+        let blocks = roots.len() / 16;
+        let upper = roots[..blocks].iter().map(|root| [root.w, quotient(root.w, modulus.value())]).collect();
+        let quads = (0..blocks).step_by(4).map(|quad| Quad::new(modulus, roots, blocks + quad)).collect();
+        Self { upper, quads, scale: [scale.w, last.w] }
     }
+}
+
+impl Quad {
+    /// The roots of the blocks whose first level uses `roots[first..first + 4]`.
+    fn new(modulus: &Modulus, roots: &[Shoup], first: usize) -> Self {
+        let quotient = |w| quotient(w, modulus.value());
+        Self {
+            eighths: pair(&roots[8 * first..], quotient),
+            quarters: pair(&roots[4 * first..], quotient),
+            halves: pair(&roots[2 * first..], quotient),
+            wholes: pair(&roots[first..], quotient),
+        }
+    }
+}
+
+/// The first `N` roots, and their quotients.
+fn pair<const N: usize>(roots: &[Shoup], quotient: impl Fn(u64) -> u64) -> [[u64; N]; 2] {
+    let w: [u64; N] = std::array::from_fn(|i| roots[i].w);
+    [w, w.map(quotient)]
 }
 
 /// [`crate::Ntt::forward`].
 ///
 /// # Safety
-/// The machine has AVX-512 F, DQ and IFMA; `values` has the length the roots are for, at least [`MIN_DEGREE`].
+/// The machine has AVX-512 F, DQ and IFMA.
+///
+/// # Panics
+/// If `values` has not the length the roots are for.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
     let n = values.len();
-    debug_assert!(n == roots.w.len() && n >= MIN_DEGREE);
+    assert_eq!(n, 64 * roots.quads.len(), "transform length");
     let pointer = values.as_mut_ptr();
-    // SAFETY: the instruction set and the length are the caller's promise.
+    // SAFETY: the instruction set is the caller's promise, and the length was checked.
     unsafe {
         let tables = Tables::new(modulus, roots);
         passes::forward(tables, pointer, n, n.trailing_zeros() - LOCAL_LEVELS);
-        for quad in (0..n / 16).step_by(4) {
-            forward_local(tables, pointer, n / 16, quad);
+        for (i, quad) in roots.quads.iter().enumerate() {
+            forward_local(tables, pointer.add(64 * i), quad);
         }
     }
 }
@@ -65,17 +90,20 @@ pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64
 /// [`crate::Ntt::inverse`].
 ///
 /// # Safety
-/// As for [`forward`].
+/// The machine has AVX-512 F, DQ and IFMA.
+///
+/// # Panics
+/// If `values` has not the length the roots are for.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(crate) unsafe fn inverse(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
     let n = values.len();
-    debug_assert!(n == roots.w.len() && n >= MIN_DEGREE);
+    assert_eq!(n, 64 * roots.quads.len(), "transform length");
     let pointer = values.as_mut_ptr();
-    // SAFETY: the instruction set and the length are the caller's promise.
+    // SAFETY: the instruction set is the caller's promise, and the length was checked.
     unsafe {
         let tables = Tables::new(modulus, roots);
-        for quad in (0..n / 16).step_by(4) {
-            inverse_local(tables, pointer, n / 16, quad);
+        for (i, quad) in roots.quads.iter().enumerate() {
+            inverse_local(tables, pointer.add(64 * i), quad);
         }
         passes::inverse(tables, pointer, n, n.trailing_zeros() - LOCAL_LEVELS);
     }
@@ -85,8 +113,7 @@ pub(crate) unsafe fn inverse(modulus: &Modulus, roots: &Roots, values: &mut [u64
 #[derive(Clone, Copy)]
 struct Tables {
     ifma: Ifma,
-    w: *const u64,
-    quotient: *const u64,
+    upper: *const [u64; 2],
     /// `n^-1`, and it times the root of the last inverse level.
     scale: [Factor; 2],
 }
@@ -98,27 +125,7 @@ impl Tables {
         unsafe {
             let ifma = Ifma::new(modulus);
             let scale = [Factor::new(roots.scale[0], modulus), Factor::new(roots.scale[1], modulus)];
-            Self { ifma, w: roots.w.as_ptr(), quotient: roots.quotient.as_ptr(), scale }
-        }
-    }
-
-    /// Eight roots from `index` on.
-    #[inline(always)]
-    unsafe fn eight(self, index: usize) -> Factor {
-        // SAFETY: the caller stays inside the tables.
-        unsafe { Factor { w: load(self.w.add(index)), quotient: load(self.quotient.add(index)) } }
-    }
-
-    /// Lane `i` gets root `index + lanes[i]`, `lanes` below 4.
-    #[inline(always)]
-    unsafe fn spread(self, index: usize, lanes: __m512i) -> Factor {
-        // SAFETY: four words from `index` on are inside the tables, whose last half is not spread.
-        unsafe {
-            let pick = |table: *const u64| {
-                let four = _mm256_loadu_si256(table.add(index).cast());
-                _mm512_permutexvar_epi64(lanes, _mm512_castsi256_si512(four))
-            };
-            Factor { w: pick(self.w), quotient: pick(self.quotient) }
+            Self { ifma, upper: roots.upper.as_ptr(), scale }
         }
     }
 }
@@ -144,8 +151,8 @@ impl Kernel for Tables {
     unsafe fn root(self, index: usize) -> Factor {
         // SAFETY: the caller stays inside the tables.
         unsafe {
-            let at = |table: *const u64| _mm512_set1_epi64(*table.add(index) as i64);
-            Factor { w: at(self.w), quotient: at(self.quotient) }
+            let [w, quotient] = *self.upper.add(index);
+            Factor { w: splat(w), quotient: splat(quotient) }
         }
     }
 
@@ -160,23 +167,26 @@ impl Kernel for Tables {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
-            let (mut quotient, mut high, mut twice) = ([k.zero; 4], [k.zero; 4], [k.zero; 4]);
-            for i in 0..4 {
-                quotient[i] = _mm512_madd52hi_epu64(k.zero, y[i], w[i].quotient);
-            }
+            let (mut high, mut quotient, mut twice) = ([k.zero; 4], [k.zero; 4], [k.zero; 4]);
             if REDUCE {
                 for i in 0..4 {
                     high[i] = _mm512_madd52hi_epu64(k.zero, x[i], k.ratio);
                 }
-                for i in 0..4 {
-                    x[i] = _mm512_madd52lo_epu64(x[i], high[i], k.minus_q);
-                }
+            }
+            // One quotient serves both the reduction of x and that of w y.
+            for i in 0..4 {
+                quotient[i] = _mm512_madd52hi_epu64(high[i], y[i], w[i].quotient);
             }
             for i in 0..4 {
                 twice[i] = _mm512_madd52lo_epu64(k.twice_q, x[i], k.two);
             }
             for i in 0..4 {
                 x[i] = _mm512_madd52lo_epu64(x[i], y[i], w[i].w);
+            }
+            if REDUCE {
+                for i in 0..4 {
+                    twice[i] = _mm512_madd52lo_epu64(twice[i], high[i], k.minus_twice_q);
+                }
             }
             for i in 0..4 {
                 x[i] = _mm512_madd52lo_epu64(x[i], quotient[i], k.minus_q);
@@ -234,99 +244,151 @@ impl Kernel for Tables {
     }
 }
 
-/// The last four forward levels of blocks `quad..quad + 4` out of `blocks` blocks of 16, then the full reduction.
+/// The last four forward levels of 64 values, then the full reduction.
 ///
-/// With `a` and `b` the halves of a block, the registers hold `a | b`, then the quarters `a0-3 b0-3 | a4-7 b4-7`, the pairs
-/// `a01 b01 a45 b45 | a23 b23 a67 b67`, and at last `a0 a2 b0 b2 a4 a6 b4 b6` beside the odd ones.
+/// `x[i]` and `y[i]` begin as the halves of block `i`. Before each further level their lanes are interleaved, so that the
+/// halves of all parts of the block stand apart again; roots then repeat with period 2, 4 and 8. A last interleaving
+/// restores the standard order.
+///
+/// # Safety
+/// 64 words are writable at `values`, and the machine has the instruction set.
 #[inline(always)]
-unsafe fn forward_local(k: Tables, values: *mut u64, blocks: usize, quad: usize) {
-    // SAFETY: four blocks of 16 values, and roots up to 16 * blocks, are inside the slices.
+unsafe fn forward_local(k: Tables, values: *mut u64, roots: &Quad) {
+    // SAFETY: forwarded.
     unsafe {
-        let base = values.add(16 * quad);
-        let at = |i: usize| load(base.add(8 * i));
-        let (mut x, mut y) = ([at(0), at(2), at(4), at(6)], [at(1), at(3), at(5), at(7)]);
-        let i = blocks + quad;
-        k.butterfly::<true>(&mut x, &mut y, [k.root(i), k.root(i + 1), k.root(i + 2), k.root(i + 3)]);
+        let (mut x, mut y) = load_quad(values);
+        k.butterfly::<true>(&mut x, &mut y, wholes(&roots.wholes));
+        interleave(&mut x, &mut y);
+        k.butterfly::<true>(&mut x, &mut y, halves(&roots.halves));
+        interleave(&mut x, &mut y);
+        k.butterfly::<true>(&mut x, &mut y, quarters(&roots.quarters));
+        interleave(&mut x, &mut y);
+        k.butterfly::<true>(&mut x, &mut y, eighths(&roots.eighths));
         for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_shuffle_i64x2::<0x44>(pair.0, pair.1);
-            y[i] = _mm512_shuffle_i64x2::<0xee>(pair.0, pair.1);
+            x[i] = k.ifma.finish(k.ifma.reduce(x[i]));
+            y[i] = k.ifma.finish(k.ifma.reduce(y[i]));
         }
-        let (lanes, i) = (_mm512_setr_epi64(0, 0, 0, 0, 1, 1, 1, 1), 2 * (blocks + quad));
-        let w = [k.spread(i, lanes), k.spread(i + 2, lanes), k.spread(i + 4, lanes), k.spread(i + 6, lanes)];
-        k.butterfly::<true>(&mut x, &mut y, w);
-        for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_shuffle_i64x2::<0x88>(pair.0, pair.1);
-            y[i] = _mm512_shuffle_i64x2::<0xdd>(pair.0, pair.1);
-        }
-        let (lanes, i) = (_mm512_setr_epi64(0, 0, 2, 2, 1, 1, 3, 3), 4 * (blocks + quad));
-        let w = [k.spread(i, lanes), k.spread(i + 4, lanes), k.spread(i + 8, lanes), k.spread(i + 12, lanes)];
-        k.butterfly::<true>(&mut x, &mut y, w);
-        for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_unpacklo_epi64(pair.0, pair.1);
-            y[i] = _mm512_unpackhi_epi64(pair.0, pair.1);
-        }
-        let i = 8 * (blocks + quad);
-        let w = [k.eight(i), k.eight(i + 8), k.eight(i + 16), k.eight(i + 24)];
-        k.butterfly::<true>(&mut x, &mut y, w);
-        let low = _mm512_setr_epi64(0, 8, 1, 9, 4, 12, 5, 13);
-        let high = _mm512_setr_epi64(2, 10, 3, 11, 6, 14, 7, 15);
-        for i in 0..4 {
-            let pair = (k.ifma.finish(k.ifma.reduce(x[i])), k.ifma.finish(k.ifma.reduce(y[i])));
-            store(base.add(16 * i), _mm512_permutex2var_epi64(pair.0, low, pair.1));
-            store(base.add(16 * i + 8), _mm512_permutex2var_epi64(pair.0, high, pair.1));
+        interleave(&mut x, &mut y);
+        store_quad(values, x, y);
+    }
+}
+
+/// The first four inverse levels of 64 values: [`forward_local`] backwards.
+///
+/// # Safety
+/// As for [`forward_local`].
+#[inline(always)]
+unsafe fn inverse_local(k: Tables, values: *mut u64, roots: &Quad) {
+    // SAFETY: forwarded.
+    unsafe {
+        let (mut x, mut y) = load_quad(values);
+        separate(&mut x, &mut y);
+        k.inverse_butterfly(&mut x, &mut y, eighths(&roots.eighths));
+        separate(&mut x, &mut y);
+        k.inverse_butterfly(&mut x, &mut y, quarters(&roots.quarters));
+        separate(&mut x, &mut y);
+        k.inverse_butterfly(&mut x, &mut y, halves(&roots.halves));
+        separate(&mut x, &mut y);
+        k.inverse_butterfly(&mut x, &mut y, wholes(&roots.wholes));
+        store_quad(values, x, y);
+    }
+}
+
+/// Eight vectors, the even ones first.
+#[inline(always)]
+unsafe fn load_quad(from: *const u64) -> ([__m512i; 4], [__m512i; 4]) {
+    // SAFETY: 64 words are readable.
+    unsafe {
+        let x = [load(from), load(from.add(16)), load(from.add(32)), load(from.add(48))];
+        let y = [load(from.add(8)), load(from.add(24)), load(from.add(40)), load(from.add(56))];
+        (x, y)
+    }
+}
+
+#[inline(always)]
+unsafe fn store_quad(to: *mut u64, x: [__m512i; 4], y: [__m512i; 4]) {
+    for i in 0..4 {
+        // SAFETY: 64 words are writable.
+        unsafe {
+            store(to.add(16 * i), x[i]);
+            store(to.add(16 * i + 8), y[i]);
         }
     }
 }
 
-/// The first four inverse levels of blocks `quad..quad + 4` out of `blocks`: [`forward_local`] backwards.
+/// Lanes `x0 y0 x1 y1 .. x7 y7`, the first half in `x`.
 #[inline(always)]
-unsafe fn inverse_local(k: Tables, values: *mut u64, blocks: usize, quad: usize) {
-    // SAFETY: as in `forward_local`.
+unsafe fn interleave(x: &mut [__m512i; 4], y: &mut [__m512i; 4]) {
+    // SAFETY: arithmetic on registers.
     unsafe {
-        let base = values.add(16 * quad);
-        let at = |i: usize| load(base.add(8 * i));
-        let (mut x, mut y) = ([at(0), at(2), at(4), at(6)], [at(1), at(3), at(5), at(7)]);
-        let even = _mm512_setr_epi64(0, 2, 8, 10, 4, 6, 12, 14);
-        let odd = _mm512_setr_epi64(1, 3, 9, 11, 5, 7, 13, 15);
-        for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_permutex2var_epi64(pair.0, even, pair.1);
-            y[i] = _mm512_permutex2var_epi64(pair.0, odd, pair.1);
-        }
-        let i = 8 * (blocks + quad);
-        let w = [k.eight(i), k.eight(i + 8), k.eight(i + 16), k.eight(i + 24)];
-        k.inverse_butterfly(&mut x, &mut y, w);
-        for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_unpacklo_epi64(pair.0, pair.1);
-            y[i] = _mm512_unpackhi_epi64(pair.0, pair.1);
-        }
-        let (lanes, i) = (_mm512_setr_epi64(0, 0, 2, 2, 1, 1, 3, 3), 4 * (blocks + quad));
-        let w = [k.spread(i, lanes), k.spread(i + 4, lanes), k.spread(i + 8, lanes), k.spread(i + 12, lanes)];
-        k.inverse_butterfly(&mut x, &mut y, w);
-        let low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-        let high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+        let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+        let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
         for i in 0..4 {
             let pair = (x[i], y[i]);
             x[i] = _mm512_permutex2var_epi64(pair.0, low, pair.1);
             y[i] = _mm512_permutex2var_epi64(pair.0, high, pair.1);
         }
-        let (lanes, i) = (_mm512_setr_epi64(0, 0, 0, 0, 1, 1, 1, 1), 2 * (blocks + quad));
-        let w = [k.spread(i, lanes), k.spread(i + 2, lanes), k.spread(i + 4, lanes), k.spread(i + 6, lanes)];
-        k.inverse_butterfly(&mut x, &mut y, w);
+    }
+}
+
+/// The inverse of [`interleave`].
+#[inline(always)]
+unsafe fn separate(x: &mut [__m512i; 4], y: &mut [__m512i; 4]) {
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+        let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
         for i in 0..4 {
             let pair = (x[i], y[i]);
-            x[i] = _mm512_shuffle_i64x2::<0x44>(pair.0, pair.1);
-            y[i] = _mm512_shuffle_i64x2::<0xee>(pair.0, pair.1);
+            x[i] = _mm512_permutex2var_epi64(pair.0, even, pair.1);
+            y[i] = _mm512_permutex2var_epi64(pair.0, odd, pair.1);
         }
-        let i = blocks + quad;
-        k.inverse_butterfly(&mut x, &mut y, [k.root(i), k.root(i + 1), k.root(i + 2), k.root(i + 3)]);
-        for i in 0..4 {
-            store(base.add(16 * i), x[i]);
-            store(base.add(16 * i + 8), y[i]);
-        }
+    }
+}
+
+/// One root for all lanes of each block.
+#[inline(always)]
+unsafe fn wholes([w, quotient]: &[[u64; 4]; 2]) -> [Factor; 4] {
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        let at = |i: usize| Factor { w: splat(w[i]), quotient: splat(quotient[i]) };
+        [at(0), at(1), at(2), at(3)]
+    }
+}
+
+/// Two roots for each block, in turn.
+#[inline(always)]
+unsafe fn halves([w, quotient]: &[[u64; 8]; 2]) -> [Factor; 4] {
+    // SAFETY: two words from an even index on are inside the arrays.
+    unsafe {
+        let two = |words: &[u64; 8], i: usize| {
+            _mm512_broadcast_i64x2(_mm_loadu_si128(words.as_ptr().add(2 * i).cast()))
+        };
+        let at = |i: usize| Factor { w: two(w, i), quotient: two(quotient, i) };
+        [at(0), at(1), at(2), at(3)]
+    }
+}
+
+/// Four roots for each block, in turn.
+#[inline(always)]
+unsafe fn quarters([w, quotient]: &[[u64; 16]; 2]) -> [Factor; 4] {
+    // SAFETY: four words from a multiple of four on are inside the arrays.
+    unsafe {
+        let four = |words: &[u64; 16], i: usize| {
+            _mm512_broadcast_i64x4(_mm256_loadu_si256(words.as_ptr().add(4 * i).cast()))
+        };
+        let at = |i: usize| Factor { w: four(w, i), quotient: four(quotient, i) };
+        [at(0), at(1), at(2), at(3)]
+    }
+}
+
+/// Eight roots for each block.
+#[inline(always)]
+unsafe fn eighths([w, quotient]: &[[u64; 32]; 2]) -> [Factor; 4] {
+    // SAFETY: eight words from a multiple of eight on are inside the arrays.
+    unsafe {
+        let eight = |words: &[u64; 32], i: usize| load(words.as_ptr().add(8 * i));
+        let at = |i: usize| Factor { w: eight(w, i), quotient: eight(quotient, i) };
+        [at(0), at(1), at(2), at(3)]
     }
 }
