@@ -1,6 +1,6 @@
 //! Rotations of one ciphertext that share its decomposition into digits ([HS18], <https://eprint.iacr.org/2018/244>).
 
-use lanner_ring::{Eval, GaloisElement, Poly, RnsBasis};
+use lanner_ring::{Buffer, Eval, GaloisElement, Modulus, Poly, RnsBasis};
 
 use crate::keys::SwitchingKey;
 use crate::{BfvError, Ciphertext, EvaluationKeys, NoiseBound, Parameters};
@@ -43,12 +43,19 @@ impl Hoisted {
             return Ok(self.ciphertext.clone());
         }
         let key = self.key(element, keys)?;
-        let [mut c0, mut c1] = self.switch(key);
-        c0.divide_round_by_last();
-        c1.divide_round_by_last();
-        c0.add_assign(&self.ciphertext.c0);
-        let noise = self.ciphertext.noise.switched_key(&self.parameters);
-        Ok(Ciphertext { c0: c0.automorphism(&key.permutation), c1: c1.automorphism(&key.permutation), noise })
+        let basis = self.parameters.basis(self.parameters.limbs());
+        let (mut c0, mut c1) = (Poly::zero(&basis), Poly::zero(&basis));
+        let mut switched = Switched::new(self, key);
+        let remainders = switched.remainders();
+        // Limb after limb, so that what is in work stays in the cache.
+        for j in 0..basis.len() {
+            let values = switched.divided(j, &remainders[0], Half::B);
+            basis.moduli()[j].add_assign_slice(values, self.ciphertext.c0.limb(j));
+            key.permutation.apply(c0.limb_mut(j), values);
+            let values = switched.divided(j, &remainders[1], Half::A);
+            key.permutation.apply(c1.limb_mut(j), values);
+        }
+        Ok(Ciphertext { c0, c1, noise: self.ciphertext.noise.switched_key(&self.parameters) })
     }
 
     /// The encryption rotated: slot `i` of each row is slot `i + steps`.
@@ -72,11 +79,20 @@ impl Hoisted {
             return Ok(self.extended());
         }
         let key = self.key(element, keys)?;
-        let [mut c0, c1] = self.switch(key);
-        self.add_scaled(&mut c0, &self.ciphertext.c0);
-        let noise = self.ciphertext.noise.switched_key_extended(&self.parameters);
-        let permutation = &key.permutation;
-        Ok(ExtendedCiphertext { c0: c0.automorphism(permutation), c1: c1.automorphism(permutation), noise })
+        let basis = self.parameters.extended();
+        let (mut c0, mut c1) = (Poly::zero(basis), Poly::zero(basis));
+        let mut switched = Switched::new(self, key);
+        for j in 0..basis.len() {
+            let values = switched.product(j, Half::B);
+            self.add_scaled(values, &self.ciphertext.c0, j);
+            key.permutation.apply(c0.limb_mut(j), values);
+            key.permutation.apply(c1.limb_mut(j), switched.product(j, Half::A));
+        }
+        Ok(ExtendedCiphertext {
+            c0,
+            c1,
+            noise: self.ciphertext.noise.switched_key_extended(&self.parameters),
+        })
     }
 
     /// `P (c0, c1)`.
@@ -84,20 +100,21 @@ impl Hoisted {
         let Ciphertext { c0, c1, noise } = &self.ciphertext;
         let scale = |part| {
             let mut scaled = Poly::zero(self.parameters.extended());
-            self.add_scaled(&mut scaled, part);
+            for (j, limb) in scaled.limbs_mut().enumerate() {
+                self.add_scaled(limb, part, j);
+            }
             scaled
         };
         ExtendedCiphertext { c0: scale(c0), c1: scale(c1), noise: *noise }
     }
 
-    /// `sum += P part`, which is zero modulo `P`.
-    fn add_scaled(&self, sum: &mut Poly<Eval>, part: &Poly<Eval>) {
-        let special = self.parameters.special().map_or(1, lanner_ring::Modulus::value);
-        let mut scaled = part.clone();
-        scaled.mul_scalar(special);
-        for ((modulus, out), limb) in self.parameters.moduli().iter().zip(sum.limbs_mut()).zip(scaled.limbs())
-        {
-            modulus.add_assign_slice(out, limb);
+    /// `sum += P part` at limb `j`; nothing modulo `P` itself.
+    fn add_scaled(&self, sum: &mut [u64], part: &Poly<Eval>, j: usize) {
+        let special = self.parameters.special().map_or(1, Modulus::value);
+        if let Some(modulus) = self.parameters.moduli().get(j) {
+            let mut scaled = Buffer::from(part.limb(j));
+            modulus.mul_scalar_slice(&mut scaled, modulus.shoup(special));
+            modulus.add_assign_slice(sum, &scaled);
         }
     }
 
@@ -108,21 +125,6 @@ impl Hoisted {
     ) -> Result<&'a SwitchingKey, BfvError> {
         self.parameters.check_same(keys.parameters())?;
         keys.key(element)
-    }
-
-    /// The inner products of the digits with both halves of the key: `P c1 s` under the key's target secret.
-    fn switch(&self, key: &SwitchingKey) -> [Poly<Eval>; 2] {
-        let basis = self.parameters.extended();
-        let mut products = [Poly::zero(basis), Poly::zero(basis)];
-        let [c0, c1] = &mut products;
-        for (j, modulus) in basis.moduli().iter().enumerate() {
-            let digits: Vec<_> = self.digits.iter().map(|digit| digit.limb(j)).collect();
-            let b: Vec<_> = key.digits.iter().map(|(b, _)| b.limb(j)).collect();
-            let a: Vec<_> = key.digits.iter().map(|(_, a)| a.limb(j)).collect();
-            modulus.dot(c0.limb_mut(j), &digits, &b);
-            modulus.dot(c1.limb_mut(j), &digits, &a);
-        }
-        products
     }
 }
 
@@ -141,4 +143,70 @@ fn digit(basis: &RnsBasis, i: usize, residues: &[u64], values: &[u64]) -> Poly<E
         }
     }
     digit
+}
+
+/// Which half of the pairs of a switching key.
+#[derive(Clone, Copy)]
+enum Half {
+    B,
+    A,
+}
+
+/// The inner products of digits with a key, `P c1 s` under the key's target secret, made a limb at a time.
+struct Switched<'a> {
+    basis: &'a RnsBasis,
+    digits: &'a [Poly<Eval>],
+    key: &'a SwitchingKey,
+    product: Buffer,
+    remainder: Buffer,
+}
+
+impl<'a> Switched<'a> {
+    fn new(hoisted: &'a Hoisted, key: &'a SwitchingKey) -> Self {
+        let basis = hoisted.parameters.extended();
+        let buffer = || Buffer::zeroed(basis.degree());
+        Self { basis, digits: &hoisted.digits, key, product: buffer(), remainder: buffer() }
+    }
+
+    /// The inner product modulo modulus `j`.
+    fn product(&mut self, j: usize, half: Half) -> &mut [u64] {
+        self.basis.moduli()[j].dot(&mut self.product, &limbs(self.digits, j), &self.key.limbs(j, half));
+        &mut self.product
+    }
+
+    /// The coefficients of both inner products modulo `P`.
+    fn remainders(&mut self) -> [Buffer; 2] {
+        let special = self.basis.len() - 1;
+        [Half::B, Half::A].map(|half| {
+            let mut remainder = Buffer::from(&*self.product(special, half));
+            self.basis.ntts()[special].inverse(&mut remainder);
+            remainder
+        })
+    }
+
+    /// The inner product divided by `P` and rounded, modulo limb `j`, given its `remainder`.
+    fn divided(&mut self, j: usize, remainder: &[u64], half: Half) -> &mut [u64] {
+        self.product(j, half);
+        let (ntt, modulus) = (&self.basis.ntts()[j], &self.basis.moduli()[j]);
+        let special = &self.basis.moduli()[self.basis.len() - 1];
+        modulus.lift_centered_slice(&mut self.remainder, remainder, special);
+        ntt.forward(&mut self.remainder);
+        modulus.sub_mul_slice(&mut self.product, &self.remainder, self.basis.last_inverses()[j]);
+        &mut self.product
+    }
+}
+
+impl SwitchingKey {
+    /// Limb `j` of one half of every digit.
+    fn limbs(&self, j: usize, half: Half) -> Vec<&[u64]> {
+        let digits = self.digits.iter();
+        match half {
+            Half::B => digits.map(|(b, _)| b.limb(j)).collect(),
+            Half::A => digits.map(|(_, a)| a.limb(j)).collect(),
+        }
+    }
+}
+
+fn limbs(digits: &[Poly<Eval>], j: usize) -> Vec<&[u64]> {
+    digits.iter().map(|digit| digit.limb(j)).collect()
 }
