@@ -23,9 +23,6 @@ from lanner.manifest import InputDescription, Manifest
 PICTURES = (".png", ".jpg", ".jpeg")
 TABLES = (".npy", ".npz", ".csv")
 
-#: How far beyond the range, relative to it, an element may lie: arithmetic in float32 errs by as much.
-RANGE_SLACK = 1e-6
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -140,7 +137,8 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     Raises:
         InputError: Naming the first element that is not, and the limit.
     """
-    slack = RANGE_SLACK * max(abs(entry.low), abs(entry.high))
+    # Less than half a unit beyond the range rounds back into it.
+    slack = 0.49 * entry.unit
     outside = (values < entry.low - slack) | (values > entry.high + slack)
     if outside.any():
         place = tuple(map(int, np.argwhere(outside)[0]))

@@ -21,19 +21,21 @@ class InputDescription:
         shape: The shape of one sample, without a batch axis.
         low: The smallest value of an element that calibration allows.
         high: The largest.
+        unit: The step of the fixed-point input; values are rounded to it before the range is checked.
     """
 
     name: str
     shape: tuple[int, ...]
-    low: float
-    high: float
+    low: float = float("-inf")
+    high: float = float("inf")
+    unit: float = 0.0
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
-        """Read an input's description; a single limit holds for both signs."""
-        limit = document["limit"]
-        low, high = limit if isinstance(limit, list) else (-limit, limit)
-        return cls(str(document["name"]), tuple(map(int, document["shape"])), float(low), float(high))
+        """Read the input of a manifest's network."""
+        unit = float(document["scale"])
+        shape = tuple(map(int, document["shape"]))
+        return cls(str(document["name"]), shape, document["low"] * unit, document["high"] * unit, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Manifest:
                 output=str(document["output"]),
                 classes=None if classes is None else tuple(map(str, classes)),
                 image=None if image is None else ImageDescription.from_document(image),
-                input=InputDescription.from_document(document["input"]),
+                input=InputDescription.from_document(document["network"]["input"]),
                 commitment=str(document["commitment"]),
                 document=document,
             )

@@ -94,12 +94,12 @@ class Model:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
 
         Returns:
-            Real numbers, shape (n, outputs): the integers of `predict_integers` divided by `logits_scale`.
+            Real numbers, shape (n, outputs): the integers of `predict_integers` times `logits_scale`.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
         """
-        return self.predict_integers(x)[0] / self.logits_scale
+        return self.predict_integers(x)[0].astype(np.float64) * self.logits_scale
 
     def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
@@ -114,7 +114,7 @@ class Model:
 
     @property
     def logits_scale(self) -> float:
-        """What the integer logits are divided by to get real numbers."""
+        """The real value of one unit of the integer logits."""
         return self.native.logits_scale
 
     def report(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     options = CompileOptions(name or _default_name(model), mode, output, k, digits, classes, description)
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples)
-    entry = InputDescription(imported.input_name, imported.input_shape, float("-inf"), float("inf"))
+    entry = InputDescription(imported.input_name, imported.input_shape)
     batch = as_batch(samples, entry, "calibration")
     if description is not None:
         description.check_shape(imported.input_shape)

@@ -39,7 +39,7 @@ class Trust:
             raise MisuseError(
                 f"{self.pin!r} is not a fingerprint", where="pin", fix="copy `sha256:` and 64 digits as `serve` printed"
             )
-        if self.pin_model is not None and not re.fullmatch(r"(sha256:)?[0-9a-fA-F]{64}", self.pin_model):
+        if self.pin_model is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", self.pin_model):
             raise MisuseError(
                 f"{self.pin_model!r} is not a model's commitment",
                 where="pin_model",

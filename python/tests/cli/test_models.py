@@ -72,7 +72,7 @@ def test_inspect_shows_onnx_and_compiled(tiny_onnx: Path, tiny_label: Path, caps
     assert main(["inspect", str(tiny_label), "--json"]) == 0
     document = document_of(capsys)
     assert document["manifest"]["output"] == "label"
-    assert "nodes" in document["report"]
+    assert "steps" in document["report"]
     for path in (tiny_onnx, tiny_label):
         assert main(["inspect", str(path)]) == 0
         output = capsys.readouterr()

@@ -23,7 +23,8 @@ ENTRY = InputDescription("image", (1, 2, 3), -2.0, 2.0)
 def manifest(image: str = "null") -> Manifest:
     return Manifest.parse(
         '{"name": "tiny", "mode": "gazelle", "output": "label", "classes": null, "commitment": "00", '
-        f'"image": {image}, "input": {{"name": "image", "shape": [1, 2, 3], "limit": 2.0}}}}'
+        f'"image": {image}, '
+        '"network": {"input": {"name": "image", "shape": [1, 2, 3], "scale": 0.5, "low": -4, "high": 4}}}'
     )
 
 

@@ -117,7 +117,7 @@ def read_peer(options: argparse.Namespace) -> Peer:
     if options.timeout <= 0:
         raise MisuseError(f"--timeout is {options.timeout:g}", fix="give a positive number of seconds")
     pinned, public = options.pin_model, None
-    if pinned is not None and not re.fullmatch(r"(sha256:)?[0-9a-fA-F]{64}", pinned) and Path(pinned).is_file():
+    if pinned is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", pinned) and Path(pinned).is_file():
         public = Manifest.read(Path(pinned))
         pinned = public.commitment
     trust = Trust(options.pin, options.ca, options.cert, options.key, pinned, options.insecure_plaintext)

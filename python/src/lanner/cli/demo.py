@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import tempfile
 import time
 from collections.abc import Sequence
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +14,8 @@ from numpy.typing import NDArray
 from lanner.cli.evaluate import agrees, prediction_label
 from lanner.cli.output import Output, duration
 from lanner.cli.process import ServerProcess
+from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
-from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.options import MODES
 from lanner.prediction import Prediction
 
@@ -54,34 +52,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0 if all(agreement) else 1
 
 
-def compile_embedded(name: str, mode: str) -> Model:
-    """Compile a network that comes with the package, calibrated on digits that training may see.
-
-    Raises:
-        MisuseError: If scikit-learn or onnx is not installed.
-    """
-    _require_scikit_learn()
-    from lanner.datasets import load_digits
-
-    calibration = load_digits("train")[0][:CALIBRATION_SAMPLES]
-    classes = [str(digit) for digit in range(10)]
-    with as_file(files("lanner") / "networks" / f"{name}.onnx") as path:
-        return compile(path, calibration, mode=mode, classes=classes, name=name)
-
-
 def _digits(count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    _require_scikit_learn()
+    require_scikit_learn()
     from lanner.datasets import load_digits
 
     x, y = load_digits("test")
     if not 1 <= count <= len(x):
         raise MisuseError(f"--images is {count}", fix=f"give 1 to {len(x)}")
     return x[:count], y[:count]
-
-
-def _require_scikit_learn() -> None:
-    if importlib.util.find_spec("sklearn") is None:
-        raise MisuseError("the demo's digits come with scikit-learn", fix="pip install 'lanner[onnx,demo]'")
 
 
 def _classify(path: Path, x: NDArray[np.float32], output: Output) -> tuple[list[Prediction], float]:
@@ -109,7 +87,3 @@ def _show(predictions: Sequence[Prediction], y: NDArray[np.int64], agreement: Se
         rows = [[*row, prediction.probability] for row, prediction in zip(rows, predictions, strict=True)]
     output.table(columns, rows)
     output.costs(predictions)
-
-
-#: Calibration looks at extremes alone, which this many digits settle.
-CALIBRATION_SAMPLES = 256

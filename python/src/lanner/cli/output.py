@@ -16,6 +16,9 @@ from rich.table import Table
 from lanner.errors import LannerError
 from lanner.prediction import Prediction
 
+#: Columns of what is not printed to a terminal, so that no table is folded.
+LOG_WIDTH = 240
+
 
 class Output:
     """What a command prints.
@@ -30,7 +33,9 @@ class Output:
     def __init__(self, *, json: bool) -> None:
         self.json = json
         self.predictions: list[dict[str, Any]] = []
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = Console(
+            stderr=True, highlight=False, soft_wrap=True, width=None if sys.stderr.isatty() else LOG_WIDTH
+        )
         self._printed = False
 
     def document(self, document: Mapping[str, Any]) -> None:

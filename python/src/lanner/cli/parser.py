@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from lanner.cli import (
+    bench,
     compile_model,
     demo,
     doctor,
@@ -20,7 +21,7 @@ from lanner.cli import (
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
-COMMANDS = (demo, compile_model, inspect, export, serve, predict, evaluate, run, doctor)
+COMMANDS = (demo, compile_model, inspect, export, serve, predict, evaluate, run, bench, doctor)
 
 
 class Parser(argparse.ArgumentParser):

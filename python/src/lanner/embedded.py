@@ -1,0 +1,42 @@
+"""The networks that come with the package, compiled on the digits that scikit-learn carries."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.resources import as_file, files
+
+from lanner.errors import MisuseError
+from lanner.model import Model, compile  # noqa: A004 - the interface's name
+
+#: Calibration looks at extremes alone, which this many digits settle.
+CALIBRATION_SAMPLES = 256
+
+
+def compile_embedded(name: str, mode: str = "auto", output: str = "label") -> Model:
+    """Compile an embedded network, calibrated on digits that training may see.
+
+    Args:
+        name: ``mnist_c`` or ``mnist_d``.
+        mode: As for `lanner.compile`.
+        output: As for `lanner.compile`.
+
+    Raises:
+        MisuseError: If scikit-learn or onnx is not installed.
+    """
+    require_scikit_learn()
+    from lanner.datasets import load_digits
+
+    calibration = load_digits("train")[0][:CALIBRATION_SAMPLES]
+    classes = [str(digit) for digit in range(10)]
+    with as_file(files("lanner") / "networks" / f"{name}.onnx") as path:
+        return compile(path, calibration, mode=mode, output=output, classes=classes, name=name)
+
+
+def require_scikit_learn() -> None:
+    """Check that the digits are there.
+
+    Raises:
+        MisuseError: If scikit-learn is not installed.
+    """
+    if importlib.util.find_spec("sklearn") is None:
+        raise MisuseError("the digits come with scikit-learn", fix="pip install 'lanner[onnx,demo]'")
