@@ -4,8 +4,9 @@
 mod support;
 
 use lanner_gc::library::{
-    MaskedCircuit, ShareRing, argmax, argmax_with_max, max_pool_relu_rescale, max_pool_relu_rescale_reshare,
-    max_pool_rescale, paper_relu_reshare, relu_clip, relu_rescale, relu_rescale_reshare, rescale,
+    MaskedCircuit, ShareRing, argmax, argmax_with_max, max_pool_relu_clip, max_pool_relu_rescale,
+    max_pool_relu_rescale_reshare, max_pool_rescale, paper_relu_reshare, relu_clip, relu_rescale,
+    relu_rescale_reshare, rescale,
 };
 use lanner_primitives::{Bits, Prg};
 use rand_core::Rng;
@@ -218,11 +219,20 @@ fn max_pool_takes_the_largest_before_the_relu() {
 
                 let masked = max_pool_relu_rescale(ring, k, d).unwrap();
                 assert_eq!(masked.circuit().and_count(), ands + b - 1 - d_);
-                check_regions(&masked, d, |x| rounded(*x.iter().max().unwrap().max(&0), d) as u64);
+                let relu = |x: &[i64]| rounded(*x.iter().max().unwrap().max(&0), d) as u64;
+                check_regions(&masked, d, relu);
+
+                // The cap 2 has two bits, which end with no one.
+                let clipped = max_pool_relu_clip(ring, k, d, 2).unwrap();
+                if b - 1 - d_ > 2 {
+                    assert_eq!(clipped.circuit().and_count(), ands + b - 1 - d_ + 2);
+                }
+                check_regions(&clipped, d, |x| relu(x).min(2));
             }
         }
     }
     assert!(max_pool_rescale(ShareRing::PowerOfTwo(16), 0, 0).is_err());
+    assert!(max_pool_relu_clip(ShareRing::PowerOfTwo(16), 2, 0, 0).is_err());
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn chunks_are_whole_rows_of_bounded_size() {
 
 #[test]
 fn one_instance_may_fill_many_chunks() {
-    let circuit = argmax(ShareRing::Prime(1_032_193), 300).unwrap().circuit().clone();
+    let circuit = argmax(ShareRing::Prime(1_032_193), 400).unwrap().circuit().clone();
     for instances in [1, 3, 17] {
         assert!(chunk_lengths(&circuit, instances).count() > 3);
         check(&circuit, instances, 2);

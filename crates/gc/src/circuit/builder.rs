@@ -59,7 +59,7 @@ pub(super) enum Node {
     And(Wire, Wire),
 }
 
-/// Grows a circuit; see [`super`] for the kinds of wires.
+/// Grows a circuit. A wire that depends on the garbler's inputs only is *known*: its gates are free.
 ///
 /// Gates on public constants and on a wire with itself cost nothing, and gates that no output needs are dropped by
 /// [`CircuitBuilder::build`].

@@ -23,7 +23,7 @@ mod ring;
 pub use argmax::{argmax, argmax_with_max};
 pub use masked::MaskedCircuit;
 pub use paper::paper_relu_reshare;
-pub use pool::{max_pool_relu_rescale, max_pool_rescale};
+pub use pool::{max_pool_relu_clip, max_pool_relu_rescale, max_pool_rescale};
 pub use relu::{relu_clip, relu_rescale};
 pub use rescale::rescale;
 pub use reshare::{max_pool_relu_rescale_reshare, relu_rescale_reshare};

@@ -4,7 +4,7 @@
 //! form, so that the maximum of {3, -1} is 3.
 
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::relu::relu;
+use super::relu::{clip, relu};
 use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::Wire;
@@ -19,6 +19,20 @@ pub fn max_pool_relu_rescale(ring: ShareRing, k: usize, d: u32) -> Result<Masked
     let mut builder = MaskedBuilder::new(ring, d)?;
     let maximum = maximum(&mut builder, k)?;
     let outputs = relu(&mut builder.gates, &maximum);
+    builder.finish(&outputs)
+}
+
+/// `y = min(rescale(max(x_1, ..., x_k, 0), d), cap)` for a public cap: as many output bits as the cap has, unsigned.
+///
+/// AND gates: those of [`max_pool_rescale`] and of clipping, as for [`super::relu_clip`]. A cap that no value exceeds
+/// gives [`max_pool_relu_rescale`].
+///
+/// # Errors
+/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` or the cap is zero.
+pub fn max_pool_relu_clip(ring: ShareRing, k: usize, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::new(ring, d)?;
+    let maximum = maximum(&mut builder, k)?;
+    let outputs = clip(&mut builder.gates, &maximum, cap)?;
     builder.finish(&outputs)
 }
 

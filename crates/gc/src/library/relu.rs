@@ -30,15 +30,8 @@ pub fn relu_rescale(ring: ShareRing, d: u32) -> Result<MaskedCircuit, GcError> {
 /// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if the cap is zero.
 pub fn relu_clip(ring: ShareRing, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
-    if cap == 0 {
-        return Err(GcError::Parameters("the cap is zero"));
-    }
-    let magnitude_bits = ring.bits() - 1 - d;
-    if cap >= (1 << magnitude_bits) - 1 {
-        return relu_rescale(ring, d);
-    }
     let value = builder.value();
-    let outputs = clip(&mut builder.gates, &value, cap);
+    let outputs = clip(&mut builder.gates, &value, cap)?;
     builder.finish(&outputs)
 }
 
@@ -50,18 +43,24 @@ pub(super) fn relu(gates: &mut CircuitBuilder, value: &[Wire]) -> Vec<Wire> {
     }
 }
 
-fn clip(gates: &mut CircuitBuilder, value: &[Wire], cap: u64) -> Vec<Wire> {
-    let Some((&sign, magnitude)) = value.split_last() else { return Vec::new() };
+/// The magnitude bits of a word in two's complement or of the cap, whichever is less; zero if the word is negative.
+pub(super) fn clip(gates: &mut CircuitBuilder, value: &[Wire], cap: u64) -> Result<Vec<Wire>, GcError> {
+    let width = (u64::BITS - cap.leading_zeros()) as usize;
+    let Some((&sign, magnitude)) = value.split_last().filter(|_| cap > 0) else {
+        return Err(GcError::Parameters("the cap is zero"));
+    };
     let bound = CircuitBuilder::constant_word(cap, magnitude.len() as u32);
+    if width > magnitude.len() || bound.iter().all(|bit| *bit == Wire::ONE) {
+        return Ok(relu(gates, value));
+    }
     let exceeds = gates.greater_than(magnitude, &bound);
     let clipped = gates.and(exceeds, !sign);
     // A negative value is not clipped, so the two exclude each other.
     let replaced = gates.xor(sign, clipped);
-    let width = (u64::BITS - cap.leading_zeros()) as usize;
     let bits = magnitude.iter().zip(&bound).take(width);
-    bits.map(|(&bit, &cap_bit)| {
+    let outputs = bits.map(|(&bit, &cap_bit)| {
         let when_replaced = if cap_bit == Wire::ONE { clipped } else { Wire::ZERO };
         gates.mux(replaced, when_replaced, bit)
-    })
-    .collect()
+    });
+    Ok(outputs.collect())
 }
