@@ -94,12 +94,12 @@ class Model:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
 
         Returns:
-            Real numbers, shape (n, outputs): the integers of `predict_integers` times `logits_scale`.
+            Real numbers, shape (n, outputs): the integers of `predict_integers` over `logits_scale`.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
         """
-        return self.predict_integers(x)[0].astype(np.float64) * self.logits_scale
+        return self.predict_integers(x)[0] / np.float64(self.logits_scale)
 
     def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
@@ -114,7 +114,7 @@ class Model:
 
     @property
     def logits_scale(self) -> float:
-        """The real value of one unit of the integer logits."""
+        """How many units of the integer logits make one: reals are integers divided by it."""
         return self.native.logits_scale
 
     def report(self) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def test_every_output_integer_equals_the_reference(tmp_path: Path, tiny_logits: 
     assert overflows == 0
     for prediction, values in zip(result.document["predictions"], integers, strict=True):
         assert prediction["values"] == values.tolist()
-        assert np.allclose(prediction["logits"], values * model.logits_scale)
+        assert np.allclose(prediction["logits"], values / model.logits_scale)
 
 
 def test_several_models_and_clients_at_once(
