@@ -20,11 +20,13 @@ pub mod arithmetic;
 pub mod base;
 pub mod chosen;
 mod correlated;
+mod cost;
 mod error;
 mod kind;
 pub mod random;
 pub mod softspoken;
 
 pub use correlated::{CorrelatedReceiver, CorrelatedSender};
+pub use cost::Cost;
 pub use error::OtError;
 pub use softspoken::{CotReceiver, CotSender, random_delta};

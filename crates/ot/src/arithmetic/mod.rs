@@ -16,5 +16,30 @@ pub use group::Group;
 pub use receiver::{receive, receive_random};
 pub use sender::{send, send_random};
 
+use lanner_wire::packed_len;
+
+use crate::{Cost, softspoken};
+
+/// The cost of `count` shares for bits that the receiver gives, with [`softspoken`] as the source.
+#[must_use]
+pub fn cost(group: Group, count: usize) -> Cost {
+    softspoken::extension_cost(count).plus(corrections(group, count))
+}
+
+/// The cost of `count` shares for random bits, with [`softspoken`] as the source.
+#[must_use]
+pub fn random_cost(group: Group, count: usize) -> Cost {
+    softspoken::random_extension_cost(count).plus(corrections(group, count))
+}
+
+fn corrections(group: Group, count: usize) -> Cost {
+    let last = packed_len(count % CHUNK, group.bits());
+    Cost {
+        sender_bytes: (count / CHUNK * packed_len(CHUNK, group.bits()) + last) as u64,
+        sender_messages: count.div_ceil(CHUNK) as u64,
+        ..Cost::default()
+    }
+}
+
 /// Transfers of one message of corrections.
 const CHUNK: usize = 1 << 16;

@@ -19,3 +19,16 @@ mod sender;
 
 pub use receiver::receive;
 pub use sender::send;
+
+use crate::Cost;
+
+/// The cost of `count` transfers.
+#[must_use]
+pub const fn cost(count: usize) -> Cost {
+    Cost {
+        sender_bytes: (count * messages::POINT) as u64,
+        sender_messages: 1,
+        receiver_bytes: (count * messages::PAIR) as u64,
+        receiver_messages: 1,
+    }
+}

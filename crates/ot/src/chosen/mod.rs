@@ -16,7 +16,21 @@ mod sender;
 pub use receiver::{receive_blocks, receive_bytes};
 pub use sender::{send_blocks, send_bytes};
 
-use lanner_primitives::{Block, Prg, Seed};
+use lanner_primitives::{Bits, Block, Prg, Seed};
+
+use crate::Cost;
+
+/// The cost of `count` transfers of strings of `length` bytes, given their material; a block is 16 bytes.
+#[must_use]
+pub fn cost(count: usize, length: usize) -> Cost {
+    let chunks = if length == 0 { 0 } else { count.div_ceil(chunk_transfers(length)) };
+    Cost {
+        sender_bytes: (2 * count * length) as u64,
+        sender_messages: chunks as u64,
+        receiver_bytes: Bits::byte_len(count) as u64,
+        receiver_messages: u64::from(count > 0),
+    }
+}
 
 /// Transfers of one message of masked pairs, for messages of `length` bytes: about half a megabyte.
 fn chunk_transfers(length: usize) -> usize {

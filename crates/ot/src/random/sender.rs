@@ -40,9 +40,14 @@ impl RandomPairs {
     }
 
     fn hashed<S: CorrelatedSender + ?Sized>(source: &S, mut zeros: Vec<Block>, first: u64) -> Self {
-        let mut ones = zeros.clone();
-        source.hash().hash_in_place(&mut zeros, first);
-        source.hash().hash_masked_in_place(&mut ones, source.delta(), first);
+        let mut ones = Vec::with_capacity(zeros.len());
+        // Part by part, so that what is copied is still in the cache when it is hashed.
+        for (zeros, first) in zeros.chunks_mut(PART).zip((first..).step_by(PART)) {
+            let start = ones.len();
+            ones.extend_from_slice(zeros);
+            source.hash().hash_in_place(zeros, first);
+            source.hash().hash_masked_in_place(&mut ones[start..], source.delta(), first);
+        }
         Self { zeros, ones }
     }
 
@@ -70,6 +75,9 @@ impl RandomPairs {
         &self.ones
     }
 }
+
+/// Transfers that are hashed at a time.
+const PART: usize = 1024;
 
 impl Drop for RandomPairs {
     fn drop(&mut self) {

@@ -27,6 +27,9 @@ pub mod small_field;
 use lanner_primitives::Block;
 use rand_core::CryptoRng;
 
+use crate::Cost;
+use messages::{Choices, Chunks, PUNCTURE_LENGTH};
+
 pub use receiver::CotReceiver;
 pub use sender::CotSender;
 
@@ -43,4 +46,37 @@ pub const TREES: usize = 128 / FIELD_BITS;
 #[must_use]
 pub fn random_delta<R: CryptoRng + ?Sized>(rng: &mut R) -> Block {
     Block::random(rng).with_lsb(true)
+}
+
+/// The cost of setting up one direction.
+#[must_use]
+pub const fn setup_cost() -> Cost {
+    let base = crate::base::cost(8 * Block::BYTES);
+    Cost {
+        sender_bytes: base.receiver_bytes + Block::BYTES as u64,
+        sender_messages: base.receiver_messages + 1,
+        receiver_bytes: base.sender_bytes + (PUNCTURE_LENGTH * Block::BYTES) as u64,
+        receiver_messages: base.sender_messages + 1,
+    }
+}
+
+/// The cost of `count` transfers for choices that the receiver gives.
+#[must_use]
+pub fn extension_cost(count: usize) -> Cost {
+    corrections(count, Choices::Given)
+}
+
+/// The cost of `count` transfers for random choices.
+#[must_use]
+pub fn random_extension_cost(count: usize) -> Cost {
+    corrections(count, Choices::Random)
+}
+
+fn corrections(count: usize, choices: Choices) -> Cost {
+    let blocks = Chunks::of(count).sum::<usize>() * choices.trees();
+    Cost {
+        receiver_bytes: (blocks * Block::BYTES) as u64,
+        receiver_messages: Chunks::of(count).count() as u64,
+        ..Cost::default()
+    }
 }

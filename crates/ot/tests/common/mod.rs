@@ -17,6 +17,7 @@ pub(crate) struct TestChannel {
     inbox: Receiver<Frame>,
     body: Vec<u8>,
     traffic: Traffic,
+    messages: u64,
     sent: Sha256,
     /// Replaces the payload of the numbered message of a kind before it is sent.
     pub(crate) tamper: Option<Tamper>,
@@ -37,9 +38,16 @@ impl TestChannel {
             inbox,
             body: Vec::new(),
             traffic: Traffic::default(),
+            messages: 0,
             sent: Sha256::new(),
             tamper: None,
         }
+    }
+
+    /// Payload bytes and messages sent so far.
+    #[allow(dead_code)]
+    pub(crate) fn sent(&self) -> (u64, u64) {
+        (self.traffic.sent, self.messages)
     }
 
     /// The hexadecimal digest of all frames sent so far.
@@ -62,6 +70,7 @@ impl Channel for TestChannel {
         self.sent.update(kind.0.to_le_bytes());
         self.sent.update(&payload);
         self.traffic.sent += payload.len() as u64;
+        self.messages += 1;
         let out = self.out.as_ref().ok_or(ChannelError::Disconnected)?;
         out.send((kind, payload)).map_err(|_| ChannelError::Disconnected)
     }
@@ -88,6 +97,7 @@ impl Channel for TestChannel {
 }
 
 /// Runs both parties to their ends.
+#[allow(dead_code)]
 pub(crate) fn run<A: Send, B: Send>(
     a: impl FnOnce(&mut TestChannel) -> A + Send,
     b: impl FnOnce(&mut TestChannel) -> B + Send,

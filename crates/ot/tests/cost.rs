@@ -1,0 +1,99 @@
+//! Predicted costs against what is sent, and changed messages of every kind.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Tamper, TestChannel, rng, run_over};
+use lanner_ot::arithmetic::{self, Group};
+use lanner_ot::random::{RandomChoices, RandomPairs};
+use lanner_ot::{
+    CorrelatedReceiver, CorrelatedSender, Cost, CotReceiver, CotSender, OtError, chosen, random_delta,
+    softspoken,
+};
+use lanner_primitives::{Bits, Block};
+use lanner_wire::Kind;
+
+/// The sender's part in one run of every protocol, `count` transfers each.
+fn send_all(c: &mut TestChannel, group: Group, count: usize, length: usize) -> Result<(), OtError> {
+    let mut source = CotSender::setup(c, random_delta(&mut rng(1)), &mut rng(2))?;
+    let mut q = Vec::new();
+    source.extend(c, count, &mut q)?;
+    source.extend_random(c, count, &mut q)?;
+    let material = RandomPairs::draw(&mut source, c, count)?;
+    chosen::send_blocks(material, c, &vec![[Block::ZERO; 2]; count])?;
+    let material = RandomPairs::offer(&mut source, c, count)?;
+    chosen::send_bytes(material, c, length, &vec![0; count * length], &vec![1; count * length])?;
+    arithmetic::send(&mut source, c, group, &vec![1; count])?;
+    arithmetic::send_random(&mut source, c, group, &vec![1; count])?;
+    Ok(())
+}
+
+/// The receiver's part.
+fn receive_all(c: &mut TestChannel, group: Group, count: usize, length: usize) -> Result<(), OtError> {
+    let mut source = CotReceiver::setup(c, &mut rng(3))?;
+    let (mut t, choices) = (Vec::new(), Bits::random(count, &mut rng(4)));
+    source.extend(c, &choices, &mut t)?;
+    source.extend_random(c, count, &mut t)?;
+    let material = RandomChoices::draw(&mut source, c, count)?;
+    chosen::receive_blocks(material, c, &choices)?;
+    let material = RandomChoices::choose(&mut source, c, choices.clone())?;
+    chosen::receive_bytes(material, c, length, &choices)?;
+    arithmetic::receive(&mut source, c, group, &choices)?;
+    arithmetic::receive_random(&mut source, c, group, count)?;
+    Ok(())
+}
+
+fn predicted(group: Group, count: usize, length: usize) -> Cost {
+    let (given, random) = (softspoken::extension_cost(count), softspoken::random_extension_cost(count));
+    softspoken::setup_cost()
+        .plus(given)
+        .plus(random)
+        .plus(random.plus(chosen::cost(count, Block::BYTES)))
+        .plus(given.plus(chosen::cost(count, length)))
+        .plus(arithmetic::cost(group, count))
+        .plus(arithmetic::random_cost(group, count))
+}
+
+#[test]
+fn predicted_costs_are_the_measured() {
+    for (count, length) in [(0, 3), (1, 0), (129, 3), (65_537, 20), (140_000, 1)] {
+        let group = Group::modulo(1_032_193).unwrap();
+        let (mut ca, mut cb) = TestChannel::pair();
+        let (a, b) = run_over(
+            &mut ca,
+            &mut cb,
+            |c| send_all(c, group, count, length),
+            |c| receive_all(c, group, count, length),
+        );
+        a.unwrap();
+        b.unwrap();
+        let cost = predicted(group, count, length);
+        assert_eq!(ca.sent(), (cost.sender_bytes, cost.sender_messages), "count {count}");
+        assert_eq!(cb.sent(), (cost.receiver_bytes, cost.receiver_messages), "count {count}");
+    }
+}
+
+/// Neither party panics, hangs or sends other lengths, whichever message is changed and how.
+#[test]
+fn changed_messages_lead_to_an_end() {
+    let changes: [fn(&mut Vec<u8>); 6] = [
+        |m| m.clear(),
+        |m| m.truncate(m.len() / 2),
+        |m| m.extend([0; 16]),
+        |m| m.iter_mut().for_each(|b| *b = 0),
+        |m| m.iter_mut().for_each(|b| *b = 0xff),
+        |m| m.iter_mut().step_by(7).for_each(|b| *b ^= 0x55),
+    ];
+    let group = Group::modulo(1_032_193).unwrap();
+    for kind in 0x10..0x18 {
+        for (number, change) in changes.into_iter().enumerate() {
+            let tamper: Tamper = (Kind(kind), change);
+            let (mut ca, mut cb) = TestChannel::pair();
+            (ca.tamper, cb.tamper) = (Some(tamper), Some(tamper));
+            let (a, b) =
+                run_over(&mut ca, &mut cb, |c| send_all(c, group, 130, 5), |c| receive_all(c, group, 130, 5));
+            // A changed length is always noticed.
+            assert!(number >= 3 || a.is_err() || b.is_err(), "kind {kind:#x}, change {number}");
+        }
+    }
+}
