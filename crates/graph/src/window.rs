@@ -2,8 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tensor::element_count;
+
 /// The largest size of an axis, kernel, stride, pad or dilation: far beyond real networks, small enough that no product overflows.
 pub(crate) const MAX_AXIS: usize = 1 << 20;
+/// The largest number of weights of a layer.
+pub(crate) const MAX_WEIGHTS: usize = 1 << 28;
+/// The largest area of an image with its padding.
+const MAX_PLANE: usize = 1 << 24;
 
 /// A pool's window over the last two axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,12 +28,6 @@ impl Window {
     #[must_use]
     pub const fn area(&self) -> usize {
         self.kernel[0] * self.kernel[1]
-    }
-
-    /// Whether no side is padded.
-    #[must_use]
-    pub fn is_unpadded(&self) -> bool {
-        self.pads == [0; 4]
     }
 
     /// The output's height and width over an input of height and width `size`.
@@ -83,19 +83,17 @@ impl ConvGeometry {
             ));
         }
         let size = output_size([height, width], self.kernel, self.strides, self.pads, self.dilations)?;
+        let factors = [self.out_channels, channels / self.groups, self.kernel[0], self.kernel[1]];
+        if element_count(&factors).is_none_or(|weights| weights > MAX_WEIGHTS) {
+            return Err(format!("more than {MAX_WEIGHTS} weights: {factors:?}"));
+        }
         Ok(vec![self.out_channels, size[0], size[1]])
     }
 
     /// The number of weights over `channels` input channels.
     #[must_use]
     pub const fn weight_count(&self, channels: usize) -> usize {
-        self.out_channels * self.taps(channels)
-    }
-
-    /// The products in one output element, border apart.
-    #[must_use]
-    pub const fn taps(&self, channels: usize) -> usize {
-        (channels / self.groups) * self.kernel[0] * self.kernel[1]
+        self.out_channels * (channels / self.groups) * self.kernel[0] * self.kernel[1]
     }
 }
 
@@ -108,6 +106,7 @@ fn output_size(
     dilations: [usize; 2],
 ) -> Result<[usize; 2], String> {
     let mut output = [0; 2];
+    let mut plane = 1;
     for axis in 0..2 {
         let positive = [size[axis], kernel[axis], strides[axis], dilations[axis]];
         let all = [pads[axis], pads[axis + 2]].into_iter().chain(positive);
@@ -118,12 +117,18 @@ fn output_size(
         }
         let reach = dilations[axis] * (kernel[axis] - 1) + 1;
         let padded = size[axis] + pads[axis] + pads[axis + 2];
+        plane *= padded;
         if reach > padded {
             return Err(format!(
                 "the kernel {kernel:?} is larger than the padded input {size:?} (pads {pads:?})"
             ));
         }
         output[axis] = (padded - reach) / strides[axis] + 1;
+    }
+    if plane > MAX_PLANE {
+        return Err(format!(
+            "the padded input {size:?} (pads {pads:?}) has more than {MAX_PLANE} elements a channel"
+        ));
     }
     Ok(output)
 }
@@ -157,5 +162,23 @@ mod tests {
         assert!(Window { strides: [0, 1], ..window }.output([4, 4]).is_err());
         assert!(Window { pads: [2, 0, 0, 0], ..window }.output([4, 4]).is_err());
         assert!(Window { kernel: [usize::MAX, 1], ..window }.output([4, 4]).is_err());
+    }
+
+    #[test]
+    fn huge_layers_are_refused_before_any_product_overflows() {
+        let side = MAX_AXIS;
+        let geometry = ConvGeometry {
+            out_channels: side,
+            kernel: [side, side],
+            strides: [side, side],
+            pads: [side; 4],
+            dilations: [1, 1],
+            groups: 1,
+        };
+        assert!(geometry.output(&[side, 1, 1]).is_err());
+        let wide = ConvGeometry { kernel: [1, 1], pads: [0; 4], ..geometry };
+        assert!(wide.output(&[side, 1, 1]).unwrap_err().contains("weights"));
+        let padded = ConvGeometry { out_channels: 1, kernel: [1, 1], ..geometry };
+        assert!(padded.output(&[1, 1, 1]).unwrap_err().contains("padded input"));
     }
 }

@@ -9,7 +9,7 @@ use crate::accumulator::Accumulator;
 use crate::float::check_input;
 use crate::graph::check_version;
 use crate::tensor::element_count;
-use crate::window::MAX_AXIS;
+use crate::window::{MAX_AXIS, MAX_WEIGHTS};
 use crate::{CompileError, InputError};
 
 /// More nodes than any network of this chain form has.
@@ -269,8 +269,12 @@ impl PublicNetwork {
 fn output_shape(op: &FixedOp, input: &[usize], wanted: &[usize]) -> Result<Vec<usize>, String> {
     match op {
         FixedOp::Conv2d(geometry) => geometry.output(input),
-        FixedOp::Linear { outputs } if input.len() == 1 => Ok(vec![*outputs]),
-        FixedOp::Linear { .. } => Err(format!("needs a vector, got shape {input:?}")),
+        FixedOp::Linear { outputs } if input.len() == 1 && *outputs <= MAX_WEIGHTS / input[0] => {
+            Ok(vec![*outputs])
+        }
+        FixedOp::Linear { .. } => {
+            Err(format!("needs a vector and at most {MAX_WEIGHTS} weights, got shape {input:?}"))
+        }
         FixedOp::SumPool(window) | FixedOp::MaxPool(window) => {
             let &[channels, height, width] = input else {
                 return Err(format!("needs an input of shape [channels, height, width], got {input:?}"));
