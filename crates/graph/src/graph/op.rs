@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Op {
-    /// Two-dimensional convolution of [`c_in`, h, w] with zero padding.
+    /// Two-dimensional convolution of `[c_in, h, w]` with zero padding.
     Conv {
-        /// [`c_out`, `c_in` / groups, kernel height, kernel width].
+        /// `[c_out, c_in / groups, kernel height, kernel width]`.
         weight: String,
-        /// [`c_out`], or the output's whole shape.
+        /// `[c_out]`, or the output's whole shape.
         bias: Option<String>,
         /// Vertical and horizontal step.
         strides: [usize; 2],
@@ -26,9 +26,9 @@ pub enum Op {
     },
     /// `x W + b` for a vector x.
     MatMul {
-        /// [`n_in`, `n_out`].
+        /// `[n_in, n_out]`.
         weight: String,
-        /// [`n_out`].
+        /// `[n_out]`.
         bias: Option<String>,
     },
     /// `(x - mean) / sqrt(var + eps) * scale + bias` along the first axis.
@@ -103,7 +103,7 @@ pub enum Op {
     Mul,
     /// Along the last axis; only at the graph's end.
     Softmax,
-    /// The index of the largest element, the lowest of equals: shape [1]; only at the graph's end.
+    /// The index of the largest element, the lowest of equals: shape `[1]`; only at the graph's end.
     ArgMax,
 }
 
