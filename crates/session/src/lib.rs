@@ -1,4 +1,6 @@
 //! Client and server sessions: handshake, execution of a plan, one-time material.
 
+pub mod dialogue;
 pub mod executor;
 pub mod handshake;
+pub mod store;
