@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::passes::{self, Kernel};
+use super::super::passes::{self, Four, Kernel};
 use super::{Factor, Ifma, load, quotient, splat, store};
 use crate::Modulus;
 use crate::modulus::Shoup;
@@ -30,11 +30,8 @@ struct Quad {
     wholes: [[u64; 4]; 2],
 }
 
-/// The shortest transform: four blocks of 16 values.
+/// The shortest transform: one quad of four blocks of 16 values.
 pub(crate) const MIN_DEGREE: usize = 64;
-
-/// Levels done inside registers.
-const LOCAL_LEVELS: u32 = 4;
 
 impl Roots {
     /// Lays out `roots`, in bit-reversed order, for the kernel.
@@ -74,17 +71,9 @@ fn pair<const N: usize>(roots: &[Shoup], quotient: impl Fn(u64) -> u64) -> [[u64
 /// If `values` has not the length the roots are for.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
-    let n = values.len();
-    assert_eq!(n, 64 * roots.quads.len(), "transform length");
-    let pointer = values.as_mut_ptr();
+    assert_eq!(values.len(), MIN_DEGREE * roots.quads.len(), "transform length");
     // SAFETY: the instruction set is the caller's promise, and the length was checked.
-    unsafe {
-        let tables = Tables::new(modulus, roots);
-        passes::forward(tables, pointer, n, n.trailing_zeros() - LOCAL_LEVELS);
-        for (i, quad) in roots.quads.iter().enumerate() {
-            forward_local(tables, pointer.add(64 * i), quad);
-        }
-    }
+    unsafe { passes::forward(Tables::new(modulus, roots), &roots.quads, values.as_mut_ptr()) };
 }
 
 /// [`crate::Ntt::inverse`].
@@ -96,17 +85,9 @@ pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64
 /// If `values` has not the length the roots are for.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(crate) unsafe fn inverse(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
-    let n = values.len();
-    assert_eq!(n, 64 * roots.quads.len(), "transform length");
-    let pointer = values.as_mut_ptr();
+    assert_eq!(values.len(), MIN_DEGREE * roots.quads.len(), "transform length");
     // SAFETY: the instruction set is the caller's promise, and the length was checked.
-    unsafe {
-        let tables = Tables::new(modulus, roots);
-        for (i, quad) in roots.quads.iter().enumerate() {
-            inverse_local(tables, pointer.add(64 * i), quad);
-        }
-        passes::inverse(tables, pointer, n, n.trailing_zeros() - LOCAL_LEVELS);
-    }
+    unsafe { passes::inverse(Tables::new(modulus, roots), &roots.quads, values.as_mut_ptr()) };
 }
 
 /// The constants of the modulus with the roots of one direction.
@@ -133,16 +114,17 @@ impl Tables {
 impl Kernel for Tables {
     type Vector = __m512i;
     type Factor = Factor;
+    type Quad = Quad;
     const LANES: usize = 8;
 
     #[inline(always)]
-    unsafe fn load(self, from: *const u64) -> __m512i {
+    unsafe fn load<const FRESH: bool>(self, from: *const u64) -> __m512i {
         // SAFETY: forwarded.
         unsafe { load(from) }
     }
 
     #[inline(always)]
-    unsafe fn store(self, to: *mut u64, vector: __m512i) {
+    unsafe fn store<const DONE: bool>(self, to: *mut u64, vector: __m512i) {
         // SAFETY: forwarded.
         unsafe { store(to, vector) }
     }
@@ -156,19 +138,31 @@ impl Kernel for Tables {
         }
     }
 
+    #[inline(always)]
+    unsafe fn quad_roots(quad: &Quad, level: u32) -> [Factor; 4] {
+        // SAFETY: the instruction set is the caller's promise.
+        unsafe {
+            match level {
+                0 => wholes(&quad.wholes),
+                1 => halves(&quad.halves),
+                2 => quarters(&quad.quarters),
+                _ => eighths(&quad.eighths),
+            }
+        }
+    }
+
+    // Every butterfly takes what any other leaves.
+    #[inline(always)]
+    unsafe fn settle(self, _x: &mut Four<Self>, _y: &mut Four<Self>) {}
+
     // In: x, y < 4q. Out: x + w y < 4q and x - w y + 2q = 2x + 2q - (x + w y) < 4q, with x reduced below 2q first.
     #[inline(always)]
-    unsafe fn butterfly<const REDUCE: bool>(
-        self,
-        x: &mut [__m512i; 4],
-        y: &mut [__m512i; 4],
-        w: [Factor; 4],
-    ) {
+    unsafe fn butterfly<const FRESH: bool>(self, x: &mut [__m512i; 4], y: &mut [__m512i; 4], w: [Factor; 4]) {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
             let (mut high, mut quotient, mut twice) = ([k.zero; 4], [k.zero; 4], [k.zero; 4]);
-            if REDUCE {
+            if !FRESH {
                 for i in 0..4 {
                     high[i] = _mm512_madd52hi_epu64(k.zero, x[i], k.ratio);
                 }
@@ -183,7 +177,7 @@ impl Kernel for Tables {
             for i in 0..4 {
                 x[i] = _mm512_madd52lo_epu64(x[i], y[i], w[i].w);
             }
-            if REDUCE {
+            if !FRESH {
                 for i in 0..4 {
                     twice[i] = _mm512_madd52lo_epu64(twice[i], high[i], k.minus_twice_q);
                 }
@@ -199,7 +193,7 @@ impl Kernel for Tables {
 
     // In: x, y < 2q. Out: x + y reduced below 2q and (x - y + 2q) w < 2q.
     #[inline(always)]
-    unsafe fn inverse_butterfly(self, x: &mut [__m512i; 4], y: &mut [__m512i; 4], w: [Factor; 4]) {
+    unsafe fn inverse_butterfly(self, x: &mut Four<Self>, y: &mut Four<Self>, w: [Factor; 4]) {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
@@ -230,7 +224,7 @@ impl Kernel for Tables {
 
     // In: x, y < 2q. Out: [0, q).
     #[inline(always)]
-    unsafe fn last_butterfly(self, x: &mut [__m512i; 4], y: &mut [__m512i; 4]) {
+    unsafe fn last_butterfly(self, x: &mut Four<Self>, y: &mut Four<Self>) {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
@@ -242,106 +236,43 @@ impl Kernel for Tables {
             }
         }
     }
-}
 
-/// The last four forward levels of 64 values, then the full reduction.
-///
-/// `x[i]` and `y[i]` begin as the halves of block `i`. Before each further level their lanes are interleaved, so that the
-/// halves of all parts of the block stand apart again; roots then repeat with period 2, 4 and 8. A last interleaving
-/// restores the standard order.
-///
-/// # Safety
-/// 64 words are writable at `values`, and the machine has the instruction set.
-#[inline(always)]
-unsafe fn forward_local(k: Tables, values: *mut u64, roots: &Quad) {
-    // SAFETY: forwarded.
-    unsafe {
-        let (mut x, mut y) = load_quad(values);
-        k.butterfly::<true>(&mut x, &mut y, wholes(&roots.wholes));
-        interleave(&mut x, &mut y);
-        k.butterfly::<true>(&mut x, &mut y, halves(&roots.halves));
-        interleave(&mut x, &mut y);
-        k.butterfly::<true>(&mut x, &mut y, quarters(&roots.quarters));
-        interleave(&mut x, &mut y);
-        k.butterfly::<true>(&mut x, &mut y, eighths(&roots.eighths));
-        for i in 0..4 {
-            x[i] = k.ifma.finish(k.ifma.reduce(x[i]));
-            y[i] = k.ifma.finish(k.ifma.reduce(y[i]));
-        }
-        interleave(&mut x, &mut y);
-        store_quad(values, x, y);
-    }
-}
-
-/// The first four inverse levels of 64 values: [`forward_local`] backwards.
-///
-/// # Safety
-/// As for [`forward_local`].
-#[inline(always)]
-unsafe fn inverse_local(k: Tables, values: *mut u64, roots: &Quad) {
-    // SAFETY: forwarded.
-    unsafe {
-        let (mut x, mut y) = load_quad(values);
-        separate(&mut x, &mut y);
-        k.inverse_butterfly(&mut x, &mut y, eighths(&roots.eighths));
-        separate(&mut x, &mut y);
-        k.inverse_butterfly(&mut x, &mut y, quarters(&roots.quarters));
-        separate(&mut x, &mut y);
-        k.inverse_butterfly(&mut x, &mut y, halves(&roots.halves));
-        separate(&mut x, &mut y);
-        k.inverse_butterfly(&mut x, &mut y, wholes(&roots.wholes));
-        store_quad(values, x, y);
-    }
-}
-
-/// Eight vectors, the even ones first.
-#[inline(always)]
-unsafe fn load_quad(from: *const u64) -> ([__m512i; 4], [__m512i; 4]) {
-    // SAFETY: 64 words are readable.
-    unsafe {
-        let x = [load(from), load(from.add(16)), load(from.add(32)), load(from.add(48))];
-        let y = [load(from.add(8)), load(from.add(24)), load(from.add(40)), load(from.add(56))];
-        (x, y)
-    }
-}
-
-#[inline(always)]
-unsafe fn store_quad(to: *mut u64, x: [__m512i; 4], y: [__m512i; 4]) {
-    for i in 0..4 {
-        // SAFETY: 64 words are writable.
+    #[inline(always)]
+    unsafe fn finish(self, x: &mut Four<Self>, y: &mut Four<Self>) {
+        // SAFETY: arithmetic on registers.
         unsafe {
-            store(to.add(16 * i), x[i]);
-            store(to.add(16 * i + 8), y[i]);
+            for i in 0..4 {
+                x[i] = self.ifma.finish(self.ifma.reduce(x[i]));
+                y[i] = self.ifma.finish(self.ifma.reduce(y[i]));
+            }
         }
     }
-}
 
-/// Lanes `x0 y0 x1 y1 .. x7 y7`, the first half in `x`.
-#[inline(always)]
-unsafe fn interleave(x: &mut [__m512i; 4], y: &mut [__m512i; 4]) {
-    // SAFETY: arithmetic on registers.
-    unsafe {
-        let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
-        let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
-        for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_permutex2var_epi64(pair.0, low, pair.1);
-            y[i] = _mm512_permutex2var_epi64(pair.0, high, pair.1);
+    #[inline(always)]
+    unsafe fn interleave(self, x: &mut Four<Self>, y: &mut Four<Self>) {
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+            let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+            for i in 0..4 {
+                let pair = (x[i], y[i]);
+                x[i] = _mm512_permutex2var_epi64(pair.0, low, pair.1);
+                y[i] = _mm512_permutex2var_epi64(pair.0, high, pair.1);
+            }
         }
     }
-}
 
-/// The inverse of [`interleave`].
-#[inline(always)]
-unsafe fn separate(x: &mut [__m512i; 4], y: &mut [__m512i; 4]) {
-    // SAFETY: arithmetic on registers.
-    unsafe {
-        let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-        let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
-        for i in 0..4 {
-            let pair = (x[i], y[i]);
-            x[i] = _mm512_permutex2var_epi64(pair.0, even, pair.1);
-            y[i] = _mm512_permutex2var_epi64(pair.0, odd, pair.1);
+    #[inline(always)]
+    unsafe fn separate(self, x: &mut Four<Self>, y: &mut Four<Self>) {
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+            let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+            for i in 0..4 {
+                let pair = (x[i], y[i]);
+                x[i] = _mm512_permutex2var_epi64(pair.0, even, pair.1);
+                y[i] = _mm512_permutex2var_epi64(pair.0, odd, pair.1);
+            }
         }
     }
 }
