@@ -1,8 +1,8 @@
 //! The correlation-robust hash that turns correlated into independent random strings.
 //!
 //! `H(x, i) = AES_k(sigma(x) xor i) xor sigma(x)` with a fixed public key `k` per session: the hash `MMO^` of
-//! [GKWY20] section 7.3 ("Efficient and Secure Multiparty Computation from Fixed-Key Block Ciphers",
-//! <https://eprint.iacr.org/2019/074>) with the tweak `i` added to its input.
+//! [GKWY20](https://eprint.iacr.org/2019/074) section 7 ("Efficient and Secure Multiparty Computation from Fixed-Key
+//! Block Ciphers") with the tweak `i` added to its input.
 //!
 //! Security: since `sigma` is a linear bijection, `H(x, i) = MMO^(x xor sigma^-1(i)) xor i`, so it is circular
 //! correlation robust in the random permutation model as long as no two queries have equal `x xor sigma^-1(i)`. That

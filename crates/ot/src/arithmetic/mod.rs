@@ -1,7 +1,7 @@
 //! Arithmetic correlated OT: additive shares of `x[i] * a[i]` in `Z_m`, for the receiver's bits `x` and the sender's `a`.
 //!
-//! [ALSZ13] Asharov, Lindell, Schneider, Zohner, "More Efficient Oblivious Transfer and Extensions for Faster Secure
-//! Computation", section 5.1, <https://eprint.iacr.org/2013/552>. With keys `k0`, `k1` hashed from a correlated transfer
+//! [ALSZ13](https://eprint.iacr.org/2013/552): Asharov, Lindell, Schneider, Zohner, "More Efficient Oblivious Transfer and
+//! Extensions for Faster Secure Computation", its correlated OT. With keys `k0`, `k1` hashed from a correlated transfer
 //! and mapped into `Z_m`, the sender sends `d = k0 - k1 + a` and keeps `-k0`; the receiver keeps `k_x + x * d`, which is
 //! `k0 + x * a`. One value of `ceil(log2 m)` bits a transfer, packed.
 //!

@@ -1,7 +1,7 @@
 //! Base OT: endemic OT of one round over Ristretto255.
 //!
-//! [MR19] Masny, Rindal, "Endemic Oblivious Transfer", section 5 (the protocol from Diffie-Hellman),
-//! <https://eprint.iacr.org/2019/706>. For each transfer the sender sends `A = aG`. The receiver with choice `c` draws
+//! [MR19](https://eprint.iacr.org/2019/706): Masny, Rindal, "Endemic Oblivious Transfer", the one-round
+//! protocol from Diffie-Hellman. For each transfer the sender sends `A = aG`. The receiver with choice `c` draws
 //! `b` and a group element `R_(1-c)` whose logarithm it does not know, and sends `(R_0, R_1)` with
 //! `R_c = bG - H_c(R_(1-c))`. Then key `j` is `K(a(R_j + H_j(R_(1-j))))`, which for `j = c` is `K(bA)`. Neither message
 //! depends on the other.

@@ -1,6 +1,6 @@
 //! Chosen OT: the sender's messages, the receiver's choices, from random transfers made beforehand.
 //!
-//! [Bea95] Beaver, "Precomputing Oblivious Transfer". The receiver sends its choice against its random one, one bit
+//! [Bea95](https://doi.org/10.1007/3-540-44750-4_8): Beaver, "Precomputing Oblivious Transfer". The receiver sends its choice against its random one, one bit
 //! `d = c xor x` a transfer; the sender masks message `j` with key `j xor d`, so that message `c` lies under key `x`.
 //! One round. Messages of other lengths than a block are masked with the pseudorandom stream of the key.
 //!

@@ -1,7 +1,7 @@
 //! Correlated OT by SoftSpoken extension with small fields of `2^4` elements.
 //!
-//! [Roy22] Roy, "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model",
-//! <https://eprint.iacr.org/2022/192>, Figures 6 to 8 with `p = 2`, `k = 4` and the repetition code, without the
+//! [Roy22](https://eprint.iacr.org/2022/192): Roy, "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the
+//! Minicrypt Model", its small-field and subspace VOLE with `p = 2`, `k = 4` and the repetition code, without the
 //! consistency checks (semi-honest). Sender and receiver are named by what they get in the end; inside the roles of the
 //! vector oblivious linear evaluation (VOLE) are the other way round.
 //!

@@ -1,4 +1,5 @@
-//! A tree of 16 seeds of which one party misses one leaf: the punctured pseudorandom function of [GGM86].
+//! A tree of 16 seeds of which one party misses one leaf: the punctured pseudorandom function of
+//! [GGM86](https://doi.org/10.1145/6490.6503).
 //!
 //! Leaves are named by the bits on their path, the root's step being the highest. The party that misses leaf `alpha`
 //! keeps its nodes by their distance `y = x xor alpha` from the missing path, so that what it misses is always node 0

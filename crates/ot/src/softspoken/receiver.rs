@@ -1,6 +1,7 @@
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, TRANSPOSE_ROWS};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::messages::{CHUNK_STRIPES, Choices, Chunks, PUNCTURE_LENGTH};
 use super::punctured;
@@ -80,8 +81,8 @@ impl CotReceiver {
         words: &mut [u64],
         corrections: &mut [Block],
     ) {
-        let mut x = [Block::ZERO; STRIPE];
-        let x_words: &mut [u64] = bytemuck::must_cast_slice_mut(&mut x);
+        let mut x = Zeroizing::new([Block::ZERO; STRIPE]);
+        let x_words: &mut [u64] = bytemuck::must_cast_slice_mut(&mut x[..]);
         x_words[..words.len()].copy_from_slice(words);
         let rows = &mut room.rows[..TRANSPOSE_ROWS * stripe];
         for (g, (tree, sums)) in self.trees.iter().zip(rows.chunks_exact_mut(FIELD_BITS * stripe)).enumerate()
@@ -91,12 +92,12 @@ impl CotReceiver {
             if let Some(sent) = g.checked_sub(choices.first_tree()) {
                 let c = &mut corrections[sent * stripe..][..stripe];
                 c.copy_from_slice(u);
-                add(c, &x);
+                add(c, &x[..]);
             } else {
                 x[..stripe].copy_from_slice(u);
             }
         }
-        let x_words: &[u64] = bytemuck::must_cast_slice(&x);
+        let x_words: &[u64] = bytemuck::must_cast_slice(&x[..]);
         words.copy_from_slice(&x_words[..words.len()]);
     }
 }
@@ -112,7 +113,7 @@ impl CorrelatedReceiver for CotReceiver {
         choices: &Bits,
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
-        let mut words = zeroize::Zeroizing::new(choices.as_words().to_vec());
+        let mut words = Zeroizing::new(choices.as_words().to_vec());
         self.run(channel, choices.len(), Choices::Given, &mut words, out)
     }
 

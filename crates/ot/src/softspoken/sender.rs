@@ -132,7 +132,7 @@ impl CorrelatedSender for CotSender {
 /// Room for one stripe of all trees.
 pub(super) struct Stripes {
     pub(super) scratch: Scratch,
-    pub(super) u: [Block; STRIPE],
+    pub(super) u: Zeroizing<[Block; STRIPE]>,
     /// The 128 rows of bits.
     pub(super) rows: Zeroizing<Vec<Block>>,
     columns: Zeroizing<Vec<Block>>,
@@ -141,7 +141,12 @@ pub(super) struct Stripes {
 impl Stripes {
     pub(super) fn new() -> Self {
         let bits = || Zeroizing::new(vec![Block::ZERO; TRANSPOSE_ROWS * STRIPE]);
-        Self { scratch: Scratch::default(), u: [Block::ZERO; STRIPE], rows: bits(), columns: bits() }
+        Self {
+            scratch: Scratch::default(),
+            u: Zeroizing::new([Block::ZERO; STRIPE]),
+            rows: bits(),
+            columns: bits(),
+        }
     }
 
     /// Transposes the first `stripe` blocks of columns and appends them to `out`, up to a length of `end`: the rest is

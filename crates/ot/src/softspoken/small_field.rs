@@ -1,4 +1,4 @@
-//! The small-field VOLE: sums of expanded leaves ([Roy22] Figure 6).
+//! The small-field VOLE: sums of expanded leaves ([Roy22](https://eprint.iacr.org/2022/192)).
 //!
 //! With `r_x` the expansion of leaf `x`, the party with all leaves forms `u = sum_x r_x` and, for each bit `b` of a field
 //! element, `v_b = sum of r_x over x with bit b set`. The party that misses leaf `delta_g` does the same over
