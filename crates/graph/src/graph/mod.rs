@@ -74,21 +74,37 @@ impl Graph {
     /// Reads the JSON form.
     ///
     /// # Errors
-    /// [`CompileError::Json`] or [`CompileError::FormatVersion`].
+    /// [`CompileError::Json`], [`CompileError::FormatVersion`], or [`CompileError::Shape`] for an attribute that is not finite.
     pub fn from_json(json: &str) -> Result<Self, CompileError> {
         check_version("graph", FORMAT_VERSION, json)?;
-        serde_json::from_str(json)
-            .map_err(|reason| CompileError::Json { what: "graph", reason: reason.to_string() })
+        let graph: Self = serde_json::from_str(json).map_err(|reason| unreadable(&reason))?;
+        graph.check_attributes()?;
+        Ok(graph)
     }
 
     /// Writes the JSON form.
     ///
     /// # Errors
-    /// [`CompileError::Json`] if an attribute is not a finite number.
+    /// [`CompileError::Shape`] for an attribute that is not finite.
     pub fn to_json(&self) -> Result<String, CompileError> {
-        serde_json::to_string(self)
-            .map_err(|reason| CompileError::Json { what: "graph", reason: reason.to_string() })
+        self.check_attributes()?;
+        serde_json::to_string(self).map_err(|reason| unreadable(&reason))
     }
+
+    /// Refuses attributes that are NaN or infinite, which JSON cannot hold.
+    fn check_attributes(&self) -> Result<(), CompileError> {
+        match self.nodes.iter().find(|node| !node.op.is_finite()) {
+            Some(node) => {
+                let reason = "an attribute is NaN or beyond the range of its type".to_owned();
+                Err(CompileError::Shape { node: node.name.clone(), operator: node.op.name(), reason })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn unreadable(reason: &serde_json::Error) -> CompileError {
+    CompileError::Json { what: "graph", reason: reason.to_string() }
 }
 
 /// Names a version mismatch before the fields of another version fail to parse.

@@ -141,6 +141,16 @@ impl Op {
         }
     }
 
+    /// Whether every attribute is a finite number.
+    pub(super) fn is_finite(&self) -> bool {
+        match self {
+            Self::BatchNorm { eps, .. } => eps.is_finite(),
+            Self::LeakyRelu { alpha } => alpha.is_finite(),
+            Self::Clip { min, max } => min.iter().chain(max).all(|bound| bound.is_finite()),
+            _ => true,
+        }
+    }
+
     /// Whether the operator is a layer with weights in fixed point.
     pub(crate) const fn is_linear(&self) -> bool {
         matches!(self, Self::Conv { .. } | Self::MatMul { .. })

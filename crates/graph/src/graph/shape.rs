@@ -19,6 +19,7 @@ pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileE
         let found = graph.format_version;
         return Err(CompileError::FormatVersion { what: "graph", found, expected: FORMAT_VERSION });
     }
+    graph.check_attributes()?;
     let [input] = graph.inputs.as_slice() else {
         return Err(wiring(
             "the inputs",

@@ -40,6 +40,17 @@ fn other_versions_and_unknown_fields_are_named() {
 }
 
 #[test]
+fn attributes_that_are_not_finite_are_refused() {
+    let json = small_network(1).graph.to_json().unwrap();
+    let huge = json.replacen("\"Relu\"", r#"{"LeakyRelu":{"alpha":1e300}}"#, 1);
+    assert!(Graph::from_json(&huge).is_err());
+    let mut graph = small_network(1).graph;
+    graph.nodes[1].op = crate::Op::LeakyRelu { alpha: f32::INFINITY };
+    let error = graph.to_json().unwrap_err();
+    assert!(error.to_string().starts_with("node `relu1` (LeakyRelu): an attribute is NaN"), "{error}");
+}
+
+#[test]
 fn a_network_survives_the_round_trip() {
     let network = network();
     let (manifest, weights) = network.to_parts().unwrap();
