@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use lanner_bfv::{
     Blinding, Ciphertext, CoefficientEncoder, EvaluationKeys, Evaluator, ExtendedCombination,
-    LinearCombination, OutgoingCiphertext, ParameterSet, Parameters, Plaintext, PublicKey, SecretKey,
-    SeededCiphertext, SlotEncoder, seal,
+    ExtendedCombinations, LinearCombination, OutgoingCiphertext, ParameterSet, Parameters, Plaintext,
+    PublicKey, SecretKey, SeededCiphertext, SlotEncoder, seal,
 };
 use lanner_primitives::{Prg, Seed};
 use lanner_wire::Encode;
@@ -143,6 +143,24 @@ impl Bench {
             sum.finish()
         });
         self.check(&result, |i| product(i) * TERMS as u64 % T);
+        let inputs = vec![extended; 25];
+        let factors: Vec<_> = (0..400).map(|_| self.encoder.extended_multiplier(&weights).unwrap()).collect();
+        time("25 ciphertexts into 16 sums, one by one", 10, || {
+            let mut sums: Vec<_> =
+                (0..16).map(|_| ExtendedCombination::new(&self.parameters).unwrap()).collect();
+            for (input, factors) in inputs.iter().zip(factors.chunks(16)) {
+                for (sum, factor) in sums.iter_mut().zip(factors) {
+                    sum.add(input, factor).unwrap();
+                }
+            }
+            sums.into_iter().map(ExtendedCombination::finish).collect::<Vec<_>>()
+        });
+        let results = time("25 ciphertexts into 16 sums, together", 10, || {
+            let mut sums = ExtendedCombinations::new(&self.parameters, 16).unwrap();
+            sums.add(&inputs, &factors).unwrap();
+            sums.finish()
+        });
+        self.check(&results[15], |i| product(i) * 25 % T);
         let message = self.encoder.encode(&weights).unwrap();
         time("add a plaintext", 200, || self.evaluator.add_plain(&self.fresh, &message).unwrap());
     }

@@ -1,6 +1,8 @@
 //! Sums of products of ciphertexts by plaintexts, with one reduction at their end.
 
-use lanner_ring::{Accumulator, Eval, Poly, RnsBasis};
+use std::ops::Range;
+
+use lanner_ring::{Accumulator, Eval, Modulus, Poly, RnsBasis};
 
 use crate::{BfvError, Ciphertext, ExtendedCiphertext, Multiplier, NoiseBound, Parameters};
 
@@ -67,6 +69,106 @@ impl ExtendedCombination {
         c0.divide_round_by_last();
         c1.divide_round_by_last();
         Ciphertext { c0, c1, noise: noise.rescaled(&self.parameters) }
+    }
+}
+
+/// Many sums of the same rotated ciphertexts: row `j` is the sum of `ciphertext_k * factor_kj`.
+///
+/// Worth it where a ciphertext goes into several rows: a block of slots of all ciphertexts stays in the cache while every
+/// factor passes once.
+pub struct ExtendedCombinations {
+    parameters: Parameters,
+    rows: Vec<Row>,
+}
+
+/// One sum, reduced.
+struct Row {
+    c0: Poly<Eval>,
+    c1: Poly<Eval>,
+    noise: NoiseBound,
+}
+
+impl ExtendedCombinations {
+    /// Empty sums.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`].
+    pub fn new(parameters: &Parameters, rows: usize) -> Result<Self, BfvError> {
+        let basis = parameters.key_switching()?;
+        let row = |_| Row { c0: Poly::zero(basis), c1: Poly::zero(basis), noise: NoiseBound::NONE };
+        Ok(Self { parameters: parameters.clone(), rows: (0..rows).map(row).collect() })
+    }
+
+    /// Adds `ciphertexts[k] * factors[k * rows + j]` to each row `j`; the factors are
+    /// [extended](crate::SlotEncoder::extended_multiplier) ones.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] unless there is a factor for each ciphertext and row; [`BfvError::Mismatch`] if an operand
+    /// belongs to other parameters or a factor is not extended.
+    pub fn add(
+        &mut self,
+        ciphertexts: &[ExtendedCiphertext],
+        factors: &[Multiplier],
+    ) -> Result<(), BfvError> {
+        let (expected, got) = (ciphertexts.len() * self.rows.len(), factors.len());
+        if expected != got {
+            return Err(BfvError::Length { expected, got });
+        }
+        let basis = self.parameters.extended();
+        if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(basis)) {
+            return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
+        }
+        factors.iter().try_for_each(|factor| factor.check_covers(basis))?;
+        for limb in 0..basis.len() {
+            for start in (0..basis.degree()).step_by(BLOCK) {
+                let block = start..basis.degree().min(start + BLOCK);
+                add_block(&mut self.rows, &basis.moduli()[limb], ciphertexts, factors, limb, block);
+            }
+        }
+        let stride = self.rows.len();
+        for (j, row) in self.rows.iter_mut().enumerate() {
+            for (ciphertext, factor) in ciphertexts.iter().zip(factors.iter().skip(j).step_by(stride)) {
+                row.noise = row.noise.plus(ciphertext.noise.multiplied(&self.parameters, factor.t));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums, divided by the special modulus.
+    #[must_use]
+    pub fn finish(self) -> Vec<Ciphertext> {
+        let finish = |Row { mut c0, mut c1, noise }| {
+            c0.divide_round_by_last();
+            c1.divide_round_by_last();
+            Ciphertext { c0, c1, noise: noise.rescaled(&self.parameters) }
+        };
+        self.rows.into_iter().map(finish).collect()
+    }
+}
+
+/// Values of a block: those of some tens of ciphertexts fit the second-level cache.
+const BLOCK: usize = 1024;
+
+fn add_block(
+    rows: &mut [Row],
+    modulus: &Modulus,
+    ciphertexts: &[ExtendedCiphertext],
+    factors: &[Multiplier],
+    limb: usize,
+    block: Range<usize>,
+) {
+    let c0: Vec<_> = ciphertexts.iter().map(|ciphertext| &ciphertext.c0.limb(limb)[block.clone()]).collect();
+    let c1: Vec<_> = ciphertexts.iter().map(|ciphertext| &ciphertext.c1.limb(limb)[block.clone()]).collect();
+    let mut sum = [0; BLOCK];
+    let sum = &mut sum[..block.len()];
+    let stride = rows.len();
+    for (j, row) in rows.iter_mut().enumerate() {
+        let row_factors = factors.iter().skip(j).step_by(stride);
+        let weights: Vec<_> = row_factors.map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
+        for (part, total) in [(&c0, &mut row.c0), (&c1, &mut row.c1)] {
+            modulus.dot(sum, part, &weights);
+            modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+        }
     }
 }
 

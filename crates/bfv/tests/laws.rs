@@ -4,7 +4,10 @@
 mod common;
 
 use common::{SMALL_T, Setting, rotated, set_b, small, swapped};
-use lanner_bfv::{BfvError, CoefficientEncoder, ExtendedCombination, LinearCombination, PlaintextModulus};
+use lanner_bfv::{
+    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, LinearCombination,
+    PlaintextModulus,
+};
 
 fn zip(a: &[u64], b: &[u64], operation: impl Fn(u128, u128) -> u128, t: u64) -> Vec<u64> {
     a.iter().zip(b).map(|(x, y)| (operation(u128::from(*x), u128::from(*y)) % u128::from(t)) as u64).collect()
@@ -144,6 +147,39 @@ fn extended_combination_is_sum_of_rotated_products() {
     let result = sum.finish();
     assert_eq!(setting.decrypt(&result), expected);
     setting.assert_noise(&result);
+}
+
+#[test]
+fn extended_combinations_of_many_rows_equal_those_of_one() {
+    let t = 1_032_193;
+    let mut setting = Setting::new(set_b(), t, 15);
+    let evaluator = setting.evaluator.clone();
+    let slots = setting.random();
+    let hoisted = evaluator.hoist(&setting.encrypt(&slots)).unwrap();
+    let (mut rotated, mut factors) = (Vec::new(), Vec::new());
+    for steps in 0..5 {
+        let element = evaluator.rotation(steps).unwrap();
+        let keys = setting.keys(&[element]);
+        rotated.push(hoisted.apply_extended(element, &keys).unwrap());
+        for _ in 0..3 {
+            let weights = setting.random();
+            factors.push(setting.encoder.extended_multiplier(&weights).unwrap());
+        }
+    }
+    let mut many = ExtendedCombinations::new(&setting.parameters, 3).unwrap();
+    many.add(&rotated[..2], &factors[..6]).unwrap();
+    many.add(&rotated[2..], &factors[6..]).unwrap();
+    assert!(matches!(many.add(&rotated, &factors[1..]), Err(BfvError::Length { expected: 15, got: 14 })));
+    for (j, together) in many.finish().into_iter().enumerate() {
+        let mut one = ExtendedCombination::new(&setting.parameters).unwrap();
+        for (ciphertext, factors) in rotated.iter().zip(factors.chunks(3)) {
+            one.add(ciphertext, &factors[j]).unwrap();
+        }
+        let alone = one.finish();
+        assert!(setting.decrypt(&together) == setting.decrypt(&alone));
+        assert_eq!(together.noise(), alone.noise());
+        setting.assert_noise(&together);
+    }
 }
 
 #[test]
