@@ -8,6 +8,8 @@
 #![allow(clippy::inline_always, clippy::wildcard_imports)]
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod passes;
@@ -22,26 +24,39 @@ use crate::{EvalPermutation, Modulus};
 pub enum Backend {
     /// Plain Rust; any modulus.
     Portable,
+    /// AVX2 with fused multiply-add; moduli below `2^50`. Sums of products are left to the portable kernels.
+    Avx2,
     /// AVX-512 with 52-bit multiply-add; moduli below `2^50`.
     Avx512,
 }
 
 impl Backend {
     /// Every backend, slowest first.
-    pub const ALL: [Self; 2] = [Self::Portable, Self::Avx512];
+    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
 
     /// The fastest backend of this machine that can serve `q`.
     pub(crate) fn select(q: u64) -> Self {
-        if Self::Avx512.serves(q) { Self::Avx512 } else { Self::Portable }
+        Self::ALL.into_iter().rev().find(|backend| backend.serves(q)).unwrap_or(Self::Portable)
     }
 
     /// Whether this machine has the backend and it can serve `q`.
     pub(crate) fn serves(self, q: u64) -> bool {
         match self {
             Self::Portable => true,
+            Self::Avx2 => q < 1 << 50 && has_avx2(),
             Self::Avx512 => q < 1 << 50 && has_avx512(),
         }
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx2() -> bool {
+    false
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -61,6 +76,9 @@ fn has_avx512() -> bool {
 pub(crate) enum Roots {
     /// In bit-reversed order, with `n^-1` and it times the root of the last inverse level.
     Portable { roots: Vec<Shoup>, scale: Shoup, last: Shoup },
+    /// For vectors of four doubles.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::transform::Roots),
     /// For vectors of eight.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::transform::Roots),
@@ -70,6 +88,10 @@ impl Roots {
     /// Takes the powers in bit-reversed order of the root, or of its inverse with the factors `scale` and `last`.
     pub(crate) fn new(modulus: &Modulus, roots: Vec<Shoup>, scale: Shoup, last: Shoup) -> Self {
         match modulus.backend() {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 if roots.len() >= avx2::transform::MIN_DEGREE => {
+                Self::Avx2(avx2::transform::Roots::new(modulus, &roots, scale, last))
+            }
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512 if roots.len() >= avx512::transform::MIN_DEGREE => {
                 Self::Avx512(avx512::transform::Roots::new(modulus, &roots, scale, last))
@@ -84,6 +106,9 @@ impl Roots {
             Self::Portable { roots, .. } => portable::forward(modulus, roots, values),
             // SAFETY: roots of this kind are made only where the backend serves.
             #[cfg(target_arch = "x86_64")]
+            Self::Avx2(roots) => unsafe { avx2::transform::forward(modulus, roots, values) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512(roots) => unsafe { avx512::transform::forward(modulus, roots, values) },
         }
     }
@@ -93,6 +118,9 @@ impl Roots {
         match self {
             Self::Portable { roots, scale, last } => portable::inverse(modulus, roots, *scale, *last, values),
             // SAFETY: roots of this kind are made only where the backend serves.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(roots) => unsafe { avx2::transform::inverse(modulus, roots, values) },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(roots) => unsafe { avx512::transform::inverse(modulus, roots, values) },
         }
@@ -107,6 +135,9 @@ macro_rules! element_wise {
             assert_eq!($a.len(), $b.len(), "slice lengths");
             let done = match modulus.backend() {
                 // SAFETY: a modulus has this backend only where it serves; the lengths are equal.
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx2 => unsafe { avx2::slices::$name(modulus, $a, $b $(, $extra)*) },
+                // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 Backend::Avx512 => unsafe { avx512::slices::$name(modulus, $a, $b $(, $extra)*) },
                 _ => 0,
@@ -133,10 +164,6 @@ element_wise!(
     sub_mul(a, b, w: Shoup)
 );
 element_wise!(
-    /// `out = a mod q` for any words.
-    reduce(out, a)
-);
-element_wise!(
     /// `out = r mod q` with `r` the centred representative of `a mod from`.
     lift_centered(out, a, from: &Modulus)
 );
@@ -146,10 +173,25 @@ pub(crate) fn mul_scalar(modulus: &Modulus, a: &mut [u64], w: Shoup) {
     let done = match modulus.backend() {
         // SAFETY: a modulus has this backend only where it serves.
         #[cfg(target_arch = "x86_64")]
+        Backend::Avx2 => unsafe { avx2::slices::mul_scalar(modulus, a, w) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
         Backend::Avx512 => unsafe { avx512::slices::mul_scalar(modulus, a, w) },
         _ => 0,
     };
     portable::mul_scalar(modulus, &mut a[done..], w);
+}
+
+/// `out = a mod q` for any words.
+pub(crate) fn reduce(modulus: &Modulus, out: &mut [u64], a: &[u64]) {
+    assert_eq!(out.len(), a.len(), "slice lengths");
+    let done = match modulus.backend() {
+        // SAFETY: a modulus has this backend only where it serves; the lengths are equal.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => unsafe { avx512::slices::reduce(modulus, out, a) },
+        _ => 0,
+    };
+    portable::reduce(modulus, &mut out[done..], &a[done..]);
 }
 
 /// `out = a` permuted; both have the length of the permutation.
