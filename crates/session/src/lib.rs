@@ -3,4 +3,5 @@
 pub mod dialogue;
 pub mod executor;
 pub mod handshake;
+pub mod server_loop;
 pub mod store;

@@ -1,0 +1,268 @@
+//! Serves many clients at once: accepts, admits, runs a thread per session, drains at the end.
+//!
+//! Threat model: anybody may connect. What a connection can cost before it is a session is bounded (a count of handshakes,
+//! a time for each), sessions are bounded by their number, and whatever happens in one (an error, a panic, a stall) ends
+//! that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
+
+mod admission;
+mod metrics;
+
+use std::error::Error;
+use std::net::{SocketAddr, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use lanner_net::{AbortHandle, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
+use lanner_wire::{Channel, Kind, Refusal};
+use tracing::{debug, info, warn};
+
+use admission::{Admission, Slot};
+pub use metrics::{Metrics, Snapshot};
+
+/// What a server does with a client.
+pub trait Handler: Send + Sync + 'static {
+    /// Serves one session to its end.
+    ///
+    /// # Errors
+    /// Whatever ends it early: it is logged, and the client hears that it was refused, without a reason.
+    fn serve(
+        &self,
+        channel: &mut dyn Transport,
+        session: &SessionInfo,
+    ) -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
+/// What a handler knows about the session that it serves.
+pub struct SessionInfo {
+    /// Counts sessions from one.
+    pub number: u64,
+    /// Where the client connects from.
+    pub peer: SocketAddr,
+    metrics: Arc<Metrics>,
+    slot: Slot,
+}
+
+impl SessionInfo {
+    /// Runs `wait`, which waits for the client's next request: meanwhile the server may stop without anything being lost.
+    pub fn while_idle<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.slot.set_idle(true);
+        let result = wait();
+        self.slot.set_idle(false);
+        result
+    }
+
+    /// Whether the server stops: a session should end after the request that it is serving.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.slot.is_stopping()
+    }
+
+    /// Counts one prediction that was made.
+    pub fn count_prediction(&self) {
+        self.metrics.count_prediction();
+    }
+}
+
+/// How connections are secured.
+#[derive(Clone)]
+pub enum Security {
+    /// TLS 1.3.
+    Tls(ServerTls),
+    /// None: everything can be read and changed on the way.
+    InsecurePlaintext,
+}
+
+/// How a server serves.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// How connections are secured.
+    pub security: Security,
+    /// Sessions at once; others are told that the server is busy.
+    pub max_sessions: usize,
+    /// What a connection may take.
+    pub limits: Limits,
+}
+
+/// A server that runs until it is stopped or dropped.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    options: ServerOptions,
+    handler: Box<dyn Handler>,
+    admission: Arc<Admission>,
+    metrics: Arc<Metrics>,
+}
+
+impl Server {
+    /// Starts serving.
+    ///
+    /// # Errors
+    /// [`NetError::Listen`] if no thread can be started.
+    pub fn start(
+        listener: Listener,
+        options: ServerOptions,
+        handler: impl Handler,
+    ) -> Result<Self, NetError> {
+        let address = listener.address();
+        let admission = Admission::new(options.max_sessions);
+        let shared = Arc::new(Shared {
+            options,
+            handler: Box::new(handler),
+            admission: Arc::new(admission),
+            metrics: Arc::new(Metrics::default()),
+        });
+        let accepting = thread::Builder::new().name("accept".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || accept_all(&listener, &shared)
+        });
+        let accepting =
+            accepting.map_err(|source| NetError::Listen { address: address.to_string(), source })?;
+        Ok(Self { address, shared, accepting: Some(accepting) })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The counters so far.
+    #[must_use]
+    pub fn metrics(&self) -> Snapshot {
+        self.shared.metrics.snapshot()
+    }
+
+    /// Accepts no more clients, ends idle sessions, lets the others finish what they serve for at most `grace`, then
+    /// cuts the rest. Returns how many were cut.
+    #[must_use = "a session that was cut is a prediction lost"]
+    pub fn stop(mut self, grace: Duration) -> usize {
+        self.end(grace)
+    }
+
+    fn end(&mut self, grace: Duration) -> usize {
+        self.shared.admission.stop();
+        if let Some(accepting) = self.accepting.take()
+            && accepting.join().is_err()
+        {
+            warn!("the accepting thread panicked");
+        }
+        let cut = self.shared.admission.drain(Instant::now() + grace);
+        info!(cut, "stopped");
+        cut
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.accepting.is_some() {
+            let _ = self.end(Duration::ZERO);
+        }
+    }
+}
+
+fn accept_all(listener: &Listener, shared: &Arc<Shared>) {
+    while !shared.admission.is_stopping() {
+        match listener.accept(ACCEPT_PATIENCE) {
+            Ok(Some((stream, peer))) => start_session(shared, stream, peer),
+            Ok(None) => {}
+            Err(error) => {
+                // Too many open files, for one: sessions that end give them back.
+                warn!(%error, "cannot accept");
+                thread::sleep(ACCEPT_PATIENCE);
+            }
+        }
+    }
+}
+
+/// Gives a connection its thread; one that cannot have it is closed.
+fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    let abort = match AbortHandle::of(&stream) {
+        Ok(abort) => abort,
+        Err(error) => return warn!(%peer, %error, "cannot serve"),
+    };
+    let Some(slot) = shared.admission.knock(abort) else {
+        shared.metrics.count_refused();
+        return debug!(%peer, "too many connections at once");
+    };
+    let shared = Arc::clone(shared);
+    let spawned = thread::Builder::new().name(format!("session-{}", slot.number())).spawn(move || {
+        let number = slot.number();
+        if catch_unwind(AssertUnwindSafe(|| admit(&shared, stream, peer, slot))).is_err() {
+            shared.metrics.count_failure();
+            warn!(number, %peer, "the session's thread panicked");
+        }
+    });
+    if let Err(error) = spawned {
+        warn!(%peer, %error, "no thread for a session");
+    }
+}
+
+/// The life of a connection.
+fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr, slot: Slot) {
+    let ServerOptions { security, limits, .. } = &shared.options;
+    let channel = match security {
+        Security::Tls(tls) => TcpChannel::accept(stream, tls, *limits),
+        Security::InsecurePlaintext => TcpChannel::insecure_plaintext(stream, *limits),
+    };
+    let mut channel = match channel {
+        Ok(channel) => channel,
+        Err(error) => {
+            shared.metrics.count_failed_handshake();
+            return info!(%peer, %error, "no connection");
+        }
+    };
+    if !slot.enter() {
+        shared.metrics.count_refused();
+        info!(%peer, "busy");
+        return refuse(&mut channel, Refusal::Busy);
+    }
+    let session = SessionInfo { number: slot.number(), peer, metrics: Arc::clone(&shared.metrics), slot };
+    shared.metrics.count_session();
+    let served = run(shared, &mut channel, &session);
+    // A client that lingers holds up nobody's session.
+    session.slot.leave();
+    if served {
+        // The client has what it came for; that it left first is no failure.
+        let _ = channel.close(CLOSE_PATIENCE);
+    } else {
+        refuse(&mut channel, Refusal::Refused);
+    }
+    let traffic = channel.traffic();
+    shared.metrics.count_traffic(traffic);
+    info!(number = session.number, %peer, sent = traffic.sent, received = traffic.received, "session ended");
+}
+
+/// Runs the handler; whatever it does stays within its session. Returns whether it served the client to the end.
+fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> bool {
+    let SessionInfo { number, peer, .. } = session;
+    info!(number, %peer, "session");
+    match catch_unwind(AssertUnwindSafe(|| shared.handler.serve(channel, session))) {
+        Ok(Ok(())) => return true,
+        // A session that was cut while it waited has lost nothing.
+        Ok(Err(error)) if session.is_stopping() => {
+            info!(number, %peer, %error, "session ended by the stop");
+            return false;
+        }
+        Ok(Err(error)) => warn!(number, %peer, %error, "session failed"),
+        Err(_) => warn!(number, %peer, "session panicked"),
+    }
+    shared.metrics.count_failure();
+    false
+}
+
+/// Tells a client that it is refused. It may be gone: that changes nothing.
+fn refuse(channel: &mut TcpChannel, refusal: Refusal) {
+    channel.set_stall_limit(CLOSE_PATIENCE);
+    let _ = channel.send(Kind::REFUSED, &[refusal.code()]).and_then(|()| channel.close(CLOSE_PATIENCE));
+}
+
+/// How often the accepting thread looks whether it should stop.
+const ACCEPT_PATIENCE: Duration = Duration::from_millis(50);
+/// How long a client that is told something at the end may take to read it.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);

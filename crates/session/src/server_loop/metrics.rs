@@ -1,0 +1,79 @@
+//! Counters of a server.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lanner_wire::Traffic;
+
+/// Counters that sessions add to.
+#[derive(Default)]
+pub struct Metrics {
+    sessions: AtomicU64,
+    predictions: AtomicU64,
+    failures: AtomicU64,
+    refused: AtomicU64,
+    failed_handshakes: AtomicU64,
+    bytes_sent: AtomicU64,
+    bytes_received: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Sessions that began.
+    pub sessions: u64,
+    /// Predictions made.
+    pub predictions: u64,
+    /// Sessions that ended with an error or a panic.
+    pub failures: u64,
+    /// Connections turned away because the server was busy.
+    pub refused: u64,
+    /// Connections that did not get through the TLS handshake.
+    pub failed_handshakes: u64,
+    /// Bytes sent on TCP by sessions that ended.
+    pub bytes_sent: u64,
+    /// Bytes received on TCP by sessions that ended.
+    pub bytes_received: u64,
+}
+
+impl Metrics {
+    /// The counters now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Snapshot {
+            sessions: read(&self.sessions),
+            predictions: read(&self.predictions),
+            failures: read(&self.failures),
+            refused: read(&self.refused),
+            failed_handshakes: read(&self.failed_handshakes),
+            bytes_sent: read(&self.bytes_sent),
+            bytes_received: read(&self.bytes_received),
+        }
+    }
+
+    pub(super) fn count_session(&self) {
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_prediction(&self) {
+        self.predictions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_failure(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_failed_handshake(&self) {
+        self.failed_handshakes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_traffic(&self, traffic: Traffic) {
+        self.bytes_sent.fetch_add(traffic.sent, Ordering::Relaxed);
+        self.bytes_received.fetch_add(traffic.received, Ordering::Relaxed);
+    }
+}
