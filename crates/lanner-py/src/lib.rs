@@ -1,1 +1,46 @@
 //! The native module of the Python package: conversions only.
+//!
+//! Documents cross the boundary as JSON text, samples and scores as numpy arrays. The interpreter is free while Rust works.
+
+mod client;
+mod error;
+mod model;
+mod server;
+
+use pyo3::prelude::*;
+
+/// The module `lanner._native`.
+#[pymodule]
+mod _native {
+    use super::{PyResult, Python};
+    use numpy::PyReadonlyArrayDyn;
+    use pyo3::pyfunction;
+
+    #[pymodule_export]
+    use super::client::NativeClient;
+    #[pymodule_export]
+    use super::error::NativeError;
+    #[pymodule_export]
+    use super::model::NativeModel;
+    #[pymodule_export]
+    use super::server::NativeServer;
+
+    /// Both parties in this process; the JSON of a prediction.
+    #[pyfunction]
+    fn run_in_memory(
+        py: Python<'_>,
+        model: &NativeModel,
+        x: PyReadonlyArrayDyn<'_, f32>,
+    ) -> PyResult<String> {
+        let (model, sample) = (model.shared(), super::model::values(&x)?);
+        let prediction =
+            py.detach(|| lanner::run(&model, &sample)).map_err(|error| super::error::raise(py, &error))?;
+        super::model::json(py, &prediction)
+    }
+
+    /// Versions and processor features, as JSON.
+    #[pyfunction]
+    fn doctor() -> String {
+        lanner::doctor().to_string()
+    }
+}

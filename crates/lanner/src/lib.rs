@@ -1,1 +1,30 @@
-//! Private neural-network inference between a data owner and a model owner.
+//! Private neural-network inference between a data owner and a model owner: the one crate with an API promise.
+//!
+//! [`Model::compile`] makes a fixed-point model of a float graph; [`Server`] serves models, [`Client`] asks one for
+//! predictions, [`run`] does both in one process. Every failure is an [`Error`] of three parts: what, where, what to do.
+
+mod client;
+mod convert;
+mod doctor;
+mod error;
+mod file;
+mod local;
+mod manifest;
+mod model;
+mod options;
+mod prediction;
+mod report;
+mod server;
+
+pub use client::{Client, ClientConfig};
+pub use doctor::doctor;
+pub use error::{Error, ErrorKind};
+pub use local::run;
+pub use manifest::{InputDescription, Manifest};
+pub use model::{Fixed, Model};
+pub use options::CompileOptions;
+pub use prediction::{Cost, LayerCost, Prediction};
+pub use server::{Server, ServerConfig, Stats};
+
+/// What every fallible function of this crate returns.
+pub type Result<T> = std::result::Result<T, Error>;

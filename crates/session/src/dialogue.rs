@@ -9,42 +9,87 @@ use std::sync::Arc;
 use lanner_wire::{Channel, ChannelError, Kind};
 
 use crate::executor::{
-    ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, ServedModel, ServerSession, StepCost,
+    ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, PreparedServer, ServedModel, ServerSession,
+    StepCost,
 };
 
 /// Predictions that a client may have prepared and not used: a bound on the server's memory.
 pub const MAX_PREPARED: usize = 64;
 
 const REQUEST: Kind = Kind(0x20);
-const PREPARE: u8 = 1;
-const PREDICT: u8 = 2;
-const END: u8 = 3;
 
-/// Serves one client until it ends the session; returns the number of predictions.
-///
-/// `predicted` is called after each prediction.
-///
-/// # Errors
-/// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
-pub fn serve(
-    channel: &mut dyn Channel,
-    model: Arc<ServedModel>,
-    mut predicted: impl FnMut(),
-) -> Result<(), ExecutionError> {
-    let mut session = ServerSession::setup(channel, model)?;
-    let mut prepared = VecDeque::new();
-    loop {
-        let mut request = [0];
-        channel.receive_into(REQUEST, &mut request)?;
-        match request[0] {
-            PREPARE if prepared.len() < MAX_PREPARED => prepared.push_back(session.prepare(channel)?),
-            PREDICT => {
-                let material = prepared.pop_front().ok_or(ChannelError::Malformed { what: "request" })?;
-                session.predict(channel, material)?;
-                predicted();
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Material for one prediction.
+    Prepare,
+    /// A prediction with the oldest material.
+    Predict,
+    /// The end of the session.
+    End,
+}
+
+impl Request {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Prepare => 1,
+            Self::Predict => 2,
+            Self::End => 3,
+        }
+    }
+
+    const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Prepare),
+            2 => Some(Self::Predict),
+            3 => Some(Self::End),
+            _ => None,
+        }
+    }
+}
+
+/// The server's side of a session.
+pub struct Service {
+    session: ServerSession,
+    prepared: VecDeque<PreparedServer>,
+}
+
+impl Service {
+    /// Set-up, after the handshake.
+    ///
+    /// # Errors
+    /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
+    pub fn start(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<Self, ExecutionError> {
+        Ok(Self { session: ServerSession::setup(channel, model)?, prepared: VecDeque::new() })
+    }
+
+    /// Waits for the client's next request.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Channel`] if it is none, or the connection fails.
+    pub fn receive(channel: &mut dyn Channel) -> Result<Request, ExecutionError> {
+        let mut code = [0];
+        channel.receive_into(REQUEST, &mut code)?;
+        Request::from_code(code[0]).ok_or_else(|| ChannelError::Malformed { what: "request" }.into())
+    }
+
+    /// Runs the phase that the client asked for.
+    ///
+    /// # Errors
+    /// [`ExecutionError`] if nothing is prepared for a prediction, too much is, or as [`Self::start`].
+    pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
+        let out_of_turn = || ChannelError::Malformed { what: "request: out of turn" };
+        match request {
+            Request::Prepare if self.prepared.len() < MAX_PREPARED => {
+                self.prepared.push_back(self.session.prepare(channel)?);
+                Ok(())
             }
-            END => return Ok(()),
-            _ => return Err(ChannelError::Malformed { what: "request" }.into()),
+            Request::Predict => {
+                let material = self.prepared.pop_front().ok_or_else(out_of_turn)?;
+                self.session.predict(channel, material)
+            }
+            Request::Prepare => Err(out_of_turn().into()),
+            Request::End => Ok(()),
         }
     }
 }
@@ -84,9 +129,11 @@ impl Dialogue {
     /// [`ExecutionError::Mismatch`] if [`MAX_PREPARED`] are waiting; as [`Self::start`].
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         if self.prepared.len() >= MAX_PREPARED {
-            return Err(ExecutionError::Mismatch { what: "more prepared predictions than a session may hold" });
+            return Err(ExecutionError::Mismatch {
+                what: "more prepared predictions than a session may hold",
+            });
         }
-        channel.send(REQUEST, &[PREPARE])?;
+        channel.send(REQUEST, &[Request::Prepare.code()])?;
         self.prepared.push_back(self.session.prepare(channel)?);
         Ok(())
     }
@@ -104,7 +151,7 @@ impl Dialogue {
             self.prepare(channel)?;
         }
         let material = self.prepared.pop_front().ok_or(ExecutionError::Mismatch { what: "no material" })?;
-        channel.send(REQUEST, &[PREDICT])?;
+        channel.send(REQUEST, &[Request::Predict.code()])?;
         self.session.predict(channel, material, input)
     }
 
@@ -113,7 +160,7 @@ impl Dialogue {
     /// # Errors
     /// [`ExecutionError::Channel`] if the connection fails.
     pub fn end(self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
-        channel.send(REQUEST, &[END])?;
+        channel.send(REQUEST, &[Request::End.code()])?;
         Ok(channel.flush()?)
     }
 }

@@ -1,0 +1,84 @@
+//! A data owner's session.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lanner::{Client, ClientConfig, Error, ErrorKind};
+use numpy::PyReadonlyArrayDyn;
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::model::{json, values};
+
+/// A data owner's session: the constructor connects, shakes hands and does the set-up.
+#[pyclass(frozen, module = "lanner._native")]
+pub(crate) struct NativeClient {
+    manifest: String,
+    client: Mutex<Option<Client>>,
+}
+
+#[pymethods]
+impl NativeClient {
+    #[new]
+    fn new(py: Python<'_>, config_json: &str) -> PyResult<Self> {
+        let connected = py.detach(|| {
+            let config: ClientConfig = serde_json::from_str(config_json).map_err(|error| {
+                Error::new(ErrorKind::Misuse, format!("the configuration does not parse: {error}"))
+            })?;
+            let client = Client::connect(&config)?;
+            let manifest = client.manifest().to_json()?;
+            Ok((manifest, client))
+        });
+        let (manifest, client) = connected.map_err(|error| raise(py, &error))?;
+        Ok(Self { manifest, client: Mutex::new(Some(client)) })
+    }
+
+    fn manifest(&self) -> &str {
+        &self.manifest
+    }
+
+    fn prepare(&self, py: Python<'_>, count: usize) -> PyResult<()> {
+        self.call(py, |client| client.prepare(count))
+    }
+
+    fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>) -> PyResult<String> {
+        let sample = values(&x)?;
+        let prediction = self.call(py, |client| client.predict(&sample))?;
+        json(py, &prediction)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = py.detach(|| match self.lock().take() {
+            Some(client) => client.close(),
+            None => Ok(()),
+        });
+        closed.map_err(|error| raise(py, &error))
+    }
+}
+
+impl NativeClient {
+    /// Works with the open session. A session that failed is out of step with its peer: it is closed.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Client) -> lanner::Result<T> + Send,
+    ) -> PyResult<T> {
+        let result = py.detach(|| {
+            let mut slot = self.lock();
+            let client = slot.as_mut().ok_or_else(|| {
+                Error::new(ErrorKind::Misuse, "the session is closed").fix("open another Client")
+            })?;
+            let result = work(client);
+            let out_of_step = |error: &Error| matches!(error.kind, ErrorKind::Peer | ErrorKind::Transport);
+            if result.as_ref().is_err_and(out_of_step) {
+                *slot = None;
+            }
+            result
+        });
+        result.map_err(|error| raise(py, &error))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Client>> {
+        // A panic while the session was in use leaves it out of step; the next message will say so.
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,29 @@
+//! Errors, as exceptions with their three parts.
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    lanner._native,
+    NativeError,
+    PyException,
+    "An error of the native layers: `kind`, `what`, `where` and `fix` are its attributes."
+);
+
+/// The exception of an error.
+pub(crate) fn raise(py: Python<'_>, error: &lanner::Error) -> PyErr {
+    let exception = NativeError::new_err(error.to_string());
+    let value = exception.value(py);
+    let attributes = [
+        ("kind", error.kind.name()),
+        ("what", error.what.as_str()),
+        ("where", error.place.as_str()),
+        ("fix", error.fix.as_str()),
+    ];
+    for (name, text) in attributes {
+        if let Err(failure) = value.setattr(name, text) {
+            return failure;
+        }
+    }
+    exception
+}

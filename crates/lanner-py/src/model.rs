@@ -1,0 +1,115 @@
+//! A compiled model.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lanner::{CompileOptions, Error, ErrorKind, Model};
+use lanner_graph::{Graph, Tensor, Tensors};
+use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::raise;
+
+/// A compiled model: fixed-point network, scales, plan and output policy.
+#[pyclass(frozen, module = "lanner._native")]
+pub(crate) struct NativeModel(Arc<Model>);
+
+impl NativeModel {
+    pub(crate) fn shared(&self) -> Arc<Model> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[pymethods]
+impl NativeModel {
+    #[staticmethod]
+    fn compile(
+        py: Python<'_>,
+        graph_json: &str,
+        tensors: &Bound<'_, PyDict>,
+        calibration: PyReadonlyArrayDyn<'_, f32>,
+        options_json: &str,
+    ) -> PyResult<Self> {
+        let weights = read_tensors(py, tensors)?;
+        let samples = values(&calibration)?;
+        let compiled = py.detach(|| {
+            let options: CompileOptions = serde_json::from_str(options_json).map_err(|error| {
+                Error::new(ErrorKind::Misuse, format!("the options do not parse: {error}"))
+            })?;
+            Model::compile(Graph::from_json(graph_json)?, weights, &samples, &options)
+        });
+        compiled.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let loaded = py.detach(|| Model::load(&path));
+        loaded.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.save(&path)).map_err(|error| raise(py, &error))
+    }
+
+    fn export_public(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.export_public(&path)).map_err(|error| raise(py, &error))
+    }
+
+    fn manifest(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.manifest().to_json().map_err(|error| raise(py, &error))
+    }
+
+    fn fixed<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<(Bound<'py, PyArray2<i64>>, usize)> {
+        let samples = values(&x)?;
+        let fixed = py.detach(|| self.0.fixed(&samples)).map_err(|error| raise(py, &error))?;
+        Ok((PyArray2::from_vec2(py, &fixed.scores)?, fixed.overflows))
+    }
+
+    fn float<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let samples = values(&x)?;
+        let scores = py.detach(|| self.0.float(&samples)).map_err(|error| raise(py, &error))?;
+        Ok(PyArray2::from_vec2(py, &scores)?)
+    }
+
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        let report = py.detach(|| self.0.report()).map_err(|error| raise(py, &error))?;
+        Ok(report.to_string())
+    }
+
+    #[getter]
+    fn logits_scale(&self) -> f64 {
+        1.0 / self.0.manifest().network.output_scale()
+    }
+}
+
+/// The elements of an array, row-major.
+pub(crate) fn values(array: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<Vec<f32>> {
+    Ok(array.as_array().iter().copied().collect())
+}
+
+/// A document as JSON text.
+pub(crate) fn json(py: Python<'_>, document: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(document)
+        .map_err(|error| raise(py, &Error::new(ErrorKind::Misuse, error.to_string())))
+}
+
+fn read_tensors(py: Python<'_>, arrays: &Bound<'_, PyDict>) -> PyResult<Tensors> {
+    let mut tensors = Tensors::default();
+    for (name, array) in arrays {
+        let (name, array): (String, PyReadonlyArrayDyn<'_, f32>) = (name.extract()?, array.extract()?);
+        let tensor = Tensor::new(array.shape().to_vec(), values(&array)?).ok_or_else(|| {
+            raise(py, &Error::new(ErrorKind::Model, "the tensor is too large").at(name.clone()))
+        })?;
+        tensors.insert(&name, tensor).map_err(|error| raise(py, &error.into()))?;
+    }
+    Ok(tensors)
+}

@@ -1,0 +1,57 @@
+//! A serving party.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lanner::{Error, ErrorKind, Server, ServerConfig};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::model::{NativeModel, json};
+
+/// A serving party: accepts sessions until stopped.
+#[pyclass(frozen, module = "lanner._native")]
+pub(crate) struct NativeServer(Mutex<Server>);
+
+#[pymethods]
+impl NativeServer {
+    #[new]
+    fn new(py: Python<'_>, models: Vec<(String, Py<NativeModel>)>, config_json: &str) -> PyResult<Self> {
+        let models: Vec<_> = models.into_iter().map(|(name, model)| (name, model.get().shared())).collect();
+        let server = py.detach(|| {
+            let config: ServerConfig = serde_json::from_str(config_json).map_err(|error| {
+                Error::new(ErrorKind::Misuse, format!("the configuration does not parse: {error}"))
+            })?;
+            Server::new(models, config)
+        });
+        server.map(|server| Self(Mutex::new(server))).map_err(|error| raise(py, &error))
+    }
+
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().start()).map_err(|error| raise(py, &error))
+    }
+
+    fn stop(&self, py: Python<'_>, drain_seconds: f64) -> PyResult<()> {
+        py.detach(|| self.lock().stop(drain_seconds)).map_err(|error| raise(py, &error))
+    }
+
+    #[getter]
+    fn address(&self) -> String {
+        self.lock().address().to_owned()
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> Option<String> {
+        self.lock().fingerprint().map(str::to_owned)
+    }
+
+    fn stats(&self, py: Python<'_>) -> PyResult<String> {
+        let stats = py.detach(|| self.lock().stats());
+        json(py, &stats)
+    }
+}
+
+impl NativeServer {
+    fn lock(&self) -> MutexGuard<'_, Server> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,152 @@
+//! The data owner's side of a served model.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lanner_net::{Address, ClientTls, Identity, Limits, TcpChannel, Transport, Trust};
+use lanner_primitives::Prg;
+use lanner_session::dialogue::Dialogue;
+use lanner_session::executor::ClientPlan;
+use lanner_session::handshake::{Greeting, ModelRequest};
+use serde::Deserialize;
+
+use crate::manifest::parse_commitment;
+use crate::{Error, ErrorKind, Manifest, Prediction, Result};
+
+/// Where to connect, whom to trust.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientConfig {
+    /// `HOST` or `HOST:PORT`.
+    pub address: String,
+    /// The model's name; none if the server has one model only.
+    pub model: Option<String>,
+    /// The fingerprint of the server's certificate.
+    pub pin: Option<String>,
+    /// A PEM file of authorities, instead of a pin.
+    pub ca: Option<PathBuf>,
+    /// The client's own certificate, for servers that ask for one.
+    pub cert: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+    /// The commitment of the model that is expected.
+    pub pin_model: Option<String>,
+    /// No TLS: both sides must say so.
+    #[serde(default)]
+    pub insecure_plaintext: bool,
+    /// Seconds to wait for the peer.
+    pub timeout: Option<f64>,
+}
+
+/// A session with a server: keys are made and sent when it is opened.
+pub struct Client {
+    channel: TcpChannel,
+    manifest: Manifest,
+    dialogue: Dialogue,
+}
+
+impl Client {
+    /// Connects, shakes hands, checks the model and does the set-up.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if nothing says whom to trust; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
+    pub fn connect(config: &ClientConfig) -> Result<Self> {
+        let address: Address = config.address.parse()?;
+        let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
+        let mut channel = open(config, &address)?;
+        let mut rng =
+            Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
+        let request = ModelRequest { name: config.model.clone().unwrap_or_default(), pin };
+        let binding = channel.binding();
+        let welcomed = Greeting::send(&mut channel, &mut rng)?.request(&mut channel, binding, &request)?;
+        let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment)?;
+        welcomed.agree(&mut channel, manifest.digest()?)?;
+        let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
+        let dialogue = Dialogue::start(&mut channel, plan)?;
+        Ok(Self { channel, manifest, dialogue })
+    }
+
+    /// The public half of the model.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Makes the material of `count` predictions, before their inputs are known.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if the session would hold too much; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
+    pub fn prepare(&mut self, count: usize) -> Result<()> {
+        (0..count).try_for_each(|_| Ok(self.dialogue.prepare(&mut self.channel)?))
+    }
+
+    /// Predicts one sample, flattened row-major.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
+    pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
+        let input = self.manifest.network.input().quantize(sample)?;
+        let (outcome, costs) = self.dialogue.predict(&mut self.channel, &input)?;
+        Ok(Prediction::new(&self.manifest, outcome, self.dialogue.setup(), &costs))
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transport`] if the connection is already gone.
+    pub fn close(mut self) -> Result<()> {
+        Ok(self.dialogue.end(&mut self.channel)?)
+    }
+}
+
+fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {
+    let limits = limits(config.timeout)?;
+    if config.insecure_plaintext {
+        return Ok(TcpChannel::connect_insecure_plaintext(address, limits)?);
+    }
+    let trust = match (&config.pin, &config.ca) {
+        (Some(pin), None) => Trust::Pin(pin.parse()?),
+        (None, Some(ca)) => Trust::Authorities(ca.clone()),
+        (Some(_), Some(_)) => {
+            return Err(
+                Error::new(ErrorKind::Misuse, "both a pin and a CA file are given").fix("give --pin or --ca")
+            );
+        }
+        (None, None) => {
+            let error = Error::new(ErrorKind::Misuse, "nothing says which server to trust");
+            return Err(error.fix("give --pin with the fingerprint that the server printed, or --ca"));
+        }
+    };
+    let identity = match (&config.cert, &config.key) {
+        (Some(cert), Some(key)) => Some(Identity::from_files(cert, key)?),
+        (None, None) => None,
+        _ => return Err(Error::new(ErrorKind::Misuse, "--cert and --key belong together").fix("give both")),
+    };
+    Ok(TcpChannel::connect(address, &ClientTls::new(&trust, identity)?, limits)?)
+}
+
+/// The limits of a connection with a time-out in seconds.
+pub(crate) fn limits(timeout: Option<f64>) -> Result<Limits> {
+    let mut limits = Limits::default();
+    if let Some(seconds) = timeout {
+        let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time-out of {seconds} s is not possible"));
+        limits.stall = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
+        limits.connect = limits.connect.min(limits.stall);
+        limits.handshake = limits.handshake.min(limits.stall);
+    }
+    Ok(limits)
+}
+
+fn read_manifest(bytes: &[u8], commitment: &[u8; 32]) -> Result<Manifest> {
+    let malformed = |what: String| {
+        Error::new(ErrorKind::Peer, format!("the server's public half of the model is not usable: {what}"))
+            .fix("use the same release on both sides")
+    };
+    let text = std::str::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
+    let manifest = Manifest::from_json(text).map_err(|error| malformed(error.what))?;
+    if manifest.commitment_bytes().map_err(|error| malformed(error.what))? != *commitment {
+        return Err(malformed("its commitment is not the one announced".to_owned()));
+    }
+    Ok(manifest)
+}

@@ -1,0 +1,164 @@
+//! From the layers' errors to the façade's.
+
+use lanner_graph::{CompileError, InputError};
+use lanner_net::NetError;
+use lanner_plan::PlanError;
+use lanner_protocol::ProtocolError;
+use lanner_session::executor::ExecutionError;
+use lanner_session::handshake::HandshakeError;
+use lanner_wire::{ChannelError, Refusal};
+
+use crate::{Error, ErrorKind};
+
+/// The layers write "what; what to do": this takes the sentence apart.
+fn sentence(kind: ErrorKind, text: &str) -> Error {
+    match text.rsplit_once("; ") {
+        Some((what, fix)) => Error::new(kind, what).fix(fix),
+        None => Error::new(kind, text),
+    }
+}
+
+impl From<CompileError> for Error {
+    fn from(error: CompileError) -> Self {
+        use CompileError::{RangeOverflow, Shape, UnknownTensor, UnsupportedOp, Wiring};
+        let kind = match error {
+            UnsupportedOp { .. } => ErrorKind::Unsupported,
+            CompileError::Calibration { .. } => ErrorKind::Input,
+            CompileError::Option { .. } => ErrorKind::Misuse,
+            _ => ErrorKind::Model,
+        };
+        let place = match &error {
+            UnsupportedOp { node, .. }
+            | Shape { node, .. }
+            | Wiring { node, .. }
+            | UnknownTensor { node, .. }
+            | RangeOverflow { node, .. } => node.clone(),
+            _ => String::new(),
+        };
+        sentence(kind, &error.to_string()).at(place)
+    }
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
+        sentence(ErrorKind::Input, &error.to_string())
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        let (kind, place) = match &error {
+            PlanError::Unsupported { node, .. } => (ErrorKind::Unsupported, node.clone()),
+            PlanError::Policy { .. } => (ErrorKind::Unsupported, String::new()),
+            PlanError::Layer { node, .. } => (ErrorKind::Model, node.clone()),
+            _ => (ErrorKind::Model, String::new()),
+        };
+        sentence(kind, &error.to_string()).at(place)
+    }
+}
+
+impl From<ProtocolError> for Error {
+    fn from(error: ProtocolError) -> Self {
+        match error.channel() {
+            Some(channel) => from_channel(channel),
+            None => Self::new(ErrorKind::Model, error.to_string()),
+        }
+    }
+}
+
+impl From<ExecutionError> for Error {
+    fn from(error: ExecutionError) -> Self {
+        let place = match &error {
+            ExecutionError::Step { step, .. } => format!("layer {step}"),
+            _ => String::new(),
+        };
+        if let Some(channel) = error.channel() {
+            return from_channel(channel).at(place);
+        }
+        let kind = match &error {
+            // What the peer sent does not decode; nothing else can fail in a step that was built.
+            ExecutionError::Step { .. } | ExecutionError::Setup(_) => ErrorKind::Peer,
+            ExecutionError::Plan(_) => ErrorKind::Model,
+            _ => ErrorKind::Misuse,
+        };
+        Self::new(kind, error.to_string()).at(place)
+    }
+}
+
+impl From<HandshakeError> for Error {
+    fn from(error: HandshakeError) -> Self {
+        match &error {
+            HandshakeError::Channel(channel) => from_channel(channel),
+            HandshakeError::UnknownModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
+                .fix("name one of the models that the server printed"),
+            HandshakeError::WrongModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
+                .fix("ask the model's owner for the current commitment"),
+            _ => sentence(ErrorKind::Peer, &error.to_string()),
+        }
+    }
+}
+
+impl From<ChannelError> for Error {
+    fn from(error: ChannelError) -> Self {
+        from_channel(&error)
+    }
+}
+
+fn from_channel(error: &ChannelError) -> Error {
+    match error {
+        ChannelError::Refused(refusal) => refused(*refusal),
+        ChannelError::Unexpected { .. } | ChannelError::Malformed { .. } => {
+            Error::new(ErrorKind::Peer, format!("the peer sent something else than was due: {error}"))
+                .fix("use the same release on both sides")
+        }
+        ChannelError::TimedOut => {
+            Error::new(ErrorKind::Transport, error.to_string()).fix("try again, or raise --timeout")
+        }
+        _ => Error::new(ErrorKind::Transport, error.to_string())
+            .fix("check that the server is running and try again"),
+    }
+}
+
+fn refused(refusal: Refusal) -> Error {
+    let (what, fix) = match refusal {
+        Refusal::Version => ("the server speaks another wire version", "use the same release on both sides"),
+        Refusal::Model => (
+            "the server does not serve that model, or serves several and none was named",
+            "name one of the models that the server printed with --model",
+        ),
+        Refusal::Parameters => {
+            ("the server derives other parameters from the model", "use the same release on both sides")
+        }
+        Refusal::Busy => ("the server is busy: all its sessions are taken", "try again later"),
+        Refusal::Size => ("the server refused a message as too large", "use the same release on both sides"),
+        _ => ("the server refused the session", "ask its operator; no reason is given by design"),
+    };
+    Error::new(ErrorKind::Peer, what).fix(fix)
+}
+
+impl From<NetError> for Error {
+    fn from(error: NetError) -> Self {
+        let kind = match &error {
+            NetError::Address { .. } | NetError::FingerprintText { .. } => ErrorKind::Misuse,
+            NetError::Channel(channel) => return from_channel(channel),
+            _ => ErrorKind::Transport,
+        };
+        let fix = match &error {
+            NetError::Connect { .. } | NetError::Resolve { .. } => {
+                "check the address and that the server is running"
+            }
+            NetError::Listen { .. } => "choose another --listen address",
+            NetError::WrongPin { .. } => {
+                "ask the server's owner for its fingerprint; do not accept another one"
+            }
+            NetError::Certificate(_) => "check --ca and the server's name",
+            NetError::ClientCertificate(_) => "give --cert and --key that the server's owner issued",
+            NetError::HandshakeTimedOut { .. } | NetError::HandshakeClosed => {
+                "check that the address is a lanner server's"
+            }
+            _ => "",
+        };
+        let split = sentence(kind, &error.to_string());
+        if fix.is_empty() { split } else { Self::new(kind, error.to_string()).fix(fix) }
+    }
+}

@@ -1,0 +1,127 @@
+//! The `.lanner` file: a zip of `manifest.json` and `weights.safetensors`.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+
+use safetensors::Dtype;
+use safetensors::tensor::{SafeTensors, TensorView};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::{Error, ErrorKind, Result};
+
+const MANIFEST: &str = "manifest.json";
+const WEIGHTS: &str = "weights.safetensors";
+const MANIFEST_LIMIT: u64 = 64 << 20;
+const WEIGHTS_LIMIT: u64 = 4 << 30;
+const SALT: &str = "commitment/salt";
+const FIXED: &str = "fixed/";
+const FLOAT: &str = "float/";
+
+/// The parts of a model that are bytes.
+pub(crate) struct Contents {
+    /// The private manifest's JSON.
+    pub(crate) manifest: String,
+    /// Integer weights, as safetensors.
+    pub(crate) fixed: Vec<u8>,
+    /// The float graph's weights, as safetensors.
+    pub(crate) float: Vec<u8>,
+    /// The commitment's salt.
+    pub(crate) salt: [u8; 32],
+}
+
+impl Contents {
+    /// Writes a file, replacing one that is there only when all is written.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let weights = self.join().map_err(|error| failed(path, &error))?;
+        let temporary = path.with_extension("lanner.partial");
+        let written = (|| {
+            let mut zip = ZipWriter::new(File::create(&temporary)?);
+            let entries: [(&str, &[u8], _); 2] = [
+                (MANIFEST, self.manifest.as_bytes(), CompressionMethod::Deflated),
+                (WEIGHTS, &weights, CompressionMethod::Stored),
+            ];
+            for (name, bytes, method) in entries {
+                zip.start_file(name, SimpleFileOptions::default().compression_method(method))?;
+                zip.write_all(bytes)?;
+            }
+            zip.finish()?.sync_all()?;
+            std::fs::rename(&temporary, path)
+        })();
+        written.map_err(|error| {
+            // The file was never the model's; a failure to remove it adds nothing.
+            let _ = std::fs::remove_file(&temporary);
+            failed(path, &error)
+        })
+    }
+
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| failed(path, &error))?;
+        let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(path, &error))?;
+        let manifest = entry(&mut zip, MANIFEST, MANIFEST_LIMIT).map_err(|error| damaged(path, &error))?;
+        let weights = entry(&mut zip, WEIGHTS, WEIGHTS_LIMIT).map_err(|error| damaged(path, &error))?;
+        let manifest = String::from_utf8(manifest).map_err(|error| damaged(path, &error))?;
+        Self::split(manifest, &weights).map_err(|error| damaged(path, &error))
+    }
+
+    /// One safetensors file of all tensors, under prefixes.
+    fn join(&self) -> std::io::Result<Vec<u8>> {
+        let (fixed, float) = (parse(&self.fixed)?, parse(&self.float)?);
+        let prefixed = |prefix: &'static str, tensors: &SafeTensors<'_>| {
+            let names = tensors.names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+            names.into_iter().map(move |name| (format!("{prefix}{name}"), name)).collect::<Vec<_>>()
+        };
+        let mut views = Vec::new();
+        for (tensors, prefix) in [(&fixed, FIXED), (&float, FLOAT)] {
+            for (key, name) in prefixed(prefix, tensors) {
+                views.push((key, tensors.tensor(&name).map_err(std::io::Error::other)?));
+            }
+        }
+        let salt =
+            TensorView::new(Dtype::U8, vec![self.salt.len()], &self.salt).map_err(std::io::Error::other)?;
+        views.push((SALT.to_owned(), salt));
+        safetensors::serialize(views, None).map_err(std::io::Error::other)
+    }
+
+    fn split(manifest: String, weights: &[u8]) -> std::io::Result<Self> {
+        let tensors = parse(weights)?;
+        let part = |prefix: &str| {
+            let named =
+                tensors.iter().filter_map(|(name, view)| Some((name.strip_prefix(prefix)?.to_owned(), view)));
+            safetensors::serialize(named, None).map_err(std::io::Error::other)
+        };
+        let salt = tensors.tensor(SALT).map_err(std::io::Error::other)?;
+        let salt = salt.data().try_into().map_err(std::io::Error::other)?;
+        Ok(Self { manifest, fixed: part(FIXED)?, float: part(FLOAT)?, salt })
+    }
+}
+
+fn parse(bytes: &[u8]) -> std::io::Result<SafeTensors<'_>> {
+    SafeTensors::deserialize(bytes).map_err(std::io::Error::other)
+}
+
+fn entry<R: Read + std::io::Seek>(
+    zip: &mut ZipArchive<R>,
+    name: &str,
+    limit: u64,
+) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = zip.by_name(name)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if read as u64 > limit {
+        return Err(std::io::Error::other(format!("{name} is larger than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Model, format!("the file cannot be read or written: {error}"))
+        .at(path.display().to_string())
+}
+
+fn damaged(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    let error =
+        Error::new(ErrorKind::Model, format!("this is not a .lanner file, or it is damaged: {error}"));
+    error.at(path.display().to_string()).fix("compile the model again")
+}

@@ -1,0 +1,47 @@
+//! Both parties in one process, over a channel in memory: for tests and notebooks.
+
+use std::sync::Arc;
+
+use lanner_net::memory;
+use lanner_session::dialogue::{Dialogue, Request, Service};
+use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
+
+use lanner_wire::Channel;
+
+use crate::{Error, ErrorKind, Model, Prediction, Result};
+
+/// Predicts one sample with both parties in this process.
+///
+/// # Errors
+/// [`ErrorKind::Input`] if the sample does not fit the model.
+pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
+    let manifest = model.manifest();
+    let input = manifest.network.input().quantize(sample)?;
+    let served = Arc::new(ServedModel::new(model.network(), &manifest.plan)?);
+    let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
+    let (mut client, mut server) = memory::pair();
+    let serving = std::thread::spawn(move || serve(&mut server, served));
+    let predicted = (|| {
+        let mut dialogue = Dialogue::start(&mut client, plan)?;
+        let (outcome, costs) = dialogue.predict(&mut client, &input)?;
+        let prediction = Prediction::new(manifest, outcome, dialogue.setup(), &costs);
+        dialogue.end(&mut client)?;
+        Ok::<_, Error>(prediction)
+    })();
+    drop(client);
+    let served =
+        serving.join().map_err(|_| Error::new(ErrorKind::Misuse, "the serving thread ended early"))?;
+    // The server's own error comes first: the client's is often only that the server is gone.
+    served?;
+    predicted
+}
+
+fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Result<(), ExecutionError> {
+    let mut service = Service::start(channel, model)?;
+    loop {
+        match Service::receive(channel)? {
+            Request::End => return Ok(()),
+            request => service.answer(channel, request)?,
+        }
+    }
+}

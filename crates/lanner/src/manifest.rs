@@ -1,0 +1,152 @@
+//! The half of a model that both parties know.
+
+use lanner_graph::{Policy, PublicNetwork};
+use lanner_plan::{Plan, plan};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The version of model files and manifests that this build reads and writes.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+
+/// A model's public half: what a client sees, may pin, and computes with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of this document.
+    pub format_version: u32,
+    /// The name under which the model is served.
+    pub name: String,
+    /// The mode it was compiled for.
+    pub mode: String,
+    /// The output policy's name.
+    pub output: String,
+    /// The output policy.
+    pub policy: Policy,
+    /// The names of the classes, in the order of the scores.
+    pub classes: Option<Vec<String>>,
+    /// How a picture becomes an input.
+    pub image: Option<serde_json::Value>,
+    /// What an input looks like.
+    pub input: InputDescription,
+    /// The salted commitment to the weights and to this document, in hexadecimal.
+    pub commitment: String,
+    /// The integer network without its weights.
+    pub network: PublicNetwork,
+    /// The protocol of every layer.
+    pub plan: Plan,
+}
+
+/// What an input looks like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputDescription {
+    /// The input's name in the original model.
+    pub name: String,
+    /// The shape of one sample, without a batch axis.
+    pub shape: Vec<usize>,
+    /// The largest magnitude accepted.
+    pub limit: f64,
+}
+
+impl Manifest {
+    /// Reads the JSON form and checks that its plan is the one that this build makes for its network.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the document is damaged, or of another version.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let damaged = |what: String| {
+            Error::new(ErrorKind::Model, what).at("manifest.json").fix("compile the model again")
+        };
+        check_version(json)?;
+        let manifest: Self = serde_json::from_str(json)
+            .map_err(|error| damaged(format!("the manifest is damaged: {error}")))?;
+        let expected = plan(&manifest.network, manifest.policy)?;
+        if expected != manifest.plan {
+            return Err(damaged(
+                "the plan in the manifest is not this version's plan for its network".to_owned(),
+            ));
+        }
+        Ok(manifest)
+    }
+
+    /// Writes the JSON form; the same manifest always gives the same bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the document cannot be written; never for a checked manifest.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
+    }
+
+    /// The name of a class.
+    #[must_use]
+    pub fn class_name(&self, label: usize) -> Option<&str> {
+        self.classes.as_ref()?.get(label).map(String::as_str)
+    }
+
+    /// The commitment's bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if it is not 64 hexadecimal digits.
+    pub fn commitment_bytes(&self) -> Result<[u8; 32]> {
+        parse_commitment(&self.commitment)
+    }
+
+    /// The digest of what both parties must derive alike: the plan and the network.
+    pub(crate) fn digest(&self) -> Result<[u8; 32]> {
+        let mut document = self.clone();
+        document.commitment = String::new();
+        Ok(Sha256::new_with_prefix("lanner parameters v1")
+            .chain_update(document.to_json()?)
+            .finalize()
+            .into())
+    }
+
+    /// The commitment to this document and weights under a salt that stays secret, so that nobody can confirm guessed weights.
+    pub(crate) fn commit(&self, salt: &[u8; 32], weights: &[u8]) -> Result<String> {
+        let hash = Sha256::new_with_prefix("lanner commitment v1")
+            .chain_update(salt)
+            .chain_update(self.digest()?)
+            .chain_update(weights)
+            .finalize();
+        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Reads a commitment of 64 hexadecimal digits.
+///
+/// # Errors
+/// [`ErrorKind::Misuse`] if the text is anything else.
+pub(crate) fn parse_commitment(text: &str) -> Result<[u8; 32]> {
+    let wrong = || {
+        let error = Error::new(ErrorKind::Misuse, format!("{text:?} is not a model's commitment"));
+        error.fix("give the 64 hexadecimal digits that lanner inspect prints")
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|[high, low]| Ok((digit(*high)? * 16 + digit(*low)?) as u8));
+    let bytes = bytes.collect::<Result<Vec<u8>>>()?;
+    if rest.is_empty() { bytes.try_into().map_err(|_| wrong()) } else { Err(wrong()) }
+}
+
+/// Names a version mismatch before the fields of another version fail to parse.
+pub(crate) fn check_version(json: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Version {
+        format_version: u32,
+    }
+    let version = serde_json::from_str::<Version>(json);
+    match version {
+        Ok(Version { format_version: FORMAT_VERSION }) => Ok(()),
+        Ok(Version { format_version }) => {
+            let what =
+                format!("the model has format version {format_version}, this build reads {FORMAT_VERSION}");
+            Err(Error::new(ErrorKind::Model, what).fix("compile the model again with this version"))
+        }
+        Err(error) => {
+            let error = Error::new(ErrorKind::Model, format!("this is not a model's manifest: {error}"));
+            Err(error.fix("compile the model again"))
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A compiled model: the owner's half.
+
+use std::path::Path;
+
+use lanner_graph::{
+    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, QuantizationOptions, Tensors,
+    compile,
+};
+use lanner_plan::plan;
+use lanner_primitives::Prg;
+use serde::{Deserialize, Serialize};
+
+use crate::file::Contents;
+use crate::manifest::{FORMAT_VERSION, check_version};
+use crate::report::report;
+use crate::{CompileOptions, Error, ErrorKind, InputDescription, Manifest, Result};
+
+/// A fixed-point network with its weights, its plan and its public half.
+pub struct Model {
+    manifest: Manifest,
+    network: Network,
+    graph: Graph,
+    tensors: Tensors,
+    salt: [u8; 32],
+}
+
+/// What the fixed-point reference gives for a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// The scores of each sample, as integers.
+    pub scores: Vec<Vec<i64>>,
+    /// Sums outside what their rings allow, over all samples: a private prediction would be wrong there.
+    pub overflows: usize,
+}
+
+/// The document in a model file: the public half, and what only the owner holds.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format_version: u32,
+    public: Manifest,
+    network: NetworkManifest,
+    graph: Graph,
+}
+
+impl Model {
+    /// Compiles a float graph. `calibration` holds samples one after the other, each of the input's shape.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] naming node and operator; [`ErrorKind::Model`] if a sum fits no ring or the graph is
+    /// damaged.
+    pub fn compile(
+        graph: Graph,
+        tensors: Tensors,
+        calibration: &[f32],
+        options: &CompileOptions,
+    ) -> Result<Self> {
+        options.check_mode()?;
+        let policy = options.policy()?;
+        let network = compile(&graph, &tensors, calibration, &QuantizationOptions::default())?;
+        let (public, input) = (network.public().clone(), network.public().input());
+        let plan = plan(&public, policy)?;
+        if let Some(classes) = &options.classes
+            && classes.len() != public.output_len()
+        {
+            let what = format!("there are {} class names for {} scores", classes.len(), public.output_len());
+            return Err(Error::new(ErrorKind::Model, what).fix("give one name a line for each score"));
+        }
+        let [low, high] = input.limits();
+        let input =
+            InputDescription { name: input.name.clone(), shape: input.shape.clone(), limit: high.max(-low) };
+        let mut salt = [0; 32];
+        Prg::from_entropy()
+            .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
+            .fill_bytes(&mut salt);
+        let mut manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            name: options.name.clone(),
+            mode: plan.mode.name().to_owned(),
+            output: options.output.clone(),
+            policy,
+            classes: options.classes.clone(),
+            image: options.image.clone(),
+            input,
+            commitment: String::new(),
+            network: public,
+            plan,
+        };
+        let (_, weights) = network.to_parts()?;
+        manifest.commitment = manifest.commit(&salt, &weights)?;
+        Ok(Self { manifest, network, graph, tensors, salt })
+    }
+
+    /// Reads a file that [`Self::save`] wrote.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the file is damaged or of another version.
+    pub fn load(path: &Path) -> Result<Self> {
+        let place =
+            |error: Error| if error.place.is_empty() { error.at(path.display().to_string()) } else { error };
+        let contents = Contents::read(path)?;
+        Self::from_contents(&contents).map_err(place)
+    }
+
+    fn from_contents(contents: &Contents) -> Result<Self> {
+        check_version(&contents.manifest)?;
+        let damaged = |what: String| Error::new(ErrorKind::Model, what).fix("compile the model again");
+        let document: Document = serde_json::from_str(&contents.manifest)
+            .map_err(|error| damaged(format!("the manifest is damaged: {error}")))?;
+        let manifest = Manifest::from_json(&document.public.to_json()?)?;
+        let network = Network::from_parts(document.network, &contents.fixed)?;
+        let (_, weights) = network.to_parts()?;
+        let consistent = *network.public() == manifest.network;
+        if !consistent || manifest.commit(&contents.salt, &weights)? != manifest.commitment {
+            return Err(damaged("the weights are not those that the manifest commits to".to_owned()));
+        }
+        let tensors = Tensors::from_safetensors(&contents.float)?;
+        Ok(Self { manifest, network, graph: document.graph, tensors, salt: contents.salt })
+    }
+
+    /// Writes the model, weights included: the file stays with its owner.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let (network, fixed) = self.network.to_parts()?;
+        let document = Document {
+            format_version: FORMAT_VERSION,
+            public: self.manifest.clone(),
+            network,
+            graph: self.graph.clone(),
+        };
+        let manifest = serde_json::to_string(&document)
+            .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?;
+        Contents { manifest, fixed, float: self.tensors.to_safetensors()?, salt: self.salt }.write(path)
+    }
+
+    /// Writes the public half.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the file cannot be written.
+    pub fn export_public(&self, path: &Path) -> Result<()> {
+        let written = std::fs::write(path, self.manifest.to_json()?);
+        written.map_err(|error| {
+            Error::new(ErrorKind::Model, format!("the file cannot be written: {error}"))
+                .at(path.display().to_string())
+        })
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The integer network.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The exact fixed-point reference on samples that follow one another.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] if a sample does not fit or is beyond the calibrated range.
+    pub fn fixed(&self, samples: &[f32]) -> Result<Fixed> {
+        let executor = FixedExecutor::new(&self.network)?;
+        let mut fixed = Fixed { scores: Vec::new(), overflows: 0 };
+        for sample in self.samples(samples)? {
+            let run = executor.run_real(sample)?;
+            fixed.overflows += run.overflow_count();
+            fixed.scores.push(run.output);
+        }
+        Ok(fixed)
+    }
+
+    /// The float graph on samples that follow one another: the scores before any final softmax or arg-max.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] if a sample does not fit.
+    pub fn float(&self, samples: &[f32]) -> Result<Vec<Vec<f32>>> {
+        let executor = FloatExecutor::new(&self.graph, &self.tensors)?;
+        self.samples(samples)?.map(|sample| Ok(executor.run(sample)?)).collect()
+    }
+
+    /// Ranges, bits, circuits and leakage, for people and for `--json`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if a layer has no circuit; never for a compiled model.
+    pub fn report(&self) -> Result<serde_json::Value> {
+        report(&self.manifest, &self.network)
+    }
+
+    fn samples<'s>(&self, samples: &'s [f32]) -> Result<impl Iterator<Item = &'s [f32]>> {
+        let length = self.network.public().input().len();
+        if length == 0 || samples.len() % length != 0 {
+            let what = format!("{} values are not samples of {length}", samples.len());
+            return Err(Error::new(ErrorKind::Input, what));
+        }
+        Ok(samples.chunks(length))
+    }
+}
+
+/// The primes of the rings, for diagnostics.
+pub(crate) fn rings() -> Vec<u64> {
+    Accumulator::ALL.iter().map(|ring| ring.prime()).collect()
+}

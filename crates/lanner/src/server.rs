@@ -1,0 +1,213 @@
+//! The model owner's side: serves models to many clients at once.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
+use lanner_primitives::Prg;
+use lanner_session::dialogue::{Request, Service};
+use lanner_session::executor::ServedModel;
+use lanner_session::handshake::{ModelEntry, Offer, answer};
+use lanner_session::server_loop::{self, Handler, Security, ServerOptions, SessionInfo};
+use serde::{Deserialize, Serialize};
+
+use crate::client::limits;
+use crate::{Error, ErrorKind, Model, Result};
+
+/// Where to listen, how to secure it, how much to allow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// `HOST:PORT`; port 0 for a free one.
+    pub listen: String,
+    /// A PEM certificate chain, instead of a self-signed certificate.
+    pub tls_cert: Option<PathBuf>,
+    /// Its key.
+    pub tls_key: Option<PathBuf>,
+    /// Authorities whose certificates clients must show.
+    pub client_ca: Option<PathBuf>,
+    /// Where the self-signed key is kept.
+    pub state_dir: PathBuf,
+    /// Sessions at once.
+    pub max_sessions: usize,
+    /// Seconds to wait for a peer.
+    pub timeout: Option<f64>,
+    /// No TLS: both sides must say so.
+    #[serde(default)]
+    pub insecure_plaintext: bool,
+}
+
+/// Serves models until it is stopped or dropped.
+pub struct Server {
+    config: ServerConfig,
+    security: Security,
+    models: Arc<Models>,
+    address: String,
+    fingerprint: Option<String>,
+    running: Option<server_loop::Server>,
+    ended: Stats,
+}
+
+/// Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Sessions that began.
+    pub sessions: u64,
+    /// Predictions made.
+    pub predictions: u64,
+    /// Sessions that ended with an error.
+    pub failures: u64,
+    /// Connections turned away because the server was busy.
+    pub refused: u64,
+    /// Connections that did not get through the TLS handshake.
+    pub failed_handshakes: u64,
+    /// Bytes sent by sessions that ended.
+    pub bytes_sent: u64,
+    /// Bytes received by sessions that ended.
+    pub bytes_received: u64,
+}
+
+impl Server {
+    /// Encodes the models' weights and prepares the certificate; nothing listens yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served.
+    pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
+        let (security, fingerprint) = secure(&config)?;
+        let models = Arc::new(Models::new(models)?);
+        let address = config.listen.clone();
+        Ok(Self { config, security, models, address, fingerprint, running: None, ended: Stats::default() })
+    }
+
+    /// Listens and serves on threads of its own; returns when clients can connect.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transport`] if the address cannot be listened on; [`ErrorKind::Misuse`] if the server already runs.
+    pub fn start(&mut self) -> Result<()> {
+        if self.running.is_some() {
+            return Err(Error::new(ErrorKind::Misuse, "the server already runs").fix("stop it first"));
+        }
+        let address: Address = self.config.listen.parse()?;
+        let options = ServerOptions {
+            security: self.security.clone(),
+            max_sessions: self.config.max_sessions,
+            limits: limits(self.config.timeout)?,
+        };
+        let handler = ModelHandler(Arc::clone(&self.models));
+        let running = server_loop::Server::start(Listener::bind(&address)?, options, handler)?;
+        self.address = running.address().to_string();
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Accepts no more clients, lets those that are served finish for at most `drain_seconds`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if the time is not possible.
+    pub fn stop(&mut self, drain_seconds: f64) -> Result<()> {
+        let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time of {drain_seconds} s is not possible"));
+        let grace = Duration::try_from_secs_f64(drain_seconds).map_err(wrong)?;
+        if let Some(running) = self.running.take() {
+            self.ended = stats(&running);
+            let _cut = running.stop(grace);
+        }
+        Ok(())
+    }
+
+    /// `HOST:PORT`, as bound once the server was started.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What clients pin; none in plaintext.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<&str> {
+        self.fingerprint.as_deref()
+    }
+
+    /// Counts since the start.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.running.as_ref().map_or(self.ended, stats)
+    }
+}
+
+fn stats(running: &server_loop::Server) -> Stats {
+    let counted = running.metrics();
+    Stats {
+        sessions: counted.sessions,
+        predictions: counted.predictions,
+        failures: counted.failures,
+        refused: counted.refused,
+        failed_handshakes: counted.failed_handshakes,
+        bytes_sent: counted.bytes_sent,
+        bytes_received: counted.bytes_received,
+    }
+}
+
+/// The certificate to show, and the fingerprint that clients pin.
+fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
+    if config.insecure_plaintext {
+        return Ok((Security::InsecurePlaintext, None));
+    }
+    let identity = match (&config.tls_cert, &config.tls_key) {
+        (Some(cert), Some(key)) => Identity::from_files(cert, key)?,
+        (None, None) => Identity::self_signed(&StateDirectory::open(&config.state_dir)?)?,
+        _ => {
+            let error = Error::new(ErrorKind::Misuse, "a certificate and its key belong together");
+            return Err(error.fix("give --tls-cert and --tls-key"));
+        }
+    };
+    let fingerprint = identity.fingerprint().to_string();
+    let tls = ServerTls::new(identity, config.client_ca.as_deref())?;
+    Ok((Security::Tls(tls), Some(fingerprint)))
+}
+
+/// The models served: what is offered, and what computes.
+struct Models {
+    offers: Vec<Offer>,
+    served: Vec<Arc<ServedModel>>,
+}
+
+impl Models {
+    fn new(models: Vec<(String, Arc<Model>)>) -> Result<Self> {
+        let (mut offers, mut served) = (Vec::new(), Vec::new());
+        for (name, model) in models {
+            let manifest = model.manifest();
+            offers.push(Offer {
+                model: ModelEntry { name, commitment: manifest.commitment_bytes()? },
+                parameters: manifest.digest()?,
+                manifest: manifest.to_json()?.into_bytes(),
+            });
+            served.push(Arc::new(ServedModel::new(model.network(), &manifest.plan)?));
+        }
+        Ok(Self { offers, served })
+    }
+}
+
+struct ModelHandler(Arc<Models>);
+
+impl Handler for ModelHandler {
+    fn serve(
+        &self,
+        channel: &mut dyn Transport,
+        session: &SessionInfo,
+    ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let mut rng = Prg::from_entropy()?;
+        let binding = channel.binding();
+        let (index, _agreement) = answer(channel, binding, &self.0.offers, &mut rng)?;
+        let mut service = Service::start(channel, Arc::clone(&self.0.served[index]))?;
+        while !session.is_stopping() {
+            let request = session.while_idle(|| Service::receive(channel))?;
+            service.answer(channel, request)?;
+            match request {
+                Request::End => break,
+                Request::Predict => session.count_prediction(),
+                Request::Prepare => {}
+            }
+        }
+        Ok(())
+    }
+}
