@@ -31,7 +31,8 @@ class LannerError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
+        # Many a sentence names its place itself.
+        place = f"{self.where}: " if self.where and self.where not in self.what else ""
         advice = f"; {self.fix}" if self.fix else ""
         return f"{place}{self.what}{advice}"
 

@@ -1,4 +1,4 @@
-"""Each operator, imported and run by the native executors, against onnxruntime.
+"""Each operator, imported: the native executors against onnxruntime, and the secure run against those.
 
 The operator under test stands in a small network that ends in a dense layer, so that the whole path compiles; every
 output number is compared.
@@ -140,6 +140,16 @@ def test_native_executors_equal_onnxruntime(name: str) -> None:
     assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)
     spread = float(np.abs(expected).max())
     assert np.abs(model.predict_fixed(x) - expected).max() < 0.05 * spread + 0.01
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_secure_run_equals_the_fixed_point_reference(name: str) -> None:
+    x = samples()
+    model = lanner.compile(network(*CASES[name]()), x, output="logits")
+    integers, overflows = model.predict_integers(x[:2])
+    assert overflows == 0
+    for sample, expected in zip(x, integers, strict=False):
+        assert lanner.run(model, sample).values == expected.tolist()
 
 
 @pytest.mark.parametrize("ending", [["Softmax"], ["LogSoftmax"], ["ArgMax"], ["Softmax", "ArgMax"]])
