@@ -4,7 +4,7 @@
 mod common;
 
 use common::{PRIMES, backends, random, schoolbook};
-use lanner_ring::{Modulus, Ntt};
+use lanner_ring::{Modulus, Ntt, RingError};
 
 #[test]
 fn product_of_transforms_is_negacyclic_product() {
@@ -66,4 +66,34 @@ fn every_backend_equals_the_portable_one() {
             }
         }
     }
+}
+
+#[test]
+fn roots_and_order_are_fixed() {
+    // Both parties derive them, so a change breaks the wire. Values from the definition, in Python:
+    //   g, psi = 2, 1
+    //   while pow(psi, n, q) != q - 1: psi = pow(g, (q - 1) // (2 * n), q); g += 1
+    //   [sum((j + 1) * pow(psi, (2 * rev(i) + 1) * j, q) for j in range(n)) % q for i in range(n)]
+    let roots = [
+        (7681, 8, 7154),
+        (114_689, 8192, 2187),
+        (1_125_899_903_827_969, 4096, 585_883_673_656_934),
+        (1_125_899_903_827_969, 8192, 988_397_239_582_577),
+    ];
+    for (q, n, root) in roots {
+        assert_eq!(Ntt::new(&Modulus::new(q).unwrap(), n).unwrap().root(), root);
+    }
+    let mut values = [1, 2, 3, 4, 5, 6, 7, 8];
+    Ntt::new(&Modulus::new(7681).unwrap(), 8).unwrap().forward(&mut values);
+    assert_eq!(values, [5766, 2182, 4669, 4218, 6216, 2324, 4178, 1179]);
+}
+
+#[test]
+fn lengths_and_primes_without_a_root_are_refused() {
+    let modulus = Modulus::new(7681).unwrap();
+    for n in [0, 4, 48, 131_072] {
+        assert_eq!(Ntt::new(&modulus, n).err(), Some(RingError::Degree { n }));
+    }
+    assert_eq!(Ntt::new(&modulus, 512).err(), Some(RingError::NoRoot { q: 7681, n: 512 }));
+    assert_eq!(Ntt::new(&Modulus::new(2).unwrap(), 8).err(), Some(RingError::NoRoot { q: 2, n: 8 }));
 }

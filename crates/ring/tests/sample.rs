@@ -79,6 +79,18 @@ fn error_is_the_centred_binomial() {
 }
 
 #[test]
+fn primes_below_the_errors_reduce_them() {
+    let large = RnsBasis::new(8, &PRIMES[..1]).unwrap();
+    for q in [17, 97] {
+        let small = error(&RnsBasis::new(8, &[q]).unwrap(), &mut TestRng::new(6));
+        let values = centered(&error(&large, &mut TestRng::new(6)));
+        assert!(
+            small.words().iter().zip(values).all(|(word, value)| *word == value.rem_euclid(q as i64) as u64)
+        );
+    }
+}
+
+#[test]
 fn flood_is_flat_over_its_whole_range() {
     for bits in [0, 3, 60, 90] {
         let poly = flood(&basis(), bits, &mut TestRng::new(4));

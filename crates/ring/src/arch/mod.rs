@@ -24,7 +24,7 @@ use crate::{EvalPermutation, Modulus};
 pub enum Backend {
     /// Plain Rust; any modulus.
     Portable,
-    /// AVX2 with fused multiply-add; moduli below `2^50`. Sums of products are left to the portable kernels.
+    /// AVX2 with fused multiply-add; moduli below `2^50`.
     Avx2,
     /// AVX-512 with 52-bit multiply-add; moduli below `2^50`.
     Avx512,
@@ -258,10 +258,13 @@ pub(crate) fn dot(
     let n = out.len();
     assert!(a.iter().chain(b).all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
     assert!(permutation.is_none_or(|permutation| permutation.degree() == n), "permutation length");
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked.
+    match (modulus.backend(), permutation) {
+        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::dot(modulus, out, a, permutation, b) },
+        (Backend::Avx2, None) => unsafe { avx2::sums::dot(modulus, out, a, b) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        (Backend::Avx512, _) => unsafe { avx512::sums::dot(modulus, out, a, permutation, b) },
         _ => portable::dot(modulus, out, a, permutation, b),
     }
 }

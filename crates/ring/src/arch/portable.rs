@@ -108,8 +108,12 @@ pub(crate) fn lift_centered(modulus: &Modulus, out: &mut [u64], a: &[u64], from:
 
 /// `out = a` permuted.
 pub(crate) fn permute(out: &mut [u64], a: &[u64], permutation: &EvalPermutation) {
-    for (i, slot) in out.iter_mut().enumerate() {
-        *slot = a[permutation.source(i)];
+    for (slots, packed) in out.chunks_exact_mut(8).zip(permutation.blocks()) {
+        let (from, pattern) = (*packed as usize & !7, permutation.patterns()[*packed as usize & 7]);
+        let source = &a[from..from + 8];
+        for (slot, lane) in slots.iter_mut().zip(pattern) {
+            *slot = source[lane as usize & 7];
+        }
     }
 }
 

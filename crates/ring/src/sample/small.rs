@@ -38,21 +38,31 @@ pub fn error(basis: &RnsBasis, rng: &mut (impl CryptoRng + ?Sized)) -> Poly<Coef
     })
 }
 
-/// One word for each coefficient, mapped to a small integer and reduced modulo each prime.
+/// One word for each coefficient, mapped to an integer of at most [`ERROR_BOUND`], as residues modulo each prime.
 fn small(basis: &RnsBasis, rng: &mut (impl CryptoRng + ?Sized), map: impl Fn(u64) -> i64) -> Poly<Coeff> {
     let mut words = Buffer::zeroed(basis.degree());
     rng.fill_bytes(bytemuck::must_cast_slice_mut(&mut words));
+    for word in words.iter_mut() {
+        *word = map(u64::from_le(*word)) as u64;
+    }
     let mut poly = Poly::zero(basis);
     for (limb, modulus) in poly.limbs_mut().zip(basis.moduli()) {
-        for (value, word) in limb.iter_mut().zip(words.iter()) {
-            *value = residue(modulus, map(u64::from_le(*word)));
-        }
+        residues(modulus, limb, &words);
     }
     words.zeroize();
     poly
 }
 
-/// `value mod q`, by reduction as a small modulus need not exceed the values.
-fn residue(modulus: &Modulus, value: i64) -> u64 {
-    modulus.reduce_signed(value)
+/// `out = values mod q`, for signed values of at most [`ERROR_BOUND`].
+fn residues(modulus: &Modulus, out: &mut [u64], values: &[u64]) {
+    let q = modulus.value();
+    for (residue, value) in out.iter_mut().zip(values) {
+        let value = *value as i64;
+        // Which of the two is public; adding q to the negative ones is enough where q exceeds them.
+        *residue = if q > ERROR_BOUND {
+            (value as u64).wrapping_add(q & (value >> 63) as u64)
+        } else {
+            modulus.reduce_signed(value)
+        };
+    }
 }

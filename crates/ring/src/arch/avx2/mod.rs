@@ -8,6 +8,7 @@
 #![allow(unsafe_code)] // Vector loads and stores, and intrinsics in functions that inherit the instruction set.
 
 pub(super) mod slices;
+pub(super) mod sums;
 pub(super) mod transform;
 
 use std::arch::x86_64::*;
@@ -77,6 +78,18 @@ impl Floats {
         unsafe {
             let quotient = _mm256_sub_pd(_mm256_fmadd_pd(y, w.quotient, self.rounder), self.rounder);
             self.product_minus(y, w.w, quotient)
+        }
+    }
+
+    /// `x y mod q` for `x, y` in `[0, q)`; the result is at most `11q/16` in absolute value.
+    #[inline(always)]
+    unsafe fn mul_pair(self, x: __m256d, y: __m256d) -> __m256d {
+        // SAFETY: see above.
+        unsafe {
+            // The rounded x / q is off by 3 * 2^-54 at most, so x y / q by 3/16.
+            let ratio = _mm256_mul_pd(x, self.inverse);
+            let quotient = _mm256_sub_pd(_mm256_fmadd_pd(ratio, y, self.rounder), self.rounder);
+            self.product_minus(x, y, quotient)
         }
     }
 

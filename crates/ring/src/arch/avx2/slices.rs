@@ -60,12 +60,7 @@ pub(crate) unsafe fn mul_assign(modulus: &Modulus, a: &mut [u64], b: &[u64]) -> 
     // SAFETY: forwarded.
     unsafe {
         let k = Floats::new(modulus);
-        zip(k, a, b, |x, y| {
-            // x / q, rounded, is off by 2^-53 at most, so x y / q by 2^-3; the remainder stays inside (-q, q).
-            let ratio = _mm256_mul_pd(x, k.inverse);
-            let quotient = _mm256_sub_pd(_mm256_fmadd_pd(ratio, y, k.rounder), k.rounder);
-            k.lift(k.product_minus(x, y, quotient))
-        })
+        zip(k, a, b, |x, y| k.lift(k.mul_pair(x, y)))
     }
 }
 
