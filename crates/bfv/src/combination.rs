@@ -37,7 +37,7 @@ impl LinearCombination {
 }
 
 /// The sum of rotated ciphertexts multiplied by plaintexts, over the limbs and the special modulus: the division by that
-/// modulus is done once, for the sum ("double hoisting", [BMTPH20], <https://eprint.iacr.org/2020/1203>).
+/// modulus is done once, for the sum ("double hoisting", [BMTPH20](https://eprint.iacr.org/2020/1203)).
 pub struct ExtendedCombination {
     parameters: Parameters,
     sums: Sums,

@@ -121,7 +121,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// [`BfvError::NoSpecialModulus`]; [`BfvError::Mismatch`] unless `a` has all limbs of these parameters.
-    pub fn hoist(&self, a: &Ciphertext) -> Result<Hoisted, BfvError> {
+    pub fn hoist<'a>(&'a self, a: &'a Ciphertext) -> Result<Hoisted<'a>, BfvError> {
         Hoisted::new(&self.parameters, a)
     }
 

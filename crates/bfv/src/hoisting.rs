@@ -1,4 +1,4 @@
-//! Rotations of one ciphertext that share its decomposition into digits ([HS18], <https://eprint.iacr.org/2018/244>).
+//! Rotations of one ciphertext that share its decomposition into digits ([HS18](https://eprint.iacr.org/2018/244)).
 
 use lanner_ring::{Buffer, Eval, GaloisElement, Modulus, Poly, RnsBasis};
 
@@ -6,9 +6,9 @@ use crate::keys::SwitchingKey;
 use crate::{BfvError, Ciphertext, EvaluationKeys, NoiseBound, Parameters};
 
 /// A ciphertext with the digits of its second half: what every rotation of it starts from.
-pub struct Hoisted {
-    parameters: Parameters,
-    ciphertext: Ciphertext,
+pub struct Hoisted<'a> {
+    parameters: &'a Parameters,
+    ciphertext: &'a Ciphertext,
     /// Digit `i` is the centred residue of `c1` modulo limb `i`, over the limbs and the special modulus.
     digits: Vec<Poly<Eval>>,
 }
@@ -22,8 +22,8 @@ pub struct ExtendedCiphertext {
     pub(crate) noise: NoiseBound,
 }
 
-impl Hoisted {
-    pub(crate) fn new(parameters: &Parameters, ciphertext: &Ciphertext) -> Result<Self, BfvError> {
+impl<'a> Hoisted<'a> {
+    pub(crate) fn new(parameters: &'a Parameters, ciphertext: &'a Ciphertext) -> Result<Self, BfvError> {
         let basis = parameters.key_switching()?;
         if !parameters.basis(parameters.limbs()).same(ciphertext.c1.basis()) {
             return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the keys" });
@@ -31,7 +31,7 @@ impl Hoisted {
         let coefficients = ciphertext.c1.clone().into_coeff();
         let digits = coefficients.limbs().zip(ciphertext.c1.limbs()).enumerate();
         let digits = digits.map(|(i, (residues, values))| digit(basis, i, residues, values)).collect();
-        Ok(Self { parameters: parameters.clone(), ciphertext: ciphertext.clone(), digits })
+        Ok(Self { parameters, ciphertext, digits })
     }
 
     /// The encryption under an automorphism.
@@ -55,7 +55,7 @@ impl Hoisted {
             let values = switched.divided(j, &remainders[1], Half::A);
             key.permutation.apply(c1.limb_mut(j), values);
         }
-        Ok(Ciphertext { c0, c1, noise: self.ciphertext.noise.switched_key(&self.parameters) })
+        Ok(Ciphertext { c0, c1, noise: self.ciphertext.noise.switched_key(self.parameters) })
     }
 
     /// The encryption rotated: slot `i` of each row is slot `i + steps`.
@@ -88,16 +88,12 @@ impl Hoisted {
             key.permutation.apply(c0.limb_mut(j), values);
             key.permutation.apply(c1.limb_mut(j), switched.product(j, Half::A));
         }
-        Ok(ExtendedCiphertext {
-            c0,
-            c1,
-            noise: self.ciphertext.noise.switched_key_extended(&self.parameters),
-        })
+        Ok(ExtendedCiphertext { c0, c1, noise: self.ciphertext.noise.switched_key_extended(self.parameters) })
     }
 
     /// `P (c0, c1)`.
     fn extended(&self) -> ExtendedCiphertext {
-        let Ciphertext { c0, c1, noise } = &self.ciphertext;
+        let Ciphertext { c0, c1, noise } = self.ciphertext;
         let scale = |part| {
             let mut scaled = Poly::zero(self.parameters.extended());
             for (j, limb) in scaled.limbs_mut().enumerate() {
@@ -118,11 +114,11 @@ impl Hoisted {
         }
     }
 
-    fn key<'a>(
+    fn key<'k>(
         &self,
         element: GaloisElement,
-        keys: &'a EvaluationKeys,
-    ) -> Result<&'a SwitchingKey, BfvError> {
+        keys: &'k EvaluationKeys,
+    ) -> Result<&'k SwitchingKey, BfvError> {
         self.parameters.check_same(keys.parameters())?;
         keys.key(element)
     }
@@ -162,7 +158,7 @@ struct Switched<'a> {
 }
 
 impl<'a> Switched<'a> {
-    fn new(hoisted: &'a Hoisted, key: &'a SwitchingKey) -> Self {
+    fn new(hoisted: &'a Hoisted<'_>, key: &'a SwitchingKey) -> Self {
         let basis = hoisted.parameters.extended();
         let buffer = || Buffer::zeroed(basis.degree());
         Self { basis, digits: &hoisted.digits, key, product: buffer(), remainder: buffer() }

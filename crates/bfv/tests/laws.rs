@@ -72,7 +72,8 @@ fn every_rotation_rotates_each_row() {
     let mut setting = Setting::new(small(), SMALL_T, 5);
     let slots = setting.random();
     let a = setting.encrypt(&slots);
-    let hoisted = setting.evaluator.hoist(&a).unwrap();
+    let evaluator = setting.evaluator.clone();
+    let hoisted = evaluator.hoist(&a).unwrap();
     for steps in 0..1024 {
         let element = setting.evaluator.rotation(steps).unwrap();
         let keys = setting.keys(&[element]);
@@ -133,7 +134,8 @@ fn extended_combination_is_sum_of_rotated_products() {
     let mut setting = Setting::new(set_b(), t, 9);
     let evaluator = setting.evaluator.clone();
     let x = setting.random();
-    let hoisted = evaluator.hoist(&setting.encrypt(&x)).unwrap();
+    let fresh = setting.encrypt(&x);
+    let hoisted = evaluator.hoist(&fresh).unwrap();
     let mut sum = ExtendedCombination::new(&setting.parameters).unwrap();
     let mut expected = vec![0; 8192];
     for steps in [0, 1, 2, 100, 4095] {
@@ -155,7 +157,8 @@ fn extended_combinations_of_many_rows_equal_those_of_one() {
     let mut setting = Setting::new(set_b(), t, 15);
     let evaluator = setting.evaluator.clone();
     let slots = setting.random();
-    let hoisted = evaluator.hoist(&setting.encrypt(&slots)).unwrap();
+    let fresh = setting.encrypt(&slots);
+    let hoisted = evaluator.hoist(&fresh).unwrap();
     let (mut rotated, mut factors) = (Vec::new(), Vec::new());
     for steps in 0..5 {
         let element = evaluator.rotation(steps).unwrap();

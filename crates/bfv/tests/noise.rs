@@ -74,7 +74,8 @@ fn extended_combinations_are_below_their_bound() {
     let mut setting = Setting::new(set_b(), T, 52);
     let slots = setting.random();
     let fresh = setting.encrypt(&slots);
-    let hoisted = setting.evaluator.hoist(&fresh).unwrap();
+    let evaluator = setting.evaluator.clone();
+    let hoisted = evaluator.hoist(&fresh).unwrap();
     let weights = setting.random();
     let factor = setting.encoder.extended_multiplier(&weights).unwrap();
     let mut sum = ExtendedCombination::new(&setting.parameters).unwrap();

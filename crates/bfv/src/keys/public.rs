@@ -29,8 +29,8 @@ impl PublicKey {
         let basis = parameters.basis(parameters.limbs());
         let (seed, mut b) = (Seed::random(rng), sample::error(&basis, rng).into_eval());
         let a: Poly<Eval> = sample::uniform(&basis, &mut Prg::new(seed.clone()));
-        let mut product = secret.over(&basis);
-        product.mul_assign(&a);
+        let mut product = a.clone();
+        secret.multiply(&mut product);
         b.sub_assign(&product);
         product.zeroize();
         Self { parameters: parameters.clone(), seed, b, a }

@@ -51,8 +51,9 @@ impl SecretKey {
     /// `body - a s` over the basis of `body`, with `a` expanded from `seed`.
     fn mask(&self, mut body: Poly<Eval>, seed: &Seed) -> Poly<Eval> {
         let mut a: Poly<Eval> = sample::uniform(body.basis(), &mut Prg::new(seed.clone()));
-        a.mul_assign(&self.over(body.basis()));
+        self.multiply(&mut a);
         body.sub_assign(&a);
+        a.zeroize();
         body
     }
 
@@ -105,7 +106,7 @@ impl SecretKey {
         self.parameters.check_same(modulus.parameters())?;
         self.check_basis(ciphertext.c0.basis())?;
         let mut phase = ciphertext.c1.clone();
-        phase.mul_assign(&self.over(phase.basis()));
+        self.multiply(&mut phase);
         phase.add_assign(&ciphertext.c0);
         Ok(phase.into_coeff())
     }
@@ -114,17 +115,18 @@ impl SecretKey {
     pub(crate) fn outgoing_phase(&self, ciphertext: &OutgoingCiphertext) -> Result<Poly<Coeff>, BfvError> {
         self.check_basis(ciphertext.c0.basis())?;
         let mut product = ciphertext.c1.clone().into_eval();
-        product.mul_assign(&self.over(product.basis()));
+        self.multiply(&mut product);
         let mut phase = product.into_coeff();
         phase.add_assign(&ciphertext.c0);
         Ok(phase)
     }
 
-    /// `s` over a prefix of the moduli.
-    pub(crate) fn over(&self, basis: &RnsBasis) -> Poly<Eval> {
-        let mut s = self.s.clone();
-        s.truncate_limbs(basis.len());
-        s
+    /// `poly *= s`, over a prefix of the moduli.
+    pub(crate) fn multiply(&self, poly: &mut Poly<Eval>) {
+        let moduli = self.s.basis().moduli();
+        for ((modulus, limb), s) in moduli.iter().zip(poly.limbs_mut()).zip(self.s.limbs()) {
+            modulus.mul_assign_slice(limb, s);
+        }
     }
 
     fn check_basis(&self, basis: &RnsBasis) -> Result<(), BfvError> {
