@@ -1,7 +1,8 @@
 //! The security table: how large `qP` may be for 128-bit security with ternary secrets.
 //!
-//! Bounds of the homomorphic encryption standard's classical 128-bit column ([HES18](https://eprint.iacr.org/2019/939)), kept a few bits lower at the middle degrees to leave room for better attacks.
-//! There is no override.
+//! Bounds of the homomorphic encryption standard's classical 128-bit column
+//! ([HES18](https://eprint.iacr.org/2019/939)), kept a few bits lower at the middle degrees to leave room for better
+//! attacks. There is no override.
 
 use crate::BfvError;
 

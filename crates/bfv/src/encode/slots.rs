@@ -1,4 +1,5 @@
-//! Vectors as the values of a plaintext polynomial at the roots of `X^N + 1` modulo `t` ("batching", [SV14](https://eprint.iacr.org/2011/133)): sums and products of ciphertexts act slot by slot.
+//! Vectors as the values of a plaintext polynomial at the roots of `X^N + 1` modulo `t` ("batching",
+//! [SV14](https://eprint.iacr.org/2011/133)): sums and products of ciphertexts act slot by slot.
 
 use lanner_ring::{GaloisElement, Modulus, Ntt};
 use zeroize::Zeroize;

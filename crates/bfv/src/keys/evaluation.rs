@@ -1,4 +1,5 @@
-//! Keys for automorphisms: hybrid key switching with one digit per limb and a special modulus ([HK19](https://eprint.iacr.org/2019/688)), arranged so that a rotation permutes two polynomials and not the digits
+//! Keys for automorphisms: hybrid key switching with one digit per limb and a special modulus
+//! ([HK19](https://eprint.iacr.org/2019/688)), arranged so that a rotation permutes two polynomials and not the digits
 //! ([BMTPH20](https://eprint.iacr.org/2020/1203)).
 
 use std::collections::BTreeMap;
