@@ -4,7 +4,7 @@
 mod common;
 
 use common::{PRIMES, backends, random, schoolbook};
-use lanner_ring::{Modulus, Ntt, RingError};
+use lanner_ring::{Modulus, Ntt, RingError, is_prime};
 
 #[test]
 fn product_of_transforms_is_negacyclic_product() {
@@ -96,4 +96,25 @@ fn lengths_and_primes_without_a_root_are_refused() {
     }
     assert_eq!(Ntt::new(&modulus, 512).err(), Some(RingError::NoRoot { q: 7681, n: 512 }));
     assert_eq!(Ntt::new(&Modulus::new(2).unwrap(), 8).err(), Some(RingError::NoRoot { q: 2, n: 8 }));
+}
+
+#[test]
+fn lazy_ranges_hold_for_every_shape_of_prime() {
+    // The bounds depend on the fraction of 2^52 / q: take primes all over the last octaves that the kernels accept.
+    let n = 256;
+    for eighths in 8..32 {
+        let start: u64 = (1 << 47) / 4 * eighths / 512 * 512 + 1;
+        let q = (start..).step_by(512).find(|q| is_prime(*q)).unwrap();
+        for input in [vec![q - 1; n], random(q, n, eighths), random(q, n, !eighths)] {
+            let transforms = backends(q).map(|modulus| {
+                let ntt = Ntt::new(&modulus, n).unwrap();
+                let (mut forward, mut inverse) = (input.clone(), input.clone());
+                ntt.forward(&mut forward);
+                ntt.inverse(&mut inverse);
+                (forward, inverse)
+            });
+            let transforms: Vec<_> = transforms.collect();
+            assert!(transforms.iter().all(|pair| *pair == transforms[0]), "q = {q}");
+        }
+    }
 }
