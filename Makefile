@@ -15,7 +15,7 @@ WHEELS := target/wheels
 
 # Every file that the wheel is built from, and the folders, whose times change when a file is removed.
 SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
-    -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' \) -print) \
+    -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' -o -name NOTICE \) -print) \
     Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml README.md LICENSE-APACHE LICENSE-MIT
 
 # The tests of these crates link nothing of Python's; lanner-py is tested through the installed package.
