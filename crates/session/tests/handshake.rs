@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use std::thread;
+use std::time::Duration;
 
 use lanner_net::memory::{MemoryChannel, pair};
+use lanner_net::{
+    ClientTls, Identity, Limits, Listener, ServerTls, StateDirectory, TcpChannel, Transport, Trust,
+};
 use lanner_primitives::{Direction, Prg, Seed};
 use lanner_session::handshake::{
     Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest, Offer, WIRE_VERSION, Welcomed, answer,
@@ -208,6 +212,32 @@ fn a_client_that_shows_another_confirmation_gets_no_session() {
         drop(welcomed);
     });
     assert!(matches!(server, Err(HandshakeError::Confirmation)));
+}
+
+#[test]
+fn over_tls_the_connection_itself_binds_the_session() {
+    let root = tempfile::tempdir().unwrap();
+    let state = StateDirectory::open(root.path().join("state")).unwrap();
+    let tls = ServerTls::new(Identity::self_signed(&state).unwrap(), None).unwrap();
+    let client = ClientTls::new(&Trust::Pin(tls.fingerprint()), None).unwrap();
+    let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.address().to_string().parse().unwrap();
+    let serving = thread::spawn(move || {
+        let (stream, _) = listener.accept(Duration::from_secs(10)).unwrap().unwrap();
+        let mut channel = TcpChannel::accept(stream, &tls, Limits::default()).unwrap();
+        let binding = channel.binding();
+        assert!(binding.is_some());
+        answer(&mut channel, binding, &offers(), &mut rng(2)).unwrap().1
+    });
+    let mut channel = TcpChannel::connect(&address, &client, Limits::default()).unwrap();
+    let binding = channel.binding();
+    let greeting = Greeting::send(&mut channel, &mut rng(1)).unwrap();
+    let request = ModelRequest { name: "digits".into(), pin: None };
+    let agreement =
+        greeting.request(&mut channel, binding, &request).unwrap().agree(&mut channel, PARAMETERS).unwrap();
+    channel.flush().unwrap();
+    let server = serving.join().unwrap();
+    assert_eq!((agreement.transcript(), probe(&agreement)), (server.transcript(), probe(&server)));
 }
 
 #[test]
