@@ -114,7 +114,7 @@ const ERROR: f64 = lanner_ring::sample::ERROR_STD;
 /// Deviation of one uniform fraction in `[-1/2, 1/2]`: `1 / sqrt(12)`, rounded up.
 const ROUNDING: f64 = 0.289;
 
-/// Deviation of `r0 + r1 s` with uniform fractions and `||s||_2^2 <= N`.
+/// Deviation of `r0 + r1 s` with fractions `r1` uniform and `|r0| <= 1/2` depending on them, and `||s||_2^2 <= N`.
 pub(crate) fn rounding(parameters: &Parameters) -> f64 {
-    ROUNDING * (1.0 + parameters.degree() as f64).sqrt()
+    0.5 + ROUNDING * (parameters.degree() as f64).sqrt()
 }
