@@ -98,7 +98,8 @@ impl Planner<'_> {
     }
 
     fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
-        let (values, from) = (self.network.output_len(), self.network.accumulator(self.network.nodes().len()).prime());
+        let (values, from) =
+            (self.network.output_len(), self.network.accumulator(self.network.nodes().len()).prime());
         match policy {
             Policy::Label => {
                 self.remask("output", values, from);
@@ -123,9 +124,7 @@ impl Planner<'_> {
         let cost = |packing: &Packing| {
             let operations = packing.operations();
             let new_keys = packing.keys().difference(&self.keys).count();
-            operations.hoisted_rotations * HOISTED_ROTATION
-                + operations.rotations * ROTATION
-                + new_keys * KEY
+            operations.hoisted_rotations * HOISTED_ROTATION + operations.rotations * ROTATION + new_keys * KEY
         };
         let best = layouts.into_iter().min_by_key(cost);
         best.ok_or(lanner_protocol::ProtocolError::Shape { what: "layouts" })
@@ -142,11 +141,8 @@ fn layer(node: &FixedNode, source: lanner_protocol::ProtocolError) -> PlanError 
 }
 
 fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
-    let unsupported = |reason: String| PlanError::Unsupported {
-        node: node.name.clone(),
-        operator: node.op.name(),
-        reason,
-    };
+    let unsupported =
+        |reason: String| PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason };
     match (node.op, input) {
         (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {

@@ -128,8 +128,16 @@ fn convolution_counts_equal_the_table() {
         let operations = packing.operations();
         (operations.hoisted_rotations, operations.rotations, operations.multiplications)
     };
-    assert_eq!(counts(&layouts[0]), ((9 - 1) * 16 / 8, (8 - 1) * 16 / 8, 9 * 16 * 16 / 8), "output rotations");
-    assert_eq!(counts(layouts.last().unwrap()), ((8 * 9 - 1) * 16 / 8, 0, 9 * 16 * 16 / 8), "input rotations");
+    assert_eq!(
+        counts(&layouts[0]),
+        ((9 - 1) * 16 / 8, (8 - 1) * 16 / 8, 9 * 16 * 16 / 8),
+        "output rotations"
+    );
+    assert_eq!(
+        counts(layouts.last().unwrap()),
+        ((8 * 9 - 1) * 16 / 8, 0, 9 * 16 * 16 / 8),
+        "input rotations"
+    );
 }
 
 #[test]

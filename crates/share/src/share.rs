@@ -165,7 +165,8 @@ mod tests {
     fn shares_of_a_secret_reveal_it() {
         let secret = Share::embed(P, &[-5, 0, 7, 516_096, -516_096]);
         let mask = Share::new(P, vec![1, 0, 1_032_192, 516_097, 516_096]).unwrap();
-        let other = Share::new(P, secret.values.iter().zip(mask.values()).map(|(x, m)| P.sub(*x, *m)).collect());
+        let other =
+            Share::new(P, secret.values.iter().zip(mask.values()).map(|(x, m)| P.sub(*x, *m)).collect());
         assert_eq!(mask.reveal(&other.unwrap()).unwrap(), [-5, 0, 7, 516_096, -516_096]);
     }
 

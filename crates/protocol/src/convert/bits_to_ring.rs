@@ -79,7 +79,8 @@ impl ServerBits {
         let ring = encoding.ring;
         let term = |i| {
             let a = u64::from(self.bits.get(i));
-            let product = ring.add(reflect(ring, self.products[i], masked.get(i)), a & u64::from(masked.get(i)));
+            let product =
+                ring.add(reflect(ring, self.products[i], masked.get(i)), a & u64::from(masked.get(i)));
             ring.sub(a, ring.add(product, product))
         };
         Ok(Share::new(ring, encoding.combine(length, term))?)
@@ -156,7 +157,8 @@ mod tests {
                 let (a, b) = (Bits::random(13 * 50, &mut rng), Bits::random(13 * 50, &mut rng));
                 let bit = |i: usize| i64::from(a.get(i) ^ b.get(i));
                 let top = if signed { -(1 << 12) } else { 1 << 12 };
-                let value = |v: usize| (0..12).map(|i| bit(13 * v + i) << i).sum::<i64>() + bit(13 * v + 12) * top;
+                let value =
+                    |v: usize| (0..12).map(|i| bit(13 * v + i) << i).sum::<i64>() + bit(13 * v + 12) * top;
                 let truth: Vec<i64> = (0..50).map(value).collect();
                 let (server, client) = deal(ring, a.clone(), &mut rng);
                 let (client_share, message) = client.convert(encoding, &b).unwrap();

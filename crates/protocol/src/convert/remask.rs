@@ -48,7 +48,11 @@ pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>, Proto
     Ok(share.reveal(&other)?)
 }
 
-fn send_share(channel: &mut dyn Channel, kind: lanner_wire::Kind, share: &Share) -> Result<(), ProtocolError> {
+fn send_share(
+    channel: &mut dyn Channel,
+    kind: lanner_wire::Kind,
+    share: &Share,
+) -> Result<(), ProtocolError> {
     Ok(channel.send(kind, &pack_bits(share.values(), share.ring().bits()))?)
 }
 

@@ -102,8 +102,12 @@ impl Convolution {
         for in_channel in 0..self.in_channels {
             for (dy, dx) in (0..kernel_height).flat_map(|dy| (0..kernel_width).map(move |dx| (dy, dx))) {
                 let source = [
-                    (output[0] * self.strides[0] + dy).checked_sub(self.pads[0]).filter(|y| *y < self.image[0]),
-                    (output[1] * self.strides[1] + dx).checked_sub(self.pads[1]).filter(|x| *x < self.image[1]),
+                    (output[0] * self.strides[0] + dy)
+                        .checked_sub(self.pads[0])
+                        .filter(|y| *y < self.image[0]),
+                    (output[1] * self.strides[1] + dx)
+                        .checked_sub(self.pads[1])
+                        .filter(|x| *x < self.image[1]),
                 ];
                 if let [Some(y), Some(x)] = source {
                     let weight = self.weight_index(out_channel, in_channel, [dy, dx]);

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn borders_are_filled_with_elements_of_the_same_window() {
-        let windows = Windows { channels: 1, image: [2, 2], kernel: [2, 2], strides: [2, 2], pads: [1, 1, 1, 1] };
+        let windows =
+            Windows { channels: 1, image: [2, 2], kernel: [2, 2], strides: [2, 2], pads: [1, 1, 1, 1] };
         assert_eq!(windows.groups().unwrap(), [vec![0], vec![1], vec![2], vec![3]]);
         assert_eq!(windows.filled_groups().unwrap()[3], [3; 4]);
     }

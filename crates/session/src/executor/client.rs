@@ -7,10 +7,10 @@ use lanner_graph::PublicNetwork;
 use lanner_ot::CotReceiver;
 use lanner_plan::{Plan, Protocol};
 use lanner_primitives::{Block, Prg};
+use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle;
 use lanner_protocol::nonlinear::yao::{self, EvaluationSession};
-use lanner_protocol::ProtocolError;
 use lanner_ring::GaloisElement;
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
@@ -68,13 +68,15 @@ impl ClientPlan {
             let built = match &step.protocol {
                 Protocol::GazelleLinear { shape, prime, baby } => {
                     let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby);
-                    let layer = packing.and_then(|packing| gazelle::ClientLayer::new(packing, &parameters, *prime));
+                    let layer =
+                        packing.and_then(|packing| gazelle::ClientLayer::new(packing, &parameters, *prime));
                     layer.map(|layer| Step::Linear(Box::new(layer)))
                 }
                 Protocol::SumPool { windows, .. } => windows.groups().map(Step::SumGroups),
                 Protocol::Remask { .. } => Ok(Step::Remask),
                 Protocol::Yao { function, windows, from, to } => {
-                    yao::Layer::new(*function, windows, *from, *to).map(|layer| Step::Yao(yao::ClientLayer::new(layer)))
+                    yao::Layer::new(*function, windows, *from, *to)
+                        .map(|layer| Step::Yao(yao::ClientLayer::new(layer)))
                 }
                 Protocol::YaoArgMax { classes, from } => {
                     yao::ArgMax::new(*classes, *from).map(|layer| Step::ArgMax(yao::ClientArgMax::new(layer)))
@@ -102,7 +104,10 @@ impl ClientSession {
     ///
     /// # Errors
     /// [`ExecutionError::Channel`] if the peer's messages are not the ones due.
-    pub fn setup(channel: &mut dyn Channel, plan: Arc<ClientPlan>) -> Result<(Self, StepCost), ExecutionError> {
+    pub fn setup(
+        channel: &mut dyn Channel,
+        plan: Arc<ClientPlan>,
+    ) -> Result<(Self, StepCost), ExecutionError> {
         let meter = Meter::start(channel);
         let mut rng = Prg::from_entropy()?;
         let key = SecretKey::generate(&plan.parameters, &mut rng);
@@ -179,7 +184,9 @@ impl ClientSession {
             return Err(ProtocolError::Shape { what: "a step after the output" });
         };
         Ok(match (step, material) {
-            (Step::Linear(layer), _) => Value::Shared(layer.online(channel, &self.key, &share, &mut self.rng)?),
+            (Step::Linear(layer), _) => {
+                Value::Shared(layer.online(channel, &self.key, &share, &mut self.rng)?)
+            }
             (Step::SumGroups(groups), _) => Value::Shared(share.sum_groups(groups)?),
             (Step::Remask, _) => Value::Shared(remask::client(channel, &share)?),
             (Step::Yao(layer), Material::Yao(material)) => {

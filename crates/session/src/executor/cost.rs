@@ -41,7 +41,13 @@ impl Meter {
         Self { start: Instant::now(), before: channel.traffic() }
     }
 
-    pub(super) fn stop(self, channel: &dyn Channel, name: &str, protocol: &'static str, phase: Phase) -> StepCost {
+    pub(super) fn stop(
+        self,
+        channel: &dyn Channel,
+        name: &str,
+        protocol: &'static str,
+        phase: Phase,
+    ) -> StepCost {
         StepCost {
             name: name.to_owned(),
             protocol,

@@ -33,6 +33,9 @@ pub enum ExecutionError {
         /// What does not fit.
         what: &'static str,
     },
+    /// Material cannot be kept, or was used.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// The operating system gave no randomness.
     #[error(transparent)]
     Randomness(#[from] PrimitivesError),

@@ -7,10 +7,10 @@ use lanner_graph::Network;
 use lanner_ot::{CotSender, random_delta};
 use lanner_plan::{Plan, Protocol};
 use lanner_primitives::{Block, Prg};
+use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle::{self, ClientKeys};
 use lanner_protocol::nonlinear::yao::{self, GarblingSession};
-use lanner_protocol::ProtocolError;
 use lanner_ring::GaloisElement;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
@@ -59,7 +59,8 @@ impl ServedModel {
         for step in &plan.steps {
             let built = match &step.protocol {
                 Protocol::GazelleLinear { shape, prime, baby } => {
-                    let layer = weights.next().ok_or(ExecutionError::Mismatch { what: "the network's weights" })?;
+                    let layer =
+                        weights.next().ok_or(ExecutionError::Mismatch { what: "the network's weights" })?;
                     let built = (|| {
                         let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby)?;
                         let bias = layer.bias_of(shape.outputs()?);
@@ -68,9 +69,12 @@ impl ServedModel {
                     built.map(|layer| Step::Linear(Box::new(layer)))
                 }
                 Protocol::SumPool { windows, .. } => windows.groups().map(Step::SumGroups),
-                Protocol::Remask { values, prime } => Ok(Step::Remask { ring: Ring::Prime(*prime), values: *values }),
+                Protocol::Remask { values, prime } => {
+                    Ok(Step::Remask { ring: Ring::Prime(*prime), values: *values })
+                }
                 Protocol::Yao { function, windows, from, to } => {
-                    yao::Layer::new(*function, windows, *from, *to).map(|layer| Step::Yao(yao::ServerLayer::new(layer)))
+                    yao::Layer::new(*function, windows, *from, *to)
+                        .map(|layer| Step::Yao(yao::ServerLayer::new(layer)))
                 }
                 Protocol::YaoArgMax { classes, from } => {
                     yao::ArgMax::new(*classes, *from).map(|layer| Step::ArgMax(yao::ServerArgMax::new(layer)))
@@ -102,10 +106,11 @@ impl ServerSession {
         let mut rng = Prg::from_entropy()?;
         let bytes = channel.receive(kind::PUBLIC_KEY, PublicKey::encoded_len(&model.parameters))?;
         let public = PublicKey::from_bytes(&model.parameters, &bytes).map_err(ProtocolError::from)?;
-        let length = EvaluationKeys::encoded_len(&model.parameters, &model.keys).map_err(ProtocolError::from)?;
+        let length =
+            EvaluationKeys::encoded_len(&model.parameters, &model.keys).map_err(ProtocolError::from)?;
         let bytes = channel.receive(kind::EVALUATION_KEYS, length)?;
-        let evaluation =
-            EvaluationKeys::from_bytes(&model.parameters, &model.keys, &bytes).map_err(ProtocolError::from)?;
+        let evaluation = EvaluationKeys::from_bytes(&model.parameters, &model.keys, &bytes)
+            .map_err(ProtocolError::from)?;
         drop(bytes);
         let cot = CotSender::setup(channel, random_delta(&mut rng), &mut rng).map_err(ProtocolError::from)?;
         let salt = Block::random(&mut rng);
@@ -154,11 +159,13 @@ impl ServerSession {
                 Material::Remask(fresh)
             }
             Step::Yao(layer) => {
-                let share = known.take().ok_or(ProtocolError::Shape { what: "a share known ahead of time" })?;
+                let share =
+                    known.take().ok_or(ProtocolError::Shape { what: "a share known ahead of time" })?;
                 Material::Yao(layer.offline(channel, &mut self.garbling, &share, &mut self.rng)?)
             }
             Step::ArgMax(layer) => {
-                let share = known.take().ok_or(ProtocolError::Shape { what: "a share known ahead of time" })?;
+                let share =
+                    known.take().ok_or(ProtocolError::Shape { what: "a share known ahead of time" })?;
                 Material::ArgMax(layer.offline(channel, &mut self.garbling, &share, &mut self.rng)?)
             }
             Step::Reveal => Material::None,
@@ -169,7 +176,11 @@ impl ServerSession {
     ///
     /// # Errors
     /// [`ExecutionError::Step`] naming the layer.
-    pub fn predict(&mut self, channel: &mut dyn Channel, prepared: PreparedServer) -> Result<(), ExecutionError> {
+    pub fn predict(
+        &mut self,
+        channel: &mut dyn Channel,
+        prepared: PreparedServer,
+    ) -> Result<(), ExecutionError> {
         let model = Arc::clone(&self.model);
         let mut share = Share::zero(model.input.0, model.input.1);
         for ((name, step), material) in model.steps.iter().zip(prepared.0) {
@@ -189,7 +200,9 @@ impl ServerSession {
         share: Share,
     ) -> Result<Share, ProtocolError> {
         match (step, material) {
-            (Step::Linear(layer), Material::Linear(material)) => layer.online(channel, &self.keys, material, &share),
+            (Step::Linear(layer), Material::Linear(material)) => {
+                layer.online(channel, &self.keys, material, &share)
+            }
             (Step::SumGroups(groups), _) => Ok(share.sum_groups(groups)?),
             (Step::Remask { .. }, Material::Remask(fresh)) => remask::server(channel, &share, fresh),
             (Step::Yao(layer), Material::Yao(material)) => layer.online(channel, &self.garbling, material),

@@ -2,7 +2,8 @@
 //! <https://eprint.iacr.org/2020/1203>).
 
 use lanner_bfv::{
-    BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombination, Multiplier, Parameters,
+    BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombination, Multiplier,
+    Parameters,
 };
 use lanner_ring::GaloisElement;
 

@@ -45,7 +45,12 @@ impl PackedScheme for Bounds<'_> {
         Ok(None)
     }
 
-    fn multiply_add(&self, sum: &mut Option<NoiseBound>, rotated: &NoiseBound, (): &()) -> Result<(), ProtocolError> {
+    fn multiply_add(
+        &self,
+        sum: &mut Option<NoiseBound>,
+        rotated: &NoiseBound,
+        (): &(),
+    ) -> Result<(), ProtocolError> {
         let product = rotated.multiplied(self.parameters, self.t);
         *sum = Some(sum.map_or(product, |sum| sum.plus(product)));
         Ok(())

@@ -170,7 +170,8 @@ impl Packing {
     #[must_use]
     pub fn operations(&self) -> Operations {
         let per_input = self.taps.len() * self.baby;
-        let moving = self.input_rotations().iter().filter(|rotation| **rotation != Rotation::IDENTITY).count();
+        let moving =
+            self.input_rotations().iter().filter(|rotation| **rotation != Rotation::IDENTITY).count();
         Operations {
             hoisted_rotations: moving * self.input_ciphertexts,
             rotations: (self.giants() - 1 + self.folds().len()) * self.output_ciphertexts,
@@ -184,7 +185,10 @@ impl Packing {
     #[must_use]
     pub fn input_rotations(&self) -> Vec<Rotation> {
         let babies = (0..self.baby).map(|j| self.diagonal(j));
-        babies.flat_map(|baby| self.taps.iter().map(move |tap| (baby, tap))).map(|(baby, tap)| baby.then(self.tap(*tap), self.slots)).collect()
+        babies
+            .flat_map(|baby| self.taps.iter().map(move |tap| (baby, tap)))
+            .map(|(baby, tap)| baby.then(self.tap(*tap), self.slots))
+            .collect()
     }
 
     /// The rotation that brings partial sum `giant` into place.
@@ -240,7 +244,8 @@ impl Packing {
         let diagonal = term.giant * self.baby + term.rotation / self.taps.len();
         let tap = self.taps[term.rotation % self.taps.len()];
         let weight = |slot| {
-            self.weight(term, diagonal, tap, unrotate.source(slot, self.slots)).map_or(0, |index| weights[index])
+            self.weight(term, diagonal, tap, unrotate.source(slot, self.slots))
+                .map_or(0, |index| weights[index])
         };
         (0..self.slots).map(weight).collect()
     }
@@ -264,7 +269,10 @@ impl Packing {
 
     fn tap(&self, tap: Tap) -> Rotation {
         let half = (self.slots / 2) as isize;
-        Rotation { step: (tap.dy * self.block_width as isize + tap.dx).rem_euclid(half) as usize, swap: false }
+        Rotation {
+            step: (tap.dy * self.block_width as isize + tap.dx).rem_euclid(half) as usize,
+            swap: false,
+        }
     }
 
     /// The weight at a slot of a diagonal, before giant rotation; none where the source is outside the image.

@@ -55,7 +55,11 @@ pub trait PackedScheme {
     ///
     /// # Errors
     /// If an evaluation key is missing.
-    fn rotate(&self, ciphertext: &Self::Ciphertext, rotation: Rotation) -> Result<Self::Ciphertext, Self::Error>;
+    fn rotate(
+        &self,
+        ciphertext: &Self::Ciphertext,
+        rotation: Rotation,
+    ) -> Result<Self::Ciphertext, Self::Error>;
 
     /// Adds `other` to `sum`.
     ///
@@ -80,7 +84,8 @@ pub fn evaluate<S: PackedScheme>(
     let rotations = packing.input_rotations();
     let giants = packing.giants();
     let outputs = packing.operations().output_ciphertexts;
-    let mut sums: Vec<S::Sum> = (0..outputs * giants).map(|_| scheme.empty_sum()).collect::<Result<_, _>>()?;
+    let mut sums: Vec<S::Sum> =
+        (0..outputs * giants).map(|_| scheme.empty_sum()).collect::<Result<_, _>>()?;
     let per_input = multipliers.chunks(rotations.len() * sums.len());
     for (input, multipliers) in inputs.iter().zip(per_input) {
         scheme.rotate_hoisted(input, &rotations, |index, rotated| {

@@ -1,8 +1,8 @@
 //! The server's side of a packed layer.
 
 use lanner_bfv::{
-    Blinding, EvaluationKeys, Evaluator, Multiplier, NoiseBound, Parameters, Plaintext, PublicKey, SeededCiphertext,
-    SlotEncoder, seal,
+    Blinding, EvaluationKeys, Evaluator, Multiplier, NoiseBound, Parameters, Plaintext, PublicKey,
+    SeededCiphertext, SlotEncoder, seal,
 };
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
@@ -69,9 +69,20 @@ impl ServerLayer {
             let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
             encoder.extended_multiplier(&residues)
         };
-        let multipliers = packing.terms().map(|term| encode(packing.multiplier(term, weights))).collect::<Result<_, _>>()?;
+        let multipliers = packing
+            .terms()
+            .map(|term| encode(packing.multiplier(term, weights)))
+            .collect::<Result<_, _>>()?;
         let noise = output_noise(&packing, parameters, prime)?;
-        Ok(Self { parameters: parameters.clone(), bias: Share::embed(ring, bias), packing, encoder, ring, multipliers, noise })
+        Ok(Self {
+            parameters: parameters.clone(),
+            bias: Share::embed(ring, bias),
+            packing,
+            encoder,
+            ring,
+            multipliers,
+            noise,
+        })
     }
 
     /// Offline: draws the masks, and with them the server's share of the output.
@@ -114,7 +125,8 @@ impl ServerLayer {
         let mut inputs = Vec::new();
         for slots in super::pack(&self.packing, self.ring, share)? {
             // C -> S: [x_C]
-            let bytes = channel.receive(kind::LINEAR_INPUT, SeededCiphertext::encoded_len(&self.parameters))?;
+            let bytes =
+                channel.receive(kind::LINEAR_INPUT, SeededCiphertext::encoded_len(&self.parameters))?;
             let received = SeededCiphertext::from_bytes(&self.parameters, &bytes)?.expand();
             inputs.push(evaluator.add_plain(&received, &self.encoder.encode(&slots)?)?);
         }

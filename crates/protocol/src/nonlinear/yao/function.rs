@@ -1,16 +1,16 @@
 //! What a circuit computes, and how shares become its inputs: known to both parties.
 
-use lanner_gc::library::{self, MaskedCircuit, ShareRing};
 use lanner_gc::Circuit;
+use lanner_gc::library::{self, MaskedCircuit, ShareRing};
 use lanner_ot::arithmetic::Group;
 use lanner_primitives::Bits;
 use lanner_share::{Ring, Share};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::ProtocolError;
 use crate::convert::bits_to_ring::BitEncoding;
 use crate::nonlinear::windows::Windows;
-use crate::ProtocolError;
 
 /// A function of one window of values: their maximum, then ReLU, then rescaling by `2^shift` to the nearest integer,
 /// halves upwards, then an upper bound.
@@ -58,7 +58,9 @@ impl Layer {
             (false, None, area) => library::max_pool_rescale(ring, area, shift)?,
             (true, None, area) => library::max_pool_relu_rescale(ring, area, shift)?,
             (false, Some(_), _) => return Err(ProtocolError::Shape { what: "a bound without ReLU" }),
-            (true, Some(_), _) => return Err(ProtocolError::Shape { what: "a bound on a pooled activation" }),
+            (true, Some(_), _) => {
+                return Err(ProtocolError::Shape { what: "a bound on a pooled activation" });
+            }
         };
         let encoding =
             BitEncoding { ring: Ring::Prime(to), bits: circuit.circuit().outputs(), signed: !function.relu };

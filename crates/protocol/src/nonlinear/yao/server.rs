@@ -63,7 +63,11 @@ impl<S: CorrelatedSender> GarblingSession<S> {
     }
 
     /// Online: receives the masked input bits and answers with the labels of what they mask.
-    fn answer(&self, channel: &mut dyn Channel, mut labels: Zeroizing<Vec<Block>>) -> Result<(), ProtocolError> {
+    fn answer(
+        &self,
+        channel: &mut dyn Channel,
+        mut labels: Zeroizing<Vec<Block>>,
+    ) -> Result<(), ProtocolError> {
         // C -> S: d
         let masked = receive_bits(channel, kind::MASKED_INPUT, labels.len())?;
         let delta = Zeroizing::new(self.cot.delta());
@@ -96,7 +100,8 @@ impl ServerLayer {
     ) -> Result<ServerMaterial, ProtocolError> {
         let layer = &self.0;
         let garbler_bits = layer.garbler_bits(share)?;
-        let (labels, permute) = session.garble(channel, layer.circuit(), layer.instances(), &garbler_bits, rng)?;
+        let (labels, permute) =
+            session.garble(channel, layer.circuit(), layer.instances(), &garbler_bits, rng)?;
         let correlations: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
         let products =
             arithmetic::send_random(&mut session.cot, channel, group(layer.encoding().ring)?, &correlations)?;
@@ -160,7 +165,11 @@ impl ServerArgMax {
     }
 }
 
-fn receive_bits(channel: &mut dyn Channel, kind: lanner_wire::Kind, bits: usize) -> Result<Bits, ProtocolError> {
+fn receive_bits(
+    channel: &mut dyn Channel,
+    kind: lanner_wire::Kind,
+    bits: usize,
+) -> Result<Bits, ProtocolError> {
     let bytes = channel.receive(kind, Bits::byte_len(bits))?;
     Bits::from_bytes(bits, &bytes).map_err(|_| lanner_wire::ChannelError::Malformed { what: "bits" }.into())
 }
