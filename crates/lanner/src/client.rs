@@ -61,9 +61,9 @@ impl Client {
         let binding = channel.binding();
         let welcomed = Greeting::send(&mut channel, &mut rng)?.request(&mut channel, binding, &request)?;
         let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment)?;
-        welcomed.agree(&mut channel, manifest.digest()?)?;
+        let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
-        let dialogue = Dialogue::start(&mut channel, plan)?;
+        let dialogue = Dialogue::start(&mut channel, agreement.transcript(), plan)?;
         Ok(Self { channel, manifest, dialogue })
     }
 

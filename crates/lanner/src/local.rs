@@ -22,7 +22,7 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
     let (mut client, mut server) = memory::pair();
     let serving = std::thread::spawn(move || serve(&mut server, served));
     let predicted = (|| {
-        let mut dialogue = Dialogue::start(&mut client, plan)?;
+        let mut dialogue = Dialogue::start(&mut client, TRANSCRIPT, plan)?;
         let (outcome, costs) = dialogue.predict(&mut client, &input)?;
         let prediction = Prediction::new(manifest, outcome, dialogue.setup(), &costs);
         dialogue.end(&mut client)?;
@@ -37,7 +37,7 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
 }
 
 fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Result<(), ExecutionError> {
-    let mut service = Service::start(channel, model)?;
+    let mut service = Service::start(channel, TRANSCRIPT, model)?;
     loop {
         match Service::receive(channel)? {
             Request::End => return Ok(()),
@@ -45,3 +45,6 @@ fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Res
         }
     }
 }
+
+/// There is no handshake in one process: the session's name is its only one.
+const TRANSCRIPT: [u8; 32] = [0; 32];

@@ -30,7 +30,9 @@ pub struct Manifest {
     pub image: Option<serde_json::Value>,
     /// What an input looks like.
     pub input: InputDescription,
-    /// The salted commitment to the weights and to this document, in hexadecimal.
+    /// A hash of the weights under a salt that stays secret, so that nobody can confirm guessed weights.
+    pub weights: String,
+    /// The model's identity, which a client pins: a hash of this document, the weights' hash included. In hexadecimal.
     pub commitment: String,
     /// The integer network without its weights.
     pub network: PublicNetwork,
@@ -51,7 +53,7 @@ pub struct InputDescription {
 }
 
 impl Manifest {
-    /// Reads the JSON form and checks that its plan is the one that this build makes for its network.
+    /// Reads the JSON form; checks its commitment, and that its plan is the one that this build makes for its network.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] if the document is damaged, or of another version.
@@ -93,25 +95,24 @@ impl Manifest {
         parse_commitment(&self.commitment)
     }
 
-    /// The digest of what both parties must derive alike: the plan and the network.
-    pub(crate) fn digest(&self) -> Result<[u8; 32]> {
-        let mut document = self.clone();
-        document.commitment = String::new();
-        Ok(Sha256::new_with_prefix("lanner parameters v1")
-            .chain_update(document.to_json()?)
-            .finalize()
-            .into())
+    /// The identity that this document should have.
+    ///
+    /// # Errors
+    /// As [`Self::to_json`].
+    pub(crate) fn identity(&self) -> Result<[u8; 32]> {
+        let document = Self { commitment: String::new(), ..self.clone() };
+        Ok(Sha256::new_with_prefix("lanner model v1").chain_update(document.to_json()?).finalize().into())
     }
+}
 
-    /// The commitment to this document and weights under a salt that stays secret, so that nobody can confirm guessed weights.
-    pub(crate) fn commit(&self, salt: &[u8; 32], weights: &[u8]) -> Result<String> {
-        let hash = Sha256::new_with_prefix("lanner commitment v1")
-            .chain_update(salt)
-            .chain_update(self.digest()?)
-            .chain_update(weights)
-            .finalize();
-        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
+/// The weights' hash under a salt.
+pub(crate) fn hash_weights(salt: &[u8; 32], weights: &[u8]) -> String {
+    hex(&Sha256::new_with_prefix("lanner weights v1").chain_update(salt).chain_update(weights).finalize())
+}
+
+/// Hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads a commitment of 64 hexadecimal digits.

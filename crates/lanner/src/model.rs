@@ -11,7 +11,7 @@ use lanner_primitives::Prg;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;
-use crate::manifest::{FORMAT_VERSION, check_version};
+use crate::manifest::{FORMAT_VERSION, check_version, hash_weights, hex};
 use crate::report::report;
 use crate::{CompileOptions, Error, ErrorKind, InputDescription, Manifest, Result};
 
@@ -82,12 +82,14 @@ impl Model {
             classes: options.classes.clone(),
             image: options.image.clone(),
             input,
+            weights: String::new(),
             commitment: String::new(),
             network: public,
             plan,
         };
         let (_, weights) = network.to_parts()?;
-        manifest.commitment = manifest.commit(&salt, &weights)?;
+        manifest.weights = hash_weights(&salt, &weights);
+        manifest.commitment = hex(&manifest.identity()?);
         Ok(Self { manifest, network, graph, tensors, salt })
     }
 
@@ -111,7 +113,7 @@ impl Model {
         let network = Network::from_parts(document.network, &contents.fixed)?;
         let (_, weights) = network.to_parts()?;
         let consistent = *network.public() == manifest.network;
-        if !consistent || manifest.commit(&contents.salt, &weights)? != manifest.commitment {
+        if !consistent || hash_weights(&contents.salt, &weights) != manifest.weights {
             return Err(damaged("the weights are not those that the manifest commits to".to_owned()));
         }
         let tensors = Tensors::from_safetensors(&contents.float)?;

@@ -75,7 +75,7 @@ impl Server {
     /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served.
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         let (security, fingerprint) = secure(&config)?;
-        let models = Arc::new(Models::new(models)?);
+        let models = Arc::new(Models::new(models, limits(config.timeout)?.stall)?);
         let address = config.listen.clone();
         Ok(Self { config, security, models, address, fingerprint, running: None, ended: Stats::default() })
     }
@@ -167,23 +167,25 @@ fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
 
 /// The models served: what is offered, and what computes.
 struct Models {
+    /// How long a client may be silent in the middle of a protocol.
+    patience: Duration,
     offers: Vec<Offer>,
     served: Vec<Arc<ServedModel>>,
 }
 
 impl Models {
-    fn new(models: Vec<(String, Arc<Model>)>) -> Result<Self> {
+    fn new(models: Vec<(String, Arc<Model>)>, patience: Duration) -> Result<Self> {
         let (mut offers, mut served) = (Vec::new(), Vec::new());
         for (name, model) in models {
             let manifest = model.manifest();
             offers.push(Offer {
                 model: ModelEntry { name, commitment: manifest.commitment_bytes()? },
-                parameters: manifest.digest()?,
+                parameters: manifest.identity()?,
                 manifest: manifest.to_json()?.into_bytes(),
             });
             served.push(Arc::new(ServedModel::new(model.network(), &manifest.plan)?));
         }
-        Ok(Self { offers, served })
+        Ok(Self { patience, offers, served })
     }
 }
 
@@ -197,10 +199,13 @@ impl Handler for ModelHandler {
     ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let mut rng = Prg::from_entropy()?;
         let binding = channel.binding();
-        let (index, _agreement) = answer(channel, binding, &self.0.offers, &mut rng)?;
-        let mut service = Service::start(channel, Arc::clone(&self.0.served[index]))?;
+        let (index, agreement) = answer(channel, binding, &self.0.offers, &mut rng)?;
+        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(&self.0.served[index]))?;
         while !session.is_stopping() {
+            // A person at a prompt may take longer than a peer in the middle of a protocol.
+            channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
             let request = session.while_idle(|| Service::receive(channel))?;
+            channel.set_stall_limit(self.0.patience);
             service.answer(channel, request)?;
             match request {
                 Request::End => break,
@@ -211,3 +216,6 @@ impl Handler for ModelHandler {
         Ok(())
     }
 }
+
+/// How long a session waits for its client's next request.
+const IDLE_PATIENCE: Duration = Duration::from_secs(15 * 60);

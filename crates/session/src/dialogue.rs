@@ -1,17 +1,19 @@
 //! What a client asks of a session after the handshake: material ahead of time, predictions, the end.
 //!
-//! The client leads. Each request is one byte; both parties then run the phase it names. Material is a queue on both sides,
-//! first made first used, and what was taken is gone whether or not the prediction succeeds.
+//! The client leads. Each request is one byte; both parties then run the phase it names. Each party keeps the material of
+//! prediction `i` of a session in a store under a name that is never used again, first made first used; what was taken is
+//! gone whether or not the prediction succeeds.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use lanner_primitives::{Direction, Label};
 use lanner_wire::{Channel, ChannelError, Kind};
 
 use crate::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, PreparedServer, ServedModel, ServerSession,
     StepCost,
 };
+use crate::store::{Capacity, MaterialId, MemoryStore, OneTime, Store};
 
 /// Predictions that a client may have prepared and not used: a bound on the server's memory.
 pub const MAX_PREPARED: usize = 64;
@@ -51,16 +53,20 @@ impl Request {
 /// The server's side of a session.
 pub struct Service {
     session: ServerSession,
-    prepared: VecDeque<PreparedServer>,
+    prepared: Queue<PreparedServer>,
 }
 
 impl Service {
-    /// Set-up, after the handshake.
+    /// Set-up, after the handshake whose hash is `transcript`.
     ///
     /// # Errors
     /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
-    pub fn start(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<Self, ExecutionError> {
-        Ok(Self { session: ServerSession::setup(channel, model)?, prepared: VecDeque::new() })
+    pub fn start(
+        channel: &mut dyn Channel,
+        transcript: [u8; 32],
+        model: Arc<ServedModel>,
+    ) -> Result<Self, ExecutionError> {
+        Ok(Self { session: ServerSession::setup(channel, model)?, prepared: Queue::new(transcript) })
     }
 
     /// Waits for the client's next request.
@@ -80,15 +86,10 @@ impl Service {
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
         let out_of_turn = || ChannelError::Malformed { what: "request: out of turn" };
         match request {
-            Request::Prepare if self.prepared.len() < MAX_PREPARED => {
-                self.prepared.push_back(self.session.prepare(channel)?);
-                Ok(())
-            }
-            Request::Predict => {
-                let material = self.prepared.pop_front().ok_or_else(out_of_turn)?;
-                self.session.predict(channel, material)
-            }
-            Request::Prepare => Err(out_of_turn().into()),
+            Request::Prepare if self.prepared.len() >= MAX_PREPARED => Err(out_of_turn().into()),
+            Request::Prepare => self.prepared.make(channel, |channel| self.session.prepare(channel)),
+            Request::Predict if self.prepared.len() == 0 => Err(out_of_turn().into()),
+            Request::Predict => self.session.predict(channel, self.prepared.take()?),
             Request::End => Ok(()),
         }
     }
@@ -97,18 +98,22 @@ impl Service {
 /// A client's session.
 pub struct Dialogue {
     session: ClientSession,
-    prepared: VecDeque<Prepared>,
+    prepared: Queue<Prepared>,
     setup: StepCost,
 }
 
 impl Dialogue {
-    /// Set-up, after the handshake.
+    /// Set-up, after the handshake whose hash is `transcript`.
     ///
     /// # Errors
     /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
-    pub fn start(channel: &mut dyn Channel, plan: Arc<ClientPlan>) -> Result<Self, ExecutionError> {
+    pub fn start(
+        channel: &mut dyn Channel,
+        transcript: [u8; 32],
+        plan: Arc<ClientPlan>,
+    ) -> Result<Self, ExecutionError> {
         let (session, setup) = ClientSession::setup(channel, plan)?;
-        Ok(Self { session, prepared: VecDeque::new(), setup })
+        Ok(Self { session, prepared: Queue::new(transcript), setup })
     }
 
     /// What the set-up took.
@@ -134,8 +139,7 @@ impl Dialogue {
             });
         }
         channel.send(REQUEST, &[Request::Prepare.code()])?;
-        self.prepared.push_back(self.session.prepare(channel)?);
-        Ok(())
+        self.prepared.make(channel, |channel| self.session.prepare(channel))
     }
 
     /// Predicts, with material made earlier or now.
@@ -147,10 +151,10 @@ impl Dialogue {
         channel: &mut dyn Channel,
         input: &[i64],
     ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
-        if self.prepared.is_empty() {
+        if self.prepared.len() == 0 {
             self.prepare(channel)?;
         }
-        let material = self.prepared.pop_front().ok_or(ExecutionError::Mismatch { what: "no material" })?;
+        let material = self.prepared.take()?;
         channel.send(REQUEST, &[Request::Predict.code()])?;
         self.session.predict(channel, material, input)
     }
@@ -162,5 +166,61 @@ impl Dialogue {
     pub fn end(self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         channel.send(REQUEST, &[Request::End.code()])?;
         Ok(channel.flush()?)
+    }
+}
+
+/// A session's material in the order of its predictions.
+struct Queue<M> {
+    store: MemoryStore<Counted<M>>,
+    transcript: [u8; 32],
+    made: u64,
+    used: u64,
+}
+
+/// Material, and the bytes that were exchanged to make it.
+struct Counted<M> {
+    material: M,
+    bytes: u64,
+}
+
+impl<M: Send> OneTime for Counted<M> {
+    fn kept_bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<M: Send> Queue<M> {
+    fn new(transcript: [u8; 32]) -> Self {
+        let capacity = Capacity { pieces: MAX_PREPARED, ..Capacity::default() };
+        Self { store: MemoryStore::new(capacity), transcript, made: 0, used: 0 }
+    }
+
+    fn len(&self) -> usize {
+        (self.made - self.used) as usize
+    }
+
+    fn make(
+        &mut self,
+        channel: &mut dyn Channel,
+        make: impl FnOnce(&mut dyn Channel) -> Result<M, ExecutionError>,
+    ) -> Result<(), ExecutionError> {
+        let before = channel.traffic();
+        let material = make(channel)?;
+        let exchanged = channel.traffic().since(before);
+        let counted = Counted { material, bytes: exchanged.sent + exchanged.received };
+        self.store.put(self.name(self.made), counted)?;
+        self.made += 1;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<M, ExecutionError> {
+        let material = self.store.take(self.name(self.used))?.material;
+        self.used += 1;
+        Ok(material)
+    }
+
+    fn name(&self, index: u64) -> MaterialId {
+        let direction = Direction::ServerToClient;
+        MaterialId::of(&Label { session: self.transcript, layer: 0, op: "prediction", index, direction })
     }
 }

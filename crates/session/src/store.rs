@@ -80,6 +80,18 @@ impl Material {
     }
 }
 
+/// One-time material of any form: bytes on disk, or what a party holds in memory.
+pub trait OneTime: Send {
+    /// How many bytes of it are kept, at least about.
+    fn kept_bytes(&self) -> u64;
+}
+
+impl OneTime for Material {
+    fn kept_bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
 /// How much material may wait for its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
@@ -105,19 +117,19 @@ impl Capacity {
 }
 
 /// Keeps material until its one use.
-pub trait Store: Send + Sync {
+pub trait Store<M: OneTime = Material>: Send + Sync {
     /// Keeps material under a name that was never used.
     ///
     /// # Errors
     /// [`StoreError::Duplicate`] if the name was used before, [`StoreError::Full`] if it does not fit, or a failed disk.
-    fn put(&self, id: MaterialId, material: Material) -> Result<(), StoreError>;
+    fn put(&self, id: MaterialId, material: M) -> Result<(), StoreError>;
 
     /// Hands material out and forgets it: of several callers one gets it.
     ///
     /// # Errors
     /// [`StoreError::Absent`] if there is none of that name (any more), [`StoreError::Damaged`] if its bytes changed, or a
     /// failed disk. It is consumed in the last two cases as well.
-    fn take(&self, id: MaterialId) -> Result<Material, StoreError>;
+    fn take(&self, id: MaterialId) -> Result<M, StoreError>;
 
     /// Consumes material without handing it out; a name without material is left free.
     ///

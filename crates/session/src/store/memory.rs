@@ -3,45 +3,45 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Capacity, Material, MaterialId, Store, StoreError};
+use super::{Capacity, Material, MaterialId, OneTime, Store, StoreError};
 
 /// Keeps material in memory.
-pub struct MemoryStore {
+pub struct MemoryStore<M = Material> {
     capacity: Capacity,
-    content: Mutex<Content>,
+    content: Mutex<Content<M>>,
 }
 
-#[derive(Default)]
-struct Content {
-    unused: BTreeMap<MaterialId, Material>,
+struct Content<M> {
+    unused: BTreeMap<MaterialId, M>,
     /// Every name ever given.
     names: HashSet<MaterialId>,
     bytes: u64,
 }
 
-impl MemoryStore {
+impl<M: OneTime> MemoryStore<M> {
     /// An empty store.
     #[must_use]
     pub fn new(capacity: Capacity) -> Self {
-        Self { capacity, content: Mutex::default() }
+        let content = Content { unused: BTreeMap::new(), names: HashSet::new(), bytes: 0 };
+        Self { capacity, content: Mutex::new(content) }
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, Content<M>> {
         // No operation leaves the content half-changed, even if it panics.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Content {
+impl<M> Content<M> {
     fn held(&self) -> Capacity {
         Capacity { pieces: self.unused.len(), bytes: self.bytes }
     }
 }
 
-impl Store for MemoryStore {
-    fn put(&self, id: MaterialId, material: Material) -> Result<(), StoreError> {
+impl<M: OneTime> Store<M> for MemoryStore<M> {
+    fn put(&self, id: MaterialId, material: M) -> Result<(), StoreError> {
         let mut content = self.content();
-        let added = material.0.len() as u64;
+        let added = material.kept_bytes();
         self.capacity.check(content.held(), added)?;
         if !content.names.insert(id) {
             return Err(StoreError::Duplicate { id });
@@ -51,10 +51,10 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn take(&self, id: MaterialId) -> Result<Material, StoreError> {
+    fn take(&self, id: MaterialId) -> Result<M, StoreError> {
         let mut content = self.content();
         let material = content.unused.remove(&id).ok_or(StoreError::Absent { id })?;
-        content.bytes -= material.0.len() as u64;
+        content.bytes -= material.kept_bytes();
         Ok(material)
     }
 
