@@ -9,8 +9,15 @@ use crate::{BfvError, Ciphertext, EvaluationKeys, NoiseBound, Parameters};
 pub struct Hoisted<'a> {
     parameters: &'a Parameters,
     ciphertext: &'a Ciphertext,
-    /// Digit `i` is the centred residue of `c1` modulo limb `i`, over the limbs and the special modulus.
-    digits: Vec<Poly<Eval>>,
+    digits: Digits<'a>,
+}
+
+/// Digit `i` is the centred residue of `c1` modulo limb `i`, lifted to the limbs and the special modulus.
+struct Digits<'a> {
+    /// Modulo limb `i` itself, digit `i` is `c1`.
+    c1: &'a Poly<Eval>,
+    /// `lifted[i][j]` is digit `i` modulo modulus `j`, and empty for `j = i`.
+    lifted: Vec<Vec<Buffer>>,
 }
 
 /// A rotated ciphertext over the limbs and the special modulus `P`, multiplied by `P`.
@@ -28,9 +35,7 @@ impl<'a> Hoisted<'a> {
         if !parameters.basis(parameters.limbs()).same(ciphertext.c1.basis()) {
             return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the keys" });
         }
-        let coefficients = ciphertext.c1.clone().into_coeff();
-        let digits = coefficients.limbs().zip(ciphertext.c1.limbs()).enumerate();
-        let digits = digits.map(|(i, (residues, values))| digit(basis, i, residues, values)).collect();
+        let digits = Digits::new(basis, &ciphertext.c1);
         Ok(Self { parameters, ciphertext, digits })
     }
 
@@ -124,21 +129,31 @@ impl<'a> Hoisted<'a> {
     }
 }
 
-/// Digit `i`: the residues of limb `i`, centred and lifted to every modulus of `basis`.
-///
-/// `values` is the transform of `residues`, and stays as it is in limb `i`.
-fn digit(basis: &RnsBasis, i: usize, residues: &[u64], values: &[u64]) -> Poly<Eval> {
-    let from = &basis.moduli()[i];
-    let mut digit = Poly::zero(basis);
-    for (j, (limb, ntt)) in digit.limbs_mut().zip(basis.ntts()).enumerate() {
-        if i == j {
-            limb.copy_from_slice(values);
-        } else {
-            ntt.modulus().lift_centered_slice(limb, residues, from);
-            ntt.forward(limb);
-        }
+impl<'a> Digits<'a> {
+    fn new(basis: &RnsBasis, c1: &'a Poly<Eval>) -> Self {
+        let digit = |(i, values): (usize, &[u64])| {
+            let mut residues = Buffer::from(values);
+            basis.ntts()[i].inverse(&mut residues);
+            (0..basis.len())
+                .map(|j| if i == j { Buffer::default() } else { lift(basis, &residues, i, j) })
+                .collect()
+        };
+        Self { c1, lifted: c1.limbs().enumerate().map(digit).collect() }
     }
-    digit
+
+    /// Modulus `j` of every digit.
+    fn limbs(&self, j: usize) -> Vec<&[u64]> {
+        let digits = self.lifted.iter().enumerate();
+        digits.map(|(i, digit)| if i == j { self.c1.limb(j) } else { &*digit[j] }).collect()
+    }
+}
+
+/// The values of a digit modulo modulus `to`, given its residues modulo limb `from`.
+fn lift(basis: &RnsBasis, residues: &[u64], from: usize, to: usize) -> Buffer {
+    let mut values = Buffer::zeroed(residues.len());
+    basis.moduli()[to].lift_centered_slice(&mut values, residues, &basis.moduli()[from]);
+    basis.ntts()[to].forward(&mut values);
+    values
 }
 
 /// Which half of the pairs of a switching key.
@@ -151,7 +166,7 @@ enum Half {
 /// The inner products of digits with a key, `P c1 s` under the key's target secret, made a limb at a time.
 struct Switched<'a> {
     basis: &'a RnsBasis,
-    digits: &'a [Poly<Eval>],
+    digits: &'a Digits<'a>,
     key: &'a SwitchingKey,
     product: Buffer,
     remainder: Buffer,
@@ -166,7 +181,7 @@ impl<'a> Switched<'a> {
 
     /// The inner product modulo modulus `j`.
     fn product(&mut self, j: usize, half: Half) -> &mut [u64] {
-        self.basis.moduli()[j].dot(&mut self.product, &limbs(self.digits, j), &self.key.limbs(j, half));
+        self.basis.moduli()[j].dot(&mut self.product, &self.digits.limbs(j), &self.key.limbs(j, half));
         &mut self.product
     }
 
@@ -201,8 +216,4 @@ impl SwitchingKey {
             Half::A => digits.map(|(_, a)| a.limb(j)).collect(),
         }
     }
-}
-
-fn limbs(digits: &[Poly<Eval>], j: usize) -> Vec<&[u64]> {
-    digits.iter().map(|digit| digit.limb(j)).collect()
 }
