@@ -1,4 +1,5 @@
 //! The packed layers over clear slots equal the convolution itself, with the operation counts of the paper's tables.
+#![allow(clippy::unwrap_used)]
 
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};

@@ -13,7 +13,7 @@ mod receiver;
 mod sender;
 
 pub use group::Group;
-pub use receiver::{receive, receive_random};
+pub use receiver::{receive, receive_extended, receive_random};
 pub use sender::{send, send_random};
 
 use lanner_wire::packed_len;

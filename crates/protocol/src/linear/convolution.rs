@@ -43,13 +43,13 @@ impl Convolution {
     /// [`ProtocolError::Shape`] if a dimension is zero or the kernel exceeds the padded image.
     pub fn output_image(&self) -> Result<[usize; 2], ProtocolError> {
         let mut output = [0; 2];
-        for axis in 0..2 {
+        for (axis, size) in output.iter_mut().enumerate() {
             let padded = self.image[axis] + self.pads[axis] + self.pads[axis + 2];
             let fits = (1..=padded).contains(&self.kernel[axis]);
             if !fits || self.strides[axis] == 0 || self.image[axis] == 0 {
                 return Err(ProtocolError::Shape { what: "convolution" });
             }
-            output[axis] = (padded - self.kernel[axis]) / self.strides[axis] + 1;
+            *size = (padded - self.kernel[axis]) / self.strides[axis] + 1;
         }
         if self.in_channels == 0 || self.out_channels == 0 {
             return Err(ProtocolError::Shape { what: "convolution" });

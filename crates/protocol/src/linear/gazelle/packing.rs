@@ -112,7 +112,7 @@ impl Packing {
         let period = in_channels.next_power_of_two().min(positions);
         let rows = shape.out_channels.next_power_of_two().clamp(positions / period, positions);
         let diagonals = rows * period / positions;
-        if baby == 0 || diagonals % baby != 0 {
+        if baby == 0 || !diagonals.is_multiple_of(baby) {
             return Err(ProtocolError::Shape { what: "baby steps" });
         }
         Ok(Self {
