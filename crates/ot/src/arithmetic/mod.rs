@@ -14,7 +14,7 @@ mod sender;
 
 pub use group::Group;
 pub use receiver::{receive, receive_extended, receive_random};
-pub use sender::{send, send_random};
+pub use sender::{send, send_extended, send_random};
 
 use lanner_wire::packed_len;
 

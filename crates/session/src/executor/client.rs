@@ -1,5 +1,6 @@
 //! The client's side of a plan.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use lanner_bfv::{GaloisElement, Parameters, SecretKey};
@@ -23,6 +24,7 @@ pub struct ClientPlan {
     keys: Vec<GaloisElement>,
     input: (Ring, usize),
     steps: Vec<(String, &'static str, Step)>,
+    runs: Vec<Range<usize>>,
 }
 
 enum Step {
@@ -86,7 +88,7 @@ impl ClientPlan {
             steps.push((step.name.clone(), step.protocol.name(), built));
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
-        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps })
+        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, runs: plan.runs()? })
     }
 }
 
@@ -121,24 +123,36 @@ impl ClientSession {
     /// [`ExecutionError::Step`] naming the layer.
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<Prepared, ExecutionError> {
         let plan = Arc::clone(&self.plan);
-        let (mut requests, mut costs) = (Vec::new(), Vec::new());
-        for (name, protocol, step) in &plan.steps {
-            let meter = Meter::start(channel);
-            let request = match step {
-                Step::Yao(layer) => layer.request(channel, &mut self.evaluation).map(Some),
-                Step::ArgMax(layer) => layer.request(channel, &mut self.evaluation).map(Some),
-                Step::Linear(_) | Step::SumGroups(_) | Step::Remask | Step::Reveal => Ok(None),
-            };
-            requests.push(request.map_err(ExecutionError::step(name))?);
-            costs.push(meter.stop(channel, name, protocol, Phase::Offline));
-        }
-        let mut materials = Vec::with_capacity(plan.steps.len());
-        for (((name, _, step), request), cost) in plan.steps.iter().zip(requests).zip(&mut costs) {
-            let meter = Meter::start(channel);
-            materials.push(self.receive(channel, step, request).map_err(ExecutionError::step(name))?);
-            cost.add(meter.elapsed(channel));
+        let (mut materials, mut costs) = (Vec::new(), Vec::new());
+        for run in &plan.runs {
+            let steps = &plan.steps[run.clone()];
+            let mut requests = Vec::with_capacity(steps.len());
+            for (name, protocol, step) in steps {
+                let meter = Meter::start(channel);
+                requests.push(self.request(channel, step).map_err(ExecutionError::step(name))?);
+                costs.push(meter.stop(channel, name, protocol, Phase::Offline));
+            }
+            for (((name, _, step), request), cost) in steps.iter().zip(requests).zip(&mut costs[run.clone()])
+            {
+                let meter = Meter::start(channel);
+                materials.push(self.receive(channel, step, request).map_err(ExecutionError::step(name))?);
+                cost.add(meter.elapsed(channel));
+            }
         }
         Ok(Prepared { materials, costs })
+    }
+
+    /// Asks for the transfers of a step.
+    fn request(
+        &mut self,
+        channel: &mut dyn Channel,
+        step: &Step,
+    ) -> Result<Option<ClientRequest>, ProtocolError> {
+        match step {
+            Step::Yao(layer) => layer.request(channel, &mut self.evaluation).map(Some),
+            Step::ArgMax(layer) => layer.request(channel, &mut self.evaluation).map(Some),
+            Step::Linear(_) | Step::SumGroups(_) | Step::Remask | Step::Reveal => Ok(None),
+        }
     }
 
     /// What the server sends for a request.

@@ -76,25 +76,37 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Self { cot, salt, next_batch: 0 }
     }
 
-    /// Prepares the labels of `inputs` wires, garbles, sends the tables; returns the `D_i` and the permute bits.
+    /// Takes the transfers that the client asks for: `q_i` of the wires of `instances` of `circuit`.
+    fn wires(
+        &mut self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        instances: usize,
+    ) -> Result<Zeroizing<Vec<Block>>, ProtocolError> {
+        let inputs = circuit.evaluator_inputs() * instances;
+        let mut wires = Zeroizing::new(Vec::with_capacity(inputs));
+        self.cot.extend_random(channel, inputs, &mut wires)?;
+        Ok(wires)
+    }
+
+    /// Garbles and sends the tables; returns the `D_i` and the permute bits.
     fn garble(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
         instances: usize,
+        mut wires: Zeroizing<Vec<Block>>,
         garbler_bits: &Bits,
         rng: &mut Prg,
     ) -> Result<(InputLabels, Bits), ProtocolError> {
-        let inputs = circuit.evaluator_inputs() * instances;
-        let mut zero_labels = Zeroizing::new(Vec::with_capacity(inputs));
-        self.cot.extend_random(channel, inputs, &mut zero_labels)?;
-        let mut labels = Zeroizing::new(vec![Block::ZERO; inputs]);
+        let mut labels = Zeroizing::new(vec![Block::ZERO; wires.len()]);
         rng.fill_blocks(&mut labels);
-        zero_labels.iter_mut().zip(labels.iter()).for_each(|(q, d)| *q ^= *d);
+        wires.iter_mut().zip(labels.iter()).for_each(|(q, d)| *q ^= *d);
 
         let mut garbler = Garbler::new(circuit, self.cot.delta(), self.salt, self.next_batch)?;
+        // S -> C: tables
         let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
-        let permute = garbler.garble(instances, &zero_labels, garbler_bits, &mut send)?;
+        let permute = garbler.garble(instances, &wires, garbler_bits, &mut send)?;
         self.next_batch = garbler.next_batch();
         Ok((InputLabels(labels), permute))
     }
@@ -132,13 +144,16 @@ impl ServerLayer {
         share: &Share,
         rng: &mut Prg,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let layer = &self.0;
+        let (layer, group) = (&self.0, group(self.0.encoding().ring)?);
+        let (circuit, instances) = (layer.circuit(), layer.instances());
         let garbler_bits = layer.garbler_bits(share)?;
-        let (labels, permute) =
-            session.garble(channel, layer.circuit(), layer.instances(), &garbler_bits, rng)?;
-        let correlations: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
-        let products =
-            arithmetic::send_random(&mut session.cot, channel, group(layer.encoding().ring)?, &correlations)?;
+        let wires = session.wires(channel, circuit, instances)?;
+        // Taken before anything is sent, so that the client never has to read in order to go on asking.
+        let mut q = Zeroizing::new(Vec::with_capacity(layer.output_bits()));
+        let first = session.cot.extend_random(channel, layer.output_bits(), &mut q)?;
+        let (labels, permute) = session.garble(channel, circuit, instances, wires, &garbler_bits, rng)?;
+        let a: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
+        let products = arithmetic::send_extended(&session.cot, channel, group, &a, &mut q, first)?;
         Ok(ServerMaterial { labels, output: ServerBits::new(permute, products)? })
     }
 
@@ -178,7 +193,8 @@ impl ServerArgMax {
         rng: &mut Prg,
     ) -> Result<ServerArgMaxMaterial, ProtocolError> {
         let garbler_bits = self.0.garbler_bits(share)?;
-        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, &garbler_bits, rng)?;
+        let wires = session.wires(channel, self.0.circuit(), 1)?;
+        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, wires, &garbler_bits, rng)?;
         channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
         Ok(ServerArgMaxMaterial(labels))
     }
