@@ -42,6 +42,21 @@ impl ClientLayer {
         share: &Share,
         rng: &mut impl CryptoRng,
     ) -> Result<Share, ProtocolError> {
+        self.send(channel, key, share, rng)?;
+        self.receive(channel, key)
+    }
+
+    /// The first half of [`Self::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        share: &Share,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(), ProtocolError> {
         for slots in self.layout.pack(share)? {
             // C -> S: [x_C]
             let ciphertext = key.encrypt(&self.encoder.encode(&slots)?, rng)?;
@@ -49,6 +64,14 @@ impl ClientLayer {
             // The server decomposes while the next is encrypted.
             channel.flush()?;
         }
+        Ok(())
+    }
+
+    /// The second half of [`Self::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn receive(&self, channel: &mut dyn Channel, key: &SecretKey) -> Result<Share, ProtocolError> {
         let mut outputs = Vec::with_capacity(self.outputs);
         for _ in 0..self.outputs {
             // S -> C: [y - r]
