@@ -52,7 +52,7 @@ test-all: setup ## the long tests too
 	$(PYTEST) --quiet
 	@echo "make test-all: every Rust and Python test passed, the long ones included."
 
-lint: setup ## formatting, lints and types of both languages, direction of dependencies, links
+lint: $(VENV)/.requirements ## formatting, lints and types of both languages, direction of dependencies, links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet python models tools examples
@@ -68,7 +68,7 @@ bench: setup ## layers, activations and networks of every kind, on this machine
 bench-peers: ## the same work in other systems
 	@echo "make bench-peers: there is no comparison with other systems yet; 'make bench' measures this one." >&2; exit 1
 
-docs: setup ## the Rust reference in target/doc; links between the documents are checked
+docs: $(VENV)/.requirements ## the Rust reference in target/doc; links between the documents are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(BIN)/python tools/links.py
 
