@@ -22,7 +22,10 @@ const PRIME: u64 = 33_538_049;
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
     println!("p = {PRIME}, {repeats} repeats; medians in milliseconds");
-    println!("{:<24} {:>5} {:>9} {:>9} {:>9} {:>9}", "layer", "baby", "offline", "client", "server", "client");
+    println!(
+        "{:<24} {:>5} {:>9} {:>9} {:>9} {:>9}",
+        "layer", "baby", "offline", "client", "server", "client"
+    );
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
         in_channels: channels[0],

@@ -158,7 +158,10 @@ mod tests {
         SPARE.with(|spare| {
             let spare = spare.borrow();
             assert!(spare.lines <= MAX_SPARE_LINES);
-            assert_eq!(spare.lines, spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>());
+            assert_eq!(
+                spare.lines,
+                spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>()
+            );
         });
     }
 
