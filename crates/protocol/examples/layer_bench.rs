@@ -79,32 +79,40 @@ fn measure(
     let server = ServerLayer::new(packing.clone(), parameters, PRIME, &weights, &bias)?;
     let ring = Ring::Prime(PRIME);
     let mut times: [Vec<f64>; 4] = Default::default();
-    for _ in 0..repeats {
+    for repeat in 0..repeats {
         let server_share = Share::random(ring, input.len(), &mut rng);
         let client_share = Share::embed(ring, &input).sub(&server_share)?;
         let mut clock = Instant::now();
         let mut lap = |part: usize| {
-            times[part].push(clock.elapsed().as_secs_f64() * 1e3);
+            times[part].resize(repeat + 1, 0.0);
+            times[part][repeat] += clock.elapsed().as_secs_f64() * 1e3;
             clock = Instant::now();
         };
-        let material = server.offline(&keys, &mut rng)?;
+        let request = client.request(&mut at_client, &key, &mut rng)?;
         lap(0);
-        client.send(&mut at_client, &key, &client_share, &mut rng)?;
+        let server_material = server.offline(&mut at_server, &keys, &mut rng)?;
         lap(1);
-        let server_share = server.online(&mut at_server, &keys, material, &server_share)?;
+        let client_material = client.receive(&mut at_client, &key, request)?;
+        lap(0);
+        let pending = client.send(&mut at_client, client_material, &client_share)?;
         lap(2);
-        let client_share = client.receive(&mut at_client, &key)?;
+        let server_share = server.online(&mut at_server, &keys, server_material, &server_share)?;
         lap(3);
+        let client_share = client.finish(&mut at_client, pending)?;
+        lap(2);
         let got = server_share.reveal(&client_share)?;
         if got.iter().zip(truth.iter().zip(&bias)).any(|(got, (y, b))| *got != y + b) {
             return Err(format!("{name}: the result is wrong").into());
         }
     }
-    let [offline, encrypt, evaluate, decrypt] = times.map(median);
+    let [client_offline, server_offline, client_online, server_online] = times.map(median);
+    let operations = packing.operations();
     println!(
-        "{name:<24} {:>5} {offline:>9.2} {encrypt:>9.2} {evaluate:>9.2} {decrypt:>9.2}   {:?}",
+        "{name:<24} {:>5} {:>9} {:>9} {:>9} {client_offline:>9.2} {server_offline:>9.2} {client_online:>9.2} {server_online:>9.2}",
         packing.baby(),
-        packing.operations()
+        operations.hoisted_rotations,
+        operations.rotations,
+        operations.multiplications,
     );
     Ok(())
 }

@@ -13,37 +13,43 @@ impl PackedScheme for ClearSlots {
     type Ciphertext = Vec<i64>;
     type Rotated = Vec<i64>;
     type Multiplier = Vec<i64>;
-    type Sum = Vec<i64>;
+    type Sums = Vec<Vec<i64>>;
     type Error = std::convert::Infallible;
 
     fn rotate_hoisted(
         &self,
         ciphertext: &Vec<i64>,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &Vec<i64>) -> Result<(), Self::Error>,
+        mut visit: impl FnMut(&[Vec<i64>]) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error> {
-        for (index, rotation) in rotations.iter().enumerate() {
-            visit(index, &self.rotate(ciphertext, *rotation)?)?;
+        for rotations in rotations.chunks(7) {
+            let rotated = rotations.iter().map(|rotation| self.rotate(ciphertext, *rotation));
+            visit(&rotated.collect::<Result<Vec<_>, _>>()?)?;
         }
         Ok(())
     }
 
-    fn empty_sum(&self) -> Result<Vec<i64>, Self::Error> {
-        Ok(vec![0; self.0])
+    fn empty_sums(&self, count: usize) -> Result<Self::Sums, Self::Error> {
+        Ok(vec![vec![0; self.0]; count])
     }
 
     fn multiply_add(
         &self,
-        sum: &mut Vec<i64>,
-        rotated: &Vec<i64>,
-        multiplier: &Vec<i64>,
+        sums: &mut Self::Sums,
+        rotated: &[Vec<i64>],
+        multipliers: &[Vec<i64>],
     ) -> Result<(), Self::Error> {
-        sum.iter_mut().zip(rotated.iter().zip(multiplier)).for_each(|(s, (x, w))| *s += x * w);
+        assert_eq!(multipliers.len(), rotated.len() * sums.len());
+        for (rotated, multipliers) in rotated.iter().zip(multipliers.chunks(sums.len())) {
+            for (sum, multiplier) in sums.iter_mut().zip(multipliers) {
+                sum.iter_mut().zip(rotated.iter().zip(multiplier)).for_each(|(s, (x, w))| *s += x * w);
+            }
+        }
         Ok(())
     }
 
-    fn finish(&self, sum: Vec<i64>) -> Result<Vec<i64>, Self::Error> {
-        Ok(sum)
+    fn finish(&self, sums: Self::Sums) -> Result<Vec<Vec<i64>>, Self::Error> {
+        Ok(sums)
     }
 
     fn rotate(&self, ciphertext: &Vec<i64>, rotation: Rotation) -> Result<Vec<i64>, Self::Error> {

@@ -133,7 +133,7 @@ impl ServerSession {
     ) -> Result<Material, ProtocolError> {
         Ok(match step {
             Step::Linear(layer) => {
-                let material = layer.offline(&self.keys, &mut self.rng)?;
+                let material = layer.offline(channel, &self.keys, &mut self.rng)?;
                 *known = Some(material.share().clone());
                 Material::Linear(material)
             }

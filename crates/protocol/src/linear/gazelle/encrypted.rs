@@ -2,7 +2,7 @@
 //! <https://eprint.iacr.org/2020/1203>).
 
 use lanner_bfv::{
-    BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombination, Multiplier,
+    BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombinations, Multiplier,
     Parameters,
 };
 use lanner_ring::GaloisElement;
@@ -48,37 +48,39 @@ impl PackedScheme for EncryptedSlots<'_> {
     type Ciphertext = Ciphertext;
     type Rotated = ExtendedCiphertext;
     type Multiplier = Multiplier;
-    type Sum = ExtendedCombination;
+    type Sums = ExtendedCombinations;
     type Error = ProtocolError;
 
     fn rotate_hoisted(
         &self,
         ciphertext: &Ciphertext,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &ExtendedCiphertext) -> Result<(), ProtocolError>,
+        mut visit: impl FnMut(&[ExtendedCiphertext]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         let hoisted = self.evaluator.hoist(ciphertext)?;
-        for (index, rotation) in rotations.iter().enumerate() {
-            visit(index, &hoisted.apply_extended(self.element(*rotation)?, self.keys)?)?;
+        for rotations in rotations.chunks(AT_A_TIME) {
+            let rotate =
+                |rotation: &Rotation| Ok(hoisted.apply_extended(self.element(*rotation)?, self.keys)?);
+            visit(&rotations.iter().map(rotate).collect::<Result<Vec<_>, ProtocolError>>()?)?;
         }
         Ok(())
     }
 
-    fn empty_sum(&self) -> Result<ExtendedCombination, ProtocolError> {
-        Ok(ExtendedCombination::new(self.parameters)?)
+    fn empty_sums(&self, count: usize) -> Result<ExtendedCombinations, ProtocolError> {
+        Ok(ExtendedCombinations::new(self.parameters, count)?)
     }
 
     fn multiply_add(
         &self,
-        sum: &mut ExtendedCombination,
-        rotated: &ExtendedCiphertext,
-        multiplier: &Multiplier,
+        sums: &mut ExtendedCombinations,
+        rotated: &[ExtendedCiphertext],
+        multipliers: &[Multiplier],
     ) -> Result<(), ProtocolError> {
-        Ok(sum.add(rotated, multiplier)?)
+        Ok(sums.add(rotated, multipliers)?)
     }
 
-    fn finish(&self, sum: ExtendedCombination) -> Result<Ciphertext, ProtocolError> {
-        Ok(sum.finish())
+    fn finish(&self, sums: ExtendedCombinations) -> Result<Vec<Ciphertext>, ProtocolError> {
+        Ok(sums.finish())
     }
 
     fn rotate(&self, ciphertext: &Ciphertext, rotation: Rotation) -> Result<Ciphertext, ProtocolError> {
@@ -89,3 +91,6 @@ impl PackedScheme for EncryptedSlots<'_> {
         Ok(self.evaluator.add_assign(sum, other)?)
     }
 }
+
+/// Rotated ciphertexts that are in memory at the same time: enough that sums pass through it seldom.
+const AT_A_TIME: usize = 32;

@@ -28,37 +28,43 @@ impl PackedScheme for Bounds<'_> {
     type Ciphertext = NoiseBound;
     type Rotated = NoiseBound;
     type Multiplier = ();
-    type Sum = Option<NoiseBound>;
+    type Sums = Vec<Option<NoiseBound>>;
     type Error = ProtocolError;
 
     fn rotate_hoisted(
         &self,
         ciphertext: &NoiseBound,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &NoiseBound) -> Result<(), ProtocolError>,
+        mut visit: impl FnMut(&[NoiseBound]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
-        let rotated = ciphertext.switched_key_extended(self.parameters);
-        (0..rotations.len()).try_for_each(|index| visit(index, &rotated))
+        visit(&vec![ciphertext.switched_key_extended(self.parameters); rotations.len()])
     }
 
-    fn empty_sum(&self) -> Result<Option<NoiseBound>, ProtocolError> {
-        Ok(None)
+    fn empty_sums(&self, count: usize) -> Result<Self::Sums, ProtocolError> {
+        Ok(vec![None; count])
     }
 
     fn multiply_add(
         &self,
-        sum: &mut Option<NoiseBound>,
-        rotated: &NoiseBound,
-        (): &(),
+        sums: &mut Self::Sums,
+        rotated: &[NoiseBound],
+        _: &[()],
     ) -> Result<(), ProtocolError> {
-        let product = rotated.multiplied(self.parameters, self.t);
-        *sum = Some(sum.map_or(product, |sum| sum.plus(product)));
+        for rotated in rotated {
+            let product = rotated.multiplied(self.parameters, self.t);
+            for sum in &mut *sums {
+                *sum = Some(sum.map_or(product, |sum| sum.plus(product)));
+            }
+        }
         Ok(())
     }
 
-    fn finish(&self, sum: Option<NoiseBound>) -> Result<NoiseBound, ProtocolError> {
-        let sum = sum.ok_or(ProtocolError::Shape { what: "an empty sum" })?;
-        Ok(sum.rescaled(self.parameters))
+    fn finish(&self, sums: Self::Sums) -> Result<Vec<NoiseBound>, ProtocolError> {
+        let finish = |sum: Option<NoiseBound>| {
+            let sum = sum.ok_or(ProtocolError::Shape { what: "an empty sum" })?;
+            Ok(sum.rescaled(self.parameters))
+        };
+        sums.into_iter().map(finish).collect()
     }
 
     fn rotate(&self, ciphertext: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {

@@ -1,6 +1,7 @@
 //! What a packed layer asks of an encryption scheme, and the layer itself over it.
 //!
-//! The layer is written once and runs over BFV and over clear slots alike; tests hold the two against each other.
+//! The layer is written once: it runs over ciphertexts, over their first halves alone, over bounds on their noise, and in
+//! tests over clear slots.
 
 use super::packing::{Packing, Rotation};
 
@@ -12,12 +13,13 @@ pub trait PackedScheme {
     type Rotated;
     /// A vector of slots in the clear, ready to multiply.
     type Multiplier;
-    /// A sum of products that is not reduced yet.
-    type Sum;
+    /// Several sums of products of the same rotated inputs.
+    type Sums;
     /// Why an operation fails.
     type Error;
 
-    /// Rotates one ciphertext in several ways, sharing its decomposition (hoisting); `visit` takes them one at a time.
+    /// Rotates one ciphertext in several ways, sharing its decomposition (hoisting); `visit` takes a few of them at a time,
+    /// in order.
     ///
     /// # Errors
     /// If an evaluation key is missing.
@@ -25,31 +27,31 @@ pub trait PackedScheme {
         &self,
         ciphertext: &Self::Ciphertext,
         rotations: &[Rotation],
-        visit: impl FnMut(usize, &Self::Rotated) -> Result<(), Self::Error>,
+        visit: impl FnMut(&[Self::Rotated]) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error>;
 
-    /// An empty sum.
+    /// Empty sums.
     ///
     /// # Errors
     /// If the parameters do not allow it.
-    fn empty_sum(&self) -> Result<Self::Sum, Self::Error>;
+    fn empty_sums(&self, count: usize) -> Result<Self::Sums, Self::Error>;
 
-    /// Adds a product to a sum.
+    /// Adds the product of `rotated[k]` by `multipliers[k * count + j]` to each sum `j`.
     ///
     /// # Errors
     /// If the operands do not fit together.
     fn multiply_add(
         &self,
-        sum: &mut Self::Sum,
-        rotated: &Self::Rotated,
-        multiplier: &Self::Multiplier,
+        sums: &mut Self::Sums,
+        rotated: &[Self::Rotated],
+        multipliers: &[Self::Multiplier],
     ) -> Result<(), Self::Error>;
 
-    /// Reduces a sum.
+    /// Reduces the sums.
     ///
     /// # Errors
     /// If the parameters do not allow it.
-    fn finish(&self, sum: Self::Sum) -> Result<Self::Ciphertext, Self::Error>;
+    fn finish(&self, sums: Self::Sums) -> Result<Vec<Self::Ciphertext>, Self::Error>;
 
     /// Rotates one ciphertext.
     ///
@@ -84,38 +86,35 @@ pub fn evaluate<S: PackedScheme>(
     let rotations = packing.input_rotations();
     let giants = packing.giants();
     let outputs = packing.operations().output_ciphertexts;
-    let mut sums: Vec<S::Sum> =
-        (0..outputs * giants).map(|_| scheme.empty_sum()).collect::<Result<_, _>>()?;
-    let per_input = multipliers.chunks(rotations.len() * sums.len());
-    for (input, multipliers) in inputs.iter().zip(per_input) {
-        scheme.rotate_hoisted(input, &rotations, |index, rotated| {
-            let row = &multipliers[index * sums.len()..];
-            let mut pairs = sums.iter_mut().zip(row);
-            pairs.try_for_each(|(sum, multiplier)| scheme.multiply_add(sum, rotated, multiplier))
+    let count = outputs * giants;
+    let mut sums = scheme.empty_sums(count)?;
+    let per_input = multipliers.chunks(rotations.len() * count);
+    for (input, mut multipliers) in inputs.iter().zip(per_input) {
+        scheme.rotate_hoisted(input, &rotations, |rotated| {
+            let (now, later) = multipliers.split_at(multipliers.len().min(rotated.len() * count));
+            multipliers = later;
+            scheme.multiply_add(&mut sums, rotated, now)
         })?;
     }
-    let mut sums = sums.into_iter();
-    (0..outputs).map(|_| complete(scheme, packing, sums.by_ref().take(giants))).collect()
+    let mut partials = scheme.finish(sums)?.into_iter();
+    let mut completed = Vec::with_capacity(outputs);
+    while let Some(first) = partials.next() {
+        completed.push(complete(scheme, packing, first, partials.by_ref().take(giants - 1))?);
+    }
+    Ok(completed)
 }
 
 /// Brings the partial sums of one output into place, then rotates and adds.
 fn complete<S: PackedScheme>(
     scheme: &S,
     packing: &Packing,
-    sums: impl Iterator<Item = S::Sum>,
+    first: S::Ciphertext,
+    rest: impl Iterator<Item = S::Ciphertext>,
 ) -> Result<S::Ciphertext, S::Error> {
-    let mut total = None;
-    for (giant, sum) in sums.enumerate() {
-        let partial = scheme.finish(sum)?;
-        match &mut total {
-            None => total = Some(partial),
-            Some(total) => scheme.add(total, &scheme.rotate(&partial, packing.giant_rotation(giant))?)?,
-        }
+    let mut total = first;
+    for (giant, partial) in (1..).zip(rest) {
+        scheme.add(&mut total, &scheme.rotate(&partial, packing.giant_rotation(giant))?)?;
     }
-    let mut total = match total {
-        Some(total) => total,
-        None => scheme.finish(scheme.empty_sum()?)?,
-    };
     for fold in packing.folds() {
         let rotated = scheme.rotate(&total, fold)?;
         scheme.add(&mut total, &rotated)?;
