@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lanner_bfv::{GaloisElement, Parameters, SecretKey};
 use lanner_graph::PublicNetwork;
 use lanner_ot::CotReceiver;
-use lanner_plan::{Plan, Protocol};
+use lanner_plan::{Held, Plan, Protocol};
 use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
@@ -25,6 +25,7 @@ pub struct ClientPlan {
     input: (Ring, usize),
     steps: Vec<(String, &'static str, Step)>,
     runs: Vec<Range<usize>>,
+    held: Held,
 }
 
 enum Step {
@@ -95,7 +96,14 @@ impl ClientPlan {
             steps.push((step.name.clone(), step.protocol.name(), built));
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
-        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, runs: plan.runs()? })
+        let (keys, runs, held) = (plan.automorphisms(&parameters)?, plan.runs()?, plan.held()?);
+        Ok(Self { keys, parameters, input, steps, runs, held })
+    }
+
+    /// What each party keeps of one prepared prediction.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.held
     }
 }
 
