@@ -21,8 +21,10 @@ pub(crate) struct Party {
     /// What this party sent.
     pub(crate) sent: Vec<(Kind, Vec<u8>)>,
     /// Changes a message of a kind before it is sent.
-    pub(crate) tamper: Option<(Kind, fn(&mut Vec<u8>))>,
+    pub(crate) tamper: Option<Tamper>,
 }
+
+pub(crate) type Tamper = (Kind, fn(&mut Vec<u8>));
 
 impl Party {
     pub(crate) fn pair() -> (Self, Self) {
@@ -69,7 +71,7 @@ impl Channel for Party {
     }
 }
 
-/// Runs both parties to their ends over channels that the test keeps.
+/// Runs both parties to their ends over channels that the test keeps; a party that has ended sends nothing more.
 pub(crate) fn run<C: Send, S: Send>(
     channels: &mut (Party, Party),
     client: impl FnOnce(&mut Party) -> C + Send,
@@ -79,19 +81,13 @@ pub(crate) fn run<C: Send, S: Send>(
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
             let result = server(at_server);
-            if std::thread::panicking() {
-                at_server.out = None;
-            }
+            at_server.out = None;
             result
         });
         let client = client(at_client);
+        at_client.out = None;
         (client, serving.join().unwrap())
     })
-}
-
-/// Ends both directions, so that a party that waits gets an error.
-pub(crate) fn close(party: &mut Party) {
-    party.out = None;
 }
 
 /// The generator of a number.
