@@ -1,6 +1,6 @@
 //! Times the parts of a packed layer; `cargo run -p lanner-protocol --release --example layer_bench [-- REPEATS]`.
 //!
-//! One thread plays both parties in turn, so that online time is the sum of both. Results are checked outside the clock.
+//! One thread plays both parties in turn, so that their times add up. Results are checked outside the clock.
 //! Medians in milliseconds.
 
 use std::error::Error;
@@ -22,9 +22,10 @@ const PRIME: u64 = 33_538_049;
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
     println!("p = {PRIME}, {repeats} repeats; medians in milliseconds");
+    println!("{:60} {:>19} {:>19}", "", "offline", "online");
     println!(
-        "{:<24} {:>5} {:>9} {:>9} {:>9} {:>9}",
-        "layer", "baby", "offline", "client", "server", "client"
+        "{:<24} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "layer", "baby", "hoisted", "rotations", "products", "client", "server", "client", "server"
     );
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
