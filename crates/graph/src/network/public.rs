@@ -4,22 +4,25 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT_VERSION, FixedNode, FixedOp, propagate};
+use super::{FORMAT_VERSION, FixedNode, FixedOp, MAX_FACTOR, MAX_SLOPE_SHIFT, propagate};
 use crate::accumulator::Accumulator;
 use crate::float::check_input;
 use crate::graph::check_version;
+use crate::movement::{self, Source};
 use crate::tensor::element_count;
 use crate::window::{MAX_AXIS, MAX_WEIGHTS};
 use crate::{CompileError, InputError};
 
-/// More nodes than any network of this chain form has.
+/// More nodes than any network has.
 const MAX_NODES: usize = 4096;
 /// The largest number of elements of one value.
 const MAX_ELEMENTS: usize = 1 << 24;
+/// The largest number of elements of all values.
+const MAX_ELEMENTS_IN_ALL: usize = 1 << 28;
 
 /// A fixed-point network without weights: input, operators, shapes, rings, shifts and the output's scale.
 ///
-/// Invariant: checked when made or read; see the module's text for the chain's order.
+/// Invariant: checked when made or read; see the module's text for the order of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "PublicFile", into = "PublicFile")]
 pub struct PublicNetwork {
@@ -27,6 +30,8 @@ pub struct PublicNetwork {
     nodes: Vec<FixedNode>,
     output_scale: f64,
     head: Head,
+    /// Follows from the rest: see [`PublicNetwork::limit`].
+    limits: Vec<i64>,
 }
 
 /// The network's input: shape, quantisation and the integers accepted.
@@ -131,12 +136,13 @@ impl PublicNetwork {
         output_scale: f64,
         head: Head,
     ) -> Result<Self, CompileError> {
-        let network = Self { input, nodes, output_scale, head };
+        let mut network = Self { input, nodes, output_scale, head, limits: Vec::new() };
         network.check_input()?;
         if network.nodes.is_empty() || network.nodes.len() > MAX_NODES || !is_scale(output_scale) {
             return Err(wrong("the output", "it needs nodes, at most 4096, and a positive scale"));
         }
         let mut names = BTreeSet::new();
+        let mut elements = network.input.len();
         for index in 0..network.nodes.len() {
             let node = &network.nodes[index];
             if node.name.is_empty() || node.name.len() > 1024 || !names.insert(&node.name) {
@@ -145,7 +151,13 @@ impl PublicNetwork {
             network
                 .check_node(index)
                 .map_err(|reason| CompileError::Network { place: node.name.clone(), reason })?;
+            elements += node.len();
+            if elements > MAX_ELEMENTS_IN_ALL {
+                return Err(wrong(&node.name, "the values up to it have too many elements in all"));
+            }
         }
+        network.check_uses()?;
+        network.limits = network.all_limits();
         propagate(&network, None)?;
         Ok(network)
     }
@@ -212,15 +224,52 @@ impl PublicNetwork {
         if value == 0 { self.input.accumulator } else { self.nodes[value - 1].accumulator }
     }
 
-    /// The largest absolute value that value `value` may take: its ring's limit before the next rescale of its step.
+    /// The largest absolute value that value `value` may take: its ring's limit before the next rescale on any way from it that meets
+    /// no linear layer and no square.
     #[must_use]
     pub fn limit(&self, value: usize) -> i64 {
-        let rest = self.nodes[value..].iter().take_while(|node| !node.op.is_linear());
-        let shift = rest.into_iter().find_map(|node| match node.op {
-            FixedOp::Rescale { shift } => Some(shift),
-            _ => None,
-        });
-        self.accumulator(value).limit(shift.unwrap_or(0))
+        self.limits[value]
+    }
+
+    /// The nodes that use value `value`, in order.
+    pub fn users(&self, value: usize) -> impl Iterator<Item = usize> + '_ {
+        let uses = move |node: &usize| self.nodes[*node].inputs.contains(&value);
+        (value..self.nodes.len()).filter(uses)
+    }
+
+    /// For each element of node `node`'s output, the input element that it copies, or `None` for zero; `None` in all if the operator
+    /// does more than move elements.
+    #[must_use]
+    pub fn sources(&self, node: usize) -> Option<Vec<Option<Source>>> {
+        let FixedNode { op, inputs, shape, .. } = &self.nodes[node];
+        let input = self.shape(inputs[0]);
+        Some(match op {
+            FixedOp::Reshape => movement::reshape_sources(input),
+            FixedOp::Transpose { axes } => movement::transpose_sources(input, axes),
+            FixedOp::Slice { starts, steps } => movement::slice_sources(input, starts, shape, steps),
+            FixedOp::Pad { before } => movement::pad_sources(input, before, shape),
+            FixedOp::Concat { axis } => {
+                let inputs: Vec<&[usize]> = inputs.iter().map(|&value| self.shape(value)).collect();
+                movement::concat_sources(&inputs, *axis, shape)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The limit of every value, the last first: a value's shift is the largest of those behind its users.
+    fn all_limits(&self) -> Vec<i64> {
+        let mut shifts = vec![0; self.nodes.len() + 1];
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            let shift = match node.op {
+                FixedOp::Rescale { shift } => shift,
+                FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Square => 0,
+                _ => shifts[index + 1],
+            };
+            for &input in &node.inputs {
+                shifts[input] = shift.max(shifts[input]);
+            }
+        }
+        shifts.iter().enumerate().map(|(value, &shift)| self.accumulator(value).limit(shift)).collect()
     }
 
     fn check_input(&self) -> Result<(), CompileError> {
@@ -242,31 +291,55 @@ impl PublicNetwork {
     /// Checks node `index` against the values before it.
     fn check_node(&self, index: usize) -> Result<(), String> {
         let node = &self.nodes[index];
-        if node.inputs != [index] {
-            return Err(format!("it takes values {:?}, expected [{index}]", node.inputs));
+        let (least, most) = node.op.arity();
+        if !(least..=most).contains(&node.inputs.len()) || node.inputs.iter().any(|&value| value > index) {
+            let inputs = &node.inputs;
+            return Err(format!(
+                "it takes the values {inputs:?}, of which {least} to {most} must lie before it"
+            ));
         }
-        let shape = output_shape(&node.op, self.shape(index), &node.shape)?;
-        check_shape(&shape)?;
+        let inputs: Vec<&[usize]> = node.inputs.iter().map(|&value| self.shape(value)).collect();
+        check_shape(&node.shape)?;
+        let shape = output_shape(&node.op, &inputs, &node.shape)?;
         if shape != node.shape {
             return Err(format!("its shape is {:?}, the operator gives {shape:?}", node.shape));
         }
-        let (before, after) = (self.accumulator(index), node.accumulator);
+        let (before, after) = (self.accumulator(node.inputs[0]), node.accumulator);
+        let changes = node.inputs.iter().any(|&value| self.accumulator(value) != after);
         match node.op {
             FixedOp::Rescale { shift } if shift >= before.bits() => {
                 Err(format!("a shift of {shift} bits is too large"))
             }
             FixedOp::Rescale { .. } => Ok(()),
-            _ if before != after => Err("only Rescale may change the ring".to_owned()),
+            _ if changes => Err("only Rescale may change the ring".to_owned()),
             FixedOp::Clip { high } if high < 0 || high > before.limit(0) => {
                 Err(format!("the bound {high} is outside the ring"))
             }
+            FixedOp::LeakyRelu { numerator, shift }
+                if shift > MAX_SLOPE_SHIFT || !(0..=1_i64 << shift).contains(&numerator) =>
+            {
+                Err(format!("the slope {numerator} / 2^{shift} is not usable"))
+            }
+            FixedOp::Add { factors } => factors.into_iter().try_for_each(check_factor),
+            FixedOp::Scale { factor } => check_factor(factor),
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses values that nothing uses.
+    fn check_uses(&self) -> Result<(), CompileError> {
+        let used: BTreeSet<usize> = self.nodes.iter().flat_map(|node| node.inputs.iter().copied()).collect();
+        match (0..self.nodes.len()).find(|value| !used.contains(value)) {
+            Some(0) => Err(wrong("the input", "no node uses it")),
+            Some(value) => Err(wrong(&self.nodes[value - 1].name, "no node uses its value")),
+            None => Ok(()),
         }
     }
 }
 
-/// The shape that an operator gives; a reshape gives the `wanted` one.
-fn output_shape(op: &FixedOp, input: &[usize], wanted: &[usize]) -> Result<Vec<usize>, String> {
+/// The shape that an operator gives; where shapes are its only attribute it gives the `wanted` one.
+fn output_shape(op: &FixedOp, inputs: &[&[usize]], wanted: &[usize]) -> Result<Vec<usize>, String> {
+    let input = inputs[0];
     match op {
         FixedOp::Conv2d(geometry) => geometry.output(input),
         FixedOp::Linear { outputs } if input.len() == 1 && *outputs <= MAX_WEIGHTS / input[0] => {
@@ -284,8 +357,36 @@ fn output_shape(op: &FixedOp, input: &[usize], wanted: &[usize]) -> Result<Vec<u
         }
         FixedOp::Reshape if element_count(wanted) == element_count(input) => Ok(wanted.to_vec()),
         FixedOp::Reshape => Err(format!("cannot reshape {input:?} to {wanted:?}")),
-        FixedOp::Relu | FixedOp::Clip { .. } | FixedOp::Rescale { .. } => Ok(input.to_vec()),
+        FixedOp::Transpose { axes } => movement::transpose(input, axes),
+        FixedOp::Slice { starts, steps } => movement::slice(input, starts, wanted, steps),
+        FixedOp::Pad { before } => {
+            let after = |axis: usize| {
+                let rest = wanted.get(axis)?.checked_sub(input[axis])?;
+                rest.checked_sub(*before.get(axis)?)
+            };
+            let after: Option<Vec<usize>> = (0..input.len()).map(after).collect();
+            let after = after.ok_or_else(|| format!("cannot pad {input:?} to {wanted:?} with {before:?}"))?;
+            movement::pad(input, before, &after)
+        }
+        FixedOp::Concat { axis } => movement::concat(inputs, *axis),
+        FixedOp::Add { .. } if inputs[0] != inputs[1] => {
+            Err(format!("the shapes {:?} and {:?} differ", inputs[0], inputs[1]))
+        }
+        FixedOp::Add { .. }
+        | FixedOp::Scale { .. }
+        | FixedOp::Square
+        | FixedOp::Relu
+        | FixedOp::LeakyRelu { .. }
+        | FixedOp::Clip { .. }
+        | FixedOp::Rescale { .. } => Ok(input.to_vec()),
     }
+}
+
+fn check_factor(factor: i64) -> Result<(), String> {
+    if factor != 0 && (-MAX_FACTOR..=MAX_FACTOR).contains(&factor) {
+        return Ok(());
+    }
+    Err(format!("the factor {factor} is 0 or beyond {MAX_FACTOR}"))
 }
 
 fn check_shape(shape: &[usize]) -> Result<(), String> {
@@ -331,7 +432,7 @@ impl TryFrom<PublicFile> for PublicNetwork {
 
 impl From<PublicNetwork> for PublicFile {
     fn from(network: PublicNetwork) -> Self {
-        let PublicNetwork { input, nodes, output_scale, head } = network;
+        let PublicNetwork { input, nodes, output_scale, head, limits: _ } = network;
         Self { format_version: FORMAT_VERSION, input, nodes, output_scale, head }
     }
 }

@@ -19,7 +19,7 @@ fn a_graph_survives_the_round_trip() {
 
 #[test]
 fn the_documented_graph_parses() {
-    let json = r#"{"format_version": 1, "inputs": [{"name": "x", "shape": [1, 28, 28]}],
+    let json = r#"{"format_version": 2, "inputs": [{"name": "x", "shape": [1, 28, 28]}],
         "nodes": [{"name": "conv1", "op": {"Conv": {"weight": "conv1.w", "bias": null, "strides": [2, 2],
                    "pads": [1, 1, 1, 1], "dilations": [1, 1], "groups": 1}}, "inputs": ["x"]},
                   {"name": "clip", "op": {"Clip": {"min": 0.0, "max": null}}, "inputs": ["conv1"]},
@@ -30,8 +30,8 @@ fn the_documented_graph_parses() {
 #[test]
 fn other_versions_and_unknown_fields_are_named() {
     let json = small_network(1).graph.to_json().unwrap();
-    let other = json.replace("\"format_version\":1", "\"format_version\":2");
-    let expected = CompileError::FormatVersion { what: "graph", found: 2, expected: 1 };
+    let other = json.replace("\"format_version\":2", "\"format_version\":1");
+    let expected = CompileError::FormatVersion { what: "graph", found: 1, expected: 2 };
     assert_eq!(Graph::from_json(&other), Err(expected));
     let unknown = json.replacen("\"Relu\"", "\"Gelu\"", 1);
     assert!(Graph::from_json(&unknown).unwrap_err().to_string().contains("unknown variant `Gelu`"));
