@@ -175,19 +175,17 @@ impl<'a> FixedExecutor<'a> {
                 let ring = node.accumulator;
                 x.iter().map(|&x| ring.reduce(i128::from(x) * i128::from(x))).collect()
             }
-            op => match self.moves.get(&index) {
-                Some(sources) => {
+            op => {
+                if let Some(sources) = self.moves.get(&index) {
                     let inputs: Vec<&[i64]> =
                         node.inputs.iter().map(|&value| values[value].as_slice()).collect();
-                    gather(&inputs, sources)
+                    return gather(&inputs, sources);
                 }
-                None => {
-                    let last = self.last_uses[first] == index;
-                    let mut x = if last { std::mem::take(&mut values[first]) } else { x.to_vec() };
-                    each(op, &mut x);
-                    x
-                }
-            },
+                let last = self.last_uses[first] == index;
+                let mut x = if last { std::mem::take(&mut values[first]) } else { x.to_vec() };
+                each(op, &mut x);
+                x
+            }
         }
     }
 
@@ -211,14 +209,15 @@ fn beyond_square(x: &[i64], limit: i64) -> usize {
 
 /// The operators that work on each element alone.
 fn each(op: &FixedOp, x: &mut [i64]) {
+    let x = x.iter_mut();
     match *op {
-        FixedOp::Relu => x.iter_mut().for_each(|x| *x = (*x).max(0)),
+        FixedOp::Relu => x.for_each(|x| *x = (*x).max(0)),
         FixedOp::LeakyRelu { numerator, shift } => {
-            x.iter_mut().for_each(|x| *x = if *x < 0 { (numerator * *x) >> shift } else { *x });
+            x.filter(|x| **x < 0).for_each(|x| *x = (numerator * *x) >> shift);
         }
-        FixedOp::Clip { high } => x.iter_mut().for_each(|x| *x = (*x).min(high)),
-        FixedOp::Rescale { shift } => x.iter_mut().for_each(|x| *x = rescale(*x, shift)),
-        FixedOp::Scale { factor } => x.iter_mut().for_each(|x| *x *= factor),
+        FixedOp::Clip { high } => x.for_each(|x| *x = (*x).min(high)),
+        FixedOp::Rescale { shift } => x.for_each(|x| *x = rescale(*x, shift)),
+        FixedOp::Scale { factor } => x.for_each(|x| *x *= factor),
         _ => {}
     }
 }

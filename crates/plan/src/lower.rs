@@ -22,11 +22,13 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
     let nodes = network.nodes();
     let mut index = 0;
     while index < nodes.len() {
+        planner.check(index)?;
         let run = nodes[index..].iter().take_while(|node| node.op.is_nonlinear()).count();
         if run == 0 {
             planner.local(index)?;
             index += 1;
         } else {
+            (index..index + run).try_for_each(|index| planner.check(index))?;
             planner.circuit(index, run)?;
             index += run;
         }
@@ -47,6 +49,26 @@ struct Planner<'n> {
 impl Planner<'_> {
     fn push(&mut self, name: &str, protocol: Protocol) {
         self.steps.push(Step { name: name.to_owned(), protocol });
+    }
+
+    /// Refuses branches and the operators that have no step.
+    fn check(&self, index: usize) -> Result<(), PlanError> {
+        let node = &self.network.nodes()[index];
+        let operator = node.op.name();
+        let unsupported =
+            |reason: String| PlanError::Unsupported { node: node.name.clone(), operator, reason };
+        match node.op {
+            _ if node.inputs != [index] => Err(unsupported("it belongs to a branch".to_owned())),
+            FixedOp::Square
+            | FixedOp::LeakyRelu { .. }
+            | FixedOp::Add { .. }
+            | FixedOp::Scale { .. }
+            | FixedOp::Transpose { .. }
+            | FixedOp::Slice { .. }
+            | FixedOp::Pad { .. }
+            | FixedOp::Concat { .. } => Err(unsupported("it has no protocol".to_owned())),
+            _ => Ok(()),
+        }
     }
 
     /// A linear layer, a sum pool, or a reshape, which is no step.
@@ -143,8 +165,8 @@ fn layer(node: &FixedNode, source: lanner_protocol::ProtocolError) -> PlanError 
 fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
     let unsupported =
         |reason: String| PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason };
-    match (node.op, input) {
-        (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, outputs)),
+    match (&node.op, input) {
+        (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, *outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {
             if geometry.groups != 1 {
                 return Err(unsupported(format!("groups must be 1, got {}", geometry.groups)));

@@ -1,4 +1,8 @@
 //! The loops themselves, in the form that compilers turn into vector instructions.
+#![allow(
+    clippy::inline_always,
+    reason = "a function gets its caller's processor features only where it is inlined"
+)]
 
 /// A sum of products of numbers `T`.
 pub(crate) trait Sum<T>: Copy {

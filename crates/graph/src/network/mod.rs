@@ -14,7 +14,9 @@
 //! order. Rescaling commutes with the others (all are monotone), so a circuit may clip after the shift, against the rescaled bound.
 
 mod bounds;
+mod check;
 mod file;
+mod input;
 mod op;
 mod public;
 mod report;
@@ -24,8 +26,9 @@ use std::collections::BTreeMap;
 use crate::CompileError;
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use file::NetworkManifest;
+pub use input::NetworkInput;
 pub use op::{FixedNode, FixedOp, MAX_FACTOR, MAX_SLOPE_SHIFT};
-pub use public::{Head, NetworkInput, PublicNetwork};
+pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
 
 /// The version of the compiled network's format that this build reads and writes.

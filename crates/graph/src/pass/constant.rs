@@ -75,13 +75,13 @@ fn backward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, Compile
             set_values(draft, before + 1, term)?;
             Ok(true)
         }
-        Op::Add => into_branches(draft, before, index, role),
+        Op::Add => Ok(into_branches(draft, before, index, role)),
         _ => pass(draft, before, index, before, role, &values),
     }
 }
 
 /// Moves the constant at `index`, which alone uses the sum `sum`, into the branches whose layers can take it.
-fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) -> Result<bool, CompileError> {
+fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) -> bool {
     let takes = |input: &String| {
         draft
             .only_consumer(input)
@@ -96,7 +96,7 @@ fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) ->
         Role::Factor => &[],
     };
     if branches.is_empty() {
-        return Ok(false);
+        return false;
     }
     let constant = draft.graph.nodes[index].clone();
     draft.remove(index);
@@ -108,7 +108,7 @@ fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) ->
         draft.graph.nodes.insert(sum, node);
         sum += 1;
     }
-    Ok(true)
+    true
 }
 
 /// Moves the constant at `index` one step towards the output, or into the layer behind it.

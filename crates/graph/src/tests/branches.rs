@@ -15,7 +15,7 @@ impl Sketch {
     }
 
     /// Continues from an earlier value.
-    fn from_value(mut self, name: &str) -> Self {
+    fn resume(mut self, name: &str) -> Self {
         name.clone_into(&mut self.graph.output);
         self
     }
@@ -56,6 +56,27 @@ fn residual(seed: u64) -> Sketch {
         .dense("fc", 10)
 }
 
+/// Every operator that a network with branches has.
+pub(super) fn every_operator(seed: u64) -> Sketch {
+    let slice = Op::Slice { starts: vec![0, 3, 0], sizes: vec![2, 2, 2], steps: vec![1, -2, 2] };
+    Sketch::new(&[2, 4, 4], seed)
+        .conv("a", 4, 3, 1, 1)
+        .op("leaky", Op::LeakyRelu { alpha: 0.1 })
+        .conv("b", 2, 3, 1, 1)
+        .op("k", Op::Clip { min: Some(0.0), max: Some(0.3) })
+        .op("slice", slice)
+        .op("pad", Op::Pad { before: vec![1, 1, 1], after: vec![1, 1, 1] })
+        .join("both", Op::Concat { axis: 0 }, &["pad", "leaky"])
+        .max_pool("p", 2)
+        .op("t", Op::Transpose { axes: vec![1, 2, 0] })
+        .flatten("f")
+        .dense("c", 6)
+        .op("sq", Op::Square)
+        .dense("d", 6)
+        .join("sum", Op::Add, &["d", "sq"])
+        .dense("e", 3)
+}
+
 /// The rings of a node's inputs and of its output.
 fn rings(network: &Network, node: usize) -> Vec<Accumulator> {
     let public = network.public();
@@ -87,8 +108,7 @@ fn shortcuts_add_exactly_at_the_scale_of_the_sums() {
 #[test]
 fn projection_shortcuts_and_slices_with_padding_agree() {
     let start = || Sketch::new(&[4, 8, 8], 2).conv("stem", 4, 3, 1, 1).relu("r0");
-    let body =
-        |sketch: Sketch| sketch.from_value("r0").conv("a", 8, 3, 2, 1).relu("ra").conv("b", 8, 3, 1, 1);
+    let body = |sketch: Sketch| sketch.resume("r0").conv("a", 8, 3, 2, 1).relu("ra").conv("b", 8, 3, 1, 1);
     let end = |sketch: Sketch| sketch.relu("r").op("gap", Op::GlobalAveragePool).flatten("f").dense("fc", 5);
     let projection = start().conv("short", 8, 1, 2, 0);
     let mut projection = end(body(projection).clone_join("s", "short"));
@@ -143,7 +163,7 @@ fn joined_branches_come_at_one_scale() {
     let mut sketch = Sketch::new(&[3, 8, 8], 5)
         .conv("a", 4, 3, 1, 1)
         .relu("ra")
-        .from_value("x")
+        .resume("x")
         .conv("b", 4, 5, 1, 2)
         .mul_constant("m", &[], 1.7)
         .relu("rb")
@@ -207,7 +227,7 @@ fn polynomial_activations_agree() {
         .conv("c", 4, 3, 1, 1)
         .op("sq", Op::Square)
         .mul_constant("m2", &[1], 0.2)
-        .from_value("c")
+        .resume("c")
         .mul_constant("m1", &[1], 0.5)
         .join("sum", Op::Add, &["m2", "m1"])
         .add_constant("m0", &[1])
@@ -226,7 +246,7 @@ fn differences_of_branches_agree() {
     let negate = Op::MulConstant { value: "minus".into() };
     let mut sketch = sketch
         .op("n", negate)
-        .from_value("x")
+        .resume("x")
         .dense("b", 6)
         .relu("rb")
         .join("difference", Op::Add, &["rb", "n"])
@@ -288,6 +308,19 @@ fn a_factor_that_differs_by_channel_behind_a_sum_is_a_layer() {
         .flatten("f")
         .dense("fc", 3);
     let network = compiled(&mut sketch);
+    let (error, _) = agreement(&mut sketch, &network);
+    assert!(error < 0.05, "{error}");
+}
+
+#[test]
+fn every_operator_in_one_network_agrees() {
+    let mut sketch = every_operator(15);
+    let network = compiled(&mut sketch);
+    for name in
+        ["LeakyRelu", "Clip", "Slice", "Pad", "Concat", "MaxPool", "Transpose", "Reshape", "Square", "Add"]
+    {
+        assert!(ops(&network).contains(&name), "{name}");
+    }
     let (error, _) = agreement(&mut sketch, &network);
     assert!(error < 0.05, "{error}");
 }
