@@ -61,6 +61,13 @@ impl Accumulator {
         smaller - rounding_constant(shift) - 1
     }
 
+    /// As [`Accumulator::centre`], for a value beyond 64 bits; what fits within p/2 is returned as it is.
+    pub(crate) const fn reduce(self, value: i128) -> i64 {
+        let p = self.prime as i128;
+        let residue = value.rem_euclid(p);
+        (if residue > (p - 1) / 2 { residue - p } else { residue }) as i64
+    }
+
     /// The representative of `value` mod p in [-(p-1)/2, (p-1)/2].
     #[must_use]
     pub const fn centre(self, value: i64) -> i64 {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::float::{area, image};
-use crate::kernel::{add_conv, add_rows, fold_windows};
-use crate::network::{FixedOp, LinearWeights, Network, machine_bounds, sum_bound};
+use crate::kernel::{Sum, add_conv, add_rows, fold_windows};
+use crate::movement::{Sources, gather};
+use crate::network::{FixedNode, FixedOp, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::{CompileError, InputError};
 
 /// Runs a compiled network on integers.
@@ -15,12 +16,19 @@ use crate::{CompileError, InputError};
 pub struct FixedExecutor<'a> {
     network: &'a Network,
     layers: BTreeMap<usize, Layer>,
+    moves: BTreeMap<usize, Sources>,
+    /// The last node that uses each value; the output's own number for the output.
+    last_uses: Vec<usize>,
 }
 
-/// A linear layer's integers in the narrowest type that holds every partial sum.
+/// A linear layer's integers in the narrowest types that hold the inputs and every partial sum.
 #[derive(Debug)]
 enum Layer {
+    /// Inputs and sums of 32 bits.
     Narrow { weight: Vec<i32>, bias: Vec<i32> },
+    /// Inputs of 32 bits, sums of 64.
+    Mixed { weight: Vec<i32>, bias: Vec<i64> },
+    /// Inputs and sums of 64 bits.
     Wide { weight: Vec<i64>, bias: Vec<i64> },
 }
 
@@ -71,13 +79,21 @@ impl<'a> FixedExecutor<'a> {
             .filter_map(|index| Some((index, network.weights(index)?.clone())))
             .collect();
         let bounds = machine_bounds(network.public(), &weights)?;
+        let nodes = network.public().nodes();
         let prepare = |(index, layer): (usize, LinearWeights)| {
-            let outputs = network.public().nodes()[index].len();
-            let fits = sum_bound(&layer, bounds[index].max(1)) <= i128::from(i32::MAX)
-                && bounds[index] <= i128::from(i32::MAX);
-            (index, Layer::new(&layer, outputs, fits))
+            let magnitude = bounds[nodes[index].inputs[0]];
+            let inputs_fit = magnitude <= i128::from(i32::MAX);
+            let sums_fit = sum_bound(&layer, magnitude.max(1)) <= i128::from(i32::MAX);
+            (index, Layer::new(&layer, nodes[index].len(), inputs_fit, sums_fit))
         };
-        Ok(Self { network, layers: weights.into_iter().map(prepare).collect() })
+        let moves = (0..nodes.len()).filter(|&index| !matches!(nodes[index].op, FixedOp::Reshape));
+        let moves = moves.filter_map(|index| Some((index, network.public().sources(index)?))).collect();
+        let mut last_uses: Vec<usize> = (0..=nodes.len()).collect();
+        for (index, node) in nodes.iter().enumerate() {
+            node.inputs.iter().for_each(|&value| last_uses[value] = index);
+        }
+        last_uses[nodes.len()] = nodes.len();
+        Ok(Self { network, layers: weights.into_iter().map(prepare).collect(), moves, last_uses })
     }
 
     /// Quantises a real input and runs it.
@@ -117,44 +133,60 @@ impl<'a> FixedExecutor<'a> {
         network.input().check(input)?;
         visit(0, input);
         let mut overflows = vec![0; network.nodes().len()];
-        let mut values = input.to_vec();
-        for (index, overflow) in overflows.iter_mut().enumerate() {
-            values = self.step(index, values);
-            if matches!(
-                network.nodes()[index].op,
-                FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::SumPool(_)
-            ) {
-                *overflow = self.confine(index + 1, &mut values);
+        let mut values = vec![input.to_vec()];
+        values.resize(network.nodes().len() + 1, Vec::new());
+        for (index, node) in network.nodes().iter().enumerate() {
+            let mut output = self.step(index, node, &mut values);
+            overflows[index] = match node.op {
+                FixedOp::Square => beyond_square(&values[node.inputs[0]], network.limit(index + 1)),
+                _ if node.op.may_grow() => self.confine(index + 1, &mut output),
+                _ => 0,
+            };
+            visit(index + 1, &output);
+            values[index + 1] = output;
+            for &input in node.inputs.iter().filter(|&&input| self.last_uses[input] == index) {
+                values[input] = Vec::new();
             }
-            visit(index + 1, &values);
         }
         Ok(overflows)
     }
 
-    fn step(&self, index: usize, mut x: Vec<i64>) -> Vec<i64> {
+    fn step(&self, index: usize, node: &FixedNode, values: &mut [Vec<i64>]) -> Vec<i64> {
         let network = self.network.public();
-        let (shape, node) = (network.shape(index), &network.nodes()[index]);
-        match node.op {
+        let first = node.inputs[0];
+        let shape = network.shape(first);
+        let x = values[first].as_slice();
+        match &node.op {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                return self
-                    .layers
-                    .get(&index)
-                    .map_or_else(Vec::new, |layer| layer.apply(&x, shape, &node.op, &node.shape));
+                self.layers.get(&index).map_or_else(Vec::new, |layer| layer.apply(x, shape, node))
             }
             FixedOp::SumPool(window) => {
-                let sums = fold_windows(&x, image(shape), &window, area(&node.shape), |sum, x| sum + x);
-                return sums.into_iter().map(|(sum, _)| sum).collect();
+                let sums = fold_windows(x, image(shape), window, area(&node.shape), |sum, x| sum + x);
+                sums.into_iter().map(|(sum, _)| sum).collect()
             }
             FixedOp::MaxPool(window) => {
-                let maxima = fold_windows(&x, image(shape), &window, area(&node.shape), i64::max);
-                return maxima.into_iter().map(|(maximum, _)| maximum).collect();
+                let maxima = fold_windows(x, image(shape), window, area(&node.shape), i64::max);
+                maxima.into_iter().map(|(maximum, _)| maximum).collect()
             }
-            FixedOp::Relu => x.iter_mut().for_each(|x| *x = (*x).max(0)),
-            FixedOp::Clip { high } => x.iter_mut().for_each(|x| *x = (*x).min(high)),
-            FixedOp::Rescale { shift } => x.iter_mut().for_each(|x| *x = rescale(*x, shift)),
-            FixedOp::Reshape => {}
+            FixedOp::Add { factors: [a, b] } => {
+                x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * x + b * y).collect()
+            }
+            FixedOp::Square => {
+                let ring = node.accumulator;
+                x.iter().map(|&x| ring.reduce(i128::from(x) * i128::from(x))).collect()
+            }
+            op => {
+                if let Some(sources) = self.moves.get(&index) {
+                    let inputs: Vec<&[i64]> =
+                        node.inputs.iter().map(|&value| values[value].as_slice()).collect();
+                    return gather(&inputs, sources);
+                }
+                let last = self.last_uses[first] == index;
+                let mut x = if last { std::mem::take(&mut values[first]) } else { x.to_vec() };
+                each(op, &mut x);
+                x
+            }
         }
-        x
     }
 
     /// Counts the values beyond the ring's limit and brings those beyond p/2 back into the ring.
@@ -170,44 +202,69 @@ impl<'a> FixedExecutor<'a> {
     }
 }
 
+/// How many squares exceed the limit.
+fn beyond_square(x: &[i64], limit: i64) -> usize {
+    x.iter().filter(|&&x| i128::from(x) * i128::from(x) > i128::from(limit)).count()
+}
+
+/// The operators that work on each element alone.
+fn each(op: &FixedOp, x: &mut [i64]) {
+    let x = x.iter_mut();
+    match *op {
+        FixedOp::Relu => x.for_each(|x| *x = (*x).max(0)),
+        FixedOp::LeakyRelu { numerator, shift } => {
+            x.filter(|x| **x < 0).for_each(|x| *x = (numerator * *x) >> shift);
+        }
+        FixedOp::Clip { high } => x.for_each(|x| *x = (*x).min(high)),
+        FixedOp::Rescale { shift } => x.for_each(|x| *x = rescale(*x, shift)),
+        FixedOp::Scale { factor } => x.for_each(|x| *x *= factor),
+        _ => {}
+    }
+}
+
 impl Layer {
-    fn new(layer: &LinearWeights, outputs: usize, narrow: bool) -> Self {
+    fn new(layer: &LinearWeights, outputs: usize, inputs_fit: bool, sums_fit: bool) -> Self {
         let bias = layer.bias_of(outputs);
-        if narrow {
-            let cast = |values: &[i64]| values.iter().map(|&x| x as i32).collect();
-            Self::Narrow { weight: cast(layer.weight()), bias: cast(&bias) }
-        } else {
-            Self::Wide { weight: layer.weight().to_vec(), bias }
+        // A checked network's weights fit 32 bits.
+        let cast = |values: &[i64]| values.iter().map(|&x| x as i32).collect();
+        match (inputs_fit, sums_fit) {
+            (true, true) => Self::Narrow { weight: cast(layer.weight()), bias: cast(&bias) },
+            (true, false) => Self::Mixed { weight: cast(layer.weight()), bias },
+            _ => Self::Wide { weight: layer.weight().to_vec(), bias },
         }
     }
 
-    fn apply(&self, x: &[i64], in_shape: &[usize], op: &FixedOp, out_shape: &[usize]) -> Vec<i64> {
+    fn apply(&self, x: &[i64], shape: &[usize], node: &FixedNode) -> Vec<i64> {
+        let cast = |x: &[i64]| x.iter().map(|&x| x as i32).collect::<Vec<i32>>();
         match self {
             Self::Narrow { weight, bias } => {
-                let x: Vec<i32> = x.iter().map(|&x| x as i32).collect();
                 let mut y = bias.clone();
-                add_products(&x, in_shape, weight, op, out_shape, &mut y);
+                add_products(&cast(x), shape, weight, node, &mut y);
                 y.into_iter().map(i64::from).collect()
+            }
+            Self::Mixed { weight, bias } => {
+                let mut y = bias.clone();
+                add_products(&cast(x), shape, weight, node, &mut y);
+                y
             }
             Self::Wide { weight, bias } => {
                 let mut y = bias.clone();
-                add_products(x, in_shape, weight, op, out_shape, &mut y);
+                add_products(x, shape, weight, node, &mut y);
                 y
             }
         }
     }
 }
 
-fn add_products<T: crate::kernel::Number>(
+fn add_products<T: Copy + Default, S: Sum<T>>(
     x: &[T],
-    in_shape: &[usize],
+    shape: &[usize],
     weight: &[T],
-    op: &FixedOp,
-    out_shape: &[usize],
-    y: &mut [T],
+    node: &FixedNode,
+    y: &mut [S],
 ) {
-    match op {
-        FixedOp::Conv2d(geometry) => add_conv(x, image(in_shape), weight, geometry, area(out_shape), y),
+    match &node.op {
+        FixedOp::Conv2d(geometry) => add_conv(x, image(shape), weight, geometry, area(&node.shape), y),
         _ => add_rows(x, weight, y),
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::graph::{Graph, Node, Op, conv_geometry, infer};
 use crate::kernel::{add_columns, add_conv, fold_windows};
+use crate::movement::{self, Sources};
 use crate::tensor::Tensors;
 use crate::window::{ConvGeometry, Window};
 use crate::{CompileError, InputError};
@@ -56,7 +57,9 @@ enum Kind<'a> {
         count_include_pad: bool,
     },
     Copy,
+    Move(Sources),
     Add,
+    /// The product of the first and the last input.
     Mul,
     Softmax,
     ArgMax,
@@ -75,7 +78,8 @@ impl<'a> FloatExecutor<'a> {
         let mut steps = Vec::with_capacity(graph.nodes.len());
         for node in &graph.nodes {
             let (in_shape, out_shape) = (shapes[&node.inputs[0]].clone(), shapes[&node.name].clone());
-            let kind = prepare(node, tensors, &in_shape, &out_shape)?;
+            let in_shapes: Vec<&[usize]> = node.inputs.iter().map(|name| shapes[name].as_slice()).collect();
+            let kind = prepare(node, tensors, &in_shapes, &out_shape)?;
             steps.push(Step {
                 kind,
                 inputs: node.inputs.iter().map(|name| ids[name]).collect(),
@@ -134,9 +138,10 @@ pub(crate) fn check_input(input: &[f32], shape: &[usize]) -> Result<(), InputErr
 fn prepare<'a>(
     node: &Node,
     tensors: &'a Tensors,
-    x: &[usize],
+    inputs: &[&[usize]],
     y: &[usize],
 ) -> Result<Kind<'a>, CompileError> {
+    let x = inputs[0];
     let tensor = |name: &str| tensors.of_node(&node.name, name);
     let repeated = |name: &str, shape: &[usize]| -> Result<Vec<f32>, CompileError> {
         // Inference checked that constants broadcast.
@@ -190,7 +195,11 @@ fn prepare<'a>(
         }
         Op::Flatten | Op::Reshape { .. } => Kind::Copy,
         Op::Add => Kind::Add,
-        Op::Mul => Kind::Mul,
+        Op::Mul | Op::Square => Kind::Mul,
+        Op::Transpose { axes } => Kind::Move(movement::transpose_sources(x, axes)),
+        Op::Slice { starts, sizes, steps } => Kind::Move(movement::slice_sources(x, starts, sizes, steps)),
+        Op::Pad { before, .. } => Kind::Move(movement::pad_sources(x, before, y)),
+        Op::Concat { axis } => Kind::Move(movement::concat_sources(inputs, *axis, y)),
         Op::Softmax => Kind::Softmax,
         Op::ArgMax => Kind::ArgMax,
     })
@@ -245,7 +254,14 @@ impl Step<'_> {
             }
             Kind::Copy => x.to_vec(),
             Kind::Add => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x + y).collect(),
-            Kind::Mul => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x * y).collect(),
+            Kind::Mul => {
+                let last = self.inputs[self.inputs.len() - 1];
+                x.iter().zip(&values[last]).map(|(x, y)| x * y).collect()
+            }
+            Kind::Move(sources) => {
+                let inputs: Vec<&[f32]> = self.inputs.iter().map(|&id| values[id].as_slice()).collect();
+                movement::gather(&inputs, sources)
+            }
             Kind::Softmax => softmax(x, self.in_shape.last().copied().unwrap_or(1)),
             Kind::ArgMax => vec![arg_max(x) as f32],
         }

@@ -1,30 +1,23 @@
 //! The arithmetic of the operators, generic over the number: one definition serves the float meaning and the fixed-point reference.
 
-use std::ops::{Add, Mul};
-
+use crate::arch::add_combinations;
+pub(crate) use crate::arch::{Sum, add_rows};
 use crate::window::{ConvGeometry, Window};
 
 /// How many taps' patches exist at once: bounds the memory that a huge kernel takes.
 const TAPS: usize = 64;
 
-/// A number that operators compute with.
-pub(crate) trait Number: Copy + Default + Add<Output = Self> + Mul<Output = Self> {}
-
-impl Number for f32 {}
-impl Number for i32 {}
-impl Number for i64 {}
-
 /// Adds the convolution of `input` [c, h, w] to `output` (its shape by `geometry`), which the caller fills with the bias.
 ///
 /// One input channel and [`TAPS`] taps at a time, the patches are laid out tap by tap over the whole output plane, so that every
 /// product is a long multiply-accumulate over contiguous memory whatever the stride.
-pub(crate) fn add_conv<T: Number>(
+pub(crate) fn add_conv<T: Copy + Default, S: Sum<T>>(
     input: &[T],
     shape: [usize; 3],
     weight: &[T],
     geometry: &ConvGeometry,
     out_size: [usize; 2],
-    output: &mut [T],
+    output: &mut [S],
 ) {
     let [channels, height, width] = shape;
     let (group_in, group_out) = (channels / geometry.groups, geometry.out_channels / geometry.groups);
@@ -37,20 +30,20 @@ pub(crate) fn add_conv<T: Number>(
             for (tap, patch) in (first..first + count).zip(patches.chunks_exact_mut(plane)) {
                 fill_patch(source, [height, width], tap, geometry, out_size, patch);
             }
-            for out_channel in group * group_out..(group + 1) * group_out {
-                let weights = &weight[(out_channel * group_in + i) * taps + first..][..count];
-                add_combination(
-                    weights,
-                    &patches[..count * plane],
-                    &mut output[out_channel * plane..][..plane],
-                );
-            }
+            let first_out = group * group_out;
+            add_combinations(
+                &weight[(first_out * group_in + i) * taps + first..],
+                group_in * taps,
+                &patches[..count * plane],
+                plane,
+                &mut output[first_out * plane..][..group_out * plane],
+            );
         }
     }
 }
 
 /// The source elements that one tap reads for every output, zero in the padding.
-fn fill_patch<T: Number>(
+fn fill_patch<T: Copy + Default>(
     source: &[T],
     size: [usize; 2],
     tap: usize,
@@ -79,24 +72,6 @@ fn fill_patch<T: Number>(
     }
 }
 
-/// Adds to `sum` the combination of the rows of `rows`; four at a time, so that each sum is loaded and stored once for four products.
-fn add_combination<T: Number>(weights: &[T], rows: &[T], sum: &mut [T]) {
-    let length = sum.len();
-    let (quads, rest) = weights.as_chunks::<4>();
-    for (&[a, b, c, d], rows) in quads.iter().zip(rows.chunks_exact(4 * length)) {
-        let (first, second) = rows.split_at(2 * length);
-        let ((p, q), (r, s)) = (first.split_at(length), second.split_at(length));
-        for ((((y, &p), &q), &r), &s) in sum.iter_mut().zip(p).zip(q).zip(r).zip(s) {
-            *y = *y + a * p + b * q + c * r + d * s;
-        }
-    }
-    for (&w, row) in rest.iter().zip(rows[quads.len() * 4 * length..].chunks_exact(length)) {
-        for (y, &x) in sum.iter_mut().zip(row) {
-            *y = *y + w * x;
-        }
-    }
-}
-
 /// The run of outputs along one axis for which a tap reads a real element.
 struct Run {
     target: usize,
@@ -113,16 +88,9 @@ fn inside(offset: usize, pad: usize, stride: usize, size: usize, out: usize) -> 
     Run { target, source, count }
 }
 
-/// Adds `W x` to `output`, which the caller fills with the bias; `weight` is [outputs, inputs].
-pub(crate) fn add_rows<T: Number>(input: &[T], weight: &[T], output: &mut [T]) {
-    for (y, row) in output.iter_mut().zip(weight.chunks_exact(input.len())) {
-        *y = row.iter().zip(input).fold(*y, |sum, (&w, &x)| sum + w * x);
-    }
-}
-
 /// Adds `x W` to `output`, which the caller fills with the bias; `weight` is [inputs, outputs].
-pub(crate) fn add_columns<T: Number>(input: &[T], weight: &[T], output: &mut [T]) {
-    add_combination(input, weight, output);
+pub(crate) fn add_columns<T: Copy, S: Sum<T>>(input: &[T], weight: &[T], output: &mut [S]) {
+    add_combinations(input, input.len(), weight, output.len(), output);
 }
 
 /// Folds the real elements of each window of `input` [c, h, w]: `first` takes a window's first element, `next` the others.

@@ -13,11 +13,13 @@
 //! The normative text on the arithmetic is `docs/numerics.md`.
 
 mod accumulator;
+mod arch;
 mod error;
 mod fixed;
 mod float;
 pub mod graph;
 mod kernel;
+mod movement;
 pub mod network;
 mod pass;
 mod policy;
@@ -32,6 +34,7 @@ pub use error::{CompileError, InputError};
 pub use fixed::{FixedExecutor, FixedRun, arg_max, rescale};
 pub use float::FloatExecutor;
 pub use graph::{Graph, Node, Op};
+pub use movement::Source;
 pub use network::{FixedNode, FixedOp, Head, LinearWeights, Network, NetworkManifest, PublicNetwork};
 pub use policy::Policy;
 pub use quantize::{QuantizationOptions, compile};

@@ -46,6 +46,10 @@ fn step_report(protocol: &Protocol) -> std::result::Result<Value, lanner_protoco
             json!({"ring": from, "instances": 1, "and_gates": layer.circuit().and_count()})
         }
         Protocol::SumPool { prime, .. }
+        | Protocol::Add { prime, .. }
+        | Protocol::Scale { prime, .. }
+        | Protocol::Move { prime, .. }
+       
         | Protocol::Remask { prime, .. }
         | Protocol::Reveal { from: prime, .. } => {
             json!({"ring": prime})

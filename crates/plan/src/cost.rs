@@ -129,7 +129,9 @@ fn phases(protocol: &Protocol, parameters: &Parameters) -> Result<(OfflineCost, 
             let offline = gazelle::offline_cost(&packing, parameters, *prime)?;
             (offline, gazelle::online_cost(&packing, parameters, *prime)?)
         }
-        Protocol::SumPool { .. } => (nothing, Cost::NONE),
+        Protocol::SumPool { .. } | Protocol::Add { .. } | Protocol::Scale { .. } | Protocol::Move { .. } => {
+            (nothing, Cost::NONE)
+        }
         Protocol::Remask { values, prime } => (nothing, remask::cost(Ring::Prime(*prime), *values)),
         Protocol::Yao { function, windows, from, to } => {
             let layer = yao::Layer::new(*function, windows, *from, *to)?;

@@ -1,6 +1,6 @@
 //! Neighbouring nonlinear operators as the one function of one circuit.
 
-use lanner_graph::{FixedNode, FixedOp};
+use lanner_graph::FixedOp;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 
@@ -18,33 +18,33 @@ pub(crate) struct Fused {
 }
 
 impl Fused {
-    /// The longest run at the head of `nodes`, whose input has the given shape, that one circuit computes; and its length.
-    pub(crate) fn run(nodes: &[FixedNode], shape: &[usize]) -> (Self, usize) {
+    /// The longest run at the head of `ops`, whose input has the given shape, that one circuit computes; and its length.
+    pub(crate) fn run<'o>(ops: impl Iterator<Item = &'o FixedOp>, shape: &[usize]) -> (Self, usize) {
         let mut fused = Self {
             function: Function { relu: false, high: None, shift: 0 },
             windows: Windows::each(shape.iter().product()),
             pooled: false,
             rescaled: false,
         };
-        let length = nodes.iter().take_while(|node| fused.take(&node.op, shape)).count();
+        let length = ops.take_while(|op| fused.take(op, shape)).count();
         (fused, length)
     }
 
     /// Takes one more operator, unless the circuit has none for it.
     fn take(&mut self, op: &FixedOp, shape: &[usize]) -> bool {
         let function = &mut self.function;
-        match *op {
+        match op {
             // A second pool would read windows of windows.
             FixedOp::MaxPool(window) if !self.pooled => {
-                self.windows = windows(shape, &window);
+                self.windows = windows(shape, window);
                 self.pooled = true;
             }
             FixedOp::Relu => function.relu = true,
-            FixedOp::Clip { high } => function.high = Some(function.high.map_or(high, |old| old.min(high))),
+            FixedOp::Clip { high } => function.high = Some(function.high.map_or(*high, |old| old.min(*high))),
             // Rounding twice is not rounding once.
             FixedOp::Rescale { shift } if !self.rescaled => {
-                function.shift = shift;
-                function.high = function.high.map(|high| lanner_graph::rescale(high, shift));
+                function.shift = *shift;
+                function.high = function.high.map(|high| lanner_graph::rescale(high, *shift));
                 self.rescaled = true;
             }
             _ => return false,
@@ -55,21 +55,12 @@ impl Fused {
 
 #[cfg(test)]
 mod tests {
-    use lanner_graph::{Accumulator, Window};
+    use lanner_graph::Window;
 
     use super::*;
 
     fn run(ops: &[FixedOp]) -> (Function, usize, usize) {
-        let accumulator = Accumulator::ALL[1];
-        let node = |op: &FixedOp| FixedNode {
-            name: "node".to_owned(),
-            op: *op,
-            inputs: vec![0],
-            shape: vec![2, 4, 4],
-            accumulator,
-        };
-        let nodes: Vec<_> = ops.iter().map(node).collect();
-        let (fused, length) = Fused::run(&nodes, &[2, 4, 4]);
+        let (fused, length) = Fused::run(ops.iter(), &[2, 4, 4]);
         (fused.function, fused.windows.area(), length)
     }
 

@@ -59,7 +59,11 @@ fn held(protocol: &Protocol) -> Result<Held, ProtocolError> {
             Held { client: layer.circuit().table_bytes(1) as u64 + labels, server: labels }
         }
         Protocol::Remask { values, .. } => Held { client: 0, server: *values as u64 * WORD },
-        Protocol::SumPool { .. } | Protocol::Reveal { .. } => Held::default(),
+        Protocol::SumPool { .. }
+        | Protocol::Add { .. }
+        | Protocol::Scale { .. }
+        | Protocol::Move { .. }
+        | Protocol::Reveal { .. } => Held::default(),
     })
 }
 

@@ -46,7 +46,7 @@ impl Totals {
     fn add(&mut self, node: &FixedNode, input: &[usize]) {
         let outputs = node.len() as u64;
         self.elements = self.elements.saturating_add(outputs);
-        match node.op {
+        match &node.op {
             FixedOp::MaxPool(window) | FixedOp::SumPool(window) => {
                 let area = area(window.kernel);
                 self.window_elements = self.window_elements.saturating_add(outputs.saturating_mul(area));
@@ -63,7 +63,7 @@ impl Totals {
                 );
             }
             FixedOp::Linear { outputs } => {
-                self.linear(input.iter().product::<usize>() as u64, outputs as u64, 1, 1);
+                self.linear(input.iter().product::<usize>() as u64, *outputs as u64, 1, 1);
             }
             _ => {}
         }

@@ -19,14 +19,11 @@ pub(crate) const SLOTS: usize = 8192;
 /// [`PlanError`] naming the node or the policy that the mode does not support.
 pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> {
     limits::check(network, policy)?;
-    let mut planner = Planner { network, steps: Vec::new(), server_share_known: true, keys: BTreeSet::new() };
-    let nodes = network.nodes();
-    let mut index = 0;
-    while index < nodes.len() {
-        index += match planner.circuit(index) {
-            0 => planner.local(index)?,
-            run => run,
-        };
+    let mut planner = Planner::new(network);
+    for index in 0..network.nodes().len() {
+        if planner.values[index + 1].is_none() {
+            planner.node(index)?;
+        }
     }
     planner.output(policy)?;
     let plan = Plan { mode: Mode::Gazelle, policy, steps: planner.steps };
@@ -37,55 +34,105 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
 struct Planner<'n> {
     network: &'n PublicNetwork,
     steps: Vec<Step>,
-    /// Whether the server knows its share of the latest value before the input is known, as garbling needs.
-    server_share_known: bool,
+    /// For each value of the network, the plan's latest sharing of it; a value inside a circuit has none.
+    values: Vec<Option<usize>>,
+    /// For each value of the plan, whether the server knows its share before the input is known, as garbling needs.
+    known: Vec<bool>,
     /// The evaluation keys that earlier layers need anyway.
     keys: BTreeSet<Rotation>,
 }
 
-impl Planner<'_> {
-    fn push(&mut self, name: &str, protocol: Protocol) {
-        self.steps.push(Step { name: name.to_owned(), protocol });
+impl<'n> Planner<'n> {
+    fn new(network: &'n PublicNetwork) -> Self {
+        let mut values = vec![None; network.nodes().len() + 1];
+        // The server's share of the input is zero.
+        values[0] = Some(0);
+        Self { network, steps: Vec::new(), values, known: vec![true], keys: BTreeSet::new() }
     }
 
-    /// A linear layer, a sum pool, or a reshape, which is no step: one node.
-    fn local(&mut self, index: usize) -> Result<usize, PlanError> {
-        let node = &self.network.nodes()[index];
+    /// Adds a step; returns the value that it makes.
+    fn push(&mut self, name: &str, inputs: Vec<usize>, protocol: Protocol) -> usize {
+        let known = match protocol {
+            Protocol::GazelleLinear { .. } | Protocol::Remask { .. } => true,
+            Protocol::Yao { .. } => false,
+            _ => inputs.iter().all(|input| self.known[*input]),
+        };
+        self.steps.push(Step { name: name.to_owned(), inputs, protocol });
+        self.known.push(known);
+        self.steps.len()
+    }
+
+    /// The plan's value of a value of the network, which an earlier node made.
+    fn value(&self, node: &FixedNode, value: usize) -> Result<usize, PlanError> {
+        self.values[value].ok_or_else(|| unsupported(node, "a value inside a circuit is read elsewhere".to_owned()))
+    }
+
+    fn node(&mut self, index: usize) -> Result<(), PlanError> {
+        let network = self.network;
+        let node = &network.nodes()[index];
         let prime = node.accumulator.prime();
-        match node.op {
-            FixedOp::SumPool(window) => {
-                let windows = windows(self.network.shape(index), &window);
-                self.push(&node.name, Protocol::SumPool { windows, prime });
+        let inputs = node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
+        let shape = network.shape(node.inputs[0]);
+        let protocol = match &node.op {
+            FixedOp::SumPool(window) => Protocol::SumPool { windows: windows(shape, window), prime },
+            FixedOp::Add { factors } => Protocol::Add { factors: *factors, prime },
+            FixedOp::Scale { factor } => Protocol::Scale { factor: *factor, prime },
+            FixedOp::Reshape => {
+                self.values[index + 1] = Some(inputs[0]);
+                return Ok(());
+            }
+            FixedOp::Transpose { .. } | FixedOp::Slice { .. } | FixedOp::Pad { .. } | FixedOp::Concat { .. } => {
+                Protocol::Move { node: index, prime }
             }
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                let shape = convolution(node, self.network.shape(index))?;
+                let shape = convolution(node, shape)?;
                 let packing = self.cheapest(&shape).map_err(|source| layer(node, source))?;
                 self.keys.extend(packing.keys());
-                self.push(&node.name, Protocol::GazelleLinear { shape, prime, baby: packing.baby() });
-                self.server_share_known = true;
+                Protocol::GazelleLinear { shape, prime, baby: packing.baby() }
             }
-            _ => {}
-        }
-        Ok(1)
+            FixedOp::Square | FixedOp::LeakyRelu { .. } => {
+                return Err(unsupported(node, "no protocol computes it yet".to_owned()));
+            }
+            FixedOp::MaxPool(_) | FixedOp::Relu | FixedOp::Clip { .. } | FixedOp::Rescale { .. } => {
+                return self.circuit(index, inputs[0]);
+            }
+        };
+        self.values[index + 1] = Some(self.push(&node.name, inputs, protocol));
+        Ok(())
     }
 
-    /// A run of `MaxPool`, `Relu`, `Clip` and `Rescale` from node `first` on: one circuit. Returns the number of nodes.
-    fn circuit(&mut self, first: usize) -> usize {
-        let (nodes, shape) = (&self.network.nodes()[first..], self.network.shape(first));
-        let (fused, run) = Fused::run(nodes, shape);
-        let Some(last) = run.checked_sub(1).map(|last| &nodes[last]) else {
-            return 0;
+    /// One circuit for node `first` and those after it that can join it: each the only reader of the one before.
+    fn circuit(&mut self, first: usize, input: usize) -> Result<(), PlanError> {
+        let network = self.network;
+        let chain = std::iter::successors(Some(first), |node| {
+            let mut users = network.users(node + 1);
+            users.next().filter(|_| users.next().is_none())
+        });
+        let nodes: Vec<usize> = chain.collect();
+        let value = network.nodes()[first].inputs[0];
+        let (fused, run) = Fused::run(nodes.iter().map(|node| &network.nodes()[*node].op), network.shape(value));
+        let Some(last) = run.checked_sub(1).map(|last| nodes[last]) else {
+            let node = &network.nodes()[first];
+            return Err(unsupported(node, "no circuit computes it".to_owned()));
         };
-        let (from, to) = (self.network.accumulator(first).prime(), last.accumulator.prime());
-        self.remask(&last.name, fused.windows.inputs(), from);
-        self.push(&last.name, Protocol::Yao { function: fused.function, windows: fused.windows, from, to });
-        self.server_share_known = false;
-        run
+        let (name, from) = (&network.nodes()[last].name, network.accumulator(value).prime());
+        let input = self.remask(name, input, fused.windows.inputs(), from);
+        // Later readers of the value use the sharing that the server knows.
+        self.values[value] = Some(input);
+        let to = network.nodes()[last].accumulator.prime();
+        let protocol = Protocol::Yao { function: fused.function, windows: fused.windows, from, to };
+        self.values[last + 1] = Some(self.push(name, vec![input], protocol));
+        // The nodes inside are done; nobody else reads them.
+        for node in &nodes[..run - 1] {
+            self.values[node + 1] = Some(INSIDE);
+        }
+        Ok(())
     }
 
     fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
-        let (values, from) =
-            (self.network.output_len(), self.network.accumulator(self.network.nodes().len()).prime());
+        let last = self.network.nodes().len();
+        let (values, from) = (self.network.output_len(), self.network.accumulator(last).prime());
+        let scores = self.value(&self.network.nodes()[last - 1], last)?;
         match policy {
             Policy::Label if values < 2 => {
                 return Err(PlanError::Unsupported {
@@ -95,20 +142,21 @@ impl Planner<'_> {
                 });
             }
             Policy::Label => {
-                self.remask("output", values, from);
-                self.push("output", Protocol::YaoArgMax { classes: values, from });
+                let scores = self.remask("output", scores, values, from);
+                self.push("output", vec![scores], Protocol::YaoArgMax { classes: values, from });
             }
-            Policy::Logits => self.push("output", Protocol::Reveal { values, from }),
+            Policy::Logits => {
+                self.push("output", vec![scores], Protocol::Reveal { values, from });
+            }
             Policy::Probability { .. } => return Err(PlanError::Policy { policy: "probability" }),
             Policy::TopK { .. } => return Err(PlanError::Policy { policy: "top-k" }),
         }
         Ok(())
     }
 
-    fn remask(&mut self, name: &str, values: usize, prime: u64) {
-        if !self.server_share_known {
-            self.push(name, Protocol::Remask { values, prime });
-        }
+    /// A sharing of `value` whose server share is known ahead of time.
+    fn remask(&mut self, name: &str, value: usize, values: usize, prime: u64) -> usize {
+        if self.known[value] { value } else { self.push(name, vec![value], Protocol::Remask { values, prime }) }
     }
 
     /// The layout that takes the server the least time, counting keys that no earlier layer needs.
@@ -129,21 +177,26 @@ const HOISTED_ROTATION: usize = 8;
 const ROTATION: usize = 20;
 const KEY: usize = 4;
 
+/// What a node inside a circuit has instead of a value of the plan; nothing reads it.
+const INSIDE: usize = usize::MAX;
+
+fn unsupported(node: &FixedNode, reason: String) -> PlanError {
+    PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }
+}
+
 fn layer(node: &FixedNode, source: lanner_protocol::ProtocolError) -> PlanError {
     PlanError::Layer { node: node.name.clone(), source }
 }
 
 fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
-    let unsupported =
-        |reason: String| PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason };
-    match (node.op, input) {
-        (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, outputs)),
+    match (&node.op, input) {
+        (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, *outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {
             if geometry.groups != 1 {
-                return Err(unsupported(format!("groups must be 1, got {}", geometry.groups)));
+                return Err(unsupported(node, format!("groups must be 1, got {}", geometry.groups)));
             }
             if geometry.dilations != [1, 1] {
-                return Err(unsupported(format!("dilations must be [1, 1], got {:?}", geometry.dilations)));
+                return Err(unsupported(node, format!("dilations must be [1, 1], got {:?}", geometry.dilations)));
             }
             Ok(Convolution {
                 in_channels,
@@ -154,7 +207,7 @@ fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanErr
                 pads: geometry.pads,
             })
         }
-        (_, shape) => Err(unsupported(format!("the input shape {shape:?} does not fit"))),
+        (_, shape) => Err(unsupported(node, format!("the input shape {shape:?} does not fit"))),
     }
 }
 

@@ -24,7 +24,7 @@ impl Mode {
     }
 }
 
-/// The protocol of one step; each step reads the value that the step before it made.
+/// The protocol of one step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "protocol", rename_all = "snake_case")]
 pub enum Protocol {
@@ -41,6 +41,27 @@ pub enum Protocol {
     SumPool {
         /// The windows.
         windows: Windows,
+        /// The ring.
+        prime: u64,
+    },
+    /// `factors[0] * a + factors[1] * b` of each party's own shares.
+    Add {
+        /// Public factors.
+        factors: [i64; 2],
+        /// The ring.
+        prime: u64,
+    },
+    /// `factor * x` of each party's own share.
+    Scale {
+        /// A public factor.
+        factor: i64,
+        /// The ring.
+        prime: u64,
+    },
+    /// Elements of each party's own shares in another order or number, as the network's node says.
+    Move {
+        /// The node.
+        node: usize,
         /// The ring.
         prime: u64,
     },
@@ -86,6 +107,9 @@ impl Protocol {
             Self::GazelleLinear { shape, .. } if shape.image[0] * shape.image[1] == 1 => "gazelle.fc",
             Self::GazelleLinear { .. } => "gazelle.conv",
             Self::SumPool { .. } => "local.sum_pool",
+            Self::Add { .. } => "local.add",
+            Self::Scale { .. } => "local.scale",
+            Self::Move { .. } => "local.move",
             Self::Remask { .. } => "share.remask",
             Self::Yao { .. } => "yao.activation",
             Self::YaoArgMax { .. } => "yao.argmax",
@@ -99,6 +123,8 @@ impl Protocol {
 pub struct Step {
     /// The name of the model's node that the step ends with.
     pub name: String,
+    /// The values that it reads: value 0 is the network's input, value `i + 1` what step `i` makes.
+    pub inputs: Vec<usize>,
     /// How it is computed.
     #[serde(flatten)]
     pub protocol: Protocol,

@@ -102,7 +102,7 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
 
 #[test]
 fn convolutional_network_with_pooling_equals_the_reference() {
-    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
         {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
         {"name":"relu1","op":"Relu","inputs":["conv1"]},
         {"name":"pool1","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu1"]},
@@ -119,7 +119,7 @@ fn convolutional_network_with_pooling_equals_the_reference() {
 
 #[test]
 fn average_pool_between_circuits_equals_the_reference() {
-    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[2,8,8]}],"nodes":[
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,8,8]}],"nodes":[
         {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
         {"name":"relu1","op":"Relu","inputs":["conv1"]},
         {"name":"mean","op":{"AveragePool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0],"count_include_pad":false}},"inputs":["relu1"]},
@@ -143,7 +143,7 @@ fn a_pool_after_a_pool_and_a_clipped_activation_equal_the_reference() {
 
 #[test]
 fn linear_layers_without_activation_equal_the_reference() {
-    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
         {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
         {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["fc1"]}],"output":"fc2"}"#;
     check(json, &[("w1", &[20, 30]), ("b1", &[30]), ("w2", &[30, 7]), ("b2", &[7])], 20);
@@ -151,7 +151,7 @@ fn linear_layers_without_activation_equal_the_reference() {
 
 #[test]
 fn policies_that_no_mode_gives_yet_are_refused() {
-    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[4]}],"nodes":[
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
         {"name":"fc","op":{"MatMul":{"weight":"w","bias":null}},"inputs":["x"]}],"output":"fc"}"#;
     let (network, _) = network(json, &[("w", &[4, 3])], 4);
     for policy in [Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }] {

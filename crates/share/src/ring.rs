@@ -46,6 +46,15 @@ impl Ring {
         self.add(a, self.neg(b))
     }
 
+    /// `a * b`; both reduced, `b` public.
+    #[must_use]
+    pub const fn mul(self, a: u64, b: u64) -> u64 {
+        match self {
+            Self::Prime(p) => ((a as u128 * b as u128) % p as u128) as u64,
+            Self::Pow2(l) => a.wrapping_mul(b) & mask(l),
+        }
+    }
+
     /// The element of a signed integer. Constant time.
     #[must_use]
     pub const fn embed(self, x: i64) -> u64 {

@@ -115,6 +115,34 @@ impl Share {
         Ok(Self { ring: self.ring, values: pairs.map(|(a, b)| operation(self.ring, *a, *b)).collect() })
     }
 
+    /// `factor` times each element.
+    #[must_use]
+    pub fn scale(&self, factor: i64) -> Self {
+        let factor = self.ring.embed(factor);
+        Self { ring: self.ring, values: self.values.iter().map(|a| self.ring.mul(*a, factor)).collect() }
+    }
+
+    /// Element `i` of the result is element `sources[i].1` of `shares[sources[i].0]`, or zero where there is no source.
+    ///
+    /// # Errors
+    /// [`ShareError::Mismatch`] if the rings differ; [`ShareError::Range`] if a source is outside its share.
+    pub fn gather(shares: &[&Self], sources: &[Option<(usize, usize)>]) -> Result<Self, ShareError> {
+        let ring = shares.first().map_or(Ring::Pow2(1), |share| share.ring);
+        if let Some(other) = shares.iter().find(|share| share.ring != ring) {
+            let left = (ring, shares[0].len());
+            return Err(ShareError::Mismatch { left, right: (other.ring, other.len()) });
+        }
+        let mut gathered = Self { ring, values: Vec::with_capacity(sources.len()) };
+        for source in sources {
+            let element = match source {
+                None => Some(0),
+                Some((share, element)) => shares.get(*share).and_then(|share| share.values.get(*element)).copied(),
+            };
+            gathered.values.push(element.ok_or(ShareError::Range { ring })?);
+        }
+        Ok(gathered)
+    }
+
     /// Element `i` of the result is the sum of the elements that `groups[i]` names: a local linear map with 0/1 weights.
     ///
     /// # Errors
@@ -178,6 +206,20 @@ mod tests {
         let sums = share.sum_groups(&[vec![0, 1], vec![2], vec![]]).unwrap();
         assert_eq!(sums.reveal(&Share::zero(P, 3)).unwrap(), [-1, 3, 0]);
         assert!(share.sum_groups(&[vec![3]]).is_err());
+    }
+
+    #[test]
+    fn factors_and_movements_act_on_the_secrets() {
+        let mask = Share::new(P, vec![5, 1_032_192, 77]).unwrap();
+        let other = Share::embed(P, &[1, -2, 3]).sub(&mask).unwrap();
+        let apply = |share: &Share| {
+            let moved = Share::gather(&[share, &share.scale(-4)], &[Some((1, 2)), None, Some((0, 0))]);
+            moved.unwrap()
+        };
+        assert_eq!(apply(&mask).reveal(&apply(&other)).unwrap(), [-12, 0, 1]);
+        assert!(Share::gather(&[&mask], &[Some((1, 0))]).is_err());
+        assert!(Share::gather(&[&mask], &[Some((0, 3))]).is_err());
+        assert!(Share::gather(&[&mask, &Share::zero(Ring::Pow2(20), 3)], &[]).is_err());
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The float graph: the form in which a network arrives.
 //!
-//! # File format (version 1)
+//! # File format (version 2)
 //!
 //! A graph is one JSON document; its tensors lie in a safetensors file of their own and are referred to by name. Shapes never include
 //! the batch axis; everything is row-major. Unknown fields and operators are errors.
 //!
 //! ```json
-//! {"format_version": 1,
+//! {"format_version": 2,
 //!  "inputs": [{"name": "x", "shape": [1, 28, 28]}],
 //!  "nodes": [{"name": "conv1",
 //!             "op": {"Conv": {"weight": "conv1.w", "bias": "conv1.b", "strides": [2, 2], "pads": [1, 1, 1, 1],
@@ -17,7 +17,18 @@
 //! ```
 //!
 //! There is exactly one input. Nodes come in an order in which each uses only values before it; each has one output, which bears the
-//! node's name. Names are unique and not empty. [`Op`] lists the operators with their attributes.
+//! node's name, and which any number of later nodes may use. Names are unique and not empty. [`Op`] lists the operators with their
+//! attributes; axes, too, are counted without the batch axis.
+//!
+//! ```json
+//! {"name": "sum", "op": "Add", "inputs": ["conv2", "relu1"]}
+//! {"name": "half", "op": {"Slice": {"starts": [0, 0, 0], "sizes": [16, 16, 16], "steps": [1, 2, 2]}}, "inputs": ["sum"]}
+//! {"name": "wide", "op": {"Pad": {"before": [8, 0, 0], "after": [8, 0, 0]}}, "inputs": ["half"]}
+//! {"name": "channels_last", "op": {"Transpose": {"axes": [1, 2, 0]}}, "inputs": ["wide"]}
+//! {"name": "joined", "op": {"Concat": {"axis": 2}}, "inputs": ["channels_last", "channels_last"]}
+//! ```
+//!
+//! Version 1 had no `Square`, `Transpose`, `Slice`, `Pad` and `Concat`.
 
 mod op;
 mod shape;
@@ -25,11 +36,12 @@ mod shape;
 use serde::{Deserialize, Serialize};
 
 use crate::CompileError;
+pub(crate) use op::MAX_INPUTS;
 pub use op::Op;
 pub(crate) use shape::{Shapes, conv_geometry, infer};
 
 /// The version of the format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A float network: nodes over named values, without the tensors.
 ///
@@ -66,7 +78,7 @@ pub struct Node {
     pub name: String,
     /// The operator and its attributes.
     pub op: Op,
-    /// The values it takes, by name.
+    /// The values it takes, by name and in the operator's order.
     pub inputs: Vec<String>,
 }
 

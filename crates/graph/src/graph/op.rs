@@ -99,8 +99,36 @@ pub enum Op {
     },
     /// The sum of two values of one shape.
     Add,
-    /// The element-wise product of two values of one shape.
+    /// The element-wise product of two values of one shape; fixed point has it only where both are the same value.
     Mul,
+    /// `x * x`, element by element.
+    Square,
+    /// The axes in another order.
+    Transpose {
+        /// Axis j of the output is axis `axes[j]` of the input.
+        axes: Vec<usize>,
+    },
+    /// Evenly spaced elements of each axis: element i of the output's axis is element `start + i * step` of the input's.
+    Slice {
+        /// The first element, one per axis.
+        starts: Vec<usize>,
+        /// The output's shape.
+        sizes: Vec<usize>,
+        /// The distance, one per axis; negative steps go backwards, 0 is not allowed.
+        steps: Vec<i64>,
+    },
+    /// Zeros around the input.
+    Pad {
+        /// Zeros before the first element, one per axis.
+        before: Vec<usize>,
+        /// Zeros after the last element, one per axis.
+        after: Vec<usize>,
+    },
+    /// One or more values joined along an axis.
+    Concat {
+        /// The axis; the shapes agree on every other.
+        axis: usize,
+    },
     /// Along the last axis; only at the graph's end.
     Softmax,
     /// The index of the largest element, the lowest of equals: shape `[1]`; only at the graph's end.
@@ -127,17 +155,23 @@ impl Op {
             Self::Reshape { .. } => "Reshape",
             Self::Add => "Add",
             Self::Mul => "Mul",
+            Self::Square => "Square",
+            Self::Transpose { .. } => "Transpose",
+            Self::Slice { .. } => "Slice",
+            Self::Pad { .. } => "Pad",
+            Self::Concat { .. } => "Concat",
             Self::Softmax => "Softmax",
             Self::ArgMax => "ArgMax",
         }
     }
 
-    /// How many values the operator takes.
+    /// How many values the operator takes, at least and at most.
     #[must_use]
-    pub const fn arity(&self) -> usize {
+    pub const fn arity(&self) -> (usize, usize) {
         match self {
-            Self::Add | Self::Mul => 2,
-            _ => 1,
+            Self::Add | Self::Mul => (2, 2),
+            Self::Concat { .. } => (1, MAX_INPUTS),
+            _ => (1, 1),
         }
     }
 
@@ -155,4 +189,12 @@ impl Op {
     pub(crate) const fn is_linear(&self) -> bool {
         matches!(self, Self::Conv { .. } | Self::MatMul { .. })
     }
+
+    /// Whether each output element depends on the input element at its place alone, by one rule for all places.
+    pub(crate) const fn is_uniform(&self) -> bool {
+        matches!(self, Self::Relu | Self::LeakyRelu { .. } | Self::Clip { .. } | Self::Square)
+    }
 }
+
+/// More values than any real Concat joins.
+pub(crate) const MAX_INPUTS: usize = 1024;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{FORMAT_VERSION, Graph, Node, Op};
 use crate::CompileError;
+use crate::movement;
 use crate::tensor::{Tensor, Tensors, element_count};
 use crate::window::{ConvGeometry, MAX_AXIS, Window};
 
@@ -57,12 +58,13 @@ pub(crate) fn conv_geometry(node: &Node, tensors: &Tensors) -> Result<Option<Con
 }
 
 fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usize>, CompileError> {
-    if node.inputs.len() != node.op.arity() {
-        let reason =
-            format!("{} takes {} input(s), got {}", node.op.name(), node.op.arity(), node.inputs.len());
+    let (least, most) = node.op.arity();
+    if !(least..=most).contains(&node.inputs.len()) {
+        let takes = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let reason = format!("{} takes {takes} input(s), got {}", node.op.name(), node.inputs.len());
         return Err(wiring(&node.name, reason));
     }
-    let mut inputs = Vec::with_capacity(2);
+    let mut inputs = Vec::with_capacity(node.inputs.len());
     for name in &node.inputs {
         let shape = shapes
             .get(name)
@@ -107,7 +109,15 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
             Err(mismatch(node, format!("min {min} is larger than max {max}")))
         }
         Op::ArgMax => Ok(vec![1]),
-        Op::Relu | Op::LeakyRelu { .. } | Op::Clip { .. } | Op::Softmax | Op::Add | Op::Mul => Ok(x.to_vec()),
+        Op::Relu | Op::LeakyRelu { .. } | Op::Clip { .. } | Op::Softmax | Op::Add | Op::Mul | Op::Square => {
+            Ok(x.to_vec())
+        }
+        Op::Transpose { axes } => movement::transpose(x, axes).map_err(|reason| mismatch(node, reason)),
+        Op::Slice { starts, sizes, steps } => {
+            movement::slice(x, starts, sizes, steps).map_err(|reason| mismatch(node, reason))
+        }
+        Op::Pad { before, after } => movement::pad(x, before, after).map_err(|reason| mismatch(node, reason)),
+        Op::Concat { axis } => movement::concat(&inputs, *axis).map_err(|reason| mismatch(node, reason)),
     }
 }
 

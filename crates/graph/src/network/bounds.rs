@@ -33,8 +33,8 @@ pub(crate) fn propagate(
     let mut bounds = vec![Bound { low: input.low, high: input.high, evidence: Evidence::Proved }];
     for (index, node) in network.nodes().iter().enumerate() {
         let layer = weights.and_then(|weights| weights.get(&index));
-        let bound = bounds[index]
-            .after(node.op, layer, network.limit(index + 1), node.accumulator)
+        let inputs: Vec<Bound> = node.inputs.iter().map(|&value| bounds[value]).collect();
+        let bound = Bound::after(&inputs, &node.op, layer, network.limit(index + 1), node.accumulator)
             .map_err(|reason| CompileError::Network { place: node.name.clone(), reason })?;
         bounds.push(bound);
     }
@@ -44,26 +44,47 @@ pub(crate) fn propagate(
 impl Bound {
     /// The bound after one operator whose output may reach `limit` in `ring`; the reason where it does not fit.
     pub(crate) fn after(
-        self,
-        op: FixedOp,
+        inputs: &[Self],
+        op: &FixedOp,
         layer: Option<&LinearWeights>,
         limit: i64,
         ring: Accumulator,
     ) -> Result<Self, String> {
+        let first = inputs[0];
+        let (low, high) = (i128::from(first.low), i128::from(first.high));
+        let evidence = inputs.iter().map(|bound| bound.evidence).max().unwrap_or(first.evidence);
         Ok(match op {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                within(layer.map(|layer| linear_interval(self, layer)), self.evidence, limit)
+                within(layer.map(|layer| linear_interval(first, layer)), evidence, limit)
             }
             FixedOp::SumPool(window) => {
                 let area = window.area() as i128;
-                let sums = (i128::from(self.low) * area, i128::from(self.high) * area);
-                within(Some(sums), self.evidence, limit).inheriting(self)
+                within(Some((low * area, high * area)), evidence, limit).inheriting(evidence)
             }
-            FixedOp::MaxPool(_) | FixedOp::Reshape => self,
-            FixedOp::Relu => Self { low: 0, ..self },
-            FixedOp::Clip { high } => Self { high: self.high.min(high), ..self },
+            FixedOp::Square => within(Some((0, (low * low).max(high * high))), evidence, limit),
+            FixedOp::Scale { factor } => within(Some(first.times(*factor)), evidence, limit),
+            FixedOp::Add { factors } => {
+                let (a, b) = (first.times(factors[0]), inputs[1].times(factors[1]));
+                within(Some((a.0 + b.0, a.1 + b.1)), evidence, limit)
+            }
+            FixedOp::MaxPool(_)
+            | FixedOp::Reshape
+            | FixedOp::Transpose { .. }
+            | FixedOp::Slice { .. }
+            | FixedOp::Pad { .. }
+            | FixedOp::Concat { .. } => Self {
+                low: inputs.iter().map(|bound| bound.low).min().unwrap_or(0),
+                high: inputs.iter().map(|bound| bound.high).max().unwrap_or(0),
+                evidence,
+            },
+            FixedOp::Relu => Self { low: 0, ..first },
+            FixedOp::LeakyRelu { numerator, shift } => {
+                Self { low: ((low * i128::from(*numerator)) >> shift) as i64, ..first }
+            }
+            FixedOp::Clip { high } => Self { high: first.high.min(*high), ..first },
             FixedOp::Rescale { shift } => {
-                let bound = Self { low: rescale(self.low, shift), high: rescale(self.high, shift), ..self };
+                let bound =
+                    Self { low: rescale(first.low, *shift), high: rescale(first.high, *shift), ..first };
                 if bound.magnitude() > ring.limit(0) {
                     return Err(format!(
                         "values up to {} do not fit the prime {}",
@@ -77,9 +98,15 @@ impl Bound {
     }
 
     /// A sum of few values is as certain as the values, unless it had to be cut at the limit.
-    fn inheriting(self, before: Self) -> Self {
-        let evidence = if self.evidence == Evidence::Calibrated { self.evidence } else { before.evidence };
+    fn inheriting(self, before: Evidence) -> Self {
+        let evidence = if self.evidence == Evidence::Calibrated { self.evidence } else { before };
         Self { evidence, ..self }
+    }
+
+    /// The interval times a factor of either sign.
+    fn times(self, factor: i64) -> (i128, i128) {
+        let ends = [self.low, self.high].map(|end| i128::from(end) * i128::from(factor));
+        (ends[0].min(ends[1]), ends[0].max(ends[1]))
     }
 
     /// The largest absolute value.
@@ -136,22 +163,28 @@ pub(crate) fn machine_bounds(
     let input = network.input();
     let mut bounds = vec![i128::from(input.high.max(-input.low))];
     for (index, node) in network.nodes().iter().enumerate() {
-        let before = bounds[index];
+        let before = node.inputs.iter().map(|&value| bounds[value]).max().unwrap_or(0);
         let half = i128::from(node.accumulator.prime() / 2);
-        let bound = match (node.op, weights.get(&index)) {
-            (FixedOp::Conv2d(_) | FixedOp::Linear { .. }, Some(layer)) => {
-                let worst = sum_bound(layer, before);
-                if worst >= MACHINE_LIMIT {
-                    let reason = format!("its sums could reach {worst}, beyond 64 bits");
-                    return Err(CompileError::Network { place: node.name.clone(), reason });
-                }
-                worst.min(half)
+        let worst = match (&node.op, weights.get(&index)) {
+            (FixedOp::Conv2d(_) | FixedOp::Linear { .. }, Some(layer)) => sum_bound(layer, before),
+            (FixedOp::SumPool(window), _) => before * window.area() as i128,
+            (FixedOp::Add { factors }, _) => {
+                let of = |at: usize| i128::from(factors[at].abs()) * bounds[node.inputs[at]];
+                of(0) + of(1)
             }
-            (FixedOp::SumPool(window), _) => (before * window.area() as i128).min(half),
-            (FixedOp::Rescale { shift }, _) => ((before + i128::from(rounding_constant(shift))) >> shift) + 1,
+            (FixedOp::Scale { factor }, _) => before * i128::from(factor.abs()),
+            // The reference squares in 128 bits.
+            (FixedOp::Square, _) => (before * before).min(half),
+            (FixedOp::Rescale { shift }, _) => {
+                ((before + i128::from(rounding_constant(*shift))) >> shift) + 1
+            }
             _ => before,
         };
-        bounds.push(bound);
+        if worst >= MACHINE_LIMIT {
+            let reason = format!("its sums could reach {worst}, beyond 64 bits");
+            return Err(CompileError::Network { place: node.name.clone(), reason });
+        }
+        bounds.push(if node.op.may_grow() { worst.min(half) } else { worst });
     }
     Ok(bounds)
 }
@@ -171,10 +204,10 @@ pub(crate) fn check_weights(
     for (index, node) in network.nodes().iter().enumerate() {
         let wrong =
             |reason: &str| CompileError::Network { place: node.name.clone(), reason: reason.to_owned() };
-        let input = network.shape(index);
-        let (expected, channels) = match node.op {
+        let input = network.shape(node.inputs[0]);
+        let (expected, channels) = match &node.op {
             FixedOp::Conv2d(geometry) => (geometry.weight_count(input[0]), geometry.out_channels),
-            FixedOp::Linear { outputs } => (outputs * input[0], outputs),
+            FixedOp::Linear { outputs } => (outputs * input[0], *outputs),
             _ if weights.contains_key(&index) => {
                 return Err(wrong("it has weights but is not a linear layer"));
             }

@@ -100,9 +100,9 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
     let file = SafeTensors::deserialize(bytes).map_err(damaged)?;
     let mut weights = BTreeMap::new();
     for (index, node) in public.nodes().iter().enumerate() {
-        let channels = match node.op {
+        let channels = match &node.op {
             FixedOp::Conv2d(geometry) => geometry.out_channels,
-            FixedOp::Linear { outputs } => outputs,
+            FixedOp::Linear { outputs } => *outputs,
             _ => continue,
         };
         let weight = integers(&file, &format!("{index}.weight"), Dtype::I32)?;

@@ -5,13 +5,18 @@
 //!
 //! # Order of operators
 //!
-//! Nodes form a chain: node i takes value i, where value 0 is the input and value i + 1 is node i's output. A linear layer, and any
-//! `SumPool` and `Reshape` right after it, stay in the layer's ring; a run of `MaxPool`, `Relu`, `Clip` and `Rescale` in this order is
-//! one nonlinear step, and only `Rescale` moves a value into another ring. Rescaling commutes with the others (all are monotone), so a
-//! circuit may clip after the shift, against the rescaled bound.
+//! Value 0 is the input and value i + 1 is node i's output; a node takes values made before it, so there are no cycles. A value may
+//! have several users. Every value has one ring; all inputs of a node and its output share it, and only `Rescale` moves a value into
+//! another. Every value but the last, which is the output, has a user.
+//!
+//! Where a nonlinear operator alone uses the value of another, the two belong to one run, which one circuit computes. In a compiled
+//! network a run has the order `MaxPool`, one of `Relu` and `LeakyRelu`, `Clip`, `Rescale`, as far as the model has them in this
+//! order. Rescaling commutes with the others (all are monotone), so a circuit may clip after the shift, against the rescaled bound.
 
 mod bounds;
+mod check;
 mod file;
+mod input;
 mod op;
 mod public;
 mod report;
@@ -21,12 +26,13 @@ use std::collections::BTreeMap;
 use crate::CompileError;
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use file::NetworkManifest;
-pub use op::{FixedNode, FixedOp};
-pub use public::{Head, NetworkInput, PublicNetwork};
+pub use input::NetworkInput;
+pub use op::{FixedNode, FixedOp, MAX_FACTOR, MAX_SLOPE_SHIFT};
+pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
 
 /// The version of the compiled network's format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A compiled network: the public half, and the model owner's weights and ranges.
 ///

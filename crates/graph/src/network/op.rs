@@ -3,10 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accumulator::Accumulator;
+use crate::graph::MAX_INPUTS;
 use crate::window::{ConvGeometry, Window};
 
-/// An integer operator on one value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The largest absolute value of a public factor in [`FixedOp::Add`] and [`FixedOp::Scale`].
+pub const MAX_FACTOR: i64 = 1 << 20;
+/// The largest shift of a [`FixedOp::LeakyRelu`]'s slope.
+pub const MAX_SLOPE_SHIFT: u32 = 16;
+
+/// An integer operator. It takes one value unless it says otherwise, and its output lives in the ring of its inputs unless it is
+/// [`FixedOp::Rescale`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum FixedOp {
     /// Convolution of [c, h, w] with integer weights, plus bias.
@@ -22,6 +29,15 @@ pub enum FixedOp {
     MaxPool(Window),
     /// `max(x, 0)`.
     Relu,
+    /// `x` where x >= 0, else `floor(numerator * x / 2^shift)`: the slope below zero is a fraction.
+    ///
+    /// Rounding down makes a following rescale by d exactly `rescale(numerator * x, shift + d)` there, one rounding in all.
+    LeakyRelu {
+        /// The slope's numerator, in 0..=2^shift.
+        numerator: i64,
+        /// Bits of the slope's denominator, at most [`MAX_SLOPE_SHIFT`].
+        shift: u32,
+    },
     /// `min(x, high)`.
     Clip {
         /// The bound, at the value's own scale; not negative.
@@ -32,8 +48,42 @@ pub enum FixedOp {
         /// Bits dropped.
         shift: u32,
     },
+    /// `x * x`, whose scale is the square of x's.
+    Square,
+    /// `factors[0] * a + factors[1] * b` for two values of one shape and one ring.
+    Add {
+        /// Public, not 0, at most [`MAX_FACTOR`] in absolute value.
+        factors: [i64; 2],
+    },
+    /// `factor * x`.
+    Scale {
+        /// Public, not 0, at most [`MAX_FACTOR`] in absolute value.
+        factor: i64,
+    },
     /// The same elements under the node's shape.
     Reshape,
+    /// The axes in another order: axis j of the output is axis `axes[j]` of the input.
+    Transpose {
+        /// A permutation of the axes.
+        axes: Vec<usize>,
+    },
+    /// Evenly spaced elements of each axis, as many as the node's shape says: element i is the input's `start + i * step`.
+    Slice {
+        /// The first element, one per axis.
+        starts: Vec<usize>,
+        /// The distance, one per axis, not 0.
+        steps: Vec<i64>,
+    },
+    /// Zeros around the input, up to the node's shape.
+    Pad {
+        /// Zeros before the first element, one per axis.
+        before: Vec<usize>,
+    },
+    /// Any number of values of one ring joined along an axis.
+    Concat {
+        /// The axis.
+        axis: usize,
+    },
 }
 
 impl FixedOp {
@@ -46,9 +96,27 @@ impl FixedOp {
             Self::SumPool(_) => "SumPool",
             Self::MaxPool(_) => "MaxPool",
             Self::Relu => "Relu",
+            Self::LeakyRelu { .. } => "LeakyRelu",
             Self::Clip { .. } => "Clip",
             Self::Rescale { .. } => "Rescale",
+            Self::Square => "Square",
+            Self::Add { .. } => "Add",
+            Self::Scale { .. } => "Scale",
             Self::Reshape => "Reshape",
+            Self::Transpose { .. } => "Transpose",
+            Self::Slice { .. } => "Slice",
+            Self::Pad { .. } => "Pad",
+            Self::Concat { .. } => "Concat",
+        }
+    }
+
+    /// How many values it takes, at least and at most.
+    #[must_use]
+    pub const fn arity(&self) -> (usize, usize) {
+        match self {
+            Self::Add { .. } => (2, 2),
+            Self::Concat { .. } => (1, MAX_INPUTS),
+            _ => (1, 1),
         }
     }
 
@@ -58,14 +126,44 @@ impl FixedOp {
         matches!(self, Self::Conv2d(_) | Self::Linear { .. })
     }
 
-    /// Whether the parties need a circuit for it; otherwise each works on its own share, or on ciphertexts.
+    /// Whether the parties need a circuit for it.
     #[must_use]
     pub const fn is_nonlinear(&self) -> bool {
-        matches!(self, Self::MaxPool(_) | Self::Relu | Self::Clip { .. } | Self::Rescale { .. })
+        matches!(
+            self,
+            Self::MaxPool(_) | Self::Relu | Self::LeakyRelu { .. } | Self::Clip { .. } | Self::Rescale { .. }
+        )
+    }
+
+    /// Whether it only moves elements: each party then moves its own share's, by [`PublicNetwork::sources`].
+    ///
+    /// [`PublicNetwork::sources`]: super::PublicNetwork::sources
+    #[must_use]
+    pub const fn is_movement(&self) -> bool {
+        matches!(
+            self,
+            Self::Reshape
+                | Self::Transpose { .. }
+                | Self::Slice { .. }
+                | Self::Pad { .. }
+                | Self::Concat { .. }
+        )
+    }
+
+    /// Whether each party computes it on its own share alone: public sums, factors and movements.
+    #[must_use]
+    pub const fn is_local(&self) -> bool {
+        self.is_movement() || matches!(self, Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
+    }
+
+    /// Whether its output can be larger than its inputs, and so exceed what the ring allows.
+    pub(crate) const fn may_grow(&self) -> bool {
+        self.is_linear()
+            || matches!(self, Self::SumPool(_) | Self::Square | Self::Add { .. } | Self::Scale { .. })
     }
 }
 
-/// A node of the chain.
+/// A node of the network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedNode {
@@ -73,7 +171,7 @@ pub struct FixedNode {
     pub name: String,
     /// What it computes.
     pub op: FixedOp,
-    /// The values it takes: value 0 is the input, value i + 1 node i's output.
+    /// The values it takes, all made before it: value 0 is the input, value i + 1 node i's output.
     pub inputs: Vec<usize>,
     /// Its output's shape, without the batch axis.
     pub shape: Vec<usize>,

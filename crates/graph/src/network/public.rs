@@ -1,25 +1,17 @@
 //! The half of a network that both parties know.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT_VERSION, FixedNode, FixedOp, propagate};
+use super::check::check;
+use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, propagate};
+use crate::CompileError;
 use crate::accumulator::Accumulator;
-use crate::float::check_input;
 use crate::graph::check_version;
-use crate::tensor::element_count;
-use crate::window::{MAX_AXIS, MAX_WEIGHTS};
-use crate::{CompileError, InputError};
-
-/// More nodes than any network of this chain form has.
-const MAX_NODES: usize = 4096;
-/// The largest number of elements of one value.
-const MAX_ELEMENTS: usize = 1 << 24;
+use crate::movement::{self, Source};
 
 /// A fixed-point network without weights: input, operators, shapes, rings, shifts and the output's scale.
 ///
-/// Invariant: checked when made or read; see the module's text for the chain's order.
+/// Invariant: checked when made or read; see the module's text for the order of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "PublicFile", into = "PublicFile")]
 pub struct PublicNetwork {
@@ -27,25 +19,8 @@ pub struct PublicNetwork {
     nodes: Vec<FixedNode>,
     output_scale: f64,
     head: Head,
-}
-
-/// The network's input: shape, quantisation and the integers accepted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkInput {
-    /// The name of the model's input.
-    pub name: String,
-    /// Its shape without the batch axis, in the model's own layout.
-    pub shape: Vec<usize>,
-    /// Real value of one unit.
-    pub scale: f64,
-    /// The smallest integer accepted: twice the calibrated minimum, or 0 if that is not negative.
-    pub low: i64,
-    /// The largest integer accepted: twice the calibrated maximum, or 0 if that is not positive.
-    pub high: i64,
-    /// The ring of the first layer, where the client's shares live.
-    #[serde(rename = "prime")]
-    pub accumulator: Accumulator,
+    /// Follows from the rest: see [`PublicNetwork::limit`].
+    limits: Vec<i64>,
 }
 
 /// What the float graph did with its scores at the end; the output policy decides what of it is computed.
@@ -61,65 +36,6 @@ pub enum Head {
     ArgMax,
 }
 
-impl NetworkInput {
-    /// The number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// Whether there are no elements; never so in a checked network.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The smallest and the largest real value accepted: twice the calibrated range.
-    #[must_use]
-    pub fn limits(&self) -> [f64; 2] {
-        [self.low as f64 * self.scale, self.high as f64 * self.scale]
-    }
-
-    /// The integers of a real input: `x / scale` in `f64`, rounded to nearest with ties to even.
-    ///
-    /// # Errors
-    /// [`InputError`] if the length is wrong or a value is not finite or beyond [`NetworkInput::limits`].
-    pub fn quantize(&self, input: &[f32]) -> Result<Vec<i64>, InputError> {
-        check_input(input, &self.shape)?;
-        let quantize = |(index, &x): (usize, &f32)| {
-            let value = f64::from(x);
-            let rounded = (value / self.scale).round_ties_even();
-            if rounded < self.low as f64 || rounded > self.high as f64 {
-                let [low, high] = self.limits();
-                return Err(InputError::OutOfRange { index, value, low, high });
-            }
-            Ok(rounded as i64)
-        };
-        input.iter().enumerate().map(quantize).collect()
-    }
-
-    /// Checks integers that were quantised elsewhere.
-    ///
-    /// # Errors
-    /// [`InputError::Length`] or [`InputError::OutOfRange`].
-    pub fn check(&self, input: &[i64]) -> Result<(), InputError> {
-        if input.len() != self.len() {
-            return Err(InputError::Length {
-                found: input.len(),
-                expected: self.len(),
-                shape: self.shape.clone(),
-            });
-        }
-        match input.iter().position(|x| !(self.low..=self.high).contains(x)) {
-            None => Ok(()),
-            Some(index) => {
-                let [low, high] = self.limits();
-                Err(InputError::OutOfRange { index, value: input[index] as f64 * self.scale, low, high })
-            }
-        }
-    }
-}
-
 impl PublicNetwork {
     /// Checks and makes a network.
     ///
@@ -131,21 +47,9 @@ impl PublicNetwork {
         output_scale: f64,
         head: Head,
     ) -> Result<Self, CompileError> {
-        let network = Self { input, nodes, output_scale, head };
-        network.check_input()?;
-        if network.nodes.is_empty() || network.nodes.len() > MAX_NODES || !is_scale(output_scale) {
-            return Err(wrong("the output", "it needs nodes, at most 4096, and a positive scale"));
-        }
-        let mut names = BTreeSet::new();
-        for index in 0..network.nodes.len() {
-            let node = &network.nodes[index];
-            if node.name.is_empty() || node.name.len() > 1024 || !names.insert(&node.name) {
-                return Err(wrong(&format!("node {index}"), "its name is empty, too long or taken"));
-            }
-            network
-                .check_node(index)
-                .map_err(|reason| CompileError::Network { place: node.name.clone(), reason })?;
-        }
+        let mut network = Self { input, nodes, output_scale, head, limits: Vec::new() };
+        check(&network)?;
+        network.limits = network.all_limits();
         propagate(&network, None)?;
         Ok(network)
     }
@@ -212,97 +116,53 @@ impl PublicNetwork {
         if value == 0 { self.input.accumulator } else { self.nodes[value - 1].accumulator }
     }
 
-    /// The largest absolute value that value `value` may take: its ring's limit before the next rescale of its step.
+    /// The largest absolute value that value `value` may take: its ring's limit before the next rescale on any way from it that meets
+    /// no linear layer and no square.
     #[must_use]
     pub fn limit(&self, value: usize) -> i64 {
-        let rest = self.nodes[value..].iter().take_while(|node| !node.op.is_linear());
-        let shift = rest.into_iter().find_map(|node| match node.op {
-            FixedOp::Rescale { shift } => Some(shift),
-            _ => None,
-        });
-        self.accumulator(value).limit(shift.unwrap_or(0))
+        self.limits[value]
     }
 
-    fn check_input(&self) -> Result<(), CompileError> {
-        let input = &self.input;
-        check_shape(&input.shape)
-            .map_err(|reason| CompileError::Network { place: "the input".to_owned(), reason })?;
-        let limit = input.accumulator.limit(0);
-        if !is_scale(input.scale)
-            || input.low > 0
-            || input.high < 0
-            || input.low < -limit
-            || input.high > limit
-        {
-            return Err(wrong("the input", "its scale or its range is not usable"));
-        }
-        Ok(())
+    /// The nodes that use value `value`, in order.
+    pub fn users(&self, value: usize) -> impl Iterator<Item = usize> + '_ {
+        let uses = move |node: &usize| self.nodes[*node].inputs.contains(&value);
+        (value..self.nodes.len()).filter(uses)
     }
 
-    /// Checks node `index` against the values before it.
-    fn check_node(&self, index: usize) -> Result<(), String> {
-        let node = &self.nodes[index];
-        if node.inputs != [index] {
-            return Err(format!("it takes values {:?}, expected [{index}]", node.inputs));
-        }
-        let shape = output_shape(&node.op, self.shape(index), &node.shape)?;
-        check_shape(&shape)?;
-        if shape != node.shape {
-            return Err(format!("its shape is {:?}, the operator gives {shape:?}", node.shape));
-        }
-        let (before, after) = (self.accumulator(index), node.accumulator);
-        match node.op {
-            FixedOp::Rescale { shift } if shift >= before.bits() => {
-                Err(format!("a shift of {shift} bits is too large"))
+    /// For each element of node `node`'s output, the input element that it copies, or `None` for zero; `None` in all if the operator
+    /// does more than move elements.
+    #[must_use]
+    pub fn sources(&self, node: usize) -> Option<Vec<Option<Source>>> {
+        let FixedNode { op, inputs, shape, .. } = &self.nodes[node];
+        let input = self.shape(inputs[0]);
+        Some(match op {
+            FixedOp::Reshape => movement::reshape_sources(input),
+            FixedOp::Transpose { axes } => movement::transpose_sources(input, axes),
+            FixedOp::Slice { starts, steps } => movement::slice_sources(input, starts, shape, steps),
+            FixedOp::Pad { before } => movement::pad_sources(input, before, shape),
+            FixedOp::Concat { axis } => {
+                let inputs: Vec<&[usize]> = inputs.iter().map(|&value| self.shape(value)).collect();
+                movement::concat_sources(&inputs, *axis, shape)
             }
-            FixedOp::Rescale { .. } => Ok(()),
-            _ if before != after => Err("only Rescale may change the ring".to_owned()),
-            FixedOp::Clip { high } if high < 0 || high > before.limit(0) => {
-                Err(format!("the bound {high} is outside the ring"))
-            }
-            _ => Ok(()),
-        }
+            _ => return None,
+        })
     }
-}
 
-/// The shape that an operator gives; a reshape gives the `wanted` one.
-fn output_shape(op: &FixedOp, input: &[usize], wanted: &[usize]) -> Result<Vec<usize>, String> {
-    match op {
-        FixedOp::Conv2d(geometry) => geometry.output(input),
-        FixedOp::Linear { outputs } if input.len() == 1 && *outputs <= MAX_WEIGHTS / input[0] => {
-            Ok(vec![*outputs])
-        }
-        FixedOp::Linear { .. } => {
-            Err(format!("needs a vector and at most {MAX_WEIGHTS} weights, got shape {input:?}"))
-        }
-        FixedOp::SumPool(window) | FixedOp::MaxPool(window) => {
-            let &[channels, height, width] = input else {
-                return Err(format!("needs an input of shape [channels, height, width], got {input:?}"));
+    /// The limit of every value, the last first: a value's shift is the largest of those behind its users.
+    fn all_limits(&self) -> Vec<i64> {
+        let mut shifts = vec![0; self.nodes.len() + 1];
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            let shift = match node.op {
+                FixedOp::Rescale { shift } => shift,
+                FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Square => 0,
+                _ => shifts[index + 1],
             };
-            let [height, width] = window.output([height, width])?;
-            Ok(vec![channels, height, width])
+            for &input in &node.inputs {
+                shifts[input] = shift.max(shifts[input]);
+            }
         }
-        FixedOp::Reshape if element_count(wanted) == element_count(input) => Ok(wanted.to_vec()),
-        FixedOp::Reshape => Err(format!("cannot reshape {input:?} to {wanted:?}")),
-        FixedOp::Relu | FixedOp::Clip { .. } | FixedOp::Rescale { .. } => Ok(input.to_vec()),
+        shifts.iter().enumerate().map(|(value, &shift)| self.accumulator(value).limit(shift)).collect()
     }
-}
-
-fn check_shape(shape: &[usize]) -> Result<(), String> {
-    let axes_fit =
-        !shape.is_empty() && shape.len() <= 8 && shape.iter().all(|size| (1..=MAX_AXIS).contains(size));
-    if axes_fit && element_count(shape).is_some_and(|count| count <= MAX_ELEMENTS) {
-        return Ok(());
-    }
-    Err(format!("the shape {shape:?} is empty or too large"))
-}
-
-fn is_scale(scale: f64) -> bool {
-    scale.is_finite() && scale > 0.0
-}
-
-fn wrong(place: &str, reason: &str) -> CompileError {
-    CompileError::Network { place: place.to_owned(), reason: reason.to_owned() }
 }
 
 /// The JSON form, before it is checked.
@@ -331,7 +191,7 @@ impl TryFrom<PublicFile> for PublicNetwork {
 
 impl From<PublicNetwork> for PublicFile {
     fn from(network: PublicNetwork) -> Self {
-        let PublicNetwork { input, nodes, output_scale, head } = network;
+        let PublicNetwork { input, nodes, output_scale, head, limits: _ } = network;
         Self { format_version: FORMAT_VERSION, input, nodes, output_scale, head }
     }
 }

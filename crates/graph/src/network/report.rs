@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bound, FixedOp, LinearWeights, PublicNetwork};
+use super::{Bound, LinearWeights, PublicNetwork};
 use crate::CompileError;
 
-/// Why a value is believed to stay in its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Why a value is believed to stay in its range; the strongest reason is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// For every accepted input, by the worst case over the weights.
@@ -83,9 +83,8 @@ pub(crate) fn join(
         let node = value.checked_sub(1).map(|index| (index, &network.nodes()[index]));
         let name = node.map_or(&network.input().name, |(_, node)| &node.name).clone();
         let limit = network.limit(value);
-        let sums =
-            node.is_some_and(|(_, node)| node.op.is_linear() || matches!(node.op, FixedOp::SumPool(_)));
-        check(seen, sums && bound.evidence == Evidence::Calibrated, limit)
+        let grows = node.is_some_and(|(_, node)| node.op.may_grow());
+        check(seen, grows && bound.evidence == Evidence::Calibrated, limit)
             .map_err(|reason| CompileError::Network { place: name.clone(), reason: reason.to_owned() })?;
         let layer = node.and_then(|(index, _)| weights.get(&index));
         let weights =

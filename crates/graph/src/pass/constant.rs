@@ -1,12 +1,14 @@
 //! Constant factors and terms move along the chain until a linear layer takes them into its weights and bias.
 //!
 //! First towards the layer before, then what is left towards the layer behind. A factor passes an operator that commutes with it: a
-//! non-negative one passes `Relu` and max-pooling, one per channel passes pooling, any passes a reshape. A term passes a reshape, and,
-//! one per channel, pooling.
+//! non-negative one passes `Relu`, `LeakyRelu` and max-pooling, one per channel passes pooling, any passes a reshape or a
+//! transposition. A term passes a reshape or a transposition, and, one per channel, pooling. Behind an `Add` a term enters one branch
+//! and a factor both, where layers are there to take them.
 
 use super::{Draft, fold};
 use crate::CompileError;
-use crate::graph::Op;
+use crate::graph::{Node, Op};
+use crate::movement::{gather, transpose_sources};
 use crate::tensor::Tensor;
 
 /// A constant of an operator, repeated to the whole shape of the operator's value.
@@ -73,8 +75,40 @@ fn backward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, Compile
             set_values(draft, before + 1, term)?;
             Ok(true)
         }
+        Op::Add => Ok(into_branches(draft, before, index, role)),
         _ => pass(draft, before, index, before, role, &values),
     }
+}
+
+/// Moves the constant at `index`, which alone uses the sum `sum`, into the branches whose layers can take it.
+fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) -> bool {
+    let takes = |input: &String| {
+        draft
+            .only_consumer(input)
+            .and(draft.producer(input))
+            .is_some_and(|node| draft.graph.nodes[node].op.is_linear())
+    };
+    let inputs = draft.graph.nodes[sum].inputs.clone();
+    let branches: Vec<usize> = (0..inputs.len()).filter(|&branch| takes(&inputs[branch])).collect();
+    let branches = match role {
+        Role::Term => &branches[..1.min(branches.len())],
+        Role::Factor if branches.len() == inputs.len() => &branches[..],
+        Role::Factor => &[],
+    };
+    if branches.is_empty() {
+        return false;
+    }
+    let constant = draft.graph.nodes[index].clone();
+    draft.remove(index);
+    for &branch in branches {
+        let name = draft.fresh_name(format!("{}/{branch}", constant.name));
+        draft.shapes.insert(name.clone(), draft.shapes[&inputs[branch]].clone());
+        let node = Node { name: name.clone(), op: constant.op.clone(), inputs: vec![inputs[branch].clone()] };
+        draft.graph.nodes[sum].inputs[branch] = name;
+        draft.graph.nodes.insert(sum, node);
+        sum += 1;
+    }
+    true
 }
 
 /// Moves the constant at `index` one step towards the output, or into the layer behind it.
@@ -114,6 +148,9 @@ fn pass(
     let moved = match commutes {
         Commutes::No => None,
         Commutes::ElementWise => Some(values.to_vec()),
+        Commutes::Moved => {
+            Some(moved_by(&draft.graph.nodes[operator].op, draft.input_shape(operator), values, moving_back))
+        }
         Commutes::PerChannel => per_channel(values, source[0])
             .map(|channels| crate::float::per_channel_or_whole(&channels, &target)),
     };
@@ -130,15 +167,32 @@ enum Commutes {
     No,
     /// Element by element, in the row-major order that a reshape keeps.
     ElementWise,
+    /// Element by element, moved as the operator moves them.
+    Moved,
     /// If the constant is one value per channel.
     PerChannel,
+}
+
+/// The constant on the other side of a transposition of a value of shape `shape`.
+fn moved_by(op: &Op, shape: &[usize], values: &[f32], back: bool) -> Vec<f32> {
+    let Op::Transpose { axes } = op else { return values.to_vec() };
+    let sources = transpose_sources(shape, axes);
+    if !back {
+        return gather(&[values], &sources);
+    }
+    let mut moved = vec![0.0; values.len()];
+    for (source, &value) in sources.iter().flatten().zip(values) {
+        moved[source.element] = value;
+    }
+    moved
 }
 
 fn commutation(op: &Op, role: Role, values: &[f32]) -> Commutes {
     let not_negative = values.iter().all(|&value| value >= 0.0);
     match (op, role) {
         (Op::Flatten | Op::Reshape { .. }, _) => Commutes::ElementWise,
-        (Op::Relu, Role::Factor) if not_negative => Commutes::ElementWise,
+        (Op::Transpose { .. }, _) => Commutes::Moved,
+        (Op::Relu | Op::LeakyRelu { .. }, Role::Factor) if not_negative => Commutes::ElementWise,
         (Op::MaxPool { .. }, Role::Factor) if not_negative => Commutes::PerChannel,
         (Op::MaxPool { .. }, Role::Term)
         | (Op::AveragePool { .. }, Role::Factor)
@@ -170,7 +224,7 @@ fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
 }
 
 /// The constant's values over the whole shape of its operand.
-fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
+pub(super) fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
     let node = &draft.graph.nodes[index];
     let (Op::MulConstant { value } | Op::AddConstant { value }) = &node.op else { return Ok(Vec::new()) };
     // Inference checked that the constant broadcasts.

@@ -1,14 +1,21 @@
 //! Passes: rewrites of the float graph that keep its meaning and bring it into the form that fixed point needs.
 //!
-//! In order: nodes that the output does not need go; a final Softmax or `ArgMax` is recorded and goes; batch normalisation becomes a
-//! constant factor and a constant term; constants move into neighbouring weights and biases; max-pooling moves before the activation.
+//! In order: nodes that the output does not need go; a final Softmax or `ArgMax` is recorded and goes; products of a value with itself
+//! become squares; batch normalisation becomes a constant factor and a constant term; transpositions move towards the output, where
+//! they meet and cancel; padding joins its convolution; constants move into neighbouring weights and biases; max-pooling moves before
+//! the activation; constants that no layer could take become layers of their own. A value with several users is changed for none.
 //! What the passes cannot remove stays, and quantisation refuses it by name.
 
 mod batch_norm;
 mod constant;
 mod fold;
+mod leftover;
 mod order;
+mod pad;
 mod tidy;
+mod transpose;
+
+pub(crate) use leftover::uniform;
 
 use crate::CompileError;
 use crate::graph::{Graph, Node, Shapes, infer};
@@ -29,9 +36,15 @@ pub(crate) fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head),
     let mut draft = Draft { graph: graph.clone(), tensors: tensors.clone(), shapes };
     tidy::remove_unused(&mut draft);
     let head = tidy::take_head(&mut draft)?;
+    tidy::name_squares(&mut draft);
     batch_norm::expand(&mut draft)?;
+    transpose::push_back(&mut draft)?;
+    pad::join(&mut draft)?;
     constant::fold(&mut draft)?;
     order::pool_before_activation(&mut draft)?;
+    leftover::make_layers(&mut draft)?;
+    tidy::remove_unused(&mut draft);
+    draft.shapes = infer(&draft.graph, &draft.tensors)?;
     Ok((draft, head))
 }
 

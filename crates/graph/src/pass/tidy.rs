@@ -1,4 +1,4 @@
-//! Unused nodes, and the graph's last Softmax and `ArgMax`.
+//! Unused nodes, squares, and the graph's last Softmax and `ArgMax`.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,16 @@ pub(super) fn remove_unused(draft: &mut Draft) {
         }
     }
     draft.graph.nodes.retain(|node| needed.contains(&node.name));
+}
+
+/// A product of a value with itself is a square.
+pub(super) fn name_squares(draft: &mut Draft) {
+    for node in &mut draft.graph.nodes {
+        if node.op == Op::Mul && node.inputs[0] == node.inputs[1] {
+            node.op = Op::Square;
+            node.inputs.truncate(1);
+        }
+    }
 }
 
 /// Removes `Softmax`, `ArgMax` or both from the graph's end. Only the output policy says what of them is computed.

@@ -1,10 +1,9 @@
 //! One linear layer's integers: the weight scale that uses a ring's room.
 
 use super::QuantizationOptions;
-use super::chain::LayerItem;
 use crate::CompileError;
 use crate::graph::Op;
-use crate::network::{Bound, FixedOp, LinearWeights, linear_interval};
+use crate::network::{Bound, LinearWeights, MAX_FACTOR, linear_interval};
 use crate::pass::Draft;
 
 /// How often a scale is widened when rounding the weights pushes the worst case over the limit.
@@ -32,19 +31,48 @@ pub(super) struct Room {
     pub(super) input: Bound,
     /// Real value of a unit of input.
     pub(super) input_scale: f64,
-    /// The largest absolute sum over calibration, in real units, pools before the rescale included.
+    /// The largest absolute value over calibration that is computed from the sums before a rescale, in real units of the sums.
     pub(super) peak: f64,
     /// How much pools before the rescale enlarge the sums.
     pub(super) growth: f64,
+    /// The largest absolute value, in real units, of all that is added to the sums; `None` if it is not known yet.
+    pub(super) others: Option<f64>,
     /// What the ring allows.
     pub(super) limit: i64,
+    /// How the scale of the sums must relate to another value's.
+    pub(super) relation: Option<Relation>,
+    /// Whether the weights shall have no more bits than they must: the sums are squared as they are.
+    pub(super) sparing: bool,
+}
+
+/// A relation between the scale of a layer's sums and that of a value they are joined with, so that public integer factors are exact.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Relation {
+    /// One scale is a whole multiple of the other.
+    Multiple(f64),
+    /// One scale is the other times a power of two; a rescale lies between.
+    PowerOfTwo(f64),
+}
+
+impl Relation {
+    /// The smallest related scale that is not below `scale`.
+    fn above(self, scale: f64) -> f64 {
+        // Without the tolerance a scale that is already related could move by a whole step.
+        const TOLERANCE: f64 = 1e-9;
+        match self {
+            Self::Multiple(other) if other >= scale => {
+                other / (other / scale + TOLERANCE).floor().min(MAX_FACTOR as f64)
+            }
+            Self::Multiple(other) => other * (scale / other - TOLERANCE).ceil(),
+            Self::PowerOfTwo(other) => other * ((scale / other).log2() - TOLERANCE).ceil().exp2(),
+        }
+    }
 }
 
 impl RealLayer {
-    /// Reads the layer's tensors.
-    pub(super) fn new(draft: &Draft, item: &LayerItem) -> Result<Self, CompileError> {
-        let node = &draft.graph.nodes[item.node];
-        let channels = item.shape[0];
+    /// Reads the tensors of node `node`, a layer with so many output channels.
+    pub(super) fn new(draft: &Draft, node: usize, channels: usize) -> Result<Self, CompileError> {
+        let node = &draft.graph.nodes[node];
         let (Op::Conv { weight, bias, .. } | Op::MatMul { weight, bias }) = &node.op else {
             return Err(CompileError::UnknownTensor { node: node.name.clone(), tensor: "weight".to_owned() });
         };
@@ -66,31 +94,29 @@ impl RealLayer {
         Ok(Self { channels, weight: real, bias })
     }
 
-    /// The operator with the layer's geometry.
-    pub(super) fn op(item: &LayerItem) -> FixedOp {
-        item.geometry.map_or(FixedOp::Linear { outputs: item.shape[0] }, FixedOp::Conv2d)
-    }
-
     /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
     pub(super) fn fit(&self, room: &Room, options: &QuantizationOptions, slack: f64) -> Option<FittedLayer> {
         let enough = |fitted: &FittedLayer| {
             self.largest() == 0.0 || largest(&fitted.weights) >= half_range(options.min_weight_bits)
         };
-        let finest = self.largest() / half_range(options.max_weight_bits) as f64;
+        let bits = if room.sparing { options.min_weight_bits } else { options.max_weight_bits };
+        let finest = self.largest() / half_range(bits) as f64;
         self.fit_proved(room, finest).filter(enough).or_else(|| {
             let scale = 2.0 * room.peak * slack / (room.limit as f64 * room.input_scale);
-            Some(self.quantize(positive(scale.max(finest)), room.input_scale)).filter(enough)
+            Some(self.quantize(room.related(positive(scale.max(finest))), room.input_scale)).filter(enough)
         })
     }
 
     /// The finest weights whose worst case fits.
     fn fit_proved(&self, room: &Room, finest: f64) -> Option<FittedLayer> {
+        let others = room.others?;
         let allowed = room.limit as f64 / room.growth;
-        let mut scale = positive((self.worst(room) / (allowed * room.input_scale)).max(finest));
+        let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(finest));
         for _ in 0..ATTEMPTS {
+            scale = room.related(scale);
             let fitted = self.quantize(scale, room.input_scale);
             let (low, high) = linear_interval(room.input, &fitted.weights);
-            let worst = high.max(-low) as f64;
+            let worst = high.max(-low) as f64 + (others / (scale * room.input_scale)).ceil();
             if worst <= allowed {
                 return Some(fitted);
             }
@@ -138,6 +164,14 @@ impl RealLayer {
 
     fn largest(&self) -> f64 {
         self.weight.iter().fold(0.0, |largest, w| largest.max(w.abs()))
+    }
+}
+
+impl Room {
+    /// The smallest scale of weights, not below `scale`, whose sums are related as they must be.
+    fn related(&self, scale: f64) -> f64 {
+        let above = |relation: Relation| relation.above(scale * self.input_scale) / self.input_scale;
+        self.relation.map_or(scale, above)
     }
 }
 

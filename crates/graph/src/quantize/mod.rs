@@ -5,13 +5,17 @@
 //! a ring already chosen and allow a larger shift, so weights use all the room there is. `docs/numerics.md` is normative.
 
 mod calibrate;
-mod chain;
+mod item;
 mod layer;
 mod lower;
+mod reach;
+mod structure;
+
+use structure::{Squares, Structure};
 
 use crate::accumulator::Accumulator;
 use crate::graph::Graph;
-use crate::network::{Calibrated, Evidence, FixedOp, Network};
+use crate::network::{Calibrated, Evidence, Head, Network};
 use crate::tensor::Tensors;
 use crate::{CompileError, pass};
 
@@ -55,10 +59,30 @@ pub fn compile(
     let options = check(options)?;
     let (draft, head) = pass::prepare(graph, tensors)?;
     let ranges = calibrate::float_ranges(&draft, calibration)?;
-    let chain = chain::Chain::new(&draft, &ranges)?;
+    let items = item::items(&draft, &ranges, options.activation_bits)?;
+    let source = lower::Source { draft: &draft, items: &items, input: ranges[0], options: &options };
+    let whole = with_squares(Squares::Whole, &source, head, calibration);
+    if whole.is_err() && has_squares(&items) {
+        return with_squares(Squares::Rescaled, &source, head, calibration);
+    }
+    whole
+}
+
+fn has_squares(items: &[item::Item]) -> bool {
+    items.iter().any(|item| matches!(item.action, item::Action::Square))
+}
+
+/// Compiles with one way to treat squares, with more and more slack.
+fn with_squares(
+    squares: Squares,
+    source: &lower::Source<'_>,
+    head: Head,
+    calibration: &[f32],
+) -> Result<Network, CompileError> {
+    let structure = Structure::new(source.items, squares);
     let mut refused = None;
     for slack in SLACK {
-        let lowered = lower::lower(&chain, &draft, &options, slack)?;
+        let lowered = lower::lower(source, &structure, slack)?;
         let provisional = lowered.network(head, None)?;
         let measured = calibrate::integer_ranges(&provisional, calibration)?;
         refused = overflow(&provisional, &measured);
@@ -96,9 +120,9 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
 fn overflow(network: &Network, measured: &[Calibrated]) -> Option<CompileError> {
     let nodes = network.public().nodes();
     network.values().iter().zip(measured).enumerate().skip(1).find_map(|(value, (report, seen))| {
-        let sums = nodes[value - 1].op.is_linear() || matches!(nodes[value - 1].op, FixedOp::SumPool(_));
+        let grows = nodes[value - 1].op.may_grow();
         let largest = seen.high.max(-seen.low);
-        let exceeds = sums && report.evidence == Evidence::Calibrated && largest > report.limit / 2;
+        let exceeds = grows && report.evidence == Evidence::Calibrated && largest > report.limit / 2;
         let (bound, limit) = (2 * i128::from(largest), report.limit);
         exceeds.then(|| CompileError::RangeOverflow { node: report.name.clone(), bound, limit })
     })

@@ -7,13 +7,13 @@ use crate::{
     arg_max, compile, rescale,
 };
 
-fn compiled(sketch: &mut Sketch) -> Network {
+pub(super) fn compiled(sketch: &mut Sketch) -> Network {
     let calibration = sketch.samples(40, 0.0, 1.0);
     compile(&sketch.graph, &sketch.tensors, &calibration, &QuantizationOptions::default()).unwrap()
 }
 
 /// The largest error over the largest score, and how many labels of 100 agree.
-fn agreement(sketch: &mut Sketch, network: &Network) -> (f64, usize) {
+pub(super) fn agreement(sketch: &mut Sketch, network: &Network) -> (f64, usize) {
     let float = FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap();
     let fixed = FixedExecutor::new(network).unwrap();
     let (mut error, mut largest, mut same) = (0.0_f64, 0.0_f64, 0);
@@ -32,7 +32,7 @@ fn agreement(sketch: &mut Sketch, network: &Network) -> (f64, usize) {
     (error / largest, same)
 }
 
-fn ops(network: &Network) -> Vec<&'static str> {
+pub(super) fn ops(network: &Network) -> Vec<&'static str> {
     network.public().nodes().iter().map(|node| node.op.name()).collect()
 }
 

@@ -1,12 +1,21 @@
 //! Files survive the round trip, and damaged ones are errors, never panics.
 
-use super::{Random, small_network};
+use super::branches::every_operator;
+use super::{Random, Sketch, small_network};
 use crate::graph::Graph;
 use crate::network::{Network, NetworkManifest, PublicNetwork};
 use crate::{CompileError, FixedExecutor, QuantizationOptions, compile};
 
 fn network() -> Network {
-    let mut sketch = small_network(1);
+    compiled(small_network(1))
+}
+
+/// A chain, and a network with every other operator.
+fn networks() -> [Network; 2] {
+    [network(), compiled(every_operator(1))]
+}
+
+fn compiled(mut sketch: Sketch) -> Network {
     let calibration = sketch.samples(8, 0.0, 1.0);
     compile(&sketch.graph, &sketch.tensors, &calibration, &QuantizationOptions::default()).unwrap()
 }
@@ -19,7 +28,7 @@ fn a_graph_survives_the_round_trip() {
 
 #[test]
 fn the_documented_graph_parses() {
-    let json = r#"{"format_version": 1, "inputs": [{"name": "x", "shape": [1, 28, 28]}],
+    let json = r#"{"format_version": 2, "inputs": [{"name": "x", "shape": [1, 28, 28]}],
         "nodes": [{"name": "conv1", "op": {"Conv": {"weight": "conv1.w", "bias": null, "strides": [2, 2],
                    "pads": [1, 1, 1, 1], "dilations": [1, 1], "groups": 1}}, "inputs": ["x"]},
                   {"name": "clip", "op": {"Clip": {"min": 0.0, "max": null}}, "inputs": ["conv1"]},
@@ -30,8 +39,8 @@ fn the_documented_graph_parses() {
 #[test]
 fn other_versions_and_unknown_fields_are_named() {
     let json = small_network(1).graph.to_json().unwrap();
-    let other = json.replace("\"format_version\":1", "\"format_version\":2");
-    let expected = CompileError::FormatVersion { what: "graph", found: 2, expected: 1 };
+    let other = json.replace("\"format_version\":2", "\"format_version\":1");
+    let expected = CompileError::FormatVersion { what: "graph", found: 1, expected: 2 };
     assert_eq!(Graph::from_json(&other), Err(expected));
     let unknown = json.replacen("\"Relu\"", "\"Gelu\"", 1);
     assert!(Graph::from_json(&unknown).unwrap_err().to_string().contains("unknown variant `Gelu`"));
@@ -52,14 +61,35 @@ fn attributes_that_are_not_finite_are_refused() {
 
 #[test]
 fn a_network_survives_the_round_trip() {
-    let network = network();
-    let (manifest, weights) = network.to_parts().unwrap();
-    let json = manifest.to_json().unwrap();
-    let read = Network::from_parts(NetworkManifest::from_json(&json).unwrap(), &weights).unwrap();
-    assert_eq!(read, network);
-    assert_eq!(read.to_parts().unwrap().0.to_json().unwrap(), json);
-    let public = network.public().to_json().unwrap();
-    assert_eq!(&PublicNetwork::from_json(&public).unwrap(), network.public());
+    for network in networks() {
+        let (manifest, weights) = network.to_parts().unwrap();
+        let json = manifest.to_json().unwrap();
+        let read = Network::from_parts(NetworkManifest::from_json(&json).unwrap(), &weights).unwrap();
+        assert_eq!(read, network);
+        assert_eq!(read.to_parts().unwrap().0.to_json().unwrap(), json);
+        let public = network.public().to_json().unwrap();
+        assert_eq!(&PublicNetwork::from_json(&public).unwrap(), network.public());
+    }
+}
+
+#[test]
+fn nodes_that_use_later_values_or_that_nobody_uses_are_refused() {
+    let public: serde_json::Value =
+        serde_json::from_str(&compiled(every_operator(2)).public().to_json().unwrap()).unwrap();
+    let nodes = public["nodes"].as_array().unwrap();
+    let sum = nodes.iter().position(|node| node["op"].get("Add").is_some()).unwrap();
+    let refusal = |inputs: serde_json::Value| {
+        let mut changed = public.clone();
+        changed["nodes"][sum]["inputs"] = inputs;
+        PublicNetwork::from_json(&changed.to_string()).unwrap_err().to_string()
+    };
+    for later in [sum + 1, sum + 2, usize::MAX] {
+        assert!(refusal(serde_json::json!([0, later])).contains("must lie before it"));
+    }
+    assert!(refusal(serde_json::json!([])).contains("must lie before it"));
+    let first = nodes[sum]["inputs"][1].clone();
+    assert!(refusal(serde_json::json!([first, first])).contains("no node uses its value"));
+    assert!(refusal(serde_json::json!([0, first])).contains("differ"));
 }
 
 #[test]
@@ -83,7 +113,11 @@ fn read(manifest: &str, weights: &[u8]) -> Option<()> {
 
 #[test]
 fn mutated_manifests_never_panic() {
-    let (manifest, weights) = network().to_parts().unwrap();
+    networks().iter().for_each(mutate_manifest);
+}
+
+fn mutate_manifest(network: &Network) {
+    let (manifest, weights) = network.to_parts().unwrap();
     let json = manifest.to_json().unwrap();
     let mut random = Random(5);
     let alphabet = b"0123456789-+.eE{}[]\",:abnulltruefalse ";
@@ -108,7 +142,11 @@ fn mutated_manifests_never_panic() {
 /// Replaces each number in turn by hostile ones.
 #[test]
 fn hostile_numbers_never_panic() {
-    let (manifest, weights) = network().to_parts().unwrap();
+    networks().iter().for_each(replace_numbers);
+}
+
+fn replace_numbers(network: &Network) {
+    let (manifest, weights) = network.to_parts().unwrap();
     let json: serde_json::Value = serde_json::from_str(&manifest.to_json().unwrap()).unwrap();
     let mut paths = Vec::new();
     number_paths(&json, String::new(), &mut paths);

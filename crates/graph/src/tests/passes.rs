@@ -120,11 +120,81 @@ fn the_head_is_recorded_and_unused_nodes_go() {
     }
 }
 
+/// Adds a node with several inputs and makes it the output.
+fn join(mut sketch: Sketch, name: &str, op: Op, inputs: &[&str]) -> Sketch {
+    let inputs = inputs.iter().map(|&input| input.to_owned()).collect();
+    sketch.graph.nodes.push(crate::Node { name: name.into(), op, inputs });
+    name.clone_into(&mut sketch.graph.output);
+    sketch
+}
+
 #[test]
-fn a_constant_between_branches_stays() {
-    let mut sketch = Sketch::new(&[4], 13).dense("fc", 4).mul_constant("m", &[4], 0.5);
-    let inputs = vec!["fc".to_owned(), "m".to_owned()];
-    sketch.graph.nodes.push(crate::Node { name: "sum".into(), op: Op::Add, inputs });
-    sketch.graph.output = "sum".into();
-    assert_eq!(names(&same_meaning(&sketch)), ["MatMul", "Mul by a constant", "Add"]);
+fn a_constant_between_branches_becomes_a_layer_unless_one_factor_serves_all() {
+    let sum = |sketch| join(sketch, "sum", Op::Add, &["fc", "m"]);
+    let varied = Sketch::new(&[4], 13).dense("fc", 4).mul_constant("m", &[4], 0.5);
+    assert_eq!(names(&same_meaning(&sum(varied))), ["MatMul", "Reshape", "Conv", "Reshape", "Add"]);
+    let uniform = Sketch::new(&[4], 13).dense("fc", 4).mul_constant("m", &[1], 0.5);
+    assert_eq!(names(&same_meaning(&sum(uniform))), ["MatMul", "Mul by a constant", "Add"]);
+    let term = Sketch::new(&[2, 4, 4], 13).conv("fc", 2, 3, 1, 1).add_constant("m", &[2, 4, 4]);
+    assert_eq!(names(&same_meaning(&sum(term))), ["Conv", "Conv", "Add"]);
+}
+
+#[test]
+fn constants_behind_a_sum_enter_its_branches() {
+    let branches = || {
+        let mut sketch = Sketch::new(&[2, 4, 4], 14).conv("a", 2, 3, 1, 1);
+        sketch.graph.output = "x".into();
+        join(sketch.conv("b", 2, 1, 1, 0), "sum", Op::Add, &["a", "b"])
+    };
+    let both = branches().batch_norm("bn", [-2.0, 2.0]).relu("r");
+    assert_eq!(names(&same_meaning(&both)), ["Conv", "Conv", "Add", "Relu"]);
+    let mut one = Sketch::new(&[2, 4, 4], 14).conv("a", 2, 3, 1, 1);
+    one = join(one, "sum", Op::Add, &["a", "x"]).add_constant("t", &[2, 1, 1]);
+    assert_eq!(names(&same_meaning(&one)), ["Conv", "Add"]);
+}
+
+#[test]
+fn a_value_with_two_users_keeps_its_activation_before_the_pool() {
+    let sketch = Sketch::new(&[1, 8, 8], 15).conv("c", 2, 3, 1, 1).relu("r").max_pool("p", 2);
+    let mut sketch = sketch.flatten("f");
+    sketch.graph.output = "r".into();
+    let sketch = join(sketch.flatten("g"), "both", Op::Concat { axis: 0 }, &["f", "g"]);
+    let expected = ["Conv", "Relu", "MaxPool", "Flatten", "Flatten", "Concat"];
+    assert_eq!(names(&same_meaning(&sketch)), expected);
+}
+
+#[test]
+fn products_of_a_value_with_itself_are_squares() {
+    let sketch = join(Sketch::new(&[3], 16).dense("fc", 4), "p", Op::Mul, &["fc", "fc"]);
+    assert_eq!(names(&same_meaning(&sketch)), ["MatMul", "Square"]);
+}
+
+#[test]
+fn padding_joins_the_convolution_that_alone_uses_it() {
+    let pad = |before: [usize; 3]| Op::Pad { before: before.to_vec(), after: vec![0, 1, 2] };
+    let sketch = Sketch::new(&[2, 4, 4], 17).add_constant("t", &[2, 1, 1]).op("p", pad([0, 2, 1]));
+    assert_eq!(names(&same_meaning(&sketch.conv("c", 3, 3, 1, 1))), ["Conv"]);
+    let sketch = Sketch::new(&[2, 4, 4], 17).op("p", pad([1, 0, 0])).conv("c", 3, 3, 1, 0);
+    assert_eq!(names(&same_meaning(&sketch)), ["Pad", "Conv"]);
+}
+
+#[test]
+fn transpositions_of_channels_last_exports_cancel() {
+    let (first, last) = (|| Op::Transpose { axes: vec![2, 0, 1] }, || Op::Transpose { axes: vec![1, 2, 0] });
+    let clip = Op::Clip { min: Some(0.0), max: Some(0.7) };
+    let sketch = Sketch::new(&[6, 6, 2], 18)
+        .op("t1", first())
+        .conv("c1", 4, 3, 1, 1)
+        .op("t2", last())
+        .add_constant("bias", &[4])
+        .mul_constant("scale", &[6, 1, 4], 0.1)
+        .op("k", clip);
+    let sketch = sketch.op("t3", first()).conv("c2", 4, 3, 1, 1).op("t4", last());
+    let sketch = join(sketch, "sum", Op::Add, &["t4", "k"]).relu("r").op("t5", first()).max_pool("p", 2);
+    let draft = same_meaning(&sketch.op("t6", last()).flatten("f").dense("fc", 3));
+    // The constant that differs by row can join no layer; the pool goes before the activation.
+    let expected =
+        ["Transpose", "Conv", "Mul by a constant", "Clip", "Conv", "Add", "MaxPool", "Relu", "Transpose"];
+    assert_eq!(names(&draft)[..9], expected);
+    assert_eq!(names(&draft)[9..], ["Flatten", "MatMul"]);
 }

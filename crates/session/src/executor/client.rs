@@ -16,6 +16,8 @@ use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
 use super::cost::Meter;
+use super::local::Local;
+use super::values::{Inputs, Values, Wiring};
 use super::{ExecutionError, Phase, StepCost};
 
 /// A plan as the client executes it.
@@ -23,14 +25,21 @@ pub struct ClientPlan {
     parameters: Parameters,
     keys: Vec<GaloisElement>,
     input: (Ring, usize),
-    steps: Vec<(String, &'static str, Step)>,
+    steps: Vec<Planned>,
     runs: Vec<Range<usize>>,
     held: Held,
 }
 
+struct Planned {
+    name: String,
+    protocol: &'static str,
+    wiring: Wiring,
+    step: Step,
+}
+
 enum Step {
     Linear(Box<gazelle::ClientLayer>),
-    SumGroups(Vec<Vec<usize>>),
+    Local(Local),
     Remask,
     Yao(yao::ClientLayer),
     ArgMax(yao::ClientArgMax),
@@ -73,7 +82,7 @@ impl ClientPlan {
     pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
         let parameters = gazelle::parameters()?;
         let mut steps = Vec::with_capacity(plan.steps.len());
-        for step in &plan.steps {
+        for (step, wiring) in plan.steps.iter().zip(Wiring::of(plan)) {
             let built = match &step.protocol {
                 Protocol::GazelleLinear { shape, prime, baby } => {
                     let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby);
@@ -81,7 +90,10 @@ impl ClientPlan {
                         packing.and_then(|packing| gazelle::ClientLayer::new(&packing, &parameters, *prime));
                     layer.map(|layer| Step::Linear(Box::new(layer)))
                 }
-                Protocol::SumPool { windows, .. } => windows.groups().map(Step::SumGroups),
+                Protocol::SumPool { .. }
+                | Protocol::Add { .. }
+                | Protocol::Scale { .. }
+                | Protocol::Move { .. } => Local::new(network, &step.protocol).map(Step::Local),
                 Protocol::Remask { .. } => Ok(Step::Remask),
                 Protocol::Yao { function, windows, from, to } => {
                     yao::Layer::new(*function, windows, *from, *to)
@@ -93,7 +105,8 @@ impl ClientPlan {
                 Protocol::Reveal { .. } => Ok(Step::Reveal),
             };
             let built = built.map_err(ExecutionError::step(&step.name))?;
-            steps.push((step.name.clone(), step.protocol.name(), built));
+            let (name, protocol) = (step.name.clone(), step.protocol.name());
+            steps.push(Planned { name, protocol, wiring, step: built });
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
         let (keys, runs, held) = (plan.automorphisms(&parameters)?, plan.runs()?, plan.held()?);
@@ -142,13 +155,13 @@ impl ClientSession {
         for run in &plan.runs {
             let steps = &plan.steps[run.clone()];
             let mut requests = Vec::with_capacity(steps.len());
-            for (name, protocol, step) in steps {
+            for Planned { name, protocol, step, .. } in steps {
                 let meter = Meter::start(channel);
                 requests.push(self.request(channel, step).map_err(ExecutionError::step(name))?);
                 costs.push(meter.stop(channel, name, protocol, Phase::Offline));
             }
-            for (((name, _, step), request), cost) in steps.iter().zip(requests).zip(&mut costs[run.clone()])
-            {
+            let made = steps.iter().zip(requests).zip(&mut costs[run.clone()]);
+            for ((Planned { name, step, .. }, request), cost) in made {
                 let meter = Meter::start(channel);
                 materials.push(self.receive(channel, step, request).map_err(ExecutionError::step(name))?);
                 cost.add(meter.elapsed(channel));
@@ -163,7 +176,7 @@ impl ClientSession {
             Step::Linear(layer) => Request::Linear(layer.request(channel, &self.key, &mut self.rng)?),
             Step::Yao(layer) => Request::Yao(layer.request(channel, &mut self.evaluation)?),
             Step::ArgMax(layer) => Request::Yao(layer.request(channel, &mut self.evaluation)?),
-            Step::SumGroups(_) | Step::Remask | Step::Reveal => Request::None,
+            Step::Local(_) | Step::Remask | Step::Reveal => Request::None,
         })
     }
 
@@ -204,17 +217,19 @@ impl ClientSession {
         if input.len() != plan.input.1 {
             return Err(ExecutionError::Mismatch { what: "the input's length" });
         }
-        let mut value = Value::Shared(Share::embed(plan.input.0, input));
-        let mut costs = prepared.costs;
-        for ((name, protocol, step), material) in plan.steps.iter().zip(prepared.materials) {
+        let mut values = Values::new(Share::embed(plan.input.0, input));
+        let (mut outcome, mut costs) = (None, prepared.costs);
+        for (Planned { name, protocol, wiring, step }, material) in plan.steps.iter().zip(prepared.materials) {
             let meter = Meter::start(channel);
-            value = self.predict_step(channel, step, material, value).map_err(ExecutionError::step(name))?;
+            let inputs = values.read(wiring)?;
+            match self.predict_step(channel, step, material, &inputs).map_err(ExecutionError::step(name))? {
+                Value::Shared(share) => values.write(wiring, share),
+                Value::Known(known) => outcome = Some(known),
+            }
             costs.push(meter.stop(channel, name, protocol, Phase::Online));
         }
-        match value {
-            Value::Known(outcome) => Ok((outcome, costs)),
-            Value::Shared(_) => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
-        }
+        let outcome = outcome.ok_or(ExecutionError::Mismatch { what: "a plan without an output" })?;
+        Ok((outcome, costs))
     }
 
     fn predict_step(
@@ -222,30 +237,28 @@ impl ClientSession {
         channel: &mut dyn Channel,
         step: &Step,
         material: Material,
-        value: Value,
+        inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let Value::Shared(share) = value else {
-            return Err(ProtocolError::Shape { what: "a step after the output" });
-        };
         Ok(match (step, material) {
             (Step::Linear(layer), Material::Linear(material)) => {
-                Value::Shared(layer.online(channel, material, &share)?)
+                Value::Shared(layer.online(channel, material, inputs.one()?)?)
             }
-            (Step::SumGroups(groups), _) => Value::Shared(share.sum_groups(groups)?),
-            (Step::Remask, _) => Value::Shared(remask::client(channel, &share)?),
+            (Step::Local(local), _) => Value::Shared(local.apply(&inputs.all())?),
+            (Step::Remask, _) => Value::Shared(remask::client(channel, inputs.one()?)?),
             (Step::Yao(layer), Material::Yao(material)) => {
-                Value::Shared(layer.online(channel, &self.evaluation, material, &share)?)
+                Value::Shared(layer.online(channel, &self.evaluation, material, inputs.one()?)?)
             }
             (Step::ArgMax(layer), Material::ArgMax(material)) => {
-                Value::Known(Outcome::Label(layer.online(channel, &self.evaluation, material, &share)?))
+                let label = layer.online(channel, &self.evaluation, material, inputs.one()?)?;
+                Value::Known(Outcome::Label(label))
             }
-            (Step::Reveal, _) => Value::Known(Outcome::Logits(remask::learn(channel, &share)?)),
+            (Step::Reveal, _) => Value::Known(Outcome::Logits(remask::learn(channel, inputs.one()?)?)),
             _ => return Err(ProtocolError::Shape { what: "material of another step" }),
         })
     }
 }
 
-/// What the client holds of the latest value.
+/// What the client holds after a step.
 enum Value {
     Shared(Share),
     Known(Outcome),

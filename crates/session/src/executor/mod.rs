@@ -5,7 +5,9 @@
 mod client;
 mod cost;
 mod error;
+mod local;
 mod server;
+mod values;
 
 pub use client::{ClientPlan, ClientSession, Outcome, Prepared};
 pub use cost::{Phase, StepCost};

@@ -15,19 +15,27 @@ use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
 use super::ExecutionError;
+use super::local::Local;
+use super::values::{Inputs, Values, Wiring};
 
 /// A model that is ready to serve: weights encoded once, shared read-only by all sessions.
 pub struct ServedModel {
     parameters: Parameters,
     keys: Vec<GaloisElement>,
     input: (Ring, usize),
-    steps: Vec<(String, Step)>,
+    steps: Vec<Planned>,
     held: Held,
+}
+
+struct Planned {
+    name: String,
+    wiring: Wiring,
+    step: Step,
 }
 
 enum Step {
     Linear(Box<gazelle::ServerLayer>),
-    SumGroups(Vec<Vec<usize>>),
+    Local(Local),
     Remask { ring: Ring, values: usize },
     Yao(yao::ServerLayer),
     ArgMax(yao::ServerArgMax),
@@ -56,7 +64,7 @@ impl ServedModel {
         let input = network.public().input();
         let mut weights = (0..network.public().nodes().len()).filter_map(|node| network.weights(node));
         let mut steps = Vec::with_capacity(plan.steps.len());
-        for step in &plan.steps {
+        for (step, wiring) in plan.steps.iter().zip(Wiring::of(plan)) {
             let built = match &step.protocol {
                 Protocol::GazelleLinear { shape, prime, baby } => {
                     let layer =
@@ -68,7 +76,10 @@ impl ServedModel {
                     })();
                     built.map(|layer| Step::Linear(Box::new(layer)))
                 }
-                Protocol::SumPool { windows, .. } => windows.groups().map(Step::SumGroups),
+                Protocol::SumPool { .. }
+                | Protocol::Add { .. }
+                | Protocol::Scale { .. }
+                | Protocol::Move { .. } => Local::new(network.public(), &step.protocol).map(Step::Local),
                 Protocol::Remask { values, prime } => {
                     Ok(Step::Remask { ring: Ring::Prime(*prime), values: *values })
                 }
@@ -82,7 +93,7 @@ impl ServedModel {
                 Protocol::Reveal { .. } => Ok(Step::Reveal),
             };
             let built = built.map_err(ExecutionError::step(&step.name))?;
-            steps.push((step.name.clone(), built));
+            steps.push(Planned { name: step.name.clone(), wiring, step: built });
         }
         let input = (Ring::Prime(input.accumulator.prime()), input.len());
         Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, held: plan.held()? })
@@ -121,49 +132,50 @@ impl ServerSession {
     /// [`ExecutionError::Step`] naming the layer.
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<PreparedServer, ExecutionError> {
         let model = Arc::clone(&self.model);
-        let mut known = Some(Share::zero(model.input.0, model.input.1));
+        let mut known = Values::new(Share::zero(model.input.0, model.input.1));
         let mut materials = Vec::with_capacity(model.steps.len());
-        for (name, step) in &model.steps {
-            let material = self.prepare_step(channel, step, &mut known);
-            materials.push(material.map_err(ExecutionError::step(name))?);
+        for Planned { name, wiring, step } in &model.steps {
+            let inputs = known.read_known(wiring);
+            let made = self.prepare_step(channel, step, inputs.as_ref());
+            let (material, share) = made.map_err(ExecutionError::step(name))?;
+            known.write_known(wiring, share);
+            materials.push(material);
         }
         channel.flush()?;
         Ok(PreparedServer(materials))
     }
 
-    /// `known` is the server's share of the latest value, where that is known before the input.
+    /// Makes a step's material. `inputs` are the server's shares of what it reads, if they are known before the network's
+    /// input; the second result is its share of what it makes, if that is known.
     fn prepare_step(
         &mut self,
         channel: &mut dyn Channel,
         step: &Step,
-        known: &mut Option<Share>,
-    ) -> Result<Material, ProtocolError> {
+        inputs: Option<&Inputs>,
+    ) -> Result<(Material, Option<Share>), ProtocolError> {
+        let known = inputs.ok_or(ProtocolError::Shape { what: "a share known ahead of time" });
         Ok(match step {
             Step::Linear(layer) => {
                 let material = layer.offline(channel, &self.keys, &mut self.rng)?;
-                *known = Some(material.share().clone());
-                Material::Linear(material)
+                let share = material.share().clone();
+                (Material::Linear(material), Some(share))
             }
-            Step::SumGroups(groups) => {
-                *known = known.as_ref().map(|share| share.sum_groups(groups)).transpose()?;
-                Material::None
+            Step::Local(local) => {
+                (Material::None, inputs.map(|inputs| local.apply(&inputs.all())).transpose()?)
             }
             Step::Remask { ring, values } => {
                 let fresh = Share::random(*ring, *values, &mut self.rng);
-                *known = Some(fresh.clone());
-                Material::Remask(fresh)
+                (Material::Remask(fresh.clone()), Some(fresh))
             }
             Step::Yao(layer) => {
-                let share =
-                    known.take().ok_or(ProtocolError::Shape { what: "a share known ahead of time" })?;
-                Material::Yao(layer.offline(channel, &mut self.garbling, &share, &mut self.rng)?)
+                let material = layer.offline(channel, &mut self.garbling, known?.one()?, &mut self.rng)?;
+                (Material::Yao(material), None)
             }
             Step::ArgMax(layer) => {
-                let share =
-                    known.take().ok_or(ProtocolError::Shape { what: "a share known ahead of time" })?;
-                Material::ArgMax(layer.offline(channel, &mut self.garbling, &share, &mut self.rng)?)
+                let material = layer.offline(channel, &mut self.garbling, known?.one()?, &mut self.rng)?;
+                (Material::ArgMax(material), None)
             }
-            Step::Reveal => Material::None,
+            Step::Reveal => (Material::None, None),
         })
     }
 
@@ -177,37 +189,46 @@ impl ServerSession {
         prepared: PreparedServer,
     ) -> Result<(), ExecutionError> {
         let model = Arc::clone(&self.model);
-        let mut share = Share::zero(model.input.0, model.input.1);
-        for ((name, step), material) in model.steps.iter().zip(prepared.0) {
-            share = self.predict_step(channel, step, material, share).map_err(ExecutionError::step(name))?;
+        let mut values = Values::new(Share::zero(model.input.0, model.input.1));
+        for (Planned { name, wiring, step }, material) in model.steps.iter().zip(prepared.0) {
+            let inputs = values.read(wiring)?;
+            let made = self.predict_step(channel, step, material, &inputs).map_err(ExecutionError::step(name))?;
+            if let Some(share) = made {
+                values.write(wiring, share);
+            }
         }
         channel.flush()?;
         Ok(())
     }
 
+    /// Runs a step; the result is the server's share of what it makes, unless that is the client's alone.
     fn predict_step(
         &mut self,
         channel: &mut dyn Channel,
         step: &Step,
         material: Material,
-        share: Share,
-    ) -> Result<Share, ProtocolError> {
-        match (step, material) {
+        inputs: &Inputs,
+    ) -> Result<Option<Share>, ProtocolError> {
+        Ok(match (step, material) {
             (Step::Linear(layer), Material::Linear(material)) => {
-                layer.online(channel, &self.keys, material, &share)
+                Some(layer.online(channel, &self.keys, material, inputs.one()?)?)
             }
-            (Step::SumGroups(groups), _) => Ok(share.sum_groups(groups)?),
-            (Step::Remask { .. }, Material::Remask(fresh)) => remask::server(channel, &share, fresh),
-            (Step::Yao(layer), Material::Yao(material)) => layer.online(channel, &self.garbling, material),
+            (Step::Local(local), _) => Some(local.apply(&inputs.all())?),
+            (Step::Remask { .. }, Material::Remask(fresh)) => {
+                Some(remask::server(channel, inputs.one()?, fresh)?)
+            }
+            (Step::Yao(layer), Material::Yao(material)) => {
+                Some(layer.online(channel, &self.garbling, material)?)
+            }
             (Step::ArgMax(layer), Material::ArgMax(material)) => {
                 layer.online(channel, &self.garbling, material)?;
-                Ok(share)
+                None
             }
             (Step::Reveal, _) => {
-                remask::reveal(channel, &share)?;
-                Ok(share)
+                remask::reveal(channel, inputs.one()?)?;
+                None
             }
-            _ => Err(ProtocolError::Shape { what: "material of another step" }),
-        }
+            _ => return Err(ProtocolError::Shape { what: "material of another step" }),
+        })
     }
 }

@@ -1,0 +1,115 @@
+//! The loops themselves, in the form that compilers turn into vector instructions.
+#![allow(
+    clippy::inline_always,
+    reason = "a function gets its caller's processor features only where it is inlined"
+)]
+
+/// A sum of products of numbers `T`.
+pub(crate) trait Sum<T>: Copy {
+    /// The sum and one more product.
+    #[must_use]
+    fn plus(self, a: T, b: T) -> Self;
+}
+
+impl Sum<Self> for f32 {
+    #[inline(always)]
+    fn plus(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+}
+
+impl Sum<Self> for i32 {
+    #[inline(always)]
+    fn plus(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+}
+
+impl Sum<i32> for i64 {
+    #[inline(always)]
+    fn plus(self, a: i32, b: i32) -> Self {
+        self + Self::from(a) * Self::from(b)
+    }
+}
+
+impl Sum<Self> for i64 {
+    #[inline(always)]
+    fn plus(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+}
+
+/// See [`super::add_combinations`]. Two sums and four rows at a time, so that each load serves several products.
+#[inline(always)]
+pub(super) fn add_combinations<T: Copy, S: Sum<T>>(
+    weights: &[T],
+    stride: usize,
+    rows: &[T],
+    length: usize,
+    sums: &mut [S],
+) {
+    let count = rows.len() / length;
+    let mut pairs = sums.chunks_exact_mut(2 * length);
+    let mut first = 0;
+    for pair in &mut pairs {
+        let (upper, lower) = pair.split_at_mut(length);
+        add_two(&weights[first..][..count], &weights[first + stride..][..count], rows, upper, lower);
+        first += 2 * stride;
+    }
+    let last = pairs.into_remainder();
+    if !last.is_empty() {
+        add_one(&weights[first..][..count], rows, last);
+    }
+}
+
+#[inline(always)]
+fn add_two<T: Copy, S: Sum<T>>(upper: &[T], lower: &[T], rows: &[T], sums: &mut [S], others: &mut [S]) {
+    let length = sums.len();
+    let (quads, rest) = upper.as_chunks::<4>();
+    let (other_quads, other_rest) = lower.as_chunks::<4>();
+    for ((&[a, b, c, d], &[e, f, g, h]), rows) in
+        quads.iter().zip(other_quads).zip(rows.chunks_exact(4 * length))
+    {
+        let (first, second) = rows.split_at(2 * length);
+        let ((p, q), (r, s)) = (first.split_at(length), second.split_at(length));
+        for (((((y, z), &p), &q), &r), &s) in
+            sums.iter_mut().zip(others.iter_mut()).zip(p).zip(q).zip(r).zip(s)
+        {
+            *y = y.plus(a, p).plus(b, q).plus(c, r).plus(d, s);
+            *z = z.plus(e, p).plus(f, q).plus(g, r).plus(h, s);
+        }
+    }
+    let rows = rows[quads.len() * 4 * length..].chunks_exact(length);
+    for ((&a, &e), row) in rest.iter().zip(other_rest).zip(rows) {
+        for ((y, z), &p) in sums.iter_mut().zip(others.iter_mut()).zip(row) {
+            *y = y.plus(a, p);
+            *z = z.plus(e, p);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_one<T: Copy, S: Sum<T>>(weights: &[T], rows: &[T], sums: &mut [S]) {
+    let length = sums.len();
+    let (quads, rest) = weights.as_chunks::<4>();
+    for (&[a, b, c, d], rows) in quads.iter().zip(rows.chunks_exact(4 * length)) {
+        let (first, second) = rows.split_at(2 * length);
+        let ((p, q), (r, s)) = (first.split_at(length), second.split_at(length));
+        for ((((y, &p), &q), &r), &s) in sums.iter_mut().zip(p).zip(q).zip(r).zip(s) {
+            *y = y.plus(a, p).plus(b, q).plus(c, r).plus(d, s);
+        }
+    }
+    for (&w, row) in rest.iter().zip(rows[quads.len() * 4 * length..].chunks_exact(length)) {
+        for (y, &x) in sums.iter_mut().zip(row) {
+            *y = y.plus(w, x);
+        }
+    }
+}
+
+/// See [`super::add_rows`].
+#[inline(always)]
+pub(super) fn add_rows<T: Copy, S: Sum<T>>(input: &[T], weight: &[T], output: &mut [S]) {
+    for (y, row) in output.iter_mut().zip(weight.chunks_exact(input.len())) {
+        *y = row.iter().zip(input).fold(*y, |sum, (&w, &x)| sum.plus(w, x));
+    }
+}

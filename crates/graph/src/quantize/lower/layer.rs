@@ -1,0 +1,117 @@
+//! Linear layers: the ring of a group, and what a layer's scale must respect.
+
+use super::{Builder, Placed, Stop};
+use crate::CompileError;
+use crate::network::FixedOp;
+use crate::quantize::item::Action;
+use crate::quantize::layer::{RealLayer, Relation, Room};
+use crate::quantize::reach::{Reached, ends, to_rescales};
+
+impl Builder<'_> {
+    /// Adds a linear layer, in its group's ring or in the smallest that takes it.
+    pub(super) fn add_layer(&mut self, index: usize, node: usize, x: Placed) -> Result<Placed, Stop> {
+        let item = &self.source.items[index];
+        let value = index + 1;
+        let real = RealLayer::new(self.source.draft, node, item.shape[0])?;
+        let group = self.structure.group_before(value);
+        let rings = &self.source.options.accumulators;
+        let candidates = match self.rings[group] {
+            Some(ring) => ring..ring + 1,
+            None => self.least[group]..rings.len(),
+        };
+        let reached = to_rescales(self.source.items, self.structure, value);
+        let mut tried = (0, 0);
+        for ring in candidates.clone() {
+            let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
+            let room = self.room(x, &reached, limit);
+            let fits = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
+            if fits && let Some(fitted) = real.fit(&room, self.source.options, self.slack) {
+                self.rings[group] = Some(ring);
+                self.errors.insert(self.nodes.len(), real.error(&fitted));
+                self.weights.insert(self.nodes.len(), fitted.weights);
+                let op = match item.action {
+                    Action::Layer { geometry: Some(geometry), .. } => FixedOp::Conv2d(geometry),
+                    _ => FixedOp::Linear { outputs: item.shape[0] },
+                };
+                return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
+            }
+            tried = (real.needed(&room, self.source.options).max(i128::from(self.needs[group])), limit);
+        }
+        let error = CompileError::RangeOverflow { node: item.name.clone(), bound: tried.0, limit: tried.1 };
+        Err(Stop::Narrow { group, next: candidates.end, error })
+    }
+
+    /// What the layer that makes the first value reached must respect in a ring with this limit.
+    fn room(&self, x: Placed, reached: &[Reached], limit: i64) -> Room {
+        let peak = |at: &Reached| self.source.items[at.value - 1].range.magnitude() / at.unit;
+        let squares = |user: &usize| matches!(self.source.items[*user].action, Action::Square);
+        let is_squared = |at: &Reached| {
+            !self.structure.rescaled[at.value] && self.structure.users[at.value].iter().any(squares)
+        };
+        Room {
+            input: self.bounds[x.value][0],
+            input_scale: x.scale,
+            peak: reached.iter().map(peak).fold(0.0, f64::max),
+            growth: reached.iter().map(|at| at.growth).fold(1.0, f64::max),
+            others: self.others(reached),
+            limit,
+            relation: self.relation(reached),
+            sparing: reached.iter().any(is_squared),
+        }
+    }
+
+    /// The other inputs of the joins among the values reached, each with the value that it is joined with.
+    fn partners<'s>(
+        &'s self,
+        reached: &'s [Reached],
+    ) -> impl Iterator<Item = (&'s Reached, usize, usize)> + 's {
+        let leaves = |at: &&Reached| !self.structure.rescaled[at.value];
+        reached.iter().filter(leaves).flat_map(move |at| self.partners_of(at))
+    }
+
+    fn partners_of<'s>(&'s self, at: &'s Reached) -> impl Iterator<Item = (&'s Reached, usize, usize)> + 's {
+        let joins =
+            self.structure.users[at.value].iter().filter(|&&user| self.source.items[user].action.joins());
+        joins.flat_map(move |&user| {
+            let others = self.source.items[user].inputs.iter().filter(|&&input| input != at.value);
+            others.map(move |&input| (at, user, input))
+        })
+    }
+
+    /// The largest absolute real value of all that is added before the rescale, if all of it is lowered already.
+    fn others(&self, reached: &[Reached]) -> Option<f64> {
+        let added = self
+            .partners(reached)
+            .filter(|&(_, user, _)| matches!(self.source.items[user].action, Action::Add))
+            .map(|(at, _, input)| {
+                let placed = self.placed[input]?;
+                Some(self.bounds[placed.value][0].magnitude() as f64 * placed.scale / at.unit)
+            });
+        // A value added to itself is no partner of its own, but doubles.
+        let doubled = |at: &Reached| {
+            let twice = |&user: &usize| {
+                let item = &self.source.items[user];
+                matches!(item.action, Action::Add) && item.inputs[0] == item.inputs[1]
+            };
+            self.structure.users[at.value].iter().any(twice)
+        };
+        if reached.iter().any(doubled) { None } else { added.sum() }
+    }
+
+    /// The relation to the first lowered value that the sums are joined with: before the rescale, else behind it.
+    fn relation(&self, reached: &[Reached]) -> Option<Relation> {
+        let before = self
+            .partners(reached)
+            .find_map(|(at, _, input)| Some(Relation::Multiple(self.placed[input]?.scale / at.unit)));
+        before.or_else(|| {
+            let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
+            rescaled.clone().find_map(|start| {
+                let ends = ends(self.source.items, self.structure, start.value);
+                ends.iter().find_map(|end| {
+                    let lowered = self.partners_of(end).find_map(|(_, _, input)| self.placed[input]);
+                    lowered.map(|other| Relation::PowerOfTwo(other.scale / (start.unit * end.unit)))
+                })
+            })
+        })
+    }
+}

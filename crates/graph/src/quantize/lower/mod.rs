@@ -1,0 +1,288 @@
+//! The items as fixed-point nodes: rings, shifts and scales, in the order of the items.
+//!
+//! A group of values that share a ring (see [`Structure`]) gets its ring from its first linear layer. Where a later member of the
+//! group does not fit, all is lowered again with a larger ring for the group.
+
+mod layer;
+mod operators;
+mod shift;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::QuantizationOptions;
+use super::calibrate::Range;
+use super::item::Item;
+use super::structure::Structure;
+use crate::CompileError;
+use crate::accumulator::Accumulator;
+use crate::network::{
+    Bound, Calibrated, Evidence, FixedNode, FixedOp, Head, LinearWeights, Network, NetworkInput,
+    PublicNetwork,
+};
+use crate::pass::Draft;
+
+/// What a ring not chosen yet allows: more than any ring, far from overflow.
+const UNBOUNDED: i64 = 1 << 60;
+
+/// What is lowered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) draft: &'a Draft,
+    pub(super) items: &'a [Item],
+    /// The calibrated input.
+    pub(super) input: Range,
+    pub(super) options: &'a QuantizationOptions,
+}
+
+/// The nodes of a network, before calibration has seen their integers.
+#[derive(Debug)]
+pub(super) struct Lowered {
+    input: NetworkInput,
+    nodes: Vec<FixedNode>,
+    weights: BTreeMap<usize, LinearWeights>,
+    /// The scale of each value: the input, then each node's.
+    scales: Vec<f64>,
+    errors: BTreeMap<usize, f64>,
+    output_scale: f64,
+}
+
+impl Lowered {
+    /// The network; without calibrated ranges they count as 0.
+    pub(super) fn network(
+        &self,
+        head: Head,
+        measured: Option<&[Calibrated]>,
+    ) -> Result<Network, CompileError> {
+        let public = PublicNetwork::new(self.input.clone(), self.nodes.clone(), self.output_scale, head)?;
+        let error = |value: usize| value.checked_sub(1).and_then(|node| self.errors.get(&node)).copied();
+        let unseen = |(value, &scale)| Calibrated { scale, low: 0, high: 0, weight_error: error(value) };
+        let unmeasured: Vec<Calibrated> = self.scales.iter().enumerate().map(unseen).collect();
+        Network::new(public, self.weights.clone(), measured.unwrap_or(&unmeasured))
+    }
+}
+
+/// Chooses rings, shifts and scales.
+///
+/// # Errors
+/// [`CompileError::RangeOverflow`] naming the layer that fits no ring offered.
+pub(super) fn lower(source: &Source<'_>, structure: &Structure, slack: f64) -> Result<Lowered, CompileError> {
+    let mut least = vec![0; structure.groups];
+    loop {
+        match Builder::new(*source, structure, slack, &least)?.build() {
+            Ok(lowered) => return Ok(lowered),
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Narrow { group, next, error }) => {
+                if next >= source.options.accumulators.len() {
+                    return Err(error);
+                }
+                least[group] = next;
+            }
+        }
+    }
+}
+
+/// Why lowering stopped.
+enum Stop {
+    Error(CompileError),
+    /// The ring of a group is too small; `next` is the first that may do.
+    Narrow {
+        group: usize,
+        next: usize,
+        error: CompileError,
+    },
+}
+
+impl From<CompileError> for Stop {
+    fn from(error: CompileError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Where an item's value is, and the real value of a unit of it.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    value: usize,
+    scale: f64,
+}
+
+/// A node whose ring is its group's.
+struct Pending {
+    name: String,
+    op: FixedOp,
+    inputs: Vec<usize>,
+    shape: Vec<usize>,
+    group: usize,
+}
+
+struct Builder<'a> {
+    source: Source<'a>,
+    structure: &'a Structure,
+    slack: f64,
+    /// The first ring that each group may take.
+    least: &'a [usize],
+    /// The number of each group's ring, once chosen.
+    rings: Vec<Option<usize>>,
+    /// The largest absolute value of each group while its ring is not chosen.
+    needs: Vec<i64>,
+    /// Each item's value as its users take it: the input first.
+    placed: Vec<Option<Placed>>,
+    input: NetworkInput,
+    names: BTreeSet<String>,
+    nodes: Vec<Pending>,
+    weights: BTreeMap<usize, LinearWeights>,
+    scales: Vec<f64>,
+    errors: BTreeMap<usize, f64>,
+    /// Each value's bound by the weights, and as far as the public half shows it.
+    bounds: Vec<[Bound; 2]>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        source: Source<'a>,
+        structure: &'a Structure,
+        slack: f64,
+        least: &'a [usize],
+    ) -> Result<Self, CompileError> {
+        let levels = levels(source.options);
+        let scale = source.input.width() / levels;
+        if scale <= f64::MIN_POSITIVE {
+            let reason = "every value is 0; pass samples like those that the model will see".to_owned();
+            return Err(CompileError::Calibration { reason });
+        }
+        let twice = |end: f64| (2.0 * end / scale).round_ties_even() as i64;
+        let (low, high) = (twice(source.input.low), twice(source.input.high));
+        let graph_input = &source.draft.graph.inputs[0];
+        let input = NetworkInput {
+            name: graph_input.name.clone(),
+            shape: graph_input.shape.clone(),
+            scale,
+            low,
+            high,
+            accumulator: source.options.accumulators[0],
+        };
+        let mut needs = vec![0; structure.groups];
+        needs[structure.group_behind(0)] = high.max(-low);
+        let mut placed = vec![None; source.items.len() + 1];
+        placed[0] = Some(Placed { value: 0, scale });
+        Ok(Self {
+            source,
+            structure,
+            slack,
+            least,
+            rings: vec![None; structure.groups],
+            needs,
+            placed,
+            input,
+            names: BTreeSet::new(),
+            nodes: Vec::new(),
+            weights: BTreeMap::new(),
+            scales: vec![scale],
+            errors: BTreeMap::new(),
+            bounds: vec![[Bound { low, high, evidence: Evidence::Proved }; 2]],
+        })
+    }
+
+    fn build(mut self) -> Result<Lowered, Stop> {
+        for index in 0..self.source.items.len() {
+            let mut placed = self.add_item(index)?;
+            if self.structure.rescaled[index + 1] {
+                placed = self.add_rescale(index + 1, placed)?;
+            }
+            self.placed[index + 1] = Some(placed);
+        }
+        self.finish()
+    }
+
+    /// Chooses the rings that no layer has chosen, and fills them in.
+    fn finish(mut self) -> Result<Lowered, Stop> {
+        let output = self.place(self.source.items.len())?;
+        self.input.accumulator = self.ring_or_smallest(self.structure.group_behind(0), "the input")?;
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for pending in &self.nodes {
+            let accumulator = self.ring_or_smallest(pending.group, &pending.name)?;
+            let op = match pending.op {
+                // A bound beyond the ring never binds.
+                FixedOp::Clip { high } => FixedOp::Clip { high: high.clamp(0, accumulator.limit(0)) },
+                ref op => op.clone(),
+            };
+            let Pending { name, inputs, shape, .. } = pending;
+            nodes.push(FixedNode {
+                name: name.clone(),
+                op,
+                inputs: inputs.clone(),
+                shape: shape.clone(),
+                accumulator,
+            });
+        }
+        let Self { input, weights, scales, errors, .. } = self;
+        Ok(Lowered { input, nodes, weights, scales, errors, output_scale: output.scale })
+    }
+
+    fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {
+        let rings = &self.source.options.accumulators;
+        let chosen = self.rings[group].map(|ring| rings[ring]);
+        let need = self.needs[group];
+        let smallest = || rings[self.least[group]..].iter().copied().find(|ring| need <= ring.limit(0));
+        chosen.or_else(smallest).ok_or_else(|| CompileError::RangeOverflow {
+            node: name.to_owned(),
+            bound: i128::from(need),
+            limit: rings.last().map_or(0, |ring| ring.limit(0)),
+        })
+    }
+
+    /// The place of a value; items use only earlier values.
+    fn place(&self, value: usize) -> Result<Placed, Stop> {
+        let missing = || CompileError::Network {
+            place: format!("value {value}"),
+            reason: "it is used before it is made".to_owned(),
+        };
+        self.placed[value].ok_or_else(|| missing().into())
+    }
+
+    fn ring(&self, group: usize) -> Option<Accumulator> {
+        self.rings[group].map(|ring| self.source.options.accumulators[ring])
+    }
+
+    /// Appends a node and follows its bounds.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a node, each once")]
+    fn push(
+        &mut self,
+        mut name: String,
+        op: FixedOp,
+        inputs: Vec<usize>,
+        shape: Vec<usize>,
+        group: usize,
+        scale: f64,
+        limit: i64,
+    ) -> Result<usize, Stop> {
+        while !self.names.insert(name.clone()) {
+            name.push('\'');
+        }
+        let rings = &self.source.options.accumulators;
+        let ring = self.rings[group].unwrap_or(rings.len() - 1);
+        let mut after = [0, 1].map(|_| Bound { low: 0, high: 0, evidence: Evidence::Proved });
+        for (half, layer) in [self.weights.get(&self.nodes.len()), None].into_iter().enumerate() {
+            let bounds: Vec<Bound> = inputs.iter().map(|&value| self.bounds[value][half]).collect();
+            after[half] =
+                Bound::after(&bounds, &op, layer, limit, rings[ring]).map_err(|reason| Stop::Narrow {
+                    group,
+                    next: ring + 1,
+                    error: CompileError::Network { place: name.clone(), reason },
+                })?;
+        }
+        if self.rings[group].is_none() {
+            // Behind a rescale both halves must fit; elsewhere the public one is cut at the limit.
+            let public = if matches!(op, FixedOp::Rescale { .. }) { after[1].magnitude() } else { 0 };
+            self.needs[group] = self.needs[group].max(after[0].magnitude()).max(public);
+        }
+        self.bounds.push(after);
+        self.scales.push(scale);
+        self.nodes.push(Pending { name, op, inputs, shape, group });
+        Ok(self.nodes.len())
+    }
+}
+
+/// Steps between the smallest and the largest activation.
+fn levels(options: &QuantizationOptions) -> f64 {
+    ((1_u64 << options.activation_bits) - 1) as f64
+}

@@ -1,0 +1,143 @@
+//! Operators without weights: each item as a node, and the rescales and factors between them.
+
+use super::{Builder, Placed, Stop, UNBOUNDED};
+use crate::CompileError;
+use crate::network::{FixedOp, MAX_FACTOR};
+use crate::quantize::item::Action;
+
+impl Builder<'_> {
+    pub(super) fn add_item(&mut self, index: usize) -> Result<Placed, Stop> {
+        let item = &self.source.items[index];
+        let (value, x) = (index + 1, self.place(item.inputs[0])?);
+        let one = |op| (op, x.scale * item.action.unit());
+        let (op, scale) = match &item.action {
+            Action::Layer { node, .. } => return self.add_layer(index, *node, x),
+            Action::Add | Action::Move(FixedOp::Concat { .. }) => return self.add_join(index),
+            Action::Factor(factor) if *factor > 0.0 => {
+                return Ok(Placed { scale: x.scale * item.action.unit(), ..x });
+            }
+            Action::Factor(_) => one(FixedOp::Scale { factor: -1 }),
+            Action::Mean(window) => one(FixedOp::SumPool(*window)),
+            Action::Max(window) => one(FixedOp::MaxPool(*window)),
+            Action::Relu => one(FixedOp::Relu),
+            Action::Leaky { numerator, shift } => {
+                one(FixedOp::LeakyRelu { numerator: *numerator, shift: *shift })
+            }
+            Action::ClipAbove(max) => {
+                one(FixedOp::Clip { high: (f64::from(*max) / x.scale).round_ties_even().max(0.0) as i64 })
+            }
+            Action::Square => (FixedOp::Square, x.scale * x.scale),
+            Action::Move(op) => one(op.clone()),
+        };
+        self.add(value, &item.name, op, &[x.value], scale)
+    }
+
+    /// A sum or a join of values: public factors bring them to one scale.
+    fn add_join(&mut self, index: usize) -> Result<Placed, Stop> {
+        let item = &self.source.items[index];
+        let inputs = item.inputs.iter().map(|&input| self.place(input)).collect::<Result<Vec<_>, _>>()?;
+        let scales: Vec<f64> = inputs.iter().map(|input| input.scale).collect();
+        let (factors, scale) = common_scale(&scales).ok_or_else(|| CompileError::UnsupportedOp {
+            node: item.name.clone(),
+            operator: if matches!(item.action, Action::Add) { "Add" } else { "Concat" },
+            attribute: format!("scales of {scales:?}"),
+            fix: "bring its inputs to ranges of one magnitude",
+        })?;
+        if let (Action::Add, &[a, b]) = (&item.action, factors.as_slice()) {
+            let values = [inputs[0].value, inputs[1].value];
+            return self.add(index + 1, &item.name, FixedOp::Add { factors: [a, b] }, &values, scale);
+        }
+        let mut values = Vec::with_capacity(inputs.len());
+        for ((input, &factor), &value) in inputs.iter().zip(&factors).zip(&item.inputs) {
+            if factor == 1 {
+                values.push(input.value);
+                continue;
+            }
+            let (name, shape) = (format!("{}/scale", item.name), self.shape_of(value));
+            let group = self.structure.group_before(index + 1);
+            let limit = self.limit(index + 1, group, scale);
+            let op = FixedOp::Scale { factor };
+            values.push(self.push(name, op, vec![input.value], shape, group, scale, limit)?);
+        }
+        let Action::Move(op) = &item.action else { return Err(self.lost(index).into()) };
+        self.add(index + 1, &item.name, op.clone(), &values, scale)
+    }
+
+    fn lost(&self, index: usize) -> CompileError {
+        CompileError::Network {
+            place: self.source.items[index].name.clone(),
+            reason: "it joins another number of values than it takes".to_owned(),
+        }
+    }
+
+    fn shape_of(&self, value: usize) -> Vec<usize> {
+        match value.checked_sub(1) {
+            None => self.input.shape.clone(),
+            Some(item) => self.source.items[item].shape.clone(),
+        }
+    }
+
+    /// Adds a node without weights for item value `value`.
+    pub(super) fn add(
+        &mut self,
+        value: usize,
+        name: &str,
+        op: FixedOp,
+        inputs: &[usize],
+        scale: f64,
+    ) -> Result<Placed, Stop> {
+        let group = self.structure.group_before(value);
+        let limit = self.limit(value, group, scale);
+        let shape = self.shape_of(value);
+        let value = self.push(name.to_owned(), op, inputs.to_vec(), shape, group, scale, limit)?;
+        Ok(Placed { value, scale })
+    }
+
+    pub(super) fn add_rescale(&mut self, value: usize, x: Placed) -> Result<Placed, Stop> {
+        let before = self.ring(self.structure.group_before(value));
+        let shift = self.shift(value, x.scale).min(before.map_or(0, |ring| ring.bits() - 1));
+        let group = self.structure.group_behind(value);
+        let name = match x.value.checked_sub(1) {
+            Some(node) => format!("{}/rescale", self.nodes[node].name),
+            None => format!("{}/rescale", self.input.name),
+        };
+        let (scale, shape) = (x.scale * f64::from(shift).exp2(), self.shape_of(value));
+        let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
+        let op = FixedOp::Rescale { shift };
+        let value = self.push(name, op, vec![x.value], shape, group, scale, limit)?;
+        Ok(Placed { value, scale })
+    }
+}
+
+/// The smallest factors that bring values of these scales to one, each within 2^-9 of the exact ratio, and that scale.
+fn common_scale(scales: &[f64]) -> Option<(Vec<i64>, f64)> {
+    const DENOMINATORS: i64 = 256;
+    const TOLERANCE: f64 = 1.0 / 512.0;
+    let finest = scales.iter().copied().fold(f64::INFINITY, f64::min);
+    (1..=DENOMINATORS).find_map(|denominator| {
+        let unit = finest / denominator as f64;
+        let factor = |&scale: &f64| {
+            let factor = (scale / unit).round();
+            let error = (factor * unit / scale - 1.0).abs();
+            (error <= TOLERANCE && factor <= MAX_FACTOR as f64).then_some(factor as i64)
+        };
+        Some((scales.iter().map(factor).collect::<Option<Vec<_>>>()?, unit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_scale;
+
+    #[test]
+    fn factors_are_exact_where_scales_are_multiples_and_close_elsewhere() {
+        assert_eq!(common_scale(&[0.5, 0.5]), Some((vec![1, 1], 0.5)));
+        assert_eq!(common_scale(&[0.75, 0.25]), Some((vec![3, 1], 0.25)));
+        assert_eq!(common_scale(&[1.0, 1.5]), Some((vec![2, 3], 0.5)));
+        let (factors, unit) = common_scale(&[1.0, std::f64::consts::PI, 0.77]).unwrap();
+        for (factor, scale) in factors.iter().zip([1.0, std::f64::consts::PI, 0.77]) {
+            assert!((*factor as f64 * unit / scale - 1.0).abs() <= 1.0 / 512.0);
+        }
+        assert_eq!(common_scale(&[1.0, 1e-9]), None);
+    }
+}

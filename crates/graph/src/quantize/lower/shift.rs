@@ -1,0 +1,53 @@
+//! Shifts: how many bits a rescale drops, and what that leaves a ring to allow.
+
+use super::{Builder, UNBOUNDED, levels};
+use crate::accumulator::Accumulator;
+use crate::quantize::calibrate::Range;
+use crate::quantize::reach::{Reached, ends, to_rescales};
+
+impl Builder<'_> {
+    /// The widest shift that any scale could ask for in this ring: the limit it leaves holds for every choice.
+    pub(super) fn widest_shift(&self, reached: &[Reached], ring: Accumulator) -> u32 {
+        let widest = |at: &Reached| {
+            let ends = ends(self.source.items, self.structure, at.value);
+            let of_end = |end: &Reached| {
+                let sides = if self.range(end.value).low < 0.0 { 2.0 } else { 1.0 };
+                self.shift_of(sides * ring.limit(0) as f64 * end.growth, end.growth)
+            };
+            ends.iter().map(of_end).max().unwrap_or(0)
+        };
+        let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
+        rescaled.map(widest).max().unwrap_or(0).min(ring.bits() - 1)
+    }
+
+    /// The shift with which a value of this scale reaches the next products, joins or the output with the activation bits.
+    pub(super) fn shift(&self, value: usize, scale: f64) -> u32 {
+        let of_end =
+            |end: &Reached| self.shift_of(self.range(end.value).width() / (scale * end.unit), end.growth);
+        ends(self.source.items, self.structure, value).iter().map(of_end).max().unwrap_or(0)
+    }
+
+    /// The smallest shift that brings integers of this width to the activation bits.
+    ///
+    /// Where a pool of k sums follows, its result may have sqrt(k) more: the k rounding errors add up to just that much less than k.
+    fn shift_of(&self, width: f64, growth: f64) -> u32 {
+        let bits = (width / (levels(self.source.options) * growth.sqrt())).log2().ceil();
+        if bits > 0.0 { bits.min(62.0) as u32 } else { 0 }
+    }
+
+    fn range(&self, value: usize) -> Range {
+        value.checked_sub(1).map_or(self.source.input, |item| self.source.items[item].range)
+    }
+
+    /// What the ring allows a value of this scale, whose rescale may still lie ahead.
+    pub(super) fn limit(&self, value: usize, group: usize, scale: f64) -> i64 {
+        let Some(ring) = self.ring(group) else { return UNBOUNDED };
+        if !self.structure.wide[value] {
+            return ring.limit(0);
+        }
+        let reached = to_rescales(self.source.items, self.structure, value);
+        let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
+        let shift = rescaled.map(|at| self.shift(at.value, scale * at.unit)).max().unwrap_or(0);
+        ring.limit(shift.min(ring.bits() - 1))
+    }
+}
