@@ -8,7 +8,6 @@ use crate::{BfvError, Ciphertext, ExtendedCiphertext, Multiplier, NoiseBound, Pa
 
 /// The sum of ciphertexts multiplied by plaintexts.
 pub struct LinearCombination {
-    parameters: Parameters,
     sums: Sums,
 }
 
@@ -16,7 +15,7 @@ impl LinearCombination {
     /// An empty sum of fresh or rotated ciphertexts, which have all limbs.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        Self { parameters: parameters.clone(), sums: Sums::new(&parameters.basis(parameters.limbs())) }
+        Self { sums: Sums::new(&parameters.basis(parameters.limbs())) }
     }
 
     /// Adds `ciphertext * factor`.
@@ -25,7 +24,7 @@ impl LinearCombination {
     /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has fewer limbs.
     pub fn add(&mut self, ciphertext: &Ciphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let Ciphertext { c0, c1, noise } = ciphertext;
-        self.sums.add([c0, c1], factor, noise.multiplied(&self.parameters, factor.t))
+        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
     }
 
     /// The sum; an encryption of zero without noise if nothing was added.
@@ -59,7 +58,7 @@ impl ExtendedCombination {
     /// [`BfvError::Mismatch`] if either belongs to other parameters or the factor is not extended.
     pub fn add(&mut self, ciphertext: &ExtendedCiphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let ExtendedCiphertext { c0, c1, noise } = ciphertext;
-        self.sums.add([c0, c1], factor, noise.multiplied(&self.parameters, factor.t))
+        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
     }
 
     /// The sum, divided by the special modulus.
@@ -128,7 +127,7 @@ impl ExtendedCombinations {
         let stride = self.rows.len();
         for (j, row) in self.rows.iter_mut().enumerate() {
             for (ciphertext, factor) in ciphertexts.iter().zip(factors.iter().skip(j).step_by(stride)) {
-                row.noise = row.noise.plus(ciphertext.noise.multiplied(&self.parameters, factor.t));
+                row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm));
             }
         }
         Ok(())

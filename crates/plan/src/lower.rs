@@ -146,12 +146,6 @@ fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanErr
     match (node.op, input) {
         (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {
-            if geometry.groups != 1 {
-                return Err(unsupported(format!("groups must be 1, got {}", geometry.groups)));
-            }
-            if geometry.dilations != [1, 1] {
-                return Err(unsupported(format!("dilations must be [1, 1], got {:?}", geometry.dilations)));
-            }
             Ok(Convolution {
                 in_channels,
                 out_channels: geometry.out_channels,
@@ -159,6 +153,8 @@ fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanErr
                 kernel: geometry.kernel,
                 strides: geometry.strides,
                 pads: geometry.pads,
+                dilations: geometry.dilations,
+                groups: geometry.groups,
             })
         }
         (_, shape) => Err(unsupported(format!("the input shape {shape:?} does not fit"))),

@@ -7,7 +7,7 @@ use lanner_bfv::{
 };
 use lanner_ring::GaloisElement;
 
-use super::packing::Rotation;
+use super::rotation::Rotation;
 use super::scheme::PackedScheme;
 use crate::ProtocolError;
 
@@ -16,13 +16,17 @@ pub struct EncryptedSlots<'k> {
     parameters: &'k Parameters,
     evaluator: Evaluator,
     keys: &'k EvaluationKeys,
+    one: Multiplier,
 }
 
 impl<'k> EncryptedSlots<'k> {
     /// The scheme over a client's keys.
-    #[must_use]
-    pub fn new(parameters: &'k Parameters, keys: &'k EvaluationKeys) -> Self {
-        Self { parameters, evaluator: Evaluator::new(parameters), keys }
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] if the parameters have no key switching.
+    pub fn new(parameters: &'k Parameters, keys: &'k EvaluationKeys) -> Result<Self, ProtocolError> {
+        let one = Multiplier::constant(parameters, 1, 1)?;
+        Ok(Self { parameters, evaluator: Evaluator::new(parameters), keys, one })
     }
 
     fn element(&self, rotation: Rotation) -> Result<GaloisElement, ProtocolError> {
@@ -75,6 +79,17 @@ impl PackedScheme for EncryptedSlots<'_> {
         multiplier: &Multiplier,
     ) -> Result<(), ProtocolError> {
         Ok(sum.add(rotated, multiplier)?)
+    }
+
+    fn rotate_add(
+        &self,
+        sum: &mut ExtendedCombination,
+        ciphertext: &Ciphertext,
+        rotation: Rotation,
+    ) -> Result<(), ProtocolError> {
+        // Not divided by the special modulus on its own: the sum is divided once.
+        let hoisted = self.evaluator.hoist(ciphertext)?;
+        Ok(sum.add(&hoisted.apply_extended(self.element(rotation)?, self.keys)?, &self.one)?)
     }
 
     fn finish(&self, sum: ExtendedCombination) -> Result<Ciphertext, ProtocolError> {

@@ -14,15 +14,20 @@
 //! (`lanner_bfv`'s outgoing step). Deviations from the paper: parameters with 128-bit security, function privacy by a fresh
 //! encryption of zero and noise flooding, a layout that serves products and convolutions alike.
 
+mod axis;
 mod client;
 mod encrypted;
+mod kernel;
 mod noise;
 pub mod packing;
+pub mod program;
+mod rotation;
 pub mod scheme;
 mod server;
 
 pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element};
+pub use kernel::{Kernel, Operations};
 pub use noise::output_noise;
 pub use server::{ClientKeys, ServerLayer, ServerMaterial};
 
@@ -33,7 +38,7 @@ use packing::Packing;
 
 /// The slots of each input ciphertext that carry `share`; the others are zero.
 fn pack(packing: &Packing, ring: Ring, share: &Share) -> Result<Vec<Vec<u64>>, ProtocolError> {
-    if (share.ring(), share.len()) != (ring, packing.shape().inputs()) {
+    if (share.ring(), share.len()) != (ring, packing.inputs()) {
         return Err(ProtocolError::Shape { what: "input share of a linear layer" });
     }
     let slot = |element: Option<usize>| element.map_or(0, |i| share.values()[i]);

@@ -2,32 +2,43 @@
 
 use lanner_bfv::{NoiseBound, Parameters};
 
-use super::packing::{Packing, Rotation};
+use super::packing::Packing;
+use super::rotation::Rotation;
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
 
-/// A bound on the noise of every output ciphertext of a layer, whatever its weights.
+/// A bound on the noise of every output ciphertext of a layer, whatever its weights, given one for its inputs.
 ///
 /// # Errors
 /// [`ProtocolError::Shape`] if the layer has no outputs.
-pub fn output_noise(packing: &Packing, parameters: &Parameters, t: u64) -> Result<NoiseBound, ProtocolError> {
-    let scheme = Bounds { parameters, t };
-    let multipliers: Vec<()> = packing.terms().map(|_| ()).collect();
-    // The server adds its share to each input.
-    let inputs = vec![NoiseBound::fresh().plus_plaintext(); packing.operations().input_ciphertexts];
+pub fn output_noise(
+    packing: &Packing,
+    parameters: &Parameters,
+    t: u64,
+    input: NoiseBound,
+) -> Result<NoiseBound, ProtocolError> {
+    let scheme = Bounds { parameters };
+    let norm = match packing.constant_bound(t) {
+        Some(bound) => bound as f64,
+        None => (t as f64 / 2.0) * (parameters.degree() as f64).sqrt(),
+    };
+    let multipliers = vec![norm; packing.multipliers()];
+    // Frames are alike.
+    let inputs = vec![input; packing.program().inputs.len()];
     let outputs = evaluate(&scheme, packing, &multipliers, &inputs)?;
-    outputs.first().copied().ok_or(ProtocolError::Shape { what: "outputs" })
+    let largest = outputs.into_iter().max_by(|a, b| a.deviation().total_cmp(&b.deviation()));
+    largest.ok_or(ProtocolError::Shape { what: "outputs" })
 }
 
 struct Bounds<'p> {
     parameters: &'p Parameters,
-    t: u64,
 }
 
 impl PackedScheme for Bounds<'_> {
     type Ciphertext = NoiseBound;
     type Rotated = NoiseBound;
-    type Multiplier = ();
+    /// The largest 2-norm of its coefficients.
+    type Multiplier = f64;
     type Sum = Option<NoiseBound>;
     type Error = ProtocolError;
 
@@ -49,16 +60,24 @@ impl PackedScheme for Bounds<'_> {
         &self,
         sum: &mut Option<NoiseBound>,
         rotated: &NoiseBound,
-        (): &(),
+        norm: &f64,
     ) -> Result<(), ProtocolError> {
-        let product = rotated.multiplied(self.parameters, self.t);
+        let product = rotated.multiplied_by_norm(*norm);
         *sum = Some(sum.map_or(product, |sum| sum.plus(product)));
         Ok(())
     }
 
+    fn rotate_add(
+        &self,
+        sum: &mut Option<NoiseBound>,
+        ciphertext: &NoiseBound,
+        _: Rotation,
+    ) -> Result<(), ProtocolError> {
+        self.multiply_add(sum, &ciphertext.switched_key_extended(self.parameters), &1.0)
+    }
+
     fn finish(&self, sum: Option<NoiseBound>) -> Result<NoiseBound, ProtocolError> {
-        let sum = sum.ok_or(ProtocolError::Shape { what: "an empty sum" })?;
-        Ok(sum.rescaled(self.parameters))
+        Ok(sum.unwrap_or(NoiseBound::NONE).rescaled(self.parameters))
     }
 
     fn rotate(&self, ciphertext: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {

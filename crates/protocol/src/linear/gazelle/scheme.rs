@@ -1,8 +1,11 @@
 //! What a packed layer asks of an encryption scheme, and the layer itself over it.
 //!
-//! The layer is written once and runs over BFV and over clear slots alike; tests hold the two against each other.
+//! The layer is written once and runs over BFV, over clear slots and over noise bounds alike; tests hold them against each
+//! other.
 
-use super::packing::{Packing, Rotation};
+use super::packing::Packing;
+use super::program::{Merge, Program};
+use super::rotation::Rotation;
 
 /// Homomorphic operations on packed slots.
 pub trait PackedScheme {
@@ -12,7 +15,7 @@ pub trait PackedScheme {
     type Rotated;
     /// A vector of slots in the clear, ready to multiply.
     type Multiplier;
-    /// A sum of products that is not reduced yet.
+    /// A sum that is not reduced yet.
     type Sum;
     /// Why an operation fails.
     type Error;
@@ -45,6 +48,17 @@ pub trait PackedScheme {
         multiplier: &Self::Multiplier,
     ) -> Result<(), Self::Error>;
 
+    /// Adds a rotated ciphertext to a sum.
+    ///
+    /// # Errors
+    /// If an evaluation key is missing.
+    fn rotate_add(
+        &self,
+        sum: &mut Self::Sum,
+        ciphertext: &Self::Ciphertext,
+        rotation: Rotation,
+    ) -> Result<(), Self::Error>;
+
     /// Reduces a sum.
     ///
     /// # Errors
@@ -71,7 +85,7 @@ pub trait PackedScheme {
 /// Evaluates a packed layer on encrypted inputs: every output slot that [`Packing::output_slots`] does not name holds a
 /// partial sum, which must be masked before the client may decrypt it.
 ///
-/// `multipliers` are in the order of [`Packing::terms`].
+/// `multipliers` are those of [`Packing::weighting`], in order.
 ///
 /// # Errors
 /// Those of the scheme.
@@ -81,44 +95,73 @@ pub fn evaluate<S: PackedScheme>(
     multipliers: &[S::Multiplier],
     inputs: &[S::Ciphertext],
 ) -> Result<Vec<S::Ciphertext>, S::Error> {
-    let rotations = packing.input_rotations();
-    let giants = packing.giants();
-    let outputs = packing.operations().output_ciphertexts;
-    let mut sums: Vec<S::Sum> =
-        (0..outputs * giants).map(|_| scheme.empty_sum()).collect::<Result<_, _>>()?;
-    let per_input = multipliers.chunks(rotations.len() * sums.len());
-    for (input, multipliers) in inputs.iter().zip(per_input) {
-        scheme.rotate_hoisted(input, &rotations, |index, rotated| {
-            let row = &multipliers[index * sums.len()..];
-            let mut pairs = sums.iter_mut().zip(row);
-            pairs.try_for_each(|(sum, multiplier)| scheme.multiply_add(sum, rotated, multiplier))
-        })?;
-    }
-    let mut sums = sums.into_iter();
-    (0..outputs).map(|_| complete(scheme, packing, sums.by_ref().take(giants))).collect()
-}
-
-/// Brings the partial sums of one output into place, then rotates and adds.
-fn complete<S: PackedScheme>(
-    scheme: &S,
-    packing: &Packing,
-    sums: impl Iterator<Item = S::Sum>,
-) -> Result<S::Ciphertext, S::Error> {
-    let mut total = None;
-    for (giant, sum) in sums.enumerate() {
-        let partial = scheme.finish(sum)?;
-        match &mut total {
-            None => total = Some(partial),
-            Some(total) => scheme.add(total, &scheme.rotate(&partial, packing.giant_rotation(giant))?)?,
+    let program = packing.program();
+    let mut outputs = Vec::with_capacity(packing.operations().output_ciphertexts);
+    for frame in inputs.chunks(program.inputs.len()) {
+        let sums = products(scheme, program, multipliers, frame)?;
+        let mut registers: Vec<_> = sums.into_iter().map(Register::Open).collect();
+        for merge in &program.merges {
+            registers[merge.from] = merged(scheme, &mut registers, *merge)?;
+        }
+        for output in &program.outputs {
+            outputs.push(take(scheme, &mut registers[*output])?);
         }
     }
-    let mut total = match total {
-        Some(total) => total,
-        None => scheme.finish(scheme.empty_sum()?)?,
-    };
-    for fold in packing.folds() {
-        let rotated = scheme.rotate(&total, fold)?;
-        scheme.add(&mut total, &rotated)?;
+    Ok(outputs)
+}
+
+/// The sums of products.
+fn products<S: PackedScheme>(
+    scheme: &S,
+    program: &Program,
+    multipliers: &[S::Multiplier],
+    inputs: &[S::Ciphertext],
+) -> Result<Vec<S::Sum>, S::Error> {
+    let mut sums = (0..program.sums).map(|_| scheme.empty_sum()).collect::<Result<Vec<_>, _>>()?;
+    for (input, rotated) in inputs.iter().zip(&program.inputs) {
+        let rotations: Vec<_> = rotated.iter().map(|rotated| rotated.rotation).collect();
+        scheme.rotate_hoisted(input, &rotations, |index, ciphertext| {
+            let mut terms = rotated[index].terms.iter();
+            terms.try_for_each(|term| {
+                scheme.multiply_add(&mut sums[term.sum], ciphertext, &multipliers[term.multiplier])
+            })
+        })?;
     }
-    Ok(total)
+    Ok(sums)
+}
+
+/// A sum during the merges.
+enum Register<S: PackedScheme> {
+    Open(S::Sum),
+    Reduced(S::Ciphertext),
+    /// It was merged into another one.
+    Spent,
+}
+
+fn take<S: PackedScheme>(scheme: &S, register: &mut Register<S>) -> Result<S::Ciphertext, S::Error> {
+    match std::mem::replace(register, Register::Spent) {
+        Register::Open(sum) => scheme.finish(sum),
+        Register::Reduced(ciphertext) => Ok(ciphertext),
+        Register::Spent => scheme.finish(scheme.empty_sum()?),
+    }
+}
+
+/// Performs a merge; returns what is left of its source.
+fn merged<S: PackedScheme>(
+    scheme: &S,
+    registers: &mut [Register<S>],
+    merge: Merge,
+) -> Result<Register<S>, S::Error> {
+    let mut from = take(scheme, &mut registers[merge.from])?;
+    if merge.from == merge.into {
+        let rotated = scheme.rotate(&from, merge.rotation)?;
+        scheme.add(&mut from, &rotated)?;
+        return Ok(Register::Reduced(from));
+    }
+    match &mut registers[merge.into] {
+        Register::Open(sum) => scheme.rotate_add(sum, &from, merge.rotation)?,
+        Register::Reduced(into) => scheme.add(into, &scheme.rotate(&from, merge.rotation)?)?,
+        Register::Spent => {}
+    }
+    Ok(Register::Spent)
 }

@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 
 use super::encrypted::EncryptedSlots;
 use super::noise::output_noise;
-use super::packing::Packing;
+use super::packing::{Packing, Weighting};
 use super::scheme::evaluate;
 use crate::{ProtocolError, kind};
 
@@ -65,15 +65,18 @@ impl ServerLayer {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
         }
         let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
-        let encode = |slots: Vec<i64>| {
-            let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
-            encoder.extended_multiplier(&residues)
+        let encode = |index| match packing.weighting(index, weights) {
+            Weighting::Slots(slots) => {
+                let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
+                encoder.extended_multiplier(&residues)
+            }
+            Weighting::Constant(weight) => {
+                Multiplier::constant(parameters, ring.signed(ring.embed(weight)), prime / 2)
+            }
         };
-        let multipliers = packing
-            .terms()
-            .map(|term| encode(packing.multiplier(term, weights)))
-            .collect::<Result<_, _>>()?;
-        let noise = output_noise(&packing, parameters, prime)?;
+        let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
+        // The server adds its share to each input.
+        let noise = output_noise(&packing, parameters, prime, NoiseBound::fresh().plus_plaintext())?;
         Ok(Self {
             parameters: parameters.clone(),
             bias: Share::embed(ring, bias),
@@ -131,7 +134,7 @@ impl ServerLayer {
             inputs.push(evaluator.add_plain(&received, &self.encoder.encode(&slots)?)?);
         }
         // [y] = W [x_C + x_S]
-        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation);
+        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation)?;
         let outputs = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
         for (output, (blinding, mask)) in outputs.into_iter().zip(material.outputs) {
             // S -> C: [y - r]
