@@ -9,7 +9,7 @@ sealed answer under a seeded generator and prints a SHA-256 digest of every mess
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 N = 8192
 LIMBS = [1125899903827969, 1125899902124033, 1125899887312897]
@@ -142,7 +142,7 @@ def uniform_limb(expansion: Expansion, q: int) -> list[int]:
 def flood(rng: SplitMix64) -> Poly:
     low, high = rng.words(N), rng.words(N)
     mask = (1 << (FLOOD_BITS + 1)) - 1
-    return [((h << 64 | l) & mask) - (1 << FLOOD_BITS) for l, h in zip(low, high)]
+    return [((b << 64 | a) & mask) - (1 << FLOOD_BITS) for a, b in zip(low, high)]
 
 
 def below(rng: SplitMix64, bound: int) -> list[int]:
@@ -162,10 +162,13 @@ def product(primes: list[int]) -> int:
 def multiply(a: Poly, b: Poly, q: int) -> Poly:
     """The product modulo ``X^N + 1`` and ``q``, by one product of integers."""
     width = (2 * q.bit_length() + N.bit_length() + 7) // 8
-    pack = lambda poly: int.from_bytes(b"".join((x % q).to_bytes(width, "little") for x in poly), "little")
-    packed = (pack(a) * pack(b)).to_bytes(2 * N * width, "little")
+    packed = (join(a, q, width) * join(b, q, width)).to_bytes(2 * N * width, "little")
     terms = [int.from_bytes(packed[i : i + width], "little") for i in range(0, len(packed), width)]
     return [(low - high) % q for low, high in zip(terms[:N], terms[N:])]
+
+
+def join(poly: Poly, q: int, width: int) -> int:
+    return int.from_bytes(b"".join((x % q).to_bytes(width, "little") for x in poly), "little")
 
 
 def add(a: Poly, b: Poly, q: int) -> Poly:
@@ -287,10 +290,10 @@ def scale(message: Poly, q: int) -> Poly:
 
 
 def pack(values: list[int], q: int) -> bytes:
+    """Every value in the bits of ``q``, so eight of them in as many bytes."""
     bits = q.bit_length()
-    total = sum(x << (i * bits) for i, x in enumerate(values[:8]))
-    out = [total.to_bytes(bits, "little")]
-    for start in range(8, N, 8):
+    out = []
+    for start in range(0, N, 8):
         total = sum(x << (i * bits) for i, x in enumerate(values[start : start + 8]))
         out.append(total.to_bytes(bits, "little"))
     return b"".join(out)
@@ -315,7 +318,7 @@ def show_words(name: str, values: list[int]) -> None:
 def main() -> None:
     rng = SplitMix64(20_180_815)
     q, special = product(LIMBS), SPECIAL
-    extended, modulus = LIMBS + [SPECIAL], q * special
+    extended, modulus = [*LIMBS, SPECIAL], q * special
 
     s = ternary(rng)
 
@@ -383,9 +386,9 @@ def main() -> None:
     show("outgoing", b"".join(pack_coefficients(half, [sent]) for half in sealed))
 
     # What the client gets, from the definition of the layer and from decryption.
-    half = N // 2
-    rotate: Callable[[int], int] = lambda i: x[i // half * half + (i + STEPS) % half]
-    share = [(x[i] * weights[0][i] + rotate(i) * weights[1][i] - r[i]) % T for i in range(N)]
+    half_row = N // 2
+    rotated = [x[i // half_row * half_row + (i + STEPS) % half_row] for i in range(N)]
+    share = [(x[i] * weights[0][i] + rotated[i] * weights[1][i] - r[i]) % T for i in range(N)]
     phase = add(sealed[0], multiply(sealed[1], s, sent), sent)
     assert encode_slots(share) == [divide_round(T * v, sent) % T for v in phase]
     show_words("share", share)

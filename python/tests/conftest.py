@@ -1,7 +1,9 @@
-"""Fixtures: small compiled models, saved once."""
+"""Fixtures: small compiled models, saved once; and signals as a terminal would deliver them."""
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,14 @@ import pytest
 
 import lanner
 from helpers.models import save_model, tiny_classifier, tiny_samples
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """Undo the ignored SIGINT that a background job inherits, here and in the processes that tests start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

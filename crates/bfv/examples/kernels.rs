@@ -25,6 +25,8 @@ const KEYS: usize = 60;
 const TERMS: usize = 64;
 
 fn main() {
+    // As in a session that has received keys: the allocator keeps what large buffers left.
+    drop(black_box(vec![1_u8; 24 << 20]));
     let parameters = ParameterSet::B.parameters().unwrap();
     println!("set B: N = {}, q of {} limbs, t = {T}", parameters.degree(), parameters.limbs());
     let mut bench = Bench::new(&parameters);

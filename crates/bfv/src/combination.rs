@@ -71,20 +71,24 @@ impl ExtendedCombination {
     }
 }
 
-/// Many sums of the same rotated ciphertexts: row `j` is the sum of `ciphertext_k * factor_kj`.
+/// Many sums of products of the same rotated ciphertexts.
 ///
-/// Worth it where a ciphertext goes into several rows: a block of slots of all ciphertexts stays in the cache while every
+/// Worth it where a ciphertext goes into several sums: a block of slots of all ciphertexts stays in the cache while every
 /// factor passes once.
 pub struct ExtendedCombinations {
     parameters: Parameters,
-    rows: Vec<Row>,
+    rows: Vec<ExtendedCiphertext>,
 }
 
-/// One sum, reduced.
-struct Row {
-    c0: Poly<Eval>,
-    c1: Poly<Eval>,
-    noise: NoiseBound,
+/// One product, and the sum it goes to.
+#[derive(Clone, Copy)]
+pub struct Product<'f> {
+    /// Index of the ciphertext.
+    pub ciphertext: usize,
+    /// Index of the sum.
+    pub row: usize,
+    /// The factor: an [extended](crate::SlotEncoder::extended_multiplier) one.
+    pub factor: &'f Multiplier,
 }
 
 impl ExtendedCombinations {
@@ -94,39 +98,63 @@ impl ExtendedCombinations {
     /// [`BfvError::NoSpecialModulus`].
     pub fn new(parameters: &Parameters, rows: usize) -> Result<Self, BfvError> {
         let basis = parameters.key_switching()?;
-        let row = |_| Row { c0: Poly::zero(basis), c1: Poly::zero(basis), noise: NoiseBound::NONE };
+        let row =
+            |_| ExtendedCiphertext { c0: Poly::zero(basis), c1: Poly::zero(basis), noise: NoiseBound::NONE };
         Ok(Self { parameters: parameters.clone(), rows: (0..rows).map(row).collect() })
     }
 
-    /// Adds `ciphertexts[k] * factors[k * rows + j]` to each row `j`; the factors are
-    /// [extended](crate::SlotEncoder::extended_multiplier) ones.
+    /// Adds `ciphertexts[k] * factors[k * rows + j]` to each row `j`.
     ///
     /// # Errors
-    /// [`BfvError::Length`] unless there is a factor for each ciphertext and row; [`BfvError::Mismatch`] if an operand
-    /// belongs to other parameters or a factor is not extended.
+    /// [`BfvError::Length`] unless there is a factor for each ciphertext and row; as [`Self::add_products`].
     pub fn add(
         &mut self,
         ciphertexts: &[ExtendedCiphertext],
         factors: &[Multiplier],
     ) -> Result<(), BfvError> {
-        let (expected, got) = (ciphertexts.len() * self.rows.len(), factors.len());
+        let rows = self.rows.len();
+        let (expected, got) = (ciphertexts.len() * rows, factors.len());
         if expected != got {
             return Err(BfvError::Length { expected, got });
         }
+        let product = |(i, factor)| Product { ciphertext: i / rows, row: i % rows, factor };
+        self.add_products(ciphertexts, &factors.iter().enumerate().map(product).collect::<Vec<_>>())
+    }
+
+    /// Adds products of some of the ciphertexts to some of the sums.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters
+    /// or a factor is not extended.
+    pub fn add_products(
+        &mut self,
+        ciphertexts: &[ExtendedCiphertext],
+        products: &[Product<'_>],
+    ) -> Result<(), BfvError> {
         let basis = self.parameters.extended();
         if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
-        factors.iter().try_for_each(|factor| factor.check_covers(basis))?;
+        let mut terms: Vec<Terms<'_>> = self.rows.iter().map(|_| Terms::default()).collect();
+        for Product { ciphertext, row, factor } in products {
+            factor.check_covers(basis)?;
+            let (expected, got) = (ciphertexts.len(), ciphertext + 1);
+            let ciphertext = ciphertexts.get(*ciphertext).ok_or(BfvError::Length { expected, got })?;
+            let (expected, got) = (terms.len(), row + 1);
+            let terms = terms.get_mut(*row).ok_or(BfvError::Length { expected, got })?;
+            terms.ciphertexts.push(ciphertext);
+            terms.factors.push(factor);
+        }
         for limb in 0..basis.len() {
             for start in (0..basis.degree()).step_by(BLOCK) {
                 let block = start..basis.degree().min(start + BLOCK);
-                add_block(&mut self.rows, &basis.moduli()[limb], ciphertexts, factors, limb, block);
+                for (row, terms) in self.rows.iter_mut().zip(&terms) {
+                    add_block(row, &basis.moduli()[limb], terms, limb, &block);
+                }
             }
         }
-        let stride = self.rows.len();
-        for (j, row) in self.rows.iter_mut().enumerate() {
-            for (ciphertext, factor) in ciphertexts.iter().zip(factors.iter().skip(j).step_by(stride)) {
+        for (row, terms) in self.rows.iter_mut().zip(&terms) {
+            for (ciphertext, factor) in terms.ciphertexts.iter().zip(&terms.factors) {
                 row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm));
             }
         }
@@ -136,39 +164,47 @@ impl ExtendedCombinations {
     /// The sums, divided by the special modulus.
     #[must_use]
     pub fn finish(self) -> Vec<Ciphertext> {
-        let finish = |Row { mut c0, mut c1, noise }| {
-            c0.divide_round_by_last();
-            c1.divide_round_by_last();
-            Ciphertext { c0, c1, noise: noise.rescaled(&self.parameters) }
-        };
-        self.rows.into_iter().map(finish).collect()
+        let Self { parameters, rows } = self;
+        rows.into_iter().map(|row| row.reduce(&parameters)).collect()
     }
+
+    /// The sums as they are.
+    #[must_use]
+    pub fn into_sums(self) -> Vec<ExtendedCiphertext> {
+        self.rows
+    }
+}
+
+/// The products of one sum.
+#[derive(Default)]
+struct Terms<'a> {
+    ciphertexts: Vec<&'a ExtendedCiphertext>,
+    factors: Vec<&'a Multiplier>,
 }
 
 /// Values of a block: those of some tens of ciphertexts fit the second-level cache.
 const BLOCK: usize = 1024;
 
 fn add_block(
-    rows: &mut [Row],
+    row: &mut ExtendedCiphertext,
     modulus: &Modulus,
-    ciphertexts: &[ExtendedCiphertext],
-    factors: &[Multiplier],
+    terms: &Terms<'_>,
     limb: usize,
-    block: Range<usize>,
+    block: &Range<usize>,
 ) {
-    let c0: Vec<_> = ciphertexts.iter().map(|ciphertext| &ciphertext.c0.limb(limb)[block.clone()]).collect();
-    let c1: Vec<_> = ciphertexts.iter().map(|ciphertext| &ciphertext.c1.limb(limb)[block.clone()]).collect();
+    if terms.factors.is_empty() {
+        return;
+    }
     let mut sum = [0; BLOCK];
     let sum = &mut sum[..block.len()];
-    let stride = rows.len();
-    for (j, row) in rows.iter_mut().enumerate() {
-        let row_factors = factors.iter().skip(j).step_by(stride);
-        let weights: Vec<_> = row_factors.map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
-        for (part, total) in [(&c0, &mut row.c0), (&c1, &mut row.c1)] {
-            modulus.dot(sum, part, &weights);
-            modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
-        }
-    }
+    let weights: Vec<_> = terms.factors.iter().map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
+    let mut add = |parts: Vec<&[u64]>, total: &mut Poly<Eval>| {
+        modulus.dot(sum, &parts, &weights);
+        modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+    };
+    let ciphertexts = || terms.ciphertexts.iter();
+    add(ciphertexts().map(|ciphertext| &ciphertext.c0.limb(limb)[block.clone()]).collect(), &mut row.c0);
+    add(ciphertexts().map(|ciphertext| &ciphertext.c1.limb(limb)[block.clone()]).collect(), &mut row.c1);
 }
 
 /// Two polynomials of unreduced sums, and the bound on their noise.

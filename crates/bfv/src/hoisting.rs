@@ -1,5 +1,7 @@
 //! Rotations of one ciphertext that share its decomposition into digits ([HS18](https://eprint.iacr.org/2018/244)).
 
+use std::sync::OnceLock;
+
 use lanner_ring::{Buffer, Eval, GaloisElement, Modulus, Poly, RnsBasis};
 
 use crate::keys::SwitchingKey;
@@ -9,11 +11,19 @@ use crate::{BfvError, Ciphertext, EvaluationKeys, NoiseBound, Parameters};
 pub struct Hoisted<'a> {
     parameters: &'a Parameters,
     ciphertext: &'a Ciphertext,
-    /// Digit `i` is the centred residue of `c1` modulo limb `i`, over the limbs and the special modulus.
-    digits: Vec<Poly<Eval>>,
+    /// Made for the first rotation that is none.
+    digits: OnceLock<Digits<'a>>,
 }
 
-/// A rotated ciphertext over the limbs and the special modulus `P`, multiplied by `P`.
+/// Digit `i` is the centred residue of `c1` modulo limb `i`, lifted to the limbs and the special modulus.
+struct Digits<'a> {
+    /// Modulo limb `i` itself, digit `i` is `c1`.
+    c1: &'a Poly<Eval>,
+    /// `lifted[i][j]` is digit `i` modulo modulus `j`, and empty for `j = i`.
+    lifted: Vec<Vec<Buffer>>,
+}
+
+/// A ciphertext over the limbs and the special modulus `P`, multiplied by `P`: a rotated one, or a sum of products of such.
 #[derive(Clone)]
 pub struct ExtendedCiphertext {
     pub(crate) c0: Poly<Eval>,
@@ -24,14 +34,15 @@ pub struct ExtendedCiphertext {
 
 impl<'a> Hoisted<'a> {
     pub(crate) fn new(parameters: &'a Parameters, ciphertext: &'a Ciphertext) -> Result<Self, BfvError> {
-        let basis = parameters.key_switching()?;
+        parameters.key_switching()?;
         if !parameters.basis(parameters.limbs()).same(ciphertext.c1.basis()) {
             return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the keys" });
         }
-        let coefficients = ciphertext.c1.clone().into_coeff();
-        let digits = coefficients.limbs().zip(ciphertext.c1.limbs()).enumerate();
-        let digits = digits.map(|(i, (residues, values))| digit(basis, i, residues, values)).collect();
-        Ok(Self { parameters, ciphertext, digits })
+        Ok(Self { parameters, ciphertext, digits: OnceLock::new() })
+    }
+
+    fn digits(&self) -> &Digits<'a> {
+        self.digits.get_or_init(|| Digits::new(self.parameters.extended(), &self.ciphertext.c1))
     }
 
     /// The encryption under an automorphism.
@@ -124,21 +135,56 @@ impl<'a> Hoisted<'a> {
     }
 }
 
-/// Digit `i`: the residues of limb `i`, centred and lifted to every modulus of `basis`.
-///
-/// `values` is the transform of `residues`, and stays as it is in limb `i`.
-fn digit(basis: &RnsBasis, i: usize, residues: &[u64], values: &[u64]) -> Poly<Eval> {
-    let from = &basis.moduli()[i];
-    let mut digit = Poly::zero(basis);
-    for (j, (limb, ntt)) in digit.limbs_mut().zip(basis.ntts()).enumerate() {
-        if i == j {
-            limb.copy_from_slice(values);
-        } else {
-            ntt.modulus().lift_centered_slice(limb, residues, from);
-            ntt.forward(limb);
+impl ExtendedCiphertext {
+    /// Makes this the encryption of the sum.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] unless both are of the same parameters.
+    pub fn add_assign(&mut self, other: &Self) -> Result<(), BfvError> {
+        if !self.c0.basis().same(other.c0.basis()) {
+            return Err(BfvError::Mismatch { what: "parameters" });
         }
+        self.c0.add_assign(&other.c0);
+        self.c1.add_assign(&other.c1);
+        self.noise = self.noise.plus(other.noise);
+        Ok(())
     }
-    digit
+
+    /// The ciphertext: divided by `P` and rounded.
+    #[must_use]
+    pub fn reduce(self, parameters: &Parameters) -> Ciphertext {
+        let Self { mut c0, mut c1, noise } = self;
+        c0.divide_round_by_last();
+        c1.divide_round_by_last();
+        Ciphertext { c0, c1, noise: noise.rescaled(parameters) }
+    }
+}
+
+impl<'a> Digits<'a> {
+    fn new(basis: &RnsBasis, c1: &'a Poly<Eval>) -> Self {
+        let digit = |(i, values): (usize, &[u64])| {
+            let mut residues = Buffer::from(values);
+            basis.ntts()[i].inverse(&mut residues);
+            (0..basis.len())
+                .map(|j| if i == j { Buffer::default() } else { lift(basis, &residues, i, j) })
+                .collect()
+        };
+        Self { c1, lifted: c1.limbs().enumerate().map(digit).collect() }
+    }
+
+    /// Modulus `j` of every digit.
+    fn limbs(&self, j: usize) -> Vec<&[u64]> {
+        let digits = self.lifted.iter().enumerate();
+        digits.map(|(i, digit)| if i == j { self.c1.limb(j) } else { &*digit[j] }).collect()
+    }
+}
+
+/// The values of a digit modulo modulus `to`, given its residues modulo limb `from`.
+fn lift(basis: &RnsBasis, residues: &[u64], from: usize, to: usize) -> Buffer {
+    let mut values = Buffer::zeroed(residues.len());
+    basis.moduli()[to].lift_centered_slice(&mut values, residues, &basis.moduli()[from]);
+    basis.ntts()[to].forward(&mut values);
+    values
 }
 
 /// Which half of the pairs of a switching key.
@@ -151,7 +197,7 @@ enum Half {
 /// The inner products of digits with a key, `P c1 s` under the key's target secret, made a limb at a time.
 struct Switched<'a> {
     basis: &'a RnsBasis,
-    digits: &'a [Poly<Eval>],
+    digits: &'a Digits<'a>,
     key: &'a SwitchingKey,
     product: Buffer,
     remainder: Buffer,
@@ -161,12 +207,12 @@ impl<'a> Switched<'a> {
     fn new(hoisted: &'a Hoisted<'_>, key: &'a SwitchingKey) -> Self {
         let basis = hoisted.parameters.extended();
         let buffer = || Buffer::zeroed(basis.degree());
-        Self { basis, digits: &hoisted.digits, key, product: buffer(), remainder: buffer() }
+        Self { basis, digits: hoisted.digits(), key, product: buffer(), remainder: buffer() }
     }
 
     /// The inner product modulo modulus `j`.
     fn product(&mut self, j: usize, half: Half) -> &mut [u64] {
-        self.basis.moduli()[j].dot(&mut self.product, &limbs(self.digits, j), &self.key.limbs(j, half));
+        self.basis.moduli()[j].dot(&mut self.product, &self.digits.limbs(j), &self.key.limbs(j, half));
         &mut self.product
     }
 
@@ -201,8 +247,4 @@ impl SwitchingKey {
             Half::A => digits.map(|(_, a)| a.limb(j)).collect(),
         }
     }
-}
-
-fn limbs(digits: &[Poly<Eval>], j: usize) -> Vec<&[u64]> {
-    digits.iter().map(|digit| digit.limb(j)).collect()
 }

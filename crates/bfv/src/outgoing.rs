@@ -42,13 +42,14 @@ use crate::{BfvError, Ciphertext, Plaintext};
 /// # Errors
 /// [`BfvError::Underblinded`] if the ciphertext's noise may exceed what the blinding was made for;
 /// [`BfvError::Mismatch`] if parameters or plaintext moduli differ or the ciphertext has lost limbs.
+#[allow(clippy::needless_pass_by_value)] // A blinding is used once.
 pub fn seal(
     ciphertext: &Ciphertext,
     blinding: Blinding,
     mask: &Plaintext,
 ) -> Result<OutgoingCiphertext, BfvError> {
     let (modulus, limbs) = (blinding.modulus.clone(), blinding.budget.wire_limbs());
-    let [mut c0, mut c1] = blind(ciphertext, blinding, mask)?;
+    let [mut c0, mut c1] = blind(ciphertext, &blinding, mask)?;
     shrink(&mut c0, limbs);
     shrink(&mut c1, limbs);
     Ok(OutgoingCiphertext { modulus, c0, c1 })
@@ -57,7 +58,7 @@ pub fn seal(
 /// Steps 1 to 4.
 fn blind(
     ciphertext: &Ciphertext,
-    mut blinding: Blinding,
+    blinding: &Blinding,
     mask: &Plaintext,
 ) -> Result<[Poly<Coeff>; 2], BfvError> {
     blinding.modulus.check_same(mask.modulus())?;
@@ -75,7 +76,6 @@ fn blind(
     c0.sub_assign(&mask);
     c0.add_assign(&blinding.flood);
     mask.zeroize();
-    blinding.erase();
     Ok([c0, c1])
 }
 

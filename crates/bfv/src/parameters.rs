@@ -86,16 +86,17 @@ impl Parameters {
     /// distinct primes `= 1 mod 2 * degree` below `2^50`, and there is at least one; [`BfvError::Mismatch`] if the special
     /// modulus is smaller by more than a bit than another, for key switching would then be noisy.
     pub fn new(degree: usize, moduli: &[u64], special: Option<u64>) -> Result<Self, BfvError> {
+        if moduli.is_empty() {
+            return Err(BfvError::Modulus { modulus: 0, degree });
+        }
         let mut chain: Vec<u64> = moduli.to_vec();
         chain.extend(special);
         for (i, modulus) in chain.iter().enumerate() {
             check_modulus(*modulus, degree, &chain[..i])?;
         }
-        let first = moduli.first().ok_or(BfvError::Modulus { modulus: 0, degree })?;
         if special.is_some_and(|p| moduli.iter().any(|q| *q / 2 > p)) {
             return Err(BfvError::Mismatch { what: "the sizes of the special and the other moduli" });
         }
-        debug_assert!(*first > 1);
         security::check(degree, chain.iter().map(|q| (*q as f64).log2()).sum())?;
         let extended = RnsBasis::new(degree, &chain)?;
         Ok(Self { inner: Arc::new(Inner { extended, limbs: moduli.len() }) })

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use lanner_ring::{Coeff, Modulus, Poly, Shoup};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::reduce::Reducer;
+use crate::reduce::{Factor, Reducer};
 use crate::{BfvError, Parameters};
 
 /// A plaintext modulus `2^6 <= t <= 2^41` with the constants that scale messages modulo `t` into ciphertexts and back.
@@ -21,7 +21,7 @@ struct Inner {
     parameters: Parameters,
     t: u64,
     reducer: Reducer,
-    /// `t^-1 mod q_i` for each limb.
+    /// `-t^-1 mod q_i` for each limb.
     inverses: Vec<Shoup>,
     /// Constants for ciphertexts of `1, 2, ..., L` limbs.
     levels: Vec<Level>,
@@ -31,7 +31,7 @@ struct Inner {
 #[derive(Debug)]
 struct Level {
     /// `q mod t`.
-    residue: u64,
+    residue: Factor,
     /// For each limb `(q / q_i)^-1 mod q_i`.
     punctured: Vec<Shoup>,
     /// For each limb `floor(t 2^shift / q_i)`.
@@ -57,7 +57,7 @@ impl PlaintextModulus {
             return refuse("it must not be a multiple of a ciphertext modulus");
         }
         let reducer = Reducer::new(t);
-        let inverses = moduli.iter().map(|q| q.shoup(q.inverse(q.reduce(t)))).collect();
+        let inverses = moduli.iter().map(|q| q.shoup(q.neg(q.inverse(q.reduce(t))))).collect();
         let levels = (1..=moduli.len()).map(|limbs| Level::new(&moduli[..limbs], t, reducer)).collect();
         Ok(Self { inner: Arc::new(Inner { parameters: parameters.clone(), t, reducer, inverses, levels }) })
     }
@@ -87,18 +87,17 @@ impl PlaintextModulus {
         let half = t / 2;
         let mut poly = Poly::zero(&parameters.basis(limbs));
         // With u = (q m + h) mod t and h = floor(t / 2), the rounded quotient is (q m + h - u) / t, and q = 0 in each
-        // limb: (h - u) / t. The lift by t keeps it non-negative and adds one.
-        let lifted: Vec<u64> = message
-            .coefficients
-            .iter()
-            .map(|m| half + t - reducer.reduce(u128::from(residue) * u128::from(*m) + u128::from(half)))
-            .collect();
+        // limb: (u - h) (-1 / t).
+        let residues = message.coefficients.iter().map(|m| reducer.add(reducer.mul(*m, residue), half));
+        let residues = Zeroizing::new(residues.collect::<Vec<u64>>());
         for ((limb, modulus), inverse) in poly.limbs_mut().zip(parameters.moduli()).zip(inverses) {
-            for (out, lifted) in limb.iter_mut().zip(&lifted) {
-                *out = modulus.sub(modulus.mul_shoup(*lifted, *inverse), 1);
+            let offset = modulus.neg(modulus.reduce(half));
+            modulus.reduce_slice(limb, &residues);
+            for x in &mut *limb {
+                *x = modulus.add(*x, offset);
             }
+            modulus.mul_scalar_slice(limb, *inverse);
         }
-        zeroize::Zeroizing::new(lifted);
         poly
     }
 
@@ -109,15 +108,20 @@ impl PlaintextModulus {
         let Inner { parameters, reducer, levels, .. } = &*self.inner;
         let Level { punctured, quotients, shift, .. } = &levels[phase.basis().len() - 1];
         // x = sum_i y_i (q / q_i) mod q with y_i = x_i (q / q_i)^-1 mod q_i, so t x / q = sum_i t y_i / q_i mod t.
-        let mut sums = vec![1_u128 << (shift - 1); parameters.degree()];
+        let mut sums = Zeroizing::new(vec![1_u128 << (shift - 1); parameters.degree()]);
+        let mut scaled = phase.clone();
         let constants = punctured.iter().zip(quotients);
-        for ((limb, modulus), (inverse, quotient)) in phase.limbs().zip(parameters.moduli()).zip(constants) {
-            for (sum, x) in sums.iter_mut().zip(limb) {
-                *sum += u128::from(modulus.mul_shoup(*x, *inverse)) * u128::from(*quotient);
+        for ((limb, modulus), (inverse, quotient)) in
+            scaled.limbs_mut().zip(parameters.moduli()).zip(constants)
+        {
+            modulus.mul_scalar_slice(limb, *inverse);
+            for (sum, y) in sums.iter_mut().zip(&*limb) {
+                *sum += u128::from(*y) * u128::from(*quotient);
             }
         }
-        let coefficients = sums.iter().map(|sum| reducer.reduce(sum >> shift)).collect();
-        sums.zeroize();
+        scaled.zeroize();
+        // Each sum is below (L + 1) t 2^shift, so its integer part is a word.
+        let coefficients = sums.iter().map(|sum| reducer.reduce((sum >> shift) as u64)).collect();
         Plaintext { modulus: self.clone(), coefficients }
     }
 
@@ -130,7 +134,7 @@ impl PlaintextModulus {
 
 impl Level {
     fn new(moduli: &[Modulus], t: u64, reducer: Reducer) -> Self {
-        let residue = moduli.iter().fold(1, |product, q| reducer.mul(product, q.value() % t));
+        let residue = moduli.iter().fold(1, |product, q| reducer.mul(product, reducer.factor(q.value() % t)));
         let punctured = |i: usize| {
             let others = moduli.iter().enumerate().filter(|(k, _)| *k != i);
             let product = others.fold(1, |product, (_, q)| moduli[i].mul(product, q.value()));
@@ -141,7 +145,7 @@ impl Level {
         let shift = 62 + bits - (u64::BITS - t.leading_zeros());
         let quotient = |q: &Modulus| ((u128::from(t) << shift) / u128::from(q.value())) as u64;
         Self {
-            residue,
+            residue: reducer.factor(residue),
             punctured: (0..moduli.len()).map(punctured).collect(),
             quotients: moduli.iter().map(quotient).collect(),
             shift,

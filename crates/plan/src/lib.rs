@@ -2,10 +2,13 @@
 //!
 //! A [`Plan`] is public: both parties derive every message's kind and length from it. It holds no weights.
 
+mod cost;
 mod error;
+mod fuse;
 mod lower;
 mod step;
 
+pub use cost::PlanCost;
 pub use error::PlanError;
 pub use lower::plan;
 pub use step::{Mode, Plan, Protocol, Step};

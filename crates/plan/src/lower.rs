@@ -6,8 +6,8 @@ use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
 
+use crate::fuse::Fused;
 use crate::{Mode, Plan, PlanError, Protocol, Step};
 
 /// Slots of the ciphertexts of parameter set B.
@@ -22,14 +22,10 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
     let nodes = network.nodes();
     let mut index = 0;
     while index < nodes.len() {
-        let run = nodes[index..].iter().take_while(|node| node.op.is_nonlinear()).count();
-        if run == 0 {
-            planner.local(index)?;
-            index += 1;
-        } else {
-            planner.circuit(index, run)?;
-            index += run;
-        }
+        index += match planner.circuit(index) {
+            0 => planner.local(index)?,
+            run => run,
+        };
     }
     planner.output(policy)?;
     Ok(Plan { mode: Mode::Gazelle, policy, steps: planner.steps })
@@ -49,8 +45,8 @@ impl Planner<'_> {
         self.steps.push(Step { name: name.to_owned(), protocol });
     }
 
-    /// A linear layer, a sum pool, or a reshape, which is no step.
-    fn local(&mut self, index: usize) -> Result<(), PlanError> {
+    /// A linear layer, a sum pool, or a reshape, which is no step: one node.
+    fn local(&mut self, index: usize) -> Result<usize, PlanError> {
         let node = &self.network.nodes()[index];
         let prime = node.accumulator.prime();
         match node.op {
@@ -62,45 +58,39 @@ impl Planner<'_> {
                 let shape = convolution(node, self.network.shape(index))?;
                 let packing = self.cheapest(&shape).map_err(|source| layer(node, source))?;
                 self.keys.extend(packing.keys());
-                self.push(&node.name, Protocol::GazelleLinear { shape, prime, baby: packing.baby() });
+                self.push(&node.name, Protocol::GazelleLinear { shape, prime, kernel: packing.kernel() });
                 self.server_share_known = true;
             }
             _ => {}
         }
-        Ok(())
+        Ok(1)
     }
 
-    /// A run of `MaxPool`, `Relu`, `Clip` and `Rescale`: one circuit.
-    fn circuit(&mut self, first: usize, run: usize) -> Result<(), PlanError> {
-        let nodes = &self.network.nodes()[first..first + run];
-        let shape = self.network.shape(first);
-        let mut windows_of_run = Windows::each(shape.iter().product());
-        let mut function = Function { relu: false, high: None, shift: 0 };
-        let mut high = None;
-        for node in nodes {
-            match node.op {
-                FixedOp::MaxPool(window) => windows_of_run = windows(shape, &window),
-                FixedOp::Relu => function.relu = true,
-                FixedOp::Clip { high: bound } => high = Some(bound),
-                FixedOp::Rescale { shift } => function.shift = shift,
-                _ => {}
-            }
-        }
-        // Rescaling is monotone, so the bound may be applied after it.
-        function.high = high.map(|high| lanner_graph::rescale(high, function.shift));
-        let last = &nodes[run - 1];
+    /// A run of `MaxPool`, `Relu`, `Clip` and `Rescale` from node `first` on: one circuit. Returns the number of nodes.
+    fn circuit(&mut self, first: usize) -> usize {
+        let (nodes, shape) = (&self.network.nodes()[first..], self.network.shape(first));
+        let (fused, run) = Fused::run(nodes, shape);
+        let Some(last) = run.checked_sub(1).map(|last| &nodes[last]) else {
+            return 0;
+        };
         let (from, to) = (self.network.accumulator(first).prime(), last.accumulator.prime());
-        self.remask(&last.name, shape.iter().product(), from);
-        let protocol = Protocol::Yao { function, windows: windows_of_run, from, to };
-        self.push(&last.name, protocol);
+        self.remask(&last.name, fused.windows.inputs(), from);
+        self.push(&last.name, Protocol::Yao { function: fused.function, windows: fused.windows, from, to });
         self.server_share_known = false;
-        Ok(())
+        run
     }
 
     fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
         let (values, from) =
             (self.network.output_len(), self.network.accumulator(self.network.nodes().len()).prime());
         match policy {
+            Policy::Label if values < 2 => {
+                return Err(PlanError::Unsupported {
+                    node: "output".to_owned(),
+                    operator: "ArgMax",
+                    reason: "a label needs at least two scores; choose logits".to_owned(),
+                });
+            }
             Policy::Label => {
                 self.remask("output", values, from);
                 self.push("output", Protocol::YaoArgMax { classes: values, from });
@@ -145,24 +135,22 @@ fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanErr
         |reason: String| PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason };
     match (node.op, input) {
         (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, outputs)),
-        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {
-            Ok(Convolution {
-                in_channels,
-                out_channels: geometry.out_channels,
-                image: [height, width],
-                kernel: geometry.kernel,
-                strides: geometry.strides,
-                pads: geometry.pads,
-                dilations: geometry.dilations,
-                groups: geometry.groups,
-            })
-        }
+        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Ok(Convolution {
+            in_channels,
+            out_channels: geometry.out_channels,
+            image: [height, width],
+            kernel: geometry.kernel,
+            strides: geometry.strides,
+            pads: geometry.pads,
+            dilations: geometry.dilations,
+            groups: geometry.groups,
+        }),
         (_, shape) => Err(unsupported(format!("the input shape {shape:?} does not fit"))),
     }
 }
 
 /// The windows of a pool over `[channels, height, width]`; a checked network has no other shape there.
-fn windows(shape: &[usize], window: &Window) -> Windows {
+pub(crate) fn windows(shape: &[usize], window: &Window) -> Windows {
     let &[channels, height, width] = shape else {
         return Windows::each(shape.iter().product());
     };

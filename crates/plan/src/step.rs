@@ -2,6 +2,7 @@
 
 use lanner_graph::Policy;
 use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use serde::{Deserialize, Serialize};
@@ -34,8 +35,8 @@ pub enum Protocol {
         shape: Convolution,
         /// The plaintext modulus.
         prime: u64,
-        /// Diagonals reached by rotating inputs.
-        baby: usize,
+        /// The kernel.
+        kernel: Kernel,
     },
     /// Sums over windows of each party's own share: average pooling without the division.
     SumPool {

@@ -20,7 +20,7 @@ pub enum ProtocolError {
     Bits(#[from] lanner_primitives::PrimitivesError),
     /// Encryption refused its operands or parameters.
     #[error(transparent)]
-    Bfv(#[from] lanner_bfv::BfvError),
+    Bfv(lanner_bfv::BfvError),
     /// Oblivious transfer failed.
     #[error(transparent)]
     Ot(#[from] lanner_ot::OtError),
@@ -39,6 +39,16 @@ impl ProtocolError {
         match self {
             Self::Channel(error) | Self::Ot(lanner_ot::OtError::Channel(error)) => Some(error),
             _ => None,
+        }
+    }
+}
+
+impl From<lanner_bfv::BfvError> for ProtocolError {
+    fn from(error: lanner_bfv::BfvError) -> Self {
+        match error {
+            // Only a peer's bytes are decoded.
+            lanner_bfv::BfvError::Decode(error) => Self::Channel(error.into()),
+            error => Self::Bfv(error),
         }
     }
 }

@@ -2,6 +2,12 @@
 
 use lanner_wire::Kind;
 
+/// The client's public key.
+pub(crate) const PUBLIC_KEY: Kind = Kind(0x30);
+/// The client's evaluation keys.
+pub(crate) const EVALUATION_KEYS: Kind = Kind(0x31);
+/// The salt of the session's garbling, server to client.
+pub(crate) const SALT: Kind = Kind(0x32);
 /// A packed layer's input ciphertext, client to server.
 pub(crate) const LINEAR_INPUT: Kind = Kind(0x40);
 /// A packed layer's masked output ciphertext, server to client.

@@ -1,11 +1,14 @@
 //! Both parties over a channel in memory: every output integer equals the fixed-point reference.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 
 use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile};
 use lanner_net::memory;
-use lanner_plan::plan;
-use lanner_session::executor::{ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession};
+use lanner_plan::{Plan, plan};
+use lanner_session::executor::{
+    ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession, StepCost,
+};
 
 /// A deterministic value in [-1, 1).
 fn value(index: usize, seed: usize) -> f32 {
@@ -31,7 +34,7 @@ fn network(json: &str, shapes: &[(&str, &[usize])], input: usize) -> (Network, V
     (compile(&graph, &tensors(shapes), &samples.concat(), &options).unwrap(), samples)
 }
 
-/// Runs predictions in one session; returns the outcomes.
+/// Runs predictions in one session; returns the outcomes. What is sent is what the plan predicts.
 fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
     let plan = plan(network.public(), policy).unwrap();
     let model = Arc::new(ServedModel::new(network, &plan).unwrap());
@@ -46,14 +49,42 @@ fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
         }
     });
     let (mut session, setup) = ClientSession::setup(&mut client, client_plan).unwrap();
-    assert_eq!(setup.phase, Phase::Setup);
     let predict = |input: &Vec<i64>| {
         let prepared = session.prepare(&mut client).unwrap();
-        session.predict(&mut client, prepared, input).unwrap().0
+        let (outcome, steps) = session.predict(&mut client, prepared, input).unwrap();
+        check_costs(&plan, &setup, &steps);
+        outcome
     };
     let outcomes = inputs.iter().map(predict).collect();
     serving.join().unwrap();
     outcomes
+}
+
+/// Predicted bytes and rounds are the measured, for every step and phase.
+fn check_costs(plan: &Plan, setup: &StepCost, steps: &[StepCost]) {
+    let predicted = plan.cost().unwrap();
+    let all = std::iter::once(&predicted.setup).chain(&predicted.offline).chain(&predicted.online);
+    let measured: Vec<_> = std::iter::once(setup).chain(steps).collect();
+    assert_eq!(all.clone().count(), measured.len());
+    for (cost, step) in all.zip(measured) {
+        let traffic = step.traffic;
+        assert_eq!(
+            (cost.client_bytes(), cost.server_bytes(), cost.rounds()),
+            (traffic.sent, traffic.received, traffic.rounds),
+            "{} {:?}",
+            step.name,
+            step.phase
+        );
+    }
+    let totals = [(predicted.offline_total(), Phase::Offline), (predicted.online_total(), Phase::Online)];
+    for (total, phase) in totals {
+        let steps = steps.iter().filter(|step| step.phase == phase);
+        let rounds: u64 = steps.clone().map(|step| step.traffic.rounds).sum();
+        let bytes: u64 = steps.map(|step| step.traffic.sent + step.traffic.received).sum();
+        assert_eq!((total.bytes(), total.rounds()), (bytes, rounds));
+    }
+    // All layers are prepared in one round.
+    assert!(predicted.offline_total().rounds() <= 1);
 }
 
 fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
@@ -96,6 +127,18 @@ fn average_pool_between_circuits_equals_the_reference() {
         {"name":"flat","op":"Flatten","inputs":["max"]},
         {"name":"fc","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
     check(json, &[("w1", &[3, 2, 3, 3]), ("b1", &[3]), ("w2", &[27, 3])], 128);
+}
+
+#[test]
+fn a_pool_after_a_pool_and_a_clipped_activation_equal_the_reference() {
+    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[1,9,9]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"relu1","op":{"Clip":{"min":0.0,"max":0.5}},"inputs":["conv1"]},
+        {"name":"pool1","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu1"]},
+        {"name":"pool2","op":{"MaxPool":{"kernel":[2,2],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":["pool1"]},
+        {"name":"flat","op":"Flatten","inputs":["pool2"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
+    check(json, &[("w1", &[2, 1, 2, 2]), ("b1", &[2]), ("w2", &[18, 4])], 81);
 }
 
 #[test]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +13,7 @@ from typing import Self, TypeVar
 from numpy.typing import ArrayLike
 
 from lanner import _native
-from lanner.errors import InputError, MisuseError, native_errors
+from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.manifest import Manifest
@@ -116,7 +117,8 @@ class Client:
         native, self._native = self._native, None
         # An abandoned call still holds a broken session; it ends when that call times out.
         if native is not None and not self._broken:
-            with native_errors(self.address):
+            # A server that is gone already takes nothing from the predictions that were made.
+            with suppress(TransportError, PeerError), native_errors(self.address):
                 native.close()
 
     def _open(self) -> _native.NativeClient:

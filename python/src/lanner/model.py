@@ -19,10 +19,10 @@ from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.manifest import InputDescription, Manifest
 from lanner.options import CompileOptions
+from lanner.reference import OnnxReference, reference_of
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
-    from lanner.reference import OnnxReference
 
 
 class Model:
@@ -177,7 +177,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
                 imported.graph.document, imported.graph.tensors, batch, options.document()
             )
         )
-    return Model(native, _reference(imported))
+    return Model(native, reference_of(imported))
 
 
 def load(path: str | Path) -> Model:
@@ -204,14 +204,6 @@ def _import(model: object, samples: NDArray[np.float32]) -> ImportedModel:
             )
         return import_model(export_torch(model, samples[:1]))
     return import_model(model)
-
-
-def _reference(imported: ImportedModel) -> OnnxReference | None:
-    if importlib.util.find_spec("onnxruntime") is None:
-        return None
-    from lanner.reference import OnnxReference
-
-    return OnnxReference(imported)
 
 
 def _default_name(model: object) -> str:

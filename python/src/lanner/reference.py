@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ class OnnxReference:
 
     def __init__(self, model: ImportedModel) -> None:
         self._model = model
+        self._session = _open(model)
 
     def logits(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """The logits of samples.
@@ -31,19 +32,38 @@ class OnnxReference:
         Returns:
             Shape (n, outputs).
         """
-        batches = [x] if self._model.batched else [sample[np.newaxis] for sample in x]
-        outputs = [self._session.run([self._model.logits], {self._model.input_name: batch})[0] for batch in batches]
-        return np.concatenate(outputs).reshape(len(x), -1).astype(np.float32, copy=False)
+        try:
+            outputs = self._run(x) if self._model.batched else self._run_singly(x)
+        except Exception:  # noqa: BLE001 - onnxruntime raises errors of many kinds
+            # A file may promise any batch and then reshape to a batch of one.
+            outputs = self._run_singly(x)
+        return outputs.reshape(len(x), -1).astype(np.float32, copy=False)
 
-    @cached_property
-    def _session(self) -> Any:  # noqa: ANN401 - onnxruntime is untyped
-        import onnx
-        import onnxruntime
+    def _run_singly(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.concatenate([self._run(sample[np.newaxis]) for sample in x])
 
-        truncated = onnx.ModelProto()
-        truncated.CopyFrom(self._model.proto)
-        del truncated.graph.output[:]
-        truncated.graph.output.append(onnx.ValueInfoProto(name=self._model.logits))
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(truncated.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    def _run(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.asarray(self._session.run([self._model.logits], {self._model.input_name: x})[0])
+
+
+def reference_of(model: ImportedModel) -> OnnxReference | None:
+    """The reference of a model, or None where onnxruntime is absent or does not take the model's opset yet."""
+    if importlib.util.find_spec("onnxruntime") is None:
+        return None
+    try:
+        return OnnxReference(model)
+    except Exception:  # noqa: BLE001 - onnxruntime raises errors of many kinds
+        return None
+
+
+def _open(model: ImportedModel) -> Any:  # noqa: ANN401 - onnxruntime is untyped
+    import onnx
+    import onnxruntime
+
+    truncated = onnx.ModelProto()
+    truncated.CopyFrom(model.proto)
+    del truncated.graph.output[:]
+    truncated.graph.output.append(onnx.ValueInfoProto(name=model.logits))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(truncated.SerializeToString(), options, providers=["CPUExecutionProvider"])

@@ -195,3 +195,20 @@ def test_damaged_model_is_not_served(tmp_path: Path) -> None:
     (tmp_path / "net.lanner").write_bytes(b"PK\x05\x06" + bytes(18))
     result = lanner("serve", tmp_path / "net.lanner", "--listen", "127.0.0.1:0")
     assert result.code == 3
+
+
+def test_server_of_run_does_not_outlive_it(tiny_label: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "many.npy", tiny_samples(20_000))
+    command = [sys.executable, "-m", "lanner", "run", str(tiny_label), str(tmp_path / "many.npy")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        time.sleep(4)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if not children.exists():
+            process.kill()
+            pytest.skip("this system does not list a process's children")
+        (child,) = map(int, children.read_text().split())
+        process.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists() and "Z" not in Path(f"/proc/{child}/stat").read_text().split()[2]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

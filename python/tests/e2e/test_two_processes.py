@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +18,8 @@ import lanner as library
 from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import HUNG, lanner, serving
 from lanner import ImageDescription, Model, load
+from lanner.datasets import load_digits
+from lanner.embedded import compile_embedded
 from lanner.prediction import PHASES
 
 
@@ -160,3 +164,54 @@ def test_demo_shows_people_labels_and_costs() -> None:
     assert result.stdout == ""
     for word in ("label", "truth", "agrees", "setup", "offline", "online", "rounds"):
         assert word in result.stderr
+
+
+@pytest.mark.parametrize("name", ["mnist_c", "mnist_d"])
+def test_evaluate_agrees_with_the_reference_on_fifty_digits(tmp_path: Path, name: str) -> None:
+    x, y = load_digits("test")
+    np.savez(tmp_path / "digits.npz", x=x, y=y)
+    compile_embedded(name).save(tmp_path / "net.lanner")
+    result = lanner("evaluate", tmp_path / "net.lanner", "--data", tmp_path / "digits.npz", "--secure", "--limit", 50)
+    assert result.code == 0, result.errors
+    assert result.document["secure"]["agrees_with_reference"] == 50
+    assert result.document["secure"]["accuracy"] == result.document["fixed"]["accuracy"]
+
+
+def test_server_says_when_it_is_busy(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    with serving(tmp_path / "state", tiny_label, "--max-sessions", 1) as server:
+        with library.Client(server.address, pin=server.document["fingerprint"]) as client:
+            result = lanner("predict", server.address, samples_file, *server.pin)
+            assert result.code == 4, result.document
+            assert "busy" in result.document["error"]["what"]
+            assert client.predict(tiny_samples(1)).label is not None
+        result = lanner("predict", server.address, samples_file, *server.pin)
+        assert result.code == 0, result.errors
+
+
+def test_sigterm_does_not_wait_for_idle_sessions(tmp_path: Path, tiny_label: Path) -> None:
+    with (
+        serving(tmp_path / "state", tiny_label) as server,
+        library.Client(server.address, pin=server.document["fingerprint"]) as client,
+    ):
+        assert client.predict(tiny_samples(1)).label is not None
+        started = time.monotonic()
+        assert server.end(signal.SIGTERM) == 0
+        assert time.monotonic() - started < 10
+        with pytest.raises(library.TransportError):
+            client.predict(tiny_samples(1))
+
+
+def test_sigterm_lets_a_prediction_finish(tmp_path: Path, tiny_label: Path) -> None:
+    np.save(tmp_path / "many.npy", tiny_samples(20_000))
+    with serving(tmp_path / "state", tiny_label) as server:
+        command = [sys.executable, "-m", "lanner", "predict", server.address, str(tmp_path / "many.npy")]
+        command += [*server.pin, "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            time.sleep(4)
+            assert server.end(signal.SIGTERM) == 0
+            output, _ = process.communicate(timeout=HUNG)
+    # The client is turned away between two predictions, with all that were done.
+    document = json.loads(output)
+    assert process.returncode in (4, 5)
+    assert document["predictions"]
+    assert all(prediction["label"] is not None for prediction in document["predictions"])

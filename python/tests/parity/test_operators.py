@@ -168,6 +168,15 @@ def test_endings_leave_the_logits(ending: list[str]) -> None:
     assert np.allclose(model.native.float(x), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_reshape_to_a_batch_of_one_is_taken_sample_by_sample() -> None:
+    proto, x = network([node("Reshape", "shape")], constants(shape=[1, -1])), samples()
+    singly = onnxruntime.InferenceSession(proto.SerializeToString())
+    expected = np.concatenate([singly.run(None, {"x": sample[None]})[0] for sample in x])
+    model = lanner.compile(proto, x, output="logits")
+    assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)
+    assert np.allclose(model.native.float(x), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_batch_fixed_at_one_is_taken_sample_by_sample() -> None:
     proto, x = network(*CASES["relu"]()), samples()
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]

@@ -19,3 +19,4 @@ def test_every_opset_imports_alike(opset: int, listed: bool) -> None:
     expected = reference.run(None, {"x": x})[0]
     model = lanner.compile(tiny_classifier(opset, listed=listed), x)
     assert np.allclose(model.native.float(x), expected, rtol=1e-4, atol=1e-5)
+    assert np.allclose(model.predict_float(x), expected, rtol=1e-4, atol=1e-5)

@@ -54,17 +54,13 @@ impl Blinding {
         }
         Err(BfvError::Underblinded { noise: noise.deviation().log2(), hidden: self.noise.deviation().log2() })
     }
-
-    pub(super) fn erase(&mut self) {
-        self.zero.c0.zeroize();
-        self.zero.c1.zeroize();
-        self.flood.zeroize();
-    }
 }
 
 impl Drop for Blinding {
     fn drop(&mut self) {
-        self.erase();
+        self.zero.c0.zeroize();
+        self.zero.c1.zeroize();
+        self.flood.zeroize();
     }
 }
 

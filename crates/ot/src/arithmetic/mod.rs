@@ -13,8 +13,8 @@ mod receiver;
 mod sender;
 
 pub use group::Group;
-pub use receiver::{receive, receive_random};
-pub use sender::{send, send_random};
+pub use receiver::{receive, receive_extended, receive_random};
+pub use sender::{send, send_extended, send_random};
 
 use lanner_wire::packed_len;
 

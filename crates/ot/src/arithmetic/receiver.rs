@@ -1,8 +1,9 @@
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash};
 use lanner_wire::{Channel, ChannelError, packed_len, unpack_bits};
 use zeroize::Zeroizing;
 
 use super::{CHUNK, Group};
+use crate::error::expect_length;
 use crate::{CorrelatedReceiver, OtError, kind};
 
 /// Receives shares of the correlations where the given bits are one, against [`super::send`]; shares are below `m`.
@@ -17,7 +18,7 @@ pub fn receive<R: CorrelatedReceiver + ?Sized>(
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     let mut t = Zeroizing::new(Vec::new());
     let first = source.extend(channel, choices, &mut t)?;
-    correct(source, channel, group, choices, &mut t, first)
+    receive_extended(source.hash(), channel, group, choices, &mut t, first)
 }
 
 /// As [`receive`], with `count` bits that are drawn here, against [`super::send_random`]; returns them too.
@@ -32,19 +33,25 @@ pub fn receive_random<R: CorrelatedReceiver + ?Sized>(
 ) -> Result<(Bits, Zeroizing<Vec<u64>>), OtError> {
     let mut t = Zeroizing::new(Vec::new());
     let (choices, first) = source.extend_random(channel, count, &mut t)?;
-    let shares = correct(source, channel, group, &choices, &mut t, first)?;
+    let shares = receive_extended(source.hash(), channel, group, &choices, &mut t, first)?;
     Ok((choices, shares))
 }
 
-fn correct<R: CorrelatedReceiver + ?Sized>(
-    source: &R,
+/// The second half of [`receive_random`], for transfers `t` from index `first` on that were extended before: only
+/// receives, so that others may be extended in between.
+///
+/// # Errors
+/// As [`receive`]; [`OtError::Length`] unless there is a choice for each transfer.
+pub fn receive_extended(
+    hash: &CorrelationRobustHash,
     channel: &mut dyn Channel,
     group: Group,
     choices: &Bits,
     t: &mut [Block],
     first: u64,
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
-    source.hash().hash_in_place(t, first);
+    expect_length("choices", t.len(), choices.len())?;
+    hash.hash_in_place(t, first);
     let mut shares = Zeroizing::new(Vec::with_capacity(t.len()));
     let mut bits = choices.iter();
     for keys in t.chunks(CHUNK) {

@@ -3,6 +3,7 @@ use lanner_wire::{Channel, pack_bits};
 use zeroize::Zeroizing;
 
 use super::{CHUNK, Group};
+use crate::error::expect_length;
 use crate::{CorrelatedSender, OtError, kind};
 
 /// Correlates with the receiver's given bits, against [`super::receive`]: returns the sender's shares, below `m`.
@@ -18,7 +19,7 @@ pub fn send<S: CorrelatedSender + ?Sized>(
     check(group, correlations)?;
     let mut q = Zeroizing::new(Vec::new());
     let first = source.extend(channel, correlations.len(), &mut q)?;
-    correct(source, channel, group, correlations, &mut q, first)
+    send_extended(source, channel, group, correlations, &mut q, first)
 }
 
 /// As [`send`], with bits that the receiver draws, against [`super::receive_random`].
@@ -34,16 +35,15 @@ pub fn send_random<S: CorrelatedSender + ?Sized>(
     check(group, correlations)?;
     let mut q = Zeroizing::new(Vec::new());
     let first = source.extend_random(channel, correlations.len(), &mut q)?;
-    correct(source, channel, group, correlations, &mut q, first)
+    send_extended(source, channel, group, correlations, &mut q, first)
 }
 
-fn check(group: Group, correlations: &[u64]) -> Result<(), OtError> {
-    // Folded without an early end: how long it takes says nothing about the values.
-    let fits = correlations.iter().fold(true, |fits, a| fits & group.contains(*a));
-    if fits { Ok(()) } else { Err(OtError::Range { what: "correlation" }) }
-}
-
-fn correct<S: CorrelatedSender + ?Sized>(
+/// The second half of [`send_random`], for transfers `q` from index `first` on that `source` extended before: only sends, so that
+/// the correlations may depend on what was done in between.
+///
+/// # Errors
+/// As [`send`]; [`OtError::Length`] unless there is a correlation for each transfer.
+pub fn send_extended<S: CorrelatedSender + ?Sized>(
     source: &S,
     channel: &mut dyn Channel,
     group: Group,
@@ -51,6 +51,8 @@ fn correct<S: CorrelatedSender + ?Sized>(
     q: &mut [Block],
     first: u64,
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
+    expect_length("correlations", q.len(), correlations.len())?;
+    check(group, correlations)?;
     let mut shares = Zeroizing::new(Vec::with_capacity(q.len()));
     let mut ones = Zeroizing::new(Vec::with_capacity(q.len().min(CHUNK)));
     let mut index = first;
@@ -70,4 +72,10 @@ fn correct<S: CorrelatedSender + ?Sized>(
     }
     channel.flush()?;
     Ok(shares)
+}
+
+fn check(group: Group, correlations: &[u64]) -> Result<(), OtError> {
+    // Folded without an early end: how long it takes says nothing about the values.
+    let fits = correlations.iter().fold(true, |fits, a| fits & group.contains(*a));
+    if fits { Ok(()) } else { Err(OtError::Range { what: "correlation" }) }
 }

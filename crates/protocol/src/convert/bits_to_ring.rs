@@ -8,7 +8,7 @@
 
 use lanner_primitives::Bits;
 use lanner_share::{Ring, Share};
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::ProtocolError;
 
@@ -48,13 +48,13 @@ impl BitEncoding {
 /// The server's one-time material: its bits and its shares of the products.
 pub struct ServerBits {
     bits: Bits,
-    products: Vec<u64>,
+    products: Zeroizing<Vec<u64>>,
 }
 
 /// The client's one-time material: its random choices and its shares of the products.
 pub struct ClientBits {
     choices: Bits,
-    products: Vec<u64>,
+    products: Zeroizing<Vec<u64>>,
 }
 
 impl ServerBits {
@@ -62,7 +62,7 @@ impl ServerBits {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths differ.
-    pub fn new(bits: Bits, products: Vec<u64>) -> Result<Self, ProtocolError> {
+    pub fn new(bits: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self, ProtocolError> {
         if bits.len() == products.len() {
             Ok(Self { bits, products })
         } else {
@@ -92,7 +92,7 @@ impl ClientBits {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths differ.
-    pub fn new(choices: Bits, products: Vec<u64>) -> Result<Self, ProtocolError> {
+    pub fn new(choices: Bits, products: Zeroizing<Vec<u64>>) -> Result<Self, ProtocolError> {
         if choices.len() == products.len() {
             Ok(Self { choices, products })
         } else {
@@ -116,18 +116,6 @@ impl ClientBits {
     }
 }
 
-impl Drop for ServerBits {
-    fn drop(&mut self) {
-        self.products.zeroize();
-    }
-}
-
-impl Drop for ClientBits {
-    fn drop(&mut self) {
-        self.products.zeroize();
-    }
-}
-
 /// `x`, or `-x` if `negate`, without a branch.
 fn reflect(ring: Ring, x: u64, negate: bool) -> u64 {
     let mask = u64::from(negate).wrapping_neg();
@@ -144,8 +132,9 @@ mod tests {
     fn deal(ring: Ring, bits: Bits, rng: &mut Prg) -> (ServerBits, ClientBits) {
         let choices = Bits::random(bits.len(), rng);
         let u = Share::random(ring, bits.len(), rng).values().to_vec();
-        let v = (0..bits.len()).map(|i| ring.sub(u64::from(bits.get(i) && choices.get(i)), u[i])).collect();
-        (ServerBits::new(bits, u).unwrap(), ClientBits::new(choices, v).unwrap())
+        let products = (0..bits.len()).map(|i| u64::from(bits.get(i) && choices.get(i)));
+        let v: Vec<_> = products.zip(&u).map(|(product, u)| ring.sub(product, *u)).collect();
+        (ServerBits::new(bits, u.into()).unwrap(), ClientBits::new(choices, v.into()).unwrap())
     }
 
     #[test]

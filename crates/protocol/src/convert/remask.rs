@@ -11,7 +11,7 @@
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, pack_bits, packed_len, unpack_bits};
 
-use crate::{ProtocolError, kind};
+use crate::{Cost, ProtocolError, kind};
 
 /// The server's side: moves from `share` to `fresh`, which was drawn uniformly.
 ///
@@ -46,6 +46,12 @@ pub fn reveal(channel: &mut dyn Channel, share: &Share) -> Result<(), ProtocolEr
 pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>, ProtocolError> {
     let other = receive_share(channel, kind::REVEAL, share.ring(), share.len())?;
     Ok(share.reveal(&other)?)
+}
+
+/// The cost of either: one message of `values` elements.
+#[must_use]
+pub fn cost(ring: Ring, values: usize) -> Cost {
+    Cost::NONE.server(packed_len(values, ring.bits()))
 }
 
 fn send_share(

@@ -2,6 +2,7 @@
 
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation, Weighting};
+use lanner_protocol::linear::gazelle::program::Term;
 use lanner_protocol::linear::gazelle::scheme::{PackedScheme, evaluate};
 
 /// The scheme without encryption.
@@ -9,39 +10,46 @@ pub struct ClearSlots(usize);
 
 impl PackedScheme for ClearSlots {
     type Ciphertext = Vec<i64>;
-    type Rotated = Vec<i64>;
+    type Unreduced = Vec<i64>;
     type Multiplier = Weighting;
-    type Sum = Vec<i64>;
+    type Sums = Vec<Vec<i64>>;
     type Error = std::convert::Infallible;
 
     fn rotate_hoisted(
         &self,
         ciphertext: &Vec<i64>,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &Vec<i64>) -> Result<(), Self::Error>,
+        mut visit: impl FnMut(&[Vec<i64>]) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error> {
-        for (index, rotation) in rotations.iter().enumerate() {
-            visit(index, &self.rotate(ciphertext, *rotation)?)?;
-        }
-        Ok(())
+        rotations.iter().try_for_each(|rotation| visit(&[self.rotate(ciphertext, *rotation)?]))
     }
 
-    fn empty_sum(&self) -> Result<Vec<i64>, Self::Error> {
-        Ok(vec![0; self.0])
+    fn empty_sums(&self, count: usize) -> Result<Vec<Vec<i64>>, Self::Error> {
+        Ok(vec![vec![0; self.0]; count])
     }
 
     fn multiply_add(
         &self,
-        sum: &mut Vec<i64>,
-        rotated: &Vec<i64>,
-        multiplier: &Weighting,
+        sums: &mut Vec<Vec<i64>>,
+        rotated: &[Vec<i64>],
+        terms: &[&[Term]],
+        multipliers: &[Weighting],
     ) -> Result<(), Self::Error> {
-        let weight = |slot: usize| match multiplier {
-            Weighting::Slots(weights) => weights[slot],
-            Weighting::Constant(weight) => *weight,
-        };
-        sum.iter_mut().zip(rotated).enumerate().for_each(|(i, (s, x))| *s += x * weight(i));
+        for (rotated, term) in
+            rotated.iter().zip(terms).flat_map(|(r, terms)| terms.iter().map(move |t| (r, t)))
+        {
+            let weight = |slot: usize| match &multipliers[term.multiplier] {
+                Weighting::Slots(weights) => weights[slot],
+                Weighting::Constant(weight) => *weight,
+            };
+            let sum = sums[term.sum].iter_mut().zip(rotated).enumerate();
+            sum.for_each(|(slot, (sum, x))| *sum += x * weight(slot));
+        }
         Ok(())
+    }
+
+    fn open(&self, sums: Vec<Vec<i64>>) -> Vec<Vec<i64>> {
+        sums
     }
 
     fn rotate_add(
@@ -53,8 +61,8 @@ impl PackedScheme for ClearSlots {
         self.add(sum, &self.rotate(ciphertext, rotation)?)
     }
 
-    fn finish(&self, sum: Vec<i64>) -> Result<Vec<i64>, Self::Error> {
-        Ok(sum)
+    fn reduce(&self, sum: Vec<i64>) -> Vec<i64> {
+        sum
     }
 
     fn rotate(&self, ciphertext: &Vec<i64>, rotation: Rotation) -> Result<Vec<i64>, Self::Error> {

@@ -1,22 +1,22 @@
 //! The client's side of a plan.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use lanner_bfv::{EvaluationKeys, Parameters, PublicKey, SecretKey};
+use lanner_bfv::{GaloisElement, Parameters, SecretKey};
 use lanner_graph::PublicNetwork;
 use lanner_ot::CotReceiver;
 use lanner_plan::{Plan, Protocol};
-use lanner_primitives::{Block, Prg};
+use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle;
-use lanner_protocol::nonlinear::yao::{self, EvaluationSession};
-use lanner_ring::GaloisElement;
+use lanner_protocol::nonlinear::yao::{self, ClientRequest, EvaluationSession};
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, Encode};
+use lanner_wire::Channel;
 
 use super::cost::Meter;
-use super::{ExecutionError, Phase, StepCost, kind, parameters, rotations};
+use super::{ExecutionError, Phase, StepCost};
 
 /// A plan as the client executes it.
 pub struct ClientPlan {
@@ -24,6 +24,7 @@ pub struct ClientPlan {
     keys: Vec<GaloisElement>,
     input: (Ring, usize),
     steps: Vec<(String, &'static str, Step)>,
+    runs: Vec<Range<usize>>,
 }
 
 enum Step {
@@ -38,7 +39,7 @@ enum Step {
 enum Material {
     None,
     Yao(yao::ClientMaterial),
-    ArgMax(yao::ClientMaterial),
+    ArgMax(yao::ClientArgMaxMaterial),
 }
 
 /// The client's one-time material of one prediction, and what making it took.
@@ -62,14 +63,14 @@ impl ClientPlan {
     /// # Errors
     /// [`ExecutionError::Step`] naming a layer that does not fit.
     pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
-        let parameters = parameters()?;
+        let parameters = gazelle::parameters()?;
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let built = match &step.protocol {
-                Protocol::GazelleLinear { shape, prime, baby } => {
-                    let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby);
+                Protocol::GazelleLinear { shape, prime, kernel } => {
+                    let packing = gazelle::packing::Packing::of(shape, parameters.degree(), *kernel);
                     let layer =
-                        packing.and_then(|packing| gazelle::ClientLayer::new(packing, &parameters, *prime));
+                        packing.and_then(|packing| gazelle::ClientLayer::new(&packing, &parameters, *prime));
                     layer.map(|layer| Step::Linear(Box::new(layer)))
                 }
                 Protocol::SumPool { windows, .. } => windows.groups().map(Step::SumGroups),
@@ -83,11 +84,11 @@ impl ClientPlan {
                 }
                 Protocol::Reveal { .. } => Ok(Step::Reveal),
             };
-            let built = built.map_err(|source| ExecutionError::Step { step: step.name.clone(), source })?;
+            let built = built.map_err(ExecutionError::step(&step.name))?;
             steps.push((step.name.clone(), step.protocol.name(), built));
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
-        Ok(Self { keys: rotations(plan, &parameters)?, parameters, input, steps })
+        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, runs: plan.runs()? })
     }
 }
 
@@ -110,14 +111,8 @@ impl ClientSession {
     ) -> Result<(Self, StepCost), ExecutionError> {
         let meter = Meter::start(channel);
         let mut rng = Prg::from_entropy()?;
-        let key = SecretKey::generate(&plan.parameters, &mut rng);
-        channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, &mut rng).to_bytes())?;
-        let keys = EvaluationKeys::generate(&key, &plan.keys, &mut rng).map_err(ProtocolError::from)?;
-        channel.send(kind::EVALUATION_KEYS, &keys.to_bytes())?;
-        let cot = CotReceiver::setup(channel, &mut rng).map_err(ProtocolError::from)?;
-        let mut salt = [0; 16];
-        channel.receive_into(kind::SALT, &mut salt)?;
-        let evaluation = EvaluationSession::new(cot, Block::from_bytes(salt));
+        let key = gazelle::send_keys(channel, &plan.parameters, &plan.keys, &mut rng)?;
+        let evaluation = EvaluationSession::setup(channel, &mut rng)?;
         let cost = meter.stop(channel, "setup", "setup", Phase::Setup);
         Ok((Self { plan, key, evaluation, rng }, cost))
     }
@@ -129,17 +124,51 @@ impl ClientSession {
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<Prepared, ExecutionError> {
         let plan = Arc::clone(&self.plan);
         let (mut materials, mut costs) = (Vec::new(), Vec::new());
-        for (name, protocol, step) in &plan.steps {
-            let meter = Meter::start(channel);
-            let material = match step {
-                Step::Yao(layer) => layer.offline(channel, &mut self.evaluation).map(Material::Yao),
-                Step::ArgMax(layer) => layer.offline(channel, &mut self.evaluation).map(Material::ArgMax),
-                Step::Linear(_) | Step::SumGroups(_) | Step::Remask | Step::Reveal => Ok(Material::None),
-            };
-            materials.push(material.map_err(|source| ExecutionError::Step { step: name.clone(), source })?);
-            costs.push(meter.stop(channel, name, protocol, Phase::Offline));
+        for run in &plan.runs {
+            let steps = &plan.steps[run.clone()];
+            let mut requests = Vec::with_capacity(steps.len());
+            for (name, protocol, step) in steps {
+                let meter = Meter::start(channel);
+                requests.push(self.request(channel, step).map_err(ExecutionError::step(name))?);
+                costs.push(meter.stop(channel, name, protocol, Phase::Offline));
+            }
+            for (((name, _, step), request), cost) in steps.iter().zip(requests).zip(&mut costs[run.clone()])
+            {
+                let meter = Meter::start(channel);
+                materials.push(self.receive(channel, step, request).map_err(ExecutionError::step(name))?);
+                cost.add(meter.elapsed(channel));
+            }
         }
         Ok(Prepared { materials, costs })
+    }
+
+    /// Asks for the transfers of a step.
+    fn request(
+        &mut self,
+        channel: &mut dyn Channel,
+        step: &Step,
+    ) -> Result<Option<ClientRequest>, ProtocolError> {
+        match step {
+            Step::Yao(layer) => layer.request(channel, &mut self.evaluation).map(Some),
+            Step::ArgMax(layer) => layer.request(channel, &mut self.evaluation).map(Some),
+            Step::Linear(_) | Step::SumGroups(_) | Step::Remask | Step::Reveal => Ok(None),
+        }
+    }
+
+    /// What the server sends for a request.
+    fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        step: &Step,
+        request: Option<ClientRequest>,
+    ) -> Result<Material, ProtocolError> {
+        Ok(match (step, request) {
+            (Step::Yao(layer), Some(request)) => {
+                Material::Yao(layer.receive(channel, &self.evaluation, request)?)
+            }
+            (Step::ArgMax(layer), Some(request)) => Material::ArgMax(layer.receive(channel, request)?),
+            _ => Material::None,
+        })
     }
 
     /// Online: one prediction with its material, which is used up whatever happens.
@@ -162,9 +191,7 @@ impl ClientSession {
         let mut costs = prepared.costs;
         for ((name, protocol, step), material) in plan.steps.iter().zip(prepared.materials) {
             let meter = Meter::start(channel);
-            value = self
-                .predict_step(channel, step, material, value)
-                .map_err(|source| ExecutionError::Step { step: name.clone(), source })?;
+            value = self.predict_step(channel, step, material, value).map_err(ExecutionError::step(name))?;
             costs.push(meter.stop(channel, name, protocol, Phase::Online));
         }
         match value {

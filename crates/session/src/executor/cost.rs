@@ -30,6 +30,18 @@ pub struct StepCost {
     pub traffic: Traffic,
 }
 
+impl StepCost {
+    /// Adds a later part of the same step.
+    pub(super) fn add(&mut self, (seconds, traffic): (f64, Traffic)) {
+        self.seconds += seconds;
+        self.traffic = Traffic {
+            sent: self.traffic.sent + traffic.sent,
+            received: self.traffic.received + traffic.received,
+            rounds: self.traffic.rounds + traffic.rounds,
+        };
+    }
+}
+
 /// A running measurement.
 pub(super) struct Meter {
     start: Instant,
@@ -41,6 +53,11 @@ impl Meter {
         Self { start: Instant::now(), before: channel.traffic() }
     }
 
+    /// Seconds and traffic so far.
+    pub(super) fn elapsed(&self, channel: &dyn Channel) -> (f64, Traffic) {
+        (self.start.elapsed().as_secs_f64(), channel.traffic().since(self.before))
+    }
+
     pub(super) fn stop(
         self,
         channel: &dyn Channel,
@@ -48,12 +65,7 @@ impl Meter {
         protocol: &'static str,
         phase: Phase,
     ) -> StepCost {
-        StepCost {
-            name: name.to_owned(),
-            protocol,
-            phase,
-            seconds: self.start.elapsed().as_secs_f64(),
-            traffic: channel.traffic().since(self.before),
-        }
+        let (seconds, traffic) = self.elapsed(channel);
+        StepCost { name: name.to_owned(), protocol, phase, seconds, traffic }
     }
 }

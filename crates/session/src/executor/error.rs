@@ -42,6 +42,11 @@ pub enum ExecutionError {
 }
 
 impl ExecutionError {
+    /// The error of the step of this name.
+    pub(super) fn step(name: &str) -> impl FnOnce(ProtocolError) -> Self {
+        |source| Self::Step { step: name.to_owned(), source }
+    }
+
     /// The channel's error behind this one, if there is one.
     #[must_use]
     pub fn channel(&self) -> Option<&ChannelError> {

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use lanner_bfv::{EvaluationKeys, Parameters, PublicKey};
+use lanner_bfv::{GaloisElement, Parameters};
 use lanner_graph::Network;
-use lanner_ot::{CotSender, random_delta};
+use lanner_ot::CotSender;
 use lanner_plan::{Plan, Protocol};
-use lanner_primitives::{Block, Prg};
+use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle::{self, ClientKeys};
 use lanner_protocol::nonlinear::yao::{self, GarblingSession};
-use lanner_ring::GaloisElement;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
-use super::{ExecutionError, kind, parameters, rotations};
+use super::ExecutionError;
 
 /// A model that is ready to serve: weights encoded once, shared read-only by all sessions.
 pub struct ServedModel {
@@ -39,7 +38,7 @@ enum Material {
     Linear(gazelle::ServerMaterial),
     Remask(Share),
     Yao(yao::ServerMaterial),
-    ArgMax(yao::ServerMaterial),
+    ArgMax(yao::ServerArgMaxMaterial),
 }
 
 /// The server's one-time material of one prediction.
@@ -52,17 +51,17 @@ impl ServedModel {
     /// [`ExecutionError::Mismatch`] if the plan is not the network's; [`ExecutionError::Step`] naming a layer whose ring or
     /// noise does not fit the parameters.
     pub fn new(network: &Network, plan: &Plan) -> Result<Self, ExecutionError> {
-        let parameters = parameters()?;
+        let parameters = gazelle::parameters()?;
         let input = network.public().input();
         let mut weights = (0..network.public().nodes().len()).filter_map(|node| network.weights(node));
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             let built = match &step.protocol {
-                Protocol::GazelleLinear { shape, prime, baby } => {
+                Protocol::GazelleLinear { shape, prime, kernel } => {
                     let layer =
                         weights.next().ok_or(ExecutionError::Mismatch { what: "the network's weights" })?;
                     let built = (|| {
-                        let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby)?;
+                        let packing = gazelle::packing::Packing::of(shape, parameters.degree(), *kernel)?;
                         let bias = layer.bias_of(shape.outputs()?);
                         gazelle::ServerLayer::new(packing, &parameters, *prime, layer.weight(), &bias)
                     })();
@@ -81,11 +80,11 @@ impl ServedModel {
                 }
                 Protocol::Reveal { .. } => Ok(Step::Reveal),
             };
-            let built = built.map_err(|source| ExecutionError::Step { step: step.name.clone(), source })?;
+            let built = built.map_err(ExecutionError::step(&step.name))?;
             steps.push((step.name.clone(), built));
         }
         let input = (Ring::Prime(input.accumulator.prime()), input.len());
-        Ok(Self { keys: rotations(plan, &parameters)?, parameters, input, steps })
+        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps })
     }
 }
 
@@ -104,20 +103,9 @@ impl ServerSession {
     /// [`ExecutionError::Channel`] if the peer's messages are not the ones due.
     pub fn setup(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<Self, ExecutionError> {
         let mut rng = Prg::from_entropy()?;
-        let bytes = channel.receive(kind::PUBLIC_KEY, PublicKey::encoded_len(&model.parameters))?;
-        let public = PublicKey::from_bytes(&model.parameters, &bytes).map_err(ProtocolError::from)?;
-        let length =
-            EvaluationKeys::encoded_len(&model.parameters, &model.keys).map_err(ProtocolError::from)?;
-        let bytes = channel.receive(kind::EVALUATION_KEYS, length)?;
-        let evaluation = EvaluationKeys::from_bytes(&model.parameters, &model.keys, &bytes)
-            .map_err(ProtocolError::from)?;
-        drop(bytes);
-        let cot = CotSender::setup(channel, random_delta(&mut rng), &mut rng).map_err(ProtocolError::from)?;
-        let salt = Block::random(&mut rng);
-        channel.send(kind::SALT, &salt.to_bytes())?;
-        channel.flush()?;
-        let garbling = GarblingSession::new(cot, salt);
-        Ok(Self { model, keys: ClientKeys { public, evaluation }, garbling, rng })
+        let keys = gazelle::receive_keys(channel, &model.parameters, &model.keys)?;
+        let garbling = GarblingSession::setup(channel, &mut rng)?;
+        Ok(Self { model, keys, garbling, rng })
     }
 
     /// Offline: makes the material of one prediction.
@@ -130,7 +118,7 @@ impl ServerSession {
         let mut materials = Vec::with_capacity(model.steps.len());
         for (name, step) in &model.steps {
             let material = self.prepare_step(channel, step, &mut known);
-            materials.push(material.map_err(|source| ExecutionError::Step { step: name.clone(), source })?);
+            materials.push(material.map_err(ExecutionError::step(name))?);
         }
         channel.flush()?;
         Ok(PreparedServer(materials))
@@ -184,9 +172,7 @@ impl ServerSession {
         let model = Arc::clone(&self.model);
         let mut share = Share::zero(model.input.0, model.input.1);
         for ((name, step), material) in model.steps.iter().zip(prepared.0) {
-            share = self
-                .predict_step(channel, step, material, share)
-                .map_err(|source| ExecutionError::Step { step: name.clone(), source })?;
+            share = self.predict_step(channel, step, material, share).map_err(ExecutionError::step(name))?;
         }
         channel.flush()?;
         Ok(())

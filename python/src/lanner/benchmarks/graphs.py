@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from lanner import _native
 from lanner.embedded import compile_embedded
 from lanner.errors import native_errors
-from lanner.model import Model
+from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.options import CompileOptions
 
@@ -62,6 +63,24 @@ def embedded(name: str, mode: str) -> Built:
     return compile_embedded(name, mode), load_digits("test")[0][0]
 
 
+def minionn(trained: Path | None, mode: str) -> Built:
+    """The CIFAR-10 network of MiniONN (Liu et al. 2017), from a file or with random weights."""
+    samples = np.random.default_rng(SEED).random((SAMPLES, 3, 32, 32), dtype=np.float32)
+    if trained is not None:
+        return compile(trained, samples, mode=mode, output="logits", name="cifar10_minionn"), samples[0]
+    graph = GraphBuilder("x", (3, 32, 32))
+    wire = graph.input
+    for outputs, kernel, pooled in MINIONN_LAYERS:
+        pad = (kernel - 1) // 2
+        wire = graph.relu(_conv(graph, wire, outputs, kernel, (pad, pad, pad, pad)))
+        if pooled:
+            window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0], "count_include_pad": False}
+            shape = (outputs, wire.shape[1] // 2, wire.shape[2] // 2)
+            wire = graph.add_node("AveragePool", (wire,), shape, window)
+    flat = graph.reshape(wire, (wire.size,))
+    return _build(graph, mode, graph.matmul(flat, _weights(flat.size, 10)))
+
+
 def _conv(graph: GraphBuilder, x: Wire, outputs: int, kernel: int, pads: tuple[int, int, int, int]) -> Wire:
     weight = _weights(outputs, x.shape[0], kernel, kernel)
     attributes = {"strides": [1, 1], "pads": list(pads), "dilations": [1, 1], "groups": 1}
@@ -82,6 +101,17 @@ def _build(graph: GraphBuilder, mode: str, output: Wire, policy: str = "logits")
         native = _native.NativeModel.compile(finished.document, finished.tensors, samples, options.document())
     return Model(native), samples[0]
 
+
+#: Output channels and kernel of each convolution, and whether average pooling follows.
+MINIONN_LAYERS = (
+    (64, 3, False),
+    (64, 3, True),
+    (64, 3, False),
+    (64, 3, True),
+    (64, 3, False),
+    (64, 1, False),
+    (16, 1, False),
+)
 
 #: Activations stand on images of this height and width.
 SIDE_HIGH, SIDE_WIDE = 10, 10

@@ -21,7 +21,12 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", choices=OUTPUTS, help="what the client learns (default: label)")
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
     parser.add_argument("--digits", type=int, metavar="L", help="decimal digits of the probability (default: 2)")
-    parser.add_argument("--image", type=Path, metavar="S.toml", help="how a PNG or JPEG becomes an input")
+    parser.add_argument(
+        "--image",
+        type=Path,
+        metavar="S.toml",
+        help="how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
+    )
     parser.add_argument("--classes", type=Path, metavar="F.txt", help="the classes' names, one a line")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
     parser.add_argument("--only", metavar="NAME", help="the one benchmark of this name")
     parser.add_argument("--repeat", type=int, metavar="N", default=5, help="predictions timed (default: 5)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
     parser.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON document to a file")
 
 
@@ -41,7 +43,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     from lanner.benchmarks.cases import cases
     from lanner.benchmarks.measure import machine, measure
 
-    chosen = [case for case in cases(options.suite) if options.only in (None, case.name)]
+    named = options.data or os.environ.get("LANNER_DATA")
+    data = None if named is None else Path(named)
+    chosen = [case for case in cases(options.suite, data) if options.only in (None, case.name)]
     if not chosen:
         raise MisuseError(f"no benchmark of {options.suite} is named {options.only}", fix="leave --only out to see all")
     rows: list[Row] = []

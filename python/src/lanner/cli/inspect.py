@@ -54,13 +54,30 @@ def show_model(model: Model, output: Output) -> None:
 
 
 def show_report(report: Mapping[str, Any], output: Output) -> None:
-    """Print a report: each list of objects as a table, everything else as a line."""
+    """Print a report: each list of objects as a table, everything else as lines."""
     for name, value in report.items():
         if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            columns = list(dict.fromkeys(column for row in value for column in row))
-            output.table(columns, [[_cell(row.get(column)) for column in columns] for row in value], name)
+            rows = [_flat(row) for row in value]
+            found = dict.fromkeys(column for row in rows for column in row)
+            columns = sorted(found, key=lambda column: column != "name")
+            output.table(columns, [[_cell(row.get(column)) for column in columns] for row in rows], name)
+        elif isinstance(value, dict):
+            output.say(f"{name}:")
+            for key, entry in value.items():
+                output.say(f"  {key}: {_cell(entry)}")
         else:
             output.say(f"{name}: {_cell(value)}")
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An object's members, those of inner objects among them under both names."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat |= {f"{name} {inner}": entry for inner, entry in value.items()}
+        elif value is not None:
+            flat[name] = value
+    return flat
 
 
 def _inspect_onnx(path: Path, output: Output) -> dict[str, Any]:

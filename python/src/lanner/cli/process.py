@@ -40,8 +40,8 @@ class ServerProcess:
         self._log = (Path(self._state.name) / "serve.log").open("w+b")
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
-        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json"]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._log)
+        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()
         except BaseException:
@@ -82,8 +82,9 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
         self._log.close()
         self._state.cleanup()
 

@@ -53,6 +53,8 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
                 fix="compile the ONNX model again",
             )
         return load(options.model), options.model
+    if options.calibration is None and options.input.suffix.lower() not in (".npy", ".npz"):
+        raise MisuseError("--calibration is missing", where="lanner run", fix="only .npy and .npz can stand in for it")
     if options.calibration is None:
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
     samples = load_array(options.calibration or options.input)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import signal
 import socket
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -38,12 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for a client"
     )
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
+    # For the commands that start a server: it must not outlive them, however they end.
+    parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until SIGTERM, which drains and exits 0, or Ctrl-C."""
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    if options.until_stdin_closes:
+        threading.Thread(target=_await_end_of_input, args=(stopped,), daemon=True).start()
     server = Server(
         _load_models(options.models),
         options.listen,
@@ -67,6 +73,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         server.stop(DRAIN_SECONDS if stopped.is_set() else 0.0)
     output.say("stopped")
     return 0
+
+
+def _await_end_of_input(stopped: threading.Event) -> None:
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    stopped.set()
 
 
 def _load_models(arguments: list[str]) -> dict[str, Model]:

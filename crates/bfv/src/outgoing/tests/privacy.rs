@@ -110,7 +110,7 @@ fn residuals(setting: &mut Setting, large: bool, defect: Option<Defect>) -> [Vec
         blinding = blinding.broken(defect);
     }
     let budget = blinding.budget();
-    let [mut c0, mut c1] = blind(&product, blinding, &mask).unwrap();
+    let [mut c0, mut c1] = blind(&product, &blinding, &mask).unwrap();
     let flooded = residual(setting, &c0, &c1);
     let dropped =
         setting.parameters().log2_modulus(budget.flood_limbs()) - setting.parameters().log2_modulus(1);

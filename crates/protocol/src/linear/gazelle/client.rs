@@ -4,15 +4,18 @@ use lanner_bfv::{OutgoingCiphertext, Parameters, SecretKey, SlotEncoder};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
+use super::layout::Layout;
 use super::packing::Packing;
 use crate::{ProtocolError, kind};
 
 /// A layer as the client knows it: its layout and its ring.
 pub struct ClientLayer {
-    packing: Packing,
+    layout: Layout,
     encoder: SlotEncoder,
-    ring: Ring,
+    outputs: usize,
+    output_bytes: usize,
 }
 
 impl ClientLayer {
@@ -20,15 +23,17 @@ impl ClientLayer {
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
-    pub fn new(packing: Packing, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
+    pub fn new(packing: &Packing, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
         let encoder = SlotEncoder::new(parameters, prime)?;
-        Ok(Self { packing, encoder, ring: Ring::Prime(prime) })
+        let output_bytes = OutgoingCiphertext::encoded_len(encoder.modulus())?;
+        let outputs = packing.operations().output_ciphertexts;
+        Ok(Self { layout: Layout::new(packing, Ring::Prime(prime)), encoder, outputs, output_bytes })
     }
 
     /// Online: sends the encrypted share, receives the client's share of the layer's output.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Share`] if `share` does
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
     /// not fit.
     pub fn online(
         &self,
@@ -37,21 +42,43 @@ impl ClientLayer {
         share: &Share,
         rng: &mut impl CryptoRng,
     ) -> Result<Share, ProtocolError> {
-        for slots in super::pack(&self.packing, self.ring, share)? {
+        self.send(channel, key, share, rng)?;
+        self.receive(channel, key)
+    }
+
+    /// The first half of [`Self::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        share: &Share,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(), ProtocolError> {
+        for slots in self.layout.pack(share)? {
             // C -> S: [x_C]
             let ciphertext = key.encrypt(&self.encoder.encode(&slots)?, rng)?;
             channel.send(kind::LINEAR_INPUT, &ciphertext.to_bytes())?;
+            // The server decomposes while the next is encrypted.
+            channel.flush()?;
         }
-        let mut outputs = Vec::new();
-        for _ in 0..self.packing.operations().output_ciphertexts {
+        Ok(())
+    }
+
+    /// The second half of [`Self::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn receive(&self, channel: &mut dyn Channel, key: &SecretKey) -> Result<Share, ProtocolError> {
+        let mut outputs = Vec::with_capacity(self.outputs);
+        for _ in 0..self.outputs {
             // S -> C: [y - r]
-            let modulus = self.encoder.modulus();
-            let bytes = channel.receive(kind::LINEAR_OUTPUT, OutgoingCiphertext::encoded_len(modulus)?)?;
-            let received = OutgoingCiphertext::from_bytes(modulus, &bytes)?;
-            outputs.push(self.encoder.decode(&key.decrypt_outgoing(&received)?)?);
+            let bytes = channel.receive(kind::LINEAR_OUTPUT, self.output_bytes)?;
+            let received = OutgoingCiphertext::from_bytes(self.encoder.modulus(), &bytes)?;
+            outputs.push(Zeroizing::new(self.encoder.decode(&key.decrypt_outgoing(&received)?)?));
         }
-        let places = self.packing.output_slots().into_iter();
-        let values = places.map(|(ciphertext, slot)| outputs[ciphertext][slot]).collect();
-        Ok(Share::new(self.ring, values)?)
+        self.layout.unpack(&outputs)
     }
 }

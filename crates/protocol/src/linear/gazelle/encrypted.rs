@@ -2,11 +2,12 @@
 //! <https://eprint.iacr.org/2020/1203>).
 
 use lanner_bfv::{
-    BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombination, Multiplier,
-    Parameters,
+    BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombinations, Multiplier,
+    Parameters, Product,
 };
 use lanner_ring::GaloisElement;
 
+use super::program::Term;
 use super::rotation::Rotation;
 use super::scheme::PackedScheme;
 use crate::ProtocolError;
@@ -16,17 +17,13 @@ pub struct EncryptedSlots<'k> {
     parameters: &'k Parameters,
     evaluator: Evaluator,
     keys: &'k EvaluationKeys,
-    one: Multiplier,
 }
 
 impl<'k> EncryptedSlots<'k> {
     /// The scheme over a client's keys.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Bfv`] if the parameters have no key switching.
-    pub fn new(parameters: &'k Parameters, keys: &'k EvaluationKeys) -> Result<Self, ProtocolError> {
-        let one = Multiplier::constant(parameters, 1, 1)?;
-        Ok(Self { parameters, evaluator: Evaluator::new(parameters), keys, one })
+    #[must_use]
+    pub fn new(parameters: &'k Parameters, keys: &'k EvaluationKeys) -> Self {
+        Self { parameters, evaluator: Evaluator::new(parameters), keys }
     }
 
     fn element(&self, rotation: Rotation) -> Result<GaloisElement, ProtocolError> {
@@ -50,50 +47,63 @@ pub fn galois_element(rotation: Rotation, degree: usize) -> Result<GaloisElement
 
 impl PackedScheme for EncryptedSlots<'_> {
     type Ciphertext = Ciphertext;
-    type Rotated = ExtendedCiphertext;
+    type Unreduced = ExtendedCiphertext;
     type Multiplier = Multiplier;
-    type Sum = ExtendedCombination;
+    type Sums = ExtendedCombinations;
     type Error = ProtocolError;
 
     fn rotate_hoisted(
         &self,
         ciphertext: &Ciphertext,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &ExtendedCiphertext) -> Result<(), ProtocolError>,
+        mut visit: impl FnMut(&[ExtendedCiphertext]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         let hoisted = self.evaluator.hoist(ciphertext)?;
-        for (index, rotation) in rotations.iter().enumerate() {
-            visit(index, &hoisted.apply_extended(self.element(*rotation)?, self.keys)?)?;
+        for rotations in rotations.chunks(AT_A_TIME) {
+            let rotate = |rotation: &Rotation| -> Result<_, ProtocolError> {
+                Ok(hoisted.apply_extended(self.element(*rotation)?, self.keys)?)
+            };
+            visit(&rotations.iter().map(rotate).collect::<Result<Vec<_>, _>>()?)?;
         }
         Ok(())
     }
 
-    fn empty_sum(&self) -> Result<ExtendedCombination, ProtocolError> {
-        Ok(ExtendedCombination::new(self.parameters)?)
+    fn empty_sums(&self, count: usize) -> Result<ExtendedCombinations, ProtocolError> {
+        Ok(ExtendedCombinations::new(self.parameters, count)?)
     }
 
     fn multiply_add(
         &self,
-        sum: &mut ExtendedCombination,
-        rotated: &ExtendedCiphertext,
-        multiplier: &Multiplier,
+        sums: &mut ExtendedCombinations,
+        rotated: &[ExtendedCiphertext],
+        terms: &[&[Term]],
+        multipliers: &[Multiplier],
     ) -> Result<(), ProtocolError> {
-        Ok(sum.add(rotated, multiplier)?)
+        let terms = terms.iter().enumerate().flat_map(|(k, terms)| terms.iter().map(move |term| (k, term)));
+        let product = |(k, term): (usize, &Term)| Product {
+            ciphertext: k,
+            row: term.sum,
+            factor: &multipliers[term.multiplier],
+        };
+        Ok(sums.add_products(rotated, &terms.map(product).collect::<Vec<_>>())?)
+    }
+
+    fn open(&self, sums: ExtendedCombinations) -> Vec<ExtendedCiphertext> {
+        sums.into_sums()
     }
 
     fn rotate_add(
         &self,
-        sum: &mut ExtendedCombination,
+        sum: &mut ExtendedCiphertext,
         ciphertext: &Ciphertext,
         rotation: Rotation,
     ) -> Result<(), ProtocolError> {
-        // Not divided by the special modulus on its own: the sum is divided once.
         let hoisted = self.evaluator.hoist(ciphertext)?;
-        Ok(sum.add(&hoisted.apply_extended(self.element(rotation)?, self.keys)?, &self.one)?)
+        Ok(sum.add_assign(&hoisted.apply_extended(self.element(rotation)?, self.keys)?)?)
     }
 
-    fn finish(&self, sum: ExtendedCombination) -> Result<Ciphertext, ProtocolError> {
-        Ok(sum.finish())
+    fn reduce(&self, sum: ExtendedCiphertext) -> Ciphertext {
+        sum.reduce(self.parameters)
     }
 
     fn rotate(&self, ciphertext: &Ciphertext, rotation: Rotation) -> Result<Ciphertext, ProtocolError> {
@@ -104,3 +114,6 @@ impl PackedScheme for EncryptedSlots<'_> {
         Ok(self.evaluator.add_assign(sum, other)?)
     }
 }
+
+/// Rotations kept at once: enough for a factor's passage to be worth it, few enough to stay in the cache.
+const AT_A_TIME: usize = 16;

@@ -18,6 +18,8 @@ mod axis;
 mod client;
 mod encrypted;
 mod kernel;
+mod keys;
+mod layout;
 mod noise;
 pub mod packing;
 pub mod program;
@@ -28,20 +30,23 @@ mod server;
 pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element};
 pub use kernel::{Kernel, Operations};
+pub use keys::{ClientKeys, keys_cost, parameters, receive_keys, send_keys};
 pub use noise::output_noise;
-pub use server::{ClientKeys, ServerLayer, ServerMaterial};
+pub use server::{ServerLayer, ServerMaterial};
 
-use lanner_share::{Ring, Share};
+use lanner_bfv::{OutgoingCiphertext, Parameters, PlaintextModulus, SeededCiphertext};
 
-use crate::ProtocolError;
+use crate::{Cost, ProtocolError};
 use packing::Packing;
 
-/// The slots of each input ciphertext that carry `share`; the others are zero.
-fn pack(packing: &Packing, ring: Ring, share: &Share) -> Result<Vec<Vec<u64>>, ProtocolError> {
-    if (share.ring(), share.len()) != (ring, packing.inputs()) {
-        return Err(ProtocolError::Shape { what: "input share of a linear layer" });
-    }
-    let slot = |element: Option<usize>| element.map_or(0, |i| share.values()[i]);
-    let ciphertexts = 0..packing.operations().input_ciphertexts;
-    Ok(ciphertexts.map(|c| packing.input_slots(c).into_iter().map(slot).collect()).collect())
+/// The cost of a layer modulo `prime`: all of it is online.
+///
+/// # Errors
+/// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
+pub fn online_cost(packing: &Packing, parameters: &Parameters, prime: u64) -> Result<Cost, ProtocolError> {
+    let output = OutgoingCiphertext::encoded_len(&PlaintextModulus::new(parameters, prime)?)?;
+    let operations = packing.operations();
+    let inputs = (0..operations.input_ciphertexts)
+        .fold(Cost::NONE, |cost, _| cost.client(SeededCiphertext::encoded_len(parameters)));
+    Ok((0..operations.output_ciphertexts).fold(inputs, |cost, _| cost.server(output)))
 }

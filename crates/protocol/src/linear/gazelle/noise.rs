@@ -3,6 +3,7 @@
 use lanner_bfv::{NoiseBound, Parameters};
 
 use super::packing::Packing;
+use super::program::Term;
 use super::rotation::Rotation;
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
@@ -36,48 +37,56 @@ struct Bounds<'p> {
 
 impl PackedScheme for Bounds<'_> {
     type Ciphertext = NoiseBound;
-    type Rotated = NoiseBound;
+    type Unreduced = NoiseBound;
     /// The largest 2-norm of its coefficients.
     type Multiplier = f64;
-    type Sum = Option<NoiseBound>;
+    type Sums = Vec<NoiseBound>;
     type Error = ProtocolError;
 
     fn rotate_hoisted(
         &self,
         ciphertext: &NoiseBound,
         rotations: &[Rotation],
-        mut visit: impl FnMut(usize, &NoiseBound) -> Result<(), ProtocolError>,
+        mut visit: impl FnMut(&[NoiseBound]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
-        let rotated = ciphertext.switched_key_extended(self.parameters);
-        (0..rotations.len()).try_for_each(|index| visit(index, &rotated))
+        visit(&vec![ciphertext.switched_key_extended(self.parameters); rotations.len()])
     }
 
-    fn empty_sum(&self) -> Result<Option<NoiseBound>, ProtocolError> {
-        Ok(None)
+    fn empty_sums(&self, count: usize) -> Result<Vec<NoiseBound>, ProtocolError> {
+        Ok(vec![NoiseBound::NONE; count])
     }
 
     fn multiply_add(
         &self,
-        sum: &mut Option<NoiseBound>,
-        rotated: &NoiseBound,
-        norm: &f64,
+        sums: &mut Vec<NoiseBound>,
+        rotated: &[NoiseBound],
+        terms: &[&[Term]],
+        norms: &[f64],
     ) -> Result<(), ProtocolError> {
-        let product = rotated.multiplied_by_norm(*norm);
-        *sum = Some(sum.map_or(product, |sum| sum.plus(product)));
+        for (rotated, terms) in rotated.iter().zip(terms) {
+            for term in *terms {
+                sums[term.sum] = sums[term.sum].plus(rotated.multiplied_by_norm(norms[term.multiplier]));
+            }
+        }
         Ok(())
+    }
+
+    fn open(&self, sums: Vec<NoiseBound>) -> Vec<NoiseBound> {
+        sums
     }
 
     fn rotate_add(
         &self,
-        sum: &mut Option<NoiseBound>,
+        sum: &mut NoiseBound,
         ciphertext: &NoiseBound,
         _: Rotation,
     ) -> Result<(), ProtocolError> {
-        self.multiply_add(sum, &ciphertext.switched_key_extended(self.parameters), &1.0)
+        *sum = sum.plus(ciphertext.switched_key_extended(self.parameters));
+        Ok(())
     }
 
-    fn finish(&self, sum: Option<NoiseBound>) -> Result<NoiseBound, ProtocolError> {
-        Ok(sum.unwrap_or(NoiseBound::NONE).rescaled(self.parameters))
+    fn reduce(&self, sum: NoiseBound) -> NoiseBound {
+        sum.rescaled(self.parameters)
     }
 
     fn rotate(&self, ciphertext: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {

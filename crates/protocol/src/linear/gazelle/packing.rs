@@ -175,6 +175,12 @@ impl Packing {
         self.program.keys()
     }
 
+    /// Images computed at once.
+    #[must_use]
+    pub fn images(&self) -> usize {
+        self.images
+    }
+
     /// Number of elements of the input.
     #[must_use]
     pub fn inputs(&self) -> usize {

@@ -8,7 +8,7 @@ use super::rotation::Rotation;
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// For each input ciphertext, its rotations with the products of each.
-    pub inputs: Vec<Vec<Rotated>>,
+    pub inputs: Vec<Vec<Hoisted>>,
     /// Number of sums of products.
     pub sums: usize,
     /// What is done with the sums, in order.
@@ -19,7 +19,7 @@ pub struct Program {
 
 /// One rotation of an input ciphertext.
 #[derive(Clone, Debug)]
-pub struct Rotated {
+pub struct Hoisted {
     /// The rotation.
     pub rotation: Rotation,
     /// The products of the rotated ciphertext.

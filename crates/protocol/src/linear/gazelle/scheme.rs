@@ -4,23 +4,24 @@
 //! other.
 
 use super::packing::Packing;
-use super::program::{Merge, Program};
+use super::program::{Merge, Program, Term};
 use super::rotation::Rotation;
 
 /// Homomorphic operations on packed slots.
 pub trait PackedScheme {
     /// An encrypted vector of slots.
     type Ciphertext;
-    /// A rotated input, ready to be multiplied.
-    type Rotated;
+    /// A ciphertext before its reduction: a rotated input, or a sum of products of such.
+    type Unreduced;
     /// A vector of slots in the clear, ready to multiply.
     type Multiplier;
-    /// A sum that is not reduced yet.
-    type Sum;
+    /// Several sums of products of the same rotated inputs.
+    type Sums;
     /// Why an operation fails.
     type Error;
 
-    /// Rotates one ciphertext in several ways, sharing its decomposition (hoisting); `visit` takes them one at a time.
+    /// Rotates one ciphertext in several ways, sharing its decomposition (hoisting); `visit` takes a few of them at a time,
+    /// in order.
     ///
     /// # Errors
     /// If an evaluation key is missing.
@@ -28,25 +29,29 @@ pub trait PackedScheme {
         &self,
         ciphertext: &Self::Ciphertext,
         rotations: &[Rotation],
-        visit: impl FnMut(usize, &Self::Rotated) -> Result<(), Self::Error>,
+        visit: impl FnMut(&[Self::Unreduced]) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error>;
 
-    /// An empty sum.
+    /// Empty sums.
     ///
     /// # Errors
     /// If the parameters do not allow it.
-    fn empty_sum(&self) -> Result<Self::Sum, Self::Error>;
+    fn empty_sums(&self, count: usize) -> Result<Self::Sums, Self::Error>;
 
-    /// Adds a product to a sum.
+    /// Adds the products of each rotated input to their sums.
     ///
     /// # Errors
     /// If the operands do not fit together.
     fn multiply_add(
         &self,
-        sum: &mut Self::Sum,
-        rotated: &Self::Rotated,
-        multiplier: &Self::Multiplier,
+        sums: &mut Self::Sums,
+        rotated: &[Self::Unreduced],
+        terms: &[&[Term]],
+        multipliers: &[Self::Multiplier],
     ) -> Result<(), Self::Error>;
+
+    /// The sums, one by one.
+    fn open(&self, sums: Self::Sums) -> Vec<Self::Unreduced>;
 
     /// Adds a rotated ciphertext to a sum.
     ///
@@ -54,16 +59,13 @@ pub trait PackedScheme {
     /// If an evaluation key is missing.
     fn rotate_add(
         &self,
-        sum: &mut Self::Sum,
+        sum: &mut Self::Unreduced,
         ciphertext: &Self::Ciphertext,
         rotation: Rotation,
     ) -> Result<(), Self::Error>;
 
     /// Reduces a sum.
-    ///
-    /// # Errors
-    /// If the parameters do not allow it.
-    fn finish(&self, sum: Self::Sum) -> Result<Self::Ciphertext, Self::Error>;
+    fn reduce(&self, sum: Self::Unreduced) -> Self::Ciphertext;
 
     /// Rotates one ciphertext.
     ///
@@ -98,13 +100,13 @@ pub fn evaluate<S: PackedScheme>(
     let program = packing.program();
     let mut outputs = Vec::with_capacity(packing.operations().output_ciphertexts);
     for frame in inputs.chunks(program.inputs.len()) {
-        let sums = products(scheme, program, multipliers, frame)?;
-        let mut registers: Vec<_> = sums.into_iter().map(Register::Open).collect();
+        let sums = scheme.open(products(scheme, program, multipliers, frame)?);
+        let mut registers: Vec<_> = sums.into_iter().map(Register::Sum).collect();
         for merge in &program.merges {
-            registers[merge.from] = merged(scheme, &mut registers, *merge)?;
+            perform(scheme, &mut registers, *merge)?;
         }
         for output in &program.outputs {
-            outputs.push(take(scheme, &mut registers[*output])?);
+            outputs.extend(take(scheme, &mut registers[*output]));
         }
     }
     Ok(outputs)
@@ -116,15 +118,16 @@ fn products<S: PackedScheme>(
     program: &Program,
     multipliers: &[S::Multiplier],
     inputs: &[S::Ciphertext],
-) -> Result<Vec<S::Sum>, S::Error> {
-    let mut sums = (0..program.sums).map(|_| scheme.empty_sum()).collect::<Result<Vec<_>, _>>()?;
-    for (input, rotated) in inputs.iter().zip(&program.inputs) {
-        let rotations: Vec<_> = rotated.iter().map(|rotated| rotated.rotation).collect();
-        scheme.rotate_hoisted(input, &rotations, |index, ciphertext| {
-            let mut terms = rotated[index].terms.iter();
-            terms.try_for_each(|term| {
-                scheme.multiply_add(&mut sums[term.sum], ciphertext, &multipliers[term.multiplier])
-            })
+) -> Result<S::Sums, S::Error> {
+    let mut sums = scheme.empty_sums(program.sums)?;
+    for (input, hoisted) in inputs.iter().zip(&program.inputs) {
+        let rotations: Vec<_> = hoisted.iter().map(|hoisted| hoisted.rotation).collect();
+        let terms: Vec<_> = hoisted.iter().map(|hoisted| hoisted.terms.as_slice()).collect();
+        let mut rest = terms.as_slice();
+        scheme.rotate_hoisted(input, &rotations, |rotated| {
+            let (now, later) = rest.split_at(rest.len().min(rotated.len()));
+            rest = later;
+            scheme.multiply_add(&mut sums, rotated, now, multipliers)
         })?;
     }
     Ok(sums)
@@ -132,36 +135,34 @@ fn products<S: PackedScheme>(
 
 /// A sum during the merges.
 enum Register<S: PackedScheme> {
-    Open(S::Sum),
+    Sum(S::Unreduced),
     Reduced(S::Ciphertext),
-    /// It was merged into another one.
+    /// It was added to another one.
     Spent,
 }
 
-fn take<S: PackedScheme>(scheme: &S, register: &mut Register<S>) -> Result<S::Ciphertext, S::Error> {
+fn take<S: PackedScheme>(scheme: &S, register: &mut Register<S>) -> Option<S::Ciphertext> {
     match std::mem::replace(register, Register::Spent) {
-        Register::Open(sum) => scheme.finish(sum),
-        Register::Reduced(ciphertext) => Ok(ciphertext),
-        Register::Spent => scheme.finish(scheme.empty_sum()?),
+        Register::Sum(sum) => Some(scheme.reduce(sum)),
+        Register::Reduced(ciphertext) => Some(ciphertext),
+        Register::Spent => None,
     }
 }
 
-/// Performs a merge; returns what is left of its source.
-fn merged<S: PackedScheme>(
-    scheme: &S,
-    registers: &mut [Register<S>],
-    merge: Merge,
-) -> Result<Register<S>, S::Error> {
-    let mut from = take(scheme, &mut registers[merge.from])?;
+fn perform<S: PackedScheme>(scheme: &S, registers: &mut [Register<S>], merge: Merge) -> Result<(), S::Error> {
+    let Some(mut from) = take(scheme, &mut registers[merge.from]) else {
+        return Ok(());
+    };
     if merge.from == merge.into {
         let rotated = scheme.rotate(&from, merge.rotation)?;
         scheme.add(&mut from, &rotated)?;
-        return Ok(Register::Reduced(from));
+        registers[merge.into] = Register::Reduced(from);
+        return Ok(());
     }
     match &mut registers[merge.into] {
-        Register::Open(sum) => scheme.rotate_add(sum, &from, merge.rotation)?,
-        Register::Reduced(into) => scheme.add(into, &scheme.rotate(&from, merge.rotation)?)?,
-        Register::Spent => {}
+        // What is added before the sum is reduced takes no reduction of its own.
+        Register::Sum(sum) => scheme.rotate_add(sum, &from, merge.rotation),
+        Register::Reduced(into) => scheme.add(into, &scheme.rotate(&from, merge.rotation)?),
+        Register::Spent => Ok(()),
     }
-    Ok(Register::Spent)
 }

@@ -1,14 +1,16 @@
 //! The server's side of a packed layer.
 
+use lanner_bfv::outgoing::Budget;
 use lanner_bfv::{
-    Blinding, EvaluationKeys, Evaluator, Multiplier, NoiseBound, Parameters, Plaintext, PublicKey,
-    SeededCiphertext, SlotEncoder, seal,
+    Blinding, Evaluator, Multiplier, NoiseBound, Parameters, Plaintext, SeededCiphertext, SlotEncoder, seal,
 };
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 
 use super::encrypted::EncryptedSlots;
+use super::keys::ClientKeys;
+use super::layout::Layout;
 use super::noise::output_noise;
 use super::packing::{Packing, Weighting};
 use super::scheme::evaluate;
@@ -19,18 +21,10 @@ pub struct ServerLayer {
     packing: Packing,
     parameters: Parameters,
     encoder: SlotEncoder,
-    ring: Ring,
+    layout: Layout,
     multipliers: Vec<Multiplier>,
     bias: Share,
     noise: NoiseBound,
-}
-
-/// A client's keys, as the server holds them.
-pub struct ClientKeys {
-    /// For fresh encryptions of zero.
-    pub public: PublicKey,
-    /// For rotations.
-    pub evaluation: EvaluationKeys,
 }
 
 /// One-time material of a layer: a uniform mask for every slot of every output, and what hides the noise.
@@ -77,12 +71,14 @@ impl ServerLayer {
         let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
         // The server adds its share to each input.
         let noise = output_noise(&packing, parameters, prime, NoiseBound::fresh().plus_plaintext())?;
+        // Refused now rather than at the first prediction.
+        Budget::new(encoder.modulus(), noise)?;
         Ok(Self {
             parameters: parameters.clone(),
-            bias: Share::embed(ring, bias),
+            bias: Share::embed(ring, &bias.repeat(packing.images())),
+            layout: Layout::new(&packing, ring),
             packing,
             encoder,
-            ring,
             multipliers,
             noise,
         })
@@ -99,23 +95,22 @@ impl ServerLayer {
     ) -> Result<ServerMaterial, ProtocolError> {
         let count = self.packing.operations().output_ciphertexts;
         let masks: Vec<Share> =
-            (0..count).map(|_| Share::random(self.ring, self.packing.slots(), rng)).collect();
+            (0..count).map(|_| Share::random(self.layout.ring(), self.packing.slots(), rng)).collect();
         let mut outputs = Vec::with_capacity(count);
         for mask in &masks {
             let blinding = Blinding::prepare(self.encoder.modulus(), &keys.public, self.noise, rng)?;
             outputs.push((blinding, self.encoder.encode(mask.values())?));
         }
         // The client gets y - r, so the server keeps r and the bias.
-        let places = self.packing.output_slots().into_iter();
-        let r = places.map(|(ciphertext, slot)| masks[ciphertext].values()[slot]).collect();
-        Ok(ServerMaterial { outputs, share: Share::new(self.ring, r)?.add(&self.bias)? })
+        let r = self.layout.unpack(&masks.iter().map(Share::values).collect::<Vec<_>>())?;
+        Ok(ServerMaterial { outputs, share: r.add(&self.bias)? })
     }
 
     /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
     /// server's share of it.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Share`] if `share` does
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
     /// not fit.
     pub fn online(
         &self,
@@ -125,8 +120,8 @@ impl ServerLayer {
         share: &Share,
     ) -> Result<Share, ProtocolError> {
         let evaluator = Evaluator::new(&self.parameters);
-        let mut inputs = Vec::new();
-        for slots in super::pack(&self.packing, self.ring, share)? {
+        let mut inputs = Vec::with_capacity(self.layout.input_ciphertexts());
+        for slots in self.layout.pack(share)? {
             // C -> S: [x_C]
             let bytes =
                 channel.receive(kind::LINEAR_INPUT, SeededCiphertext::encoded_len(&self.parameters))?;
@@ -134,11 +129,13 @@ impl ServerLayer {
             inputs.push(evaluator.add_plain(&received, &self.encoder.encode(&slots)?)?);
         }
         // [y] = W [x_C + x_S]
-        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation)?;
+        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation);
         let outputs = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
         for (output, (blinding, mask)) in outputs.into_iter().zip(material.outputs) {
             // S -> C: [y - r]
             channel.send(kind::LINEAR_OUTPUT, &seal(&output, blinding, &mask)?.to_bytes())?;
+            // The client decrypts while the next is sealed.
+            channel.flush()?;
         }
         Ok(material.share)
     }

@@ -1,10 +1,11 @@
 //! The client: evaluator, and receiver of oblivious transfer.
 
 use lanner_gc::{Circuit, Evaluator, OutputDecoding, TablesInMemory, batches, chunk_lengths};
-use lanner_ot::{CorrelatedReceiver, arithmetic};
+use lanner_ot::{CorrelatedReceiver, CotReceiver, arithmetic};
 use lanner_primitives::{Bits, Block};
 use lanner_share::Share;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, ChannelError};
+use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::function::{ArgMax, Layer, group};
@@ -18,10 +19,47 @@ pub struct EvaluationSession<R> {
     next_batch: u64,
 }
 
-/// One-time material: garbled tables, labels of random bits, and what turns the output arithmetic.
+/// The transfers of a layer, asked for; the server's answer is still to be received.
+pub struct ClientRequest {
+    inputs: Transfers,
+    /// One for each output bit that becomes arithmetic.
+    outputs: Transfers,
+    first_batch: u64,
+}
+
+/// One-time material of an activation: garbled tables, labels of random bits, and what turns the output arithmetic.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::nonlinear::yao::ClientMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
 pub struct ClientMaterial {
     garbled: Garbled,
-    output: Output,
+    output: ClientBits,
+}
+
+/// One-time material of an arg-max: garbled tables, labels of random bits, and what decodes the index.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::nonlinear::yao::ClientArgMaxMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ClientArgMaxMaterial {
+    garbled: Garbled,
+    decoding: OutputDecoding,
+}
+
+/// Random correlated transfers: choices `r_i` and blocks `t_i`, from index `first` on.
+struct Transfers {
+    choices: Bits,
+    blocks: Zeroizing<Vec<Block>>,
+    first: u64,
 }
 
 struct Garbled {
@@ -32,16 +70,25 @@ struct Garbled {
     first_batch: u64,
 }
 
-enum Output {
-    Shared(ClientBits),
-    Revealed(OutputDecoding),
-}
-
 /// An activation layer on the client's side.
 pub struct ClientLayer(Layer);
 
 /// An arg-max on the client's side.
 pub struct ClientArgMax(ArgMax);
+
+impl EvaluationSession<CotReceiver> {
+    /// Set-up, once a session: base transfers, and the salt of the server's garbling.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ot`] or [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn setup(channel: &mut dyn Channel, rng: &mut impl CryptoRng) -> Result<Self, ProtocolError> {
+        let cot = CotReceiver::setup(channel, rng)?;
+        // S -> C: salt
+        let mut salt = [0; Block::BYTES];
+        channel.receive_into(kind::SALT, &mut salt)?;
+        Ok(Self::new(cot, Block::from_bytes(salt)))
+    }
+}
 
 impl<R: CorrelatedReceiver> EvaluationSession<R> {
     /// Takes the session's source of oblivious transfers and its public salt.
@@ -50,26 +97,19 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         Self { cot, salt, next_batch: 0 }
     }
 
-    /// Prepares the labels of random bits and receives the tables.
-    fn receive(
+    /// Asks for the transfers of `instances` of `circuit`, and for `outputs` more.
+    fn request(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
         instances: usize,
-    ) -> Result<Garbled, ProtocolError> {
-        let inputs = circuit.evaluator_inputs() * instances;
-        let mut labels = Zeroizing::new(Vec::with_capacity(inputs));
-        let (choices, _) = self.cot.extend_random(channel, inputs, &mut labels)?;
-        let mut tables = vec![0; circuit.table_bytes(instances)];
-        let mut rest = tables.as_mut_slice();
-        for length in chunk_lengths(circuit, instances) {
-            let (chunk, later) = rest.split_at_mut(length);
-            channel.receive_into(kind::TABLES, chunk)?;
-            rest = later;
-        }
+        outputs: usize,
+    ) -> Result<ClientRequest, ProtocolError> {
+        let inputs = Transfers::request(&mut self.cot, channel, circuit.evaluator_inputs() * instances)?;
+        let outputs = Transfers::request(&mut self.cot, channel, outputs)?;
         let first_batch = self.next_batch;
         self.next_batch += batches(instances);
-        Ok(Garbled { choices, labels, tables, first_batch })
+        Ok(ClientRequest { inputs, outputs, first_batch })
     }
 
     /// Online: obtains the labels of `input` and evaluates; returns the colour bits of the output.
@@ -93,6 +133,36 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
     }
 }
 
+impl Transfers {
+    fn request<R: CorrelatedReceiver>(
+        cot: &mut R,
+        channel: &mut dyn Channel,
+        count: usize,
+    ) -> Result<Self, ProtocolError> {
+        let mut blocks = Zeroizing::new(Vec::with_capacity(count));
+        let (choices, first) = cot.extend_random(channel, count, &mut blocks)?;
+        Ok(Self { choices, blocks, first })
+    }
+
+    /// Receives the tables whose input labels these transfers are.
+    fn receive_tables(
+        self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        instances: usize,
+        first_batch: u64,
+    ) -> Result<Garbled, ProtocolError> {
+        let mut tables = vec![0; circuit.table_bytes(instances)];
+        let mut rest = tables.as_mut_slice();
+        for length in chunk_lengths(circuit, instances) {
+            let (chunk, later) = rest.split_at_mut(length);
+            channel.receive_into(kind::TABLES, chunk)?;
+            rest = later;
+        }
+        Ok(Garbled { choices: self.choices, labels: self.blocks, tables, first_batch })
+    }
+}
+
 impl ClientLayer {
     /// Prepares a layer.
     #[must_use]
@@ -100,25 +170,39 @@ impl ClientLayer {
         Self(layer)
     }
 
-    /// Offline: receives garbled tables and prepares both oblivious transfers.
+    /// Offline, first half: asks for both kinds of transfers. All layers may ask before the first receives.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn offline<R: CorrelatedReceiver>(
+    /// Those of the channel.
+    pub fn request<R: CorrelatedReceiver>(
         &self,
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
-    ) -> Result<ClientMaterial, ProtocolError> {
+    ) -> Result<ClientRequest, ProtocolError> {
         let layer = &self.0;
-        let garbled = session.receive(channel, layer.circuit(), layer.instances())?;
-        let ring = group(layer.encoding().ring)?;
-        let (choices, products) =
-            arithmetic::receive_random(&mut session.cot, channel, ring, layer.output_bits())?;
-        let output = Output::Shared(ClientBits::new(choices, products.to_vec())?);
-        Ok(ClientMaterial { garbled, output })
+        session.request(channel, layer.circuit(), layer.instances(), layer.output_bits())
     }
 
-    /// Online: returns the client's share of the output; the message for the server's is queued.
+    /// Offline, second half: receives garbled tables and shares, in the order of the requests.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn receive<R: CorrelatedReceiver>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &EvaluationSession<R>,
+        request: ClientRequest,
+    ) -> Result<ClientMaterial, ProtocolError> {
+        let (layer, hash) = (&self.0, session.cot.hash());
+        let ClientRequest { inputs, outputs, first_batch } = request;
+        let garbled = inputs.receive_tables(channel, layer.circuit(), layer.instances(), first_batch)?;
+        let Transfers { choices, mut blocks, first } = outputs;
+        let group = group(layer.encoding().ring)?;
+        let products = arithmetic::receive_extended(hash, channel, group, &choices, &mut blocks, first)?;
+        Ok(ClientMaterial { garbled, output: ClientBits::new(choices, products)? })
+    }
+
+    /// Online: returns the client's share of the output.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's messages are not the
@@ -134,12 +218,10 @@ impl ClientLayer {
         let input = layer.evaluator_bits(share)?;
         let colours =
             session.evaluate(channel, layer.circuit(), layer.instances(), material.garbled, &input)?;
-        let Output::Shared(output) = material.output else {
-            return Err(ProtocolError::Shape { what: "material of another layer" });
-        };
         // C -> S: e
-        let (share, masked) = output.convert(layer.encoding(), &colours)?;
+        let (share, masked) = material.output.convert(layer.encoding(), &colours)?;
         channel.send(kind::MASKED_BITS, &masked.to_bytes())?;
+        channel.flush()?;
         Ok(share)
     }
 }
@@ -151,20 +233,33 @@ impl ClientArgMax {
         Self(layer)
     }
 
-    /// Offline: receives garbled tables and what decodes the index.
+    /// Offline, first half: asks for the transfers.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn offline<R: CorrelatedReceiver>(
+    /// Those of the channel.
+    pub fn request<R: CorrelatedReceiver>(
         &self,
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
-    ) -> Result<ClientMaterial, ProtocolError> {
-        let outputs = self.0.circuit().outputs();
-        let garbled = session.receive(channel, self.0.circuit(), 1)?;
-        let bytes = channel.receive(kind::DECODING, Bits::byte_len(outputs))?;
-        let output = Output::Revealed(OutputDecoding::from_bytes(outputs, &bytes)?);
-        Ok(ClientMaterial { garbled, output })
+    ) -> Result<ClientRequest, ProtocolError> {
+        session.request(channel, self.0.circuit(), 1, 0)
+    }
+
+    /// Offline, second half: receives garbled tables and what decodes the index.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        request: ClientRequest,
+    ) -> Result<ClientArgMaxMaterial, ProtocolError> {
+        let circuit = self.0.circuit();
+        let garbled = request.inputs.receive_tables(channel, circuit, 1, request.first_batch)?;
+        let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
+        let decoding = OutputDecoding::from_bytes(circuit.outputs(), &bytes);
+        let decoding = decoding.map_err(|_| ChannelError::Malformed { what: "output decoding" })?;
+        Ok(ClientArgMaxMaterial { garbled, decoding })
     }
 
     /// Online: the index of the largest score, ties to the lowest index.
@@ -176,20 +271,17 @@ impl ClientArgMax {
         &self,
         channel: &mut dyn Channel,
         session: &EvaluationSession<R>,
-        material: ClientMaterial,
+        material: ClientArgMaxMaterial,
         share: &Share,
     ) -> Result<usize, ProtocolError> {
         let input = self.0.evaluator_bits(share)?;
         let colours = session.evaluate(channel, self.0.circuit(), 1, material.garbled, &input)?;
-        let Output::Revealed(decoding) = material.output else {
-            return Err(ProtocolError::Shape { what: "material of another layer" });
-        };
-        let index = decoding.decode(&colours)?;
+        let index = material.decoding.decode(&colours)?;
         let index = index.iter().enumerate().map(|(place, bit)| usize::from(bit) << place).sum();
         if index < self.0.classes() {
             Ok(index)
         } else {
-            Err(lanner_wire::ChannelError::Malformed { what: "garbled tables" }.into())
+            Err(ChannelError::Malformed { what: "garbled tables" }.into())
         }
     }
 }

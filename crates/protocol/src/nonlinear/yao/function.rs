@@ -48,18 +48,20 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
-    /// comes without ReLU or with pooling.
+    /// is negative or comes without ReLU.
     pub fn new(function: Function, windows: &Windows, from: u64, to: u64) -> Result<Self, ProtocolError> {
         let (ring, shift) = (ShareRing::Prime(from), function.shift);
-        let circuit = match (function.relu, function.high, windows.area()) {
+        let high = function.high.map(u64::try_from).transpose();
+        let high = high.map_err(|_| ProtocolError::Shape { what: "a negative upper bound" })?;
+        let circuit = match (function.relu, high, windows.area()) {
             (false, None, 1) => library::rescale(ring, shift)?,
             (true, None, 1) => library::relu_rescale(ring, shift)?,
-            (true, Some(high), 1) => library::relu_clip(ring, shift, high.unsigned_abs())?,
+            (true, Some(high), 1) => library::relu_clip(ring, shift, high)?,
             (false, None, area) => library::max_pool_rescale(ring, area, shift)?,
             (true, None, area) => library::max_pool_relu_rescale(ring, area, shift)?,
-            (false, Some(_), _) => return Err(ProtocolError::Shape { what: "a bound without ReLU" }),
-            (true, Some(_), _) => {
-                return Err(ProtocolError::Shape { what: "a bound on a pooled activation" });
+            (true, Some(high), area) => library::max_pool_relu_clip(ring, area, shift, high)?,
+            (false, Some(_), _) => {
+                return Err(ProtocolError::Shape { what: "an upper bound without ReLU" });
             }
         };
         let encoding =

@@ -19,13 +19,23 @@
 //!   share of f(c + s) from b, e, v            share of f(c + s) from a, e, u
 //! ```
 //!
-//! `e` needs no answer, so it travels with the next layer's first message. Threat model: semi-honest; the server sees
-//! uniform bits only, the client one label of each wire.
+//! `e` needs no answer, so it travels with the next layer's first message. The transfers of all layers are asked for before
+//! the first answer is received, so the offline phase is one round.
+//!
+//! Threat model: semi-honest; the server sees uniform bits only, the client one label of each wire. Deviations from the
+//! paper: the circuit adds shares, pools, applies ReLU, rescales and clips in one ([`lanner_gc::library`]; 44 AND gates
+//! instead of 8b + 2 = 162 for ReLU with rescaling by 7 bits at b = 20); its output bits become shares by transfers
+//! instead of by an adder inside; the garbler's inputs have all-zero labels, known to both, and the transfers' correlation is the
+//! garbling's delta, so neither sends labels in the clear; sixteen instances share a gate's key schedule ([`lanner_gc`]).
 
 mod client;
+mod cost;
 mod function;
 mod server;
 
-pub use client::{ClientArgMax, ClientLayer, ClientMaterial, EvaluationSession};
+pub use client::{
+    ClientArgMax, ClientArgMaxMaterial, ClientLayer, ClientMaterial, ClientRequest, EvaluationSession,
+};
+pub use cost::{OfflineCost, setup_cost};
 pub use function::{ArgMax, Function, Layer};
-pub use server::{GarblingSession, ServerArgMax, ServerLayer, ServerMaterial};
+pub use server::{GarblingSession, ServerArgMax, ServerArgMaxMaterial, ServerLayer, ServerMaterial};

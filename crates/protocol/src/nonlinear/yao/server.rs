@@ -1,10 +1,11 @@
 //! The server: garbler, and sender of oblivious transfer.
 
 use lanner_gc::{Circuit, Garbler, OutputDecoding};
-use lanner_ot::{CorrelatedSender, arithmetic};
+use lanner_ot::{CorrelatedSender, CotSender, arithmetic, random_delta};
 use lanner_primitives::{Bits, Block, Prg};
 use lanner_share::Share;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, ChannelError, Kind};
+use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::function::{ArgMax, Layer, group};
@@ -18,19 +19,55 @@ pub struct GarblingSession<S> {
     next_batch: u64,
 }
 
-/// One-time material: what decodes the client's message and answers with labels.
+/// One-time material of an activation: what answers the client with labels, and what decodes its message.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::nonlinear::yao::ServerMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
 pub struct ServerMaterial {
-    /// `D_i` of each input wire.
-    labels: Zeroizing<Vec<Block>>,
-    /// The permute bits and their products; none where the client learns the output.
-    output: Option<ServerBits>,
+    labels: InputLabels,
+    /// The permute bits and their products.
+    output: ServerBits,
 }
+
+/// One-time material of an arg-max: what answers the client with labels.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::nonlinear::yao::ServerArgMaxMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ServerArgMaxMaterial(InputLabels);
+
+/// `D_i` of each input wire. Two answers would give delta away, so one answer consumes them.
+struct InputLabels(Zeroizing<Vec<Block>>);
 
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
 
 /// An arg-max on the server's side.
 pub struct ServerArgMax(ArgMax);
+
+impl GarblingSession<CotSender> {
+    /// Set-up, once a session: base transfers with a fresh delta, and a fresh salt.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ot`] if the peer's messages are not the ones due.
+    pub fn setup(channel: &mut dyn Channel, rng: &mut impl CryptoRng) -> Result<Self, ProtocolError> {
+        let cot = CotSender::setup(channel, random_delta(rng), rng)?;
+        let salt = Block::random(rng);
+        // S -> C: salt
+        channel.send(kind::SALT, &salt.to_bytes())?;
+        channel.flush()?;
+        Ok(Self::new(cot, salt))
+    }
+}
 
 impl<S: CorrelatedSender> GarblingSession<S> {
     /// Takes the session's source of oblivious transfers and its public salt, both fresh.
@@ -39,35 +76,44 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Self { cot, salt, next_batch: 0 }
     }
 
-    /// Prepares the labels of `inputs` wires, garbles, sends the tables; returns the `D_i` and the permute bits.
+    /// Takes the transfers that the client asks for: `q_i` of the wires of `instances` of `circuit`.
+    fn wires(
+        &mut self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        instances: usize,
+    ) -> Result<Zeroizing<Vec<Block>>, ProtocolError> {
+        let inputs = circuit.evaluator_inputs() * instances;
+        let mut wires = Zeroizing::new(Vec::with_capacity(inputs));
+        self.cot.extend_random(channel, inputs, &mut wires)?;
+        Ok(wires)
+    }
+
+    /// Garbles and sends the tables; returns the `D_i` and the permute bits.
     fn garble(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
         instances: usize,
+        mut wires: Zeroizing<Vec<Block>>,
         garbler_bits: &Bits,
         rng: &mut Prg,
-    ) -> Result<(Zeroizing<Vec<Block>>, Bits), ProtocolError> {
-        let inputs = circuit.evaluator_inputs() * instances;
-        let mut zero_labels = Zeroizing::new(Vec::with_capacity(inputs));
-        self.cot.extend_random(channel, inputs, &mut zero_labels)?;
-        let mut labels = Zeroizing::new(vec![Block::ZERO; inputs]);
+    ) -> Result<(InputLabels, Bits), ProtocolError> {
+        let mut labels = Zeroizing::new(vec![Block::ZERO; wires.len()]);
         rng.fill_blocks(&mut labels);
-        zero_labels.iter_mut().zip(labels.iter()).for_each(|(q, d)| *q ^= *d);
+        wires.iter_mut().zip(labels.iter()).for_each(|(q, d)| *q ^= *d);
 
         let mut garbler = Garbler::new(circuit, self.cot.delta(), self.salt, self.next_batch)?;
+        // S -> C: tables
         let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
-        let permute = garbler.garble(instances, &zero_labels, garbler_bits, &mut send)?;
+        let permute = garbler.garble(instances, &wires, garbler_bits, &mut send)?;
         self.next_batch = garbler.next_batch();
-        Ok((labels, permute))
+        Ok((InputLabels(labels), permute))
     }
 
     /// Online: receives the masked input bits and answers with the labels of what they mask.
-    fn answer(
-        &self,
-        channel: &mut dyn Channel,
-        mut labels: Zeroizing<Vec<Block>>,
-    ) -> Result<(), ProtocolError> {
+    fn answer(&self, channel: &mut dyn Channel, labels: InputLabels) -> Result<(), ProtocolError> {
+        let InputLabels(mut labels) = labels;
         // C -> S: d
         let masked = receive_bits(channel, kind::MASKED_INPUT, labels.len())?;
         let delta = Zeroizing::new(self.cot.delta());
@@ -98,15 +144,17 @@ impl ServerLayer {
         share: &Share,
         rng: &mut Prg,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let layer = &self.0;
+        let (layer, group) = (&self.0, group(self.0.encoding().ring)?);
+        let (circuit, instances) = (layer.circuit(), layer.instances());
         let garbler_bits = layer.garbler_bits(share)?;
-        let (labels, permute) =
-            session.garble(channel, layer.circuit(), layer.instances(), &garbler_bits, rng)?;
-        let correlations: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
-        let products =
-            arithmetic::send_random(&mut session.cot, channel, group(layer.encoding().ring)?, &correlations)?;
-        let output = Some(ServerBits::new(permute, products.to_vec())?);
-        Ok(ServerMaterial { labels, output })
+        let wires = session.wires(channel, circuit, instances)?;
+        // Taken before anything is sent, so that the client never has to read in order to go on asking.
+        let mut q = Zeroizing::new(Vec::with_capacity(layer.output_bits()));
+        let first = session.cot.extend_random(channel, layer.output_bits(), &mut q)?;
+        let (labels, permute) = session.garble(channel, circuit, instances, wires, &garbler_bits, rng)?;
+        let a: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
+        let products = arithmetic::send_extended(&session.cot, channel, group, &a, &mut q, first)?;
+        Ok(ServerMaterial { labels, output: ServerBits::new(permute, products)? })
     }
 
     /// Online: returns the server's share of the output.
@@ -120,10 +168,9 @@ impl ServerLayer {
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
         session.answer(channel, material.labels)?;
-        let output = material.output.ok_or(ProtocolError::Shape { what: "material of another layer" })?;
         // C -> S: e
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
-        output.convert(self.0.encoding(), &masked)
+        material.output.convert(self.0.encoding(), &masked)
     }
 }
 
@@ -144,11 +191,12 @@ impl ServerArgMax {
         session: &mut GarblingSession<S>,
         share: &Share,
         rng: &mut Prg,
-    ) -> Result<ServerMaterial, ProtocolError> {
+    ) -> Result<ServerArgMaxMaterial, ProtocolError> {
         let garbler_bits = self.0.garbler_bits(share)?;
-        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, &garbler_bits, rng)?;
+        let wires = session.wires(channel, self.0.circuit(), 1)?;
+        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, wires, &garbler_bits, rng)?;
         channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
-        Ok(ServerMaterial { labels, output: None })
+        Ok(ServerArgMaxMaterial(labels))
     }
 
     /// Online: answers the client's input; the client learns the index.
@@ -159,17 +207,13 @@ impl ServerArgMax {
         &self,
         channel: &mut dyn Channel,
         session: &GarblingSession<S>,
-        material: ServerMaterial,
+        material: ServerArgMaxMaterial,
     ) -> Result<(), ProtocolError> {
-        session.answer(channel, material.labels)
+        session.answer(channel, material.0)
     }
 }
 
-fn receive_bits(
-    channel: &mut dyn Channel,
-    kind: lanner_wire::Kind,
-    bits: usize,
-) -> Result<Bits, ProtocolError> {
+fn receive_bits(channel: &mut dyn Channel, kind: Kind, bits: usize) -> Result<Bits, ProtocolError> {
     let bytes = channel.receive(kind, Bits::byte_len(bits))?;
-    Bits::from_bytes(bits, &bytes).map_err(|_| lanner_wire::ChannelError::Malformed { what: "bits" }.into())
+    Bits::from_bytes(bits, &bytes).map_err(|_| ChannelError::Malformed { what: "bits" }.into())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Cell, Packing};
 use crate::linear::gazelle::kernel::Kernel;
-use crate::linear::gazelle::program::{Program, Rotated, Term};
+use crate::linear::gazelle::program::{Hoisted, Program, Term};
 use crate::linear::gazelle::rotation::Rotation;
 
 /// A partial sum: what is rotated alike.
@@ -24,7 +24,7 @@ impl Packing {
         let mut program = Program { inputs: Vec::with_capacity(self.channels.inputs), ..Program::default() };
         let mut sums: BTreeMap<Partial, usize> = BTreeMap::new();
         for input in 0..self.channels.inputs {
-            let mut rotated: BTreeMap<(usize, [isize; 2]), Rotated> = BTreeMap::new();
+            let mut hoisted: BTreeMap<(usize, [isize; 2]), Hoisted> = BTreeMap::new();
             for cell in self.cells_of(input) {
                 let term = Term {
                     multiplier: self.cells.len(),
@@ -33,13 +33,13 @@ impl Packing {
                 self.cells.push(cell);
                 let key = (cell.diagonal % self.channels.baby, self.input_shift(cell));
                 let rotation = self.input_rotation(cell);
-                rotated
+                hoisted
                     .entry(key)
-                    .or_insert_with(|| Rotated { rotation, terms: Vec::new() })
+                    .or_insert_with(|| Hoisted { rotation, terms: Vec::new() })
                     .terms
                     .push(term);
             }
-            program.inputs.push(rotated.into_values().collect());
+            program.inputs.push(hoisted.into_values().collect());
         }
         for output in 0..self.channels.outputs {
             let own = sums.iter().filter(|(partial, _)| partial.output == output);

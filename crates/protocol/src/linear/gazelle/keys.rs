@@ -1,0 +1,65 @@
+//! Set-up: the client's keys, once a session and for all its packed layers.
+
+use lanner_bfv::{EvaluationKeys, GaloisElement, ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_wire::{Channel, Encode};
+use rand_core::CryptoRng;
+
+use crate::{Cost, ProtocolError, kind};
+
+/// The parameters of the packed layers.
+///
+/// # Errors
+/// None: the set is one that is accepted.
+pub fn parameters() -> Result<Parameters, ProtocolError> {
+    Ok(ParameterSet::B.parameters()?)
+}
+
+/// A client's keys, as the server holds them.
+pub struct ClientKeys {
+    /// For fresh encryptions of zero.
+    pub public: PublicKey,
+    /// For rotations.
+    pub evaluation: EvaluationKeys,
+}
+
+/// The client makes its keys, for the automorphisms of all layers, and sends what the server needs of them.
+///
+/// # Errors
+/// Those of the channel; [`ProtocolError::Bfv`] for an automorphism of another degree.
+pub fn send_keys(
+    channel: &mut dyn Channel,
+    parameters: &Parameters,
+    elements: &[GaloisElement],
+    rng: &mut impl CryptoRng,
+) -> Result<SecretKey, ProtocolError> {
+    let key = SecretKey::generate(parameters, rng);
+    // C -> S: the public key, the evaluation keys
+    channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, rng).to_bytes())?;
+    channel.send(kind::EVALUATION_KEYS, &EvaluationKeys::generate(&key, elements, rng)?.to_bytes())?;
+    Ok(key)
+}
+
+/// The server receives the client's keys for the automorphisms of all layers.
+///
+/// # Errors
+/// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+pub fn receive_keys(
+    channel: &mut dyn Channel,
+    parameters: &Parameters,
+    elements: &[GaloisElement],
+) -> Result<ClientKeys, ProtocolError> {
+    let bytes = channel.receive(kind::PUBLIC_KEY, PublicKey::encoded_len(parameters))?;
+    let public = PublicKey::from_bytes(parameters, &bytes)?;
+    let bytes = channel.receive(kind::EVALUATION_KEYS, EvaluationKeys::encoded_len(parameters, elements)?)?;
+    let evaluation = EvaluationKeys::from_bytes(parameters, elements, &bytes)?;
+    Ok(ClientKeys { public, evaluation })
+}
+
+/// The cost of sending the keys.
+///
+/// # Errors
+/// [`ProtocolError::Bfv`] for an automorphism of another degree.
+pub fn keys_cost(parameters: &Parameters, elements: &[GaloisElement]) -> Result<Cost, ProtocolError> {
+    let evaluation = EvaluationKeys::encoded_len(parameters, elements)?;
+    Ok(Cost::NONE.client(PublicKey::encoded_len(parameters)).client(evaluation))
+}

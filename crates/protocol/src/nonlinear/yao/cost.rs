@@ -1,0 +1,91 @@
+//! What the layers send, from their circuits alone.
+
+use lanner_gc::{Circuit, chunk_lengths};
+use lanner_ot::{arithmetic, softspoken};
+use lanner_primitives::{Bits, Block};
+
+use super::function::{ArgMax, Layer, group};
+use crate::{Cost, ProtocolError};
+
+/// The cost of setting up a session, with [`softspoken`] as the source of transfers.
+#[must_use]
+pub fn setup_cost() -> Cost {
+    // The sender of the transfers answers the points and sends its salt before the punctured trees come.
+    let (all, base) = (softspoken::setup_cost(), lanner_ot::base::cost(8 * Block::BYTES));
+    let trees = lanner_ot::Cost {
+        receiver_bytes: all.receiver_bytes - base.sender_bytes,
+        receiver_messages: all.receiver_messages - base.sender_messages,
+        sender_bytes: all.sender_bytes - base.receiver_bytes,
+        sender_messages: all.sender_messages - base.receiver_messages,
+    };
+    let base = lanner_ot::Cost {
+        receiver_bytes: base.sender_bytes,
+        receiver_messages: base.sender_messages,
+        sender_bytes: base.receiver_bytes,
+        sender_messages: base.receiver_messages,
+    };
+    Cost::NONE.transfer(base).transfer(trees).server(Block::BYTES)
+}
+
+/// The cost of an offline phase in its two halves: other layers' may lie between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfflineCost {
+    /// The client asks for transfers.
+    pub request: Cost,
+    /// The server sends what they are for.
+    pub answer: Cost,
+}
+
+impl Layer {
+    /// The cost of the offline phase.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ot`] if the output ring has no transfers.
+    pub fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+        let group = group(self.encoding().ring)?;
+        let inputs = self.instances() * self.circuit().evaluator_inputs();
+        let outputs = softspoken::random_extension_cost(self.output_bits());
+        let corrections = lanner_ot::Cost {
+            receiver_bytes: 0,
+            receiver_messages: 0,
+            ..arithmetic::random_cost(group, self.output_bits())
+        };
+        Ok(OfflineCost {
+            request: Cost::NONE.transfer(softspoken::random_extension_cost(inputs)).transfer(outputs),
+            answer: tables(self.circuit(), self.instances()).transfer(corrections),
+        })
+    }
+
+    /// The cost of the online phase.
+    #[must_use]
+    pub fn online_cost(&self) -> Cost {
+        labels(self.circuit(), self.instances()).client(Bits::byte_len(self.output_bits()))
+    }
+}
+
+impl ArgMax {
+    /// The cost of the offline phase.
+    #[must_use]
+    pub fn offline_cost(&self) -> OfflineCost {
+        let circuit = self.circuit();
+        OfflineCost {
+            request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
+            answer: tables(circuit, 1).server(Bits::byte_len(circuit.outputs())),
+        }
+    }
+
+    /// The cost of the online phase.
+    #[must_use]
+    pub fn online_cost(&self) -> Cost {
+        labels(self.circuit(), 1)
+    }
+}
+
+fn tables(circuit: &Circuit, instances: usize) -> Cost {
+    chunk_lengths(circuit, instances).fold(Cost::NONE, Cost::server)
+}
+
+fn labels(circuit: &Circuit, instances: usize) -> Cost {
+    let inputs = instances * circuit.evaluator_inputs();
+    Cost::NONE.client(Bits::byte_len(inputs)).server(inputs * Block::BYTES)
+}
