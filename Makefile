@@ -18,6 +18,8 @@ SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( 
     -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' -o -name NOTICE \) -print) \
     Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml README.md LICENSE-APACHE LICENSE-MIT
 
+PYTHON_FOLDERS := $(wildcard python models tools examples)
+
 # The tests of these crates link nothing of Python's; lanner-py is tested through the installed package.
 CARGO_TEST := $(CARGO) test --locked --workspace --exclude lanner-py
 PYTEST := $(BIN)/python -m pytest python/tests tools/tests
@@ -52,11 +54,11 @@ test-all: setup ## the long tests too
 	$(PYTEST) --quiet
 	@echo "make test-all: every Rust and Python test passed, the long ones included."
 
-lint: setup ## formatting, lints and types of both languages, direction of dependencies, links
+lint: $(VENV)/.requirements ## formatting, lints and types of both languages, direction of dependencies, links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
-	$(BIN)/ruff format --check --quiet python models tools examples
-	$(BIN)/ruff check --quiet python models tools examples
+	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
+	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
@@ -68,7 +70,7 @@ bench: setup ## layers, activations and networks of every kind, on this machine
 bench-peers: ## the same work in other systems
 	@echo "make bench-peers: there is no comparison with other systems yet; 'make bench' measures this one." >&2; exit 1
 
-docs: setup ## the Rust reference in target/doc; links between the documents are checked
+docs: $(VENV)/.requirements ## the Rust reference in target/doc; links between the documents are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(BIN)/python tools/links.py
 

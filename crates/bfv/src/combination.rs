@@ -84,12 +84,91 @@ pub struct ExtendedCombinations {
 #[derive(Clone, Copy)]
 pub struct Product<'f> {
     /// Index of the ciphertext.
-    pub ciphertext: usize,
+    pub operand: usize,
     /// Index of the sum.
     pub row: usize,
-    /// The factor: an [extended](crate::SlotEncoder::extended_multiplier) one.
+    /// The factor.
     pub factor: &'f Multiplier,
 }
+
+impl<'f> Product<'f> {
+    /// Every operand times a factor of each row: `factors[k * rows + j]` is that of operand `k` and row `j`.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] unless there is a factor for each operand and row.
+    pub(crate) fn dense(
+        operands: usize,
+        rows: usize,
+        factors: &'f [Multiplier],
+    ) -> Result<Vec<Self>, BfvError> {
+        let (expected, got) = (operands * rows, factors.len());
+        if expected != got {
+            return Err(BfvError::Length { expected, got });
+        }
+        let product = |(i, factor)| Self { operand: i / rows, row: i % rows, factor };
+        Ok(factors.iter().enumerate().map(product).collect())
+    }
+}
+
+/// The products of one sum.
+pub(crate) struct Terms<'a, T> {
+    pub(crate) operands: Vec<&'a T>,
+    pub(crate) factors: Vec<&'a Multiplier>,
+}
+
+impl<'a, T> Terms<'a, T> {
+    /// The products of each of `rows` sums.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if a factor does not cover `basis`.
+    pub(crate) fn by_row(
+        operands: &'a [T],
+        products: &[Product<'a>],
+        rows: usize,
+        basis: &RnsBasis,
+    ) -> Result<Vec<Self>, BfvError> {
+        let empty = |_| Self { operands: Vec::new(), factors: Vec::new() };
+        let mut terms: Vec<Self> = (0..rows).map(empty).collect();
+        for Product { operand, row, factor } in products {
+            factor.check_covers(basis)?;
+            let (expected, got) = (operands.len(), operand + 1);
+            let operand = operands.get(*operand).ok_or(BfvError::Length { expected, got })?;
+            let (expected, got) = (rows, row + 1);
+            let terms = terms.get_mut(*row).ok_or(BfvError::Length { expected, got })?;
+            terms.operands.push(operand);
+            terms.factors.push(factor);
+        }
+        Ok(terms)
+    }
+
+    /// Adds the sum of products, over a block of one limb, to `total`.
+    pub(crate) fn add_block(
+        &self,
+        part: impl Fn(&'a T) -> &'a Poly<Eval>,
+        total: &mut Poly<Eval>,
+        modulus: &Modulus,
+        limb: usize,
+        block: &Range<usize>,
+    ) {
+        let mut sum = [0; BLOCK];
+        let sum = &mut sum[..block.len()];
+        let operands: Vec<_> =
+            self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
+        let weights: Vec<_> =
+            self.factors.iter().map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
+        modulus.dot(sum, &operands, &weights);
+        modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+    }
+}
+
+/// The blocks of a polynomial: a block of some tens of operands fits the second-level cache.
+pub(crate) fn blocks(basis: &RnsBasis) -> impl Iterator<Item = Range<usize>> + use<> {
+    let degree = basis.degree();
+    (0..degree).step_by(BLOCK).map(move |start| start..degree.min(start + BLOCK))
+}
+
+/// Values of a block.
+const BLOCK: usize = 1024;
 
 impl ExtendedCombinations {
     /// Empty sums.
@@ -112,16 +191,11 @@ impl ExtendedCombinations {
         ciphertexts: &[ExtendedCiphertext],
         factors: &[Multiplier],
     ) -> Result<(), BfvError> {
-        let rows = self.rows.len();
-        let (expected, got) = (ciphertexts.len() * rows, factors.len());
-        if expected != got {
-            return Err(BfvError::Length { expected, got });
-        }
-        let product = |(i, factor)| Product { ciphertext: i / rows, row: i % rows, factor };
-        self.add_products(ciphertexts, &factors.iter().enumerate().map(product).collect::<Vec<_>>())
+        self.add_products(ciphertexts, &Product::dense(ciphertexts.len(), self.rows.len(), factors)?)
     }
 
-    /// Adds products of some of the ciphertexts to some of the sums.
+    /// Adds products of some of the ciphertexts to some of the sums; the factors are
+    /// [extended](crate::SlotEncoder::extended_multiplier) ones.
     ///
     /// # Errors
     /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters
@@ -135,26 +209,17 @@ impl ExtendedCombinations {
         if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
-        let mut terms: Vec<Terms<'_>> = self.rows.iter().map(|_| Terms::default()).collect();
-        for Product { ciphertext, row, factor } in products {
-            factor.check_covers(basis)?;
-            let (expected, got) = (ciphertexts.len(), ciphertext + 1);
-            let ciphertext = ciphertexts.get(*ciphertext).ok_or(BfvError::Length { expected, got })?;
-            let (expected, got) = (terms.len(), row + 1);
-            let terms = terms.get_mut(*row).ok_or(BfvError::Length { expected, got })?;
-            terms.ciphertexts.push(ciphertext);
-            terms.factors.push(factor);
-        }
-        for limb in 0..basis.len() {
-            for start in (0..basis.degree()).step_by(BLOCK) {
-                let block = start..basis.degree().min(start + BLOCK);
+        let terms = Terms::by_row(ciphertexts, products, self.rows.len(), basis)?;
+        for (limb, modulus) in basis.moduli().iter().enumerate() {
+            for block in blocks(basis) {
                 for (row, terms) in self.rows.iter_mut().zip(&terms) {
-                    add_block(row, &basis.moduli()[limb], terms, limb, &block);
+                    terms.add_block(|ciphertext| &ciphertext.c0, &mut row.c0, modulus, limb, &block);
+                    terms.add_block(|ciphertext| &ciphertext.c1, &mut row.c1, modulus, limb, &block);
                 }
             }
         }
         for (row, terms) in self.rows.iter_mut().zip(&terms) {
-            for (ciphertext, factor) in terms.ciphertexts.iter().zip(&terms.factors) {
+            for (ciphertext, factor) in terms.operands.iter().zip(&terms.factors) {
                 row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm));
             }
         }
@@ -173,38 +238,6 @@ impl ExtendedCombinations {
     pub fn into_sums(self) -> Vec<ExtendedCiphertext> {
         self.rows
     }
-}
-
-/// The products of one sum.
-#[derive(Default)]
-struct Terms<'a> {
-    ciphertexts: Vec<&'a ExtendedCiphertext>,
-    factors: Vec<&'a Multiplier>,
-}
-
-/// Values of a block: those of some tens of ciphertexts fit the second-level cache.
-const BLOCK: usize = 1024;
-
-fn add_block(
-    row: &mut ExtendedCiphertext,
-    modulus: &Modulus,
-    terms: &Terms<'_>,
-    limb: usize,
-    block: &Range<usize>,
-) {
-    if terms.factors.is_empty() {
-        return;
-    }
-    let mut sum = [0; BLOCK];
-    let sum = &mut sum[..block.len()];
-    let weights: Vec<_> = terms.factors.iter().map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
-    let mut add = |parts: Vec<&[u64]>, total: &mut Poly<Eval>| {
-        modulus.dot(sum, &parts, &weights);
-        modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
-    };
-    let ciphertexts = || terms.ciphertexts.iter();
-    add(ciphertexts().map(|ciphertext| &ciphertext.c0.limb(limb)[block.clone()]).collect(), &mut row.c0);
-    add(ciphertexts().map(|ciphertext| &ciphertext.c1.limb(limb)[block.clone()]).collect(), &mut row.c1);
 }
 
 /// Two polynomials of unreduced sums, and the bound on their noise.

@@ -5,7 +5,8 @@
 //! - [`SlotEncoder`], [`CoefficientEncoder`]: vectors modulo a plaintext modulus `t`. No key depends on `t`.
 //! - [`SecretKey`], [`PublicKey`], [`EvaluationKeys`]: the client's keys; uploads are symmetric and seeded.
 //! - [`Evaluator`], [`Hoisted`], [`LinearCombination`], [`ExtendedCombination`]: what the server computes.
-//! - [`outgoing`]: the one function through which a ciphertext leaves the server.
+//! - [`outgoing`]: the one way in which a ciphertext leaves the server.
+//! - [`halves`]: all of this with most of the work before the message is known.
 //! - [`NoiseBound`]: bounds on the noise from public quantities, carried by every [`Ciphertext`].
 //!
 //! Threat model: both parties follow the protocol and look at everything they see. Messages are hidden from the server
@@ -49,6 +50,7 @@ mod combination;
 mod encode;
 mod error;
 mod evaluator;
+pub mod halves;
 mod hoisting;
 mod keys;
 mod noise;

@@ -41,7 +41,7 @@ impl NativeClient {
     }
 
     fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>) -> PyResult<String> {
-        let sample = values(&x)?;
+        let sample = values(&x);
         let prediction = self.call(py, |client| client.predict(&sample))?;
         json(py, &prediction)
     }

@@ -2,6 +2,8 @@
 //!
 //! Documents cross the boundary as JSON text, samples and scores as numpy arrays. The interpreter is free while Rust works.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 extracts arguments into values")]
+
 mod client;
 mod error;
 mod model;
@@ -32,7 +34,7 @@ mod _native {
         model: &NativeModel,
         x: PyReadonlyArrayDyn<'_, f32>,
     ) -> PyResult<String> {
-        let (model, sample) = (model.shared(), super::model::values(&x)?);
+        let (model, sample) = (model.shared(), super::model::values(&x));
         let prediction =
             py.detach(|| lanner::run(&model, &sample)).map_err(|error| super::error::raise(py, &error))?;
         super::model::json(py, &prediction)

@@ -32,7 +32,7 @@ impl NativeModel {
         options_json: &str,
     ) -> PyResult<Self> {
         let weights = read_tensors(py, tensors)?;
-        let samples = values(&calibration)?;
+        let samples = values(&calibration);
         let compiled = py.detach(|| {
             let options: CompileOptions = serde_json::from_str(options_json).map_err(|error| {
                 Error::new(ErrorKind::Misuse, format!("the options do not parse: {error}"))
@@ -65,7 +65,7 @@ impl NativeModel {
         py: Python<'py>,
         x: PyReadonlyArrayDyn<'py, f32>,
     ) -> PyResult<(Bound<'py, PyArray2<i64>>, usize)> {
-        let samples = values(&x)?;
+        let samples = values(&x);
         let fixed = py.detach(|| self.0.fixed(&samples)).map_err(|error| raise(py, &error))?;
         Ok((PyArray2::from_vec2(py, &fixed.scores)?, fixed.overflows))
     }
@@ -75,7 +75,7 @@ impl NativeModel {
         py: Python<'py>,
         x: PyReadonlyArrayDyn<'py, f32>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let samples = values(&x)?;
+        let samples = values(&x);
         let scores = py.detach(|| self.0.float(&samples)).map_err(|error| raise(py, &error))?;
         Ok(PyArray2::from_vec2(py, &scores)?)
     }
@@ -92,8 +92,8 @@ impl NativeModel {
 }
 
 /// The elements of an array, row-major.
-pub(crate) fn values(array: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<Vec<f32>> {
-    Ok(array.as_array().iter().copied().collect())
+pub(crate) fn values(array: &PyReadonlyArrayDyn<'_, f32>) -> Vec<f32> {
+    array.as_array().iter().copied().collect()
 }
 
 /// A document as JSON text.
@@ -106,7 +106,7 @@ fn read_tensors(py: Python<'_>, arrays: &Bound<'_, PyDict>) -> PyResult<Tensors>
     let mut tensors = Tensors::default();
     for (name, array) in arrays {
         let (name, array): (String, PyReadonlyArrayDyn<'_, f32>) = (name.extract()?, array.extract()?);
-        let tensor = Tensor::new(array.shape().to_vec(), values(&array)?).ok_or_else(|| {
+        let tensor = Tensor::new(array.shape().to_vec(), values(&array)).ok_or_else(|| {
             raise(py, &Error::new(ErrorKind::Model, "the tensor is too large").at(name.clone()))
         })?;
         tensors.insert(&name, tensor).map_err(|error| raise(py, &error.into()))?;

@@ -103,6 +103,10 @@ impl Client {
 fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {
     let limits = limits(config.timeout)?;
     if config.insecure_plaintext {
+        if config.pin.is_some() || config.ca.is_some() || config.cert.is_some() || config.key.is_some() {
+            let error = Error::new(ErrorKind::Misuse, "a pin and certificates mean nothing without TLS");
+            return Err(error.fix("leave --insecure-plaintext or the others out"));
+        }
         return Ok(TcpChannel::connect_insecure_plaintext(address, limits)?);
     }
     let trust = match (&config.pin, &config.ca) {
@@ -130,13 +134,19 @@ fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {
 pub(crate) fn limits(timeout: Option<f64>) -> Result<Limits> {
     let mut limits = Limits::default();
     if let Some(seconds) = timeout {
-        let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time-out of {seconds} s is not possible"));
-        limits.stall = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
+        if !(seconds > 0.0 && seconds <= LONGEST_TIMEOUT) {
+            let error = Error::new(ErrorKind::Misuse, format!("a time-out of {seconds} s is not possible"));
+            return Err(error.fix("give more than 0 and at most a day"));
+        }
+        limits.stall = Duration::from_secs_f64(seconds);
         limits.connect = limits.connect.min(limits.stall);
         limits.handshake = limits.handshake.min(limits.stall);
     }
     Ok(limits)
 }
+
+/// A day, in seconds.
+const LONGEST_TIMEOUT: f64 = 86_400.0;
 
 fn read_manifest(bytes: &[u8], commitment: &[u8; 32]) -> Result<Manifest> {
     let malformed = |what: String| {

@@ -50,7 +50,9 @@ impl From<PlanError> for Error {
         let (kind, place) = match &error {
             PlanError::Unsupported { node, .. } => (ErrorKind::Unsupported, node.clone()),
             PlanError::Policy { .. } => (ErrorKind::Unsupported, String::new()),
-            PlanError::Layer { node, .. } => (ErrorKind::Model, node.clone()),
+            PlanError::Layer { node, .. } | PlanError::TooLarge { node, .. } => {
+                (ErrorKind::Model, node.clone())
+            }
             _ => (ErrorKind::Model, String::new()),
         };
         sentence(kind, &error.to_string()).at(place)

@@ -64,6 +64,9 @@ impl Manifest {
         check_version(json)?;
         let manifest: Self = serde_json::from_str(json)
             .map_err(|error| damaged(format!("the manifest is damaged: {error}")))?;
+        if hex(&manifest.identity()?) != manifest.commitment {
+            return Err(damaged("the commitment in the manifest is not that of its content".to_owned()));
+        }
         let expected = plan(&manifest.network, manifest.policy)?;
         if expected != manifest.plan {
             return Err(damaged(
@@ -112,7 +115,12 @@ pub(crate) fn hash_weights(salt: &[u8; 32], weights: &[u8]) -> String {
 
 /// Hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Reads a commitment of 64 hexadecimal digits.

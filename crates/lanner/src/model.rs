@@ -195,7 +195,7 @@ impl Model {
 
     fn samples<'s>(&self, samples: &'s [f32]) -> Result<impl Iterator<Item = &'s [f32]>> {
         let length = self.network.public().input().len();
-        if length == 0 || samples.len() % length != 0 {
+        if length == 0 || !samples.len().is_multiple_of(length) {
             let what = format!("{} values are not samples of {length}", samples.len());
             return Err(Error::new(ErrorKind::Input, what));
         }

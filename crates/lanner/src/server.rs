@@ -150,6 +150,10 @@ fn stats(running: &server_loop::Server) -> Stats {
 /// The certificate to show, and the fingerprint that clients pin.
 fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
     if config.insecure_plaintext {
+        if config.tls_cert.is_some() || config.tls_key.is_some() || config.client_ca.is_some() {
+            let error = Error::new(ErrorKind::Misuse, "certificates mean nothing without TLS");
+            return Err(error.fix("leave --insecure-plaintext or the certificates out"));
+        }
         return Ok((Security::InsecurePlaintext, None));
     }
     let identity = match (&config.tls_cert, &config.tls_key) {

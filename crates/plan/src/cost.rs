@@ -7,8 +7,8 @@ use lanner_bfv::{GaloisElement, Parameters};
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{self, galois_element};
-use lanner_protocol::nonlinear::yao::{self, OfflineCost};
-use lanner_protocol::{Cost, ProtocolError};
+use lanner_protocol::nonlinear::yao;
+use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 
 use crate::{Plan, PlanError, Protocol, Step};
@@ -122,11 +122,12 @@ fn follow(before: &mut Cost, next: Cost) -> Cost {
 
 /// The offline and the online cost of one step alone.
 fn phases(protocol: &Protocol, parameters: &Parameters) -> Result<(OfflineCost, Cost), ProtocolError> {
-    let nothing = OfflineCost { request: Cost::NONE, answer: Cost::NONE };
+    let nothing = OfflineCost::default();
     Ok(match protocol {
         Protocol::GazelleLinear { shape, prime, kernel } => {
             let packing = Packing::of(shape, parameters.degree(), *kernel)?;
-            (nothing, gazelle::online_cost(&packing, parameters, *prime)?)
+            let offline = gazelle::offline_cost(&packing, parameters, *prime)?;
+            (offline, gazelle::online_cost(&packing, parameters, *prime)?)
         }
         Protocol::SumPool { .. } => (nothing, Cost::NONE),
         Protocol::Remask { values, prime } => (nothing, remask::cost(Ring::Prime(*prime), *values)),

@@ -23,6 +23,20 @@ pub enum PlanError {
         /// The policy asked for.
         policy: &'static str,
     },
+    /// The network is larger than either party may be made to prepare for.
+    #[error(
+        "node {node}: the network has {count} {what} up to here, and the limit is {limit}; make it smaller"
+    )]
+    TooLarge {
+        /// The node.
+        node: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        count: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// A layer does not fit the protocol.
     #[error("node {node}: {source}")]
     Layer {

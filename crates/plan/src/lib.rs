@@ -5,10 +5,13 @@
 mod cost;
 mod error;
 mod fuse;
+mod held;
+mod limits;
 mod lower;
 mod step;
 
 pub use cost::PlanCost;
 pub use error::PlanError;
+pub use held::Held;
 pub use lower::plan;
 pub use step::{Mode, Plan, Protocol, Step};

@@ -8,7 +8,7 @@ use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::nonlinear::windows::Windows;
 
 use crate::fuse::Fused;
-use crate::{Mode, Plan, PlanError, Protocol, Step};
+use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
 
 /// Slots of the ciphertexts of parameter set B.
 pub(crate) const SLOTS: usize = 8192;
@@ -18,6 +18,7 @@ pub(crate) const SLOTS: usize = 8192;
 /// # Errors
 /// [`PlanError`] naming the node or the policy that the mode does not support.
 pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> {
+    limits::check(network, policy)?;
     let mut planner = Planner { network, steps: Vec::new(), server_share_known: true, keys: BTreeSet::new() };
     let nodes = network.nodes();
     let mut index = 0;
@@ -28,7 +29,9 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
         };
     }
     planner.output(policy)?;
-    Ok(Plan { mode: Mode::Gazelle, policy, steps: planner.steps })
+    let plan = Plan { mode: Mode::Gazelle, policy, steps: planner.steps };
+    limits::check_held(&plan.held()?)?;
+    Ok(plan)
 }
 
 struct Planner<'n> {
@@ -110,7 +113,7 @@ impl Planner<'_> {
 
     /// The layout that takes the server the least time, counting keys that no earlier layer needs.
     fn cheapest(&self, shape: &Convolution) -> Result<Packing, lanner_protocol::ProtocolError> {
-        let layouts = Packing::all(shape, SLOTS)?;
+        let layouts = Packing::choices(shape, SLOTS)?;
         let cost = |packing: &Packing| {
             let operations = packing.operations();
             let new_keys = packing.keys().difference(&self.keys).count();

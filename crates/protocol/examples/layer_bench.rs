@@ -23,8 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let repeats = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
     println!("p = {PRIME}, {repeats} repeats; medians in milliseconds");
     println!(
-        "{:<24} {:<28} {:>4} {:>9} {:>9} {:>9} {:>9}",
-        "layer", "kernel", "keys", "offline", "client", "server", "client"
+        "{:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {:>9} {:>9} {:>9} {:>9}",
+        "layer", "kernel", "keys", "hoist", "rot", "mul", "client", "server", "client", "server"
     );
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("fc 128 -> 16", Convolution::fully_connected(128, 16)),
     ];
     for (name, shape) in layers {
-        for packing in Packing::all(&shape, parameters.degree())? {
+        for packing in Packing::choices(&shape, parameters.degree())? {
             let few = packing.keys().len() <= 64 && packing.operations().output_ciphertexts <= 8;
             if few && packing.multipliers() <= 2048 {
                 measure(name, &packing, &parameters, repeats)?;
@@ -87,33 +87,41 @@ fn measure(
     let server = ServerLayer::new(packing.clone(), parameters, PRIME, &weights, &bias)?;
     let ring = Ring::Prime(PRIME);
     let mut times: [Vec<f64>; 4] = Default::default();
-    for _ in 0..repeats {
+    for repeat in 0..repeats {
         let server_share = Share::random(ring, input.len(), &mut rng);
         let client_share = Share::embed(ring, &input).sub(&server_share)?;
         let mut clock = Instant::now();
         let mut lap = |part: usize| {
-            times[part].push(clock.elapsed().as_secs_f64() * 1e3);
+            times[part].resize(repeat + 1, 0.0);
+            times[part][repeat] += clock.elapsed().as_secs_f64() * 1e3;
             clock = Instant::now();
         };
-        let material = server.offline(&keys, &mut rng)?;
+        let request = client.request(&mut at_client, &key, &mut rng)?;
         lap(0);
-        client.send(&mut at_client, &key, &client_share, &mut rng)?;
+        let server_material = server.offline(&mut at_server, &keys, &mut rng)?;
         lap(1);
-        let server_share = server.online(&mut at_server, &keys, material, &server_share)?;
+        let client_material = client.receive(&mut at_client, &key, request)?;
+        lap(0);
+        let pending = client.send(&mut at_client, client_material, &client_share)?;
         lap(2);
-        let client_share = client.receive(&mut at_client, &key)?;
+        let server_share = server.online(&mut at_server, &keys, server_material, &server_share)?;
         lap(3);
+        let client_share = client.finish(&mut at_client, pending)?;
+        lap(2);
         let got = server_share.reveal(&client_share)?;
         if got.iter().zip(truth.iter().zip(&bias)).any(|(got, (y, b))| *got != y + b) {
             return Err(format!("{name}: the result is wrong").into());
         }
     }
-    let [offline, encrypt, evaluate, decrypt] = times.map(median);
+    let [client_offline, server_offline, client_online, server_online] = times.map(median);
+    let operations = packing.operations();
     println!(
-        "{name:<24} {:<28} {:>4} {offline:>9.2} {encrypt:>9.2} {evaluate:>9.2} {decrypt:>9.2}   {:?}",
+        "{name:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {client_offline:>9.2} {server_offline:>9.2} {client_online:>9.2} {server_online:>9.2}",
         format!("{} {}", packing.kernel().name(), packing.baby()),
         elements.len(),
-        packing.operations()
+        operations.hoisted_rotations,
+        operations.rotations,
+        operations.multiplications,
     );
     Ok(())
 }

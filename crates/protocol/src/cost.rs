@@ -121,6 +121,15 @@ impl Cost {
     }
 }
 
+/// The cost of an offline phase in its two halves: those of other layers may lie between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfflineCost {
+    /// What the client sends to begin with.
+    pub request: Cost,
+    /// What the server answers.
+    pub answer: Cost,
+}
+
 /// Bytes of a frame beside its payload: four of length, two of kind.
 const FRAME: u64 = 6;
 

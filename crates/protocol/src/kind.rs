@@ -8,10 +8,14 @@ pub(crate) const PUBLIC_KEY: Kind = Kind(0x30);
 pub(crate) const EVALUATION_KEYS: Kind = Kind(0x31);
 /// The salt of the session's garbling, server to client.
 pub(crate) const SALT: Kind = Kind(0x32);
-/// A packed layer's input ciphertext, client to server.
+/// The first half of a packed layer's input ciphertext, client to server.
 pub(crate) const LINEAR_INPUT: Kind = Kind(0x40);
-/// A packed layer's masked output ciphertext, server to client.
+/// The first half of a packed layer's masked output ciphertext, server to client.
 pub(crate) const LINEAR_OUTPUT: Kind = Kind(0x41);
+/// The seeds of the second halves of a packed layer's input ciphertexts, client to server.
+pub(crate) const LINEAR_SEEDS: Kind = Kind(0x42);
+/// The second half of a packed layer's masked output ciphertext, server to client.
+pub(crate) const LINEAR_SECOND_HALF: Kind = Kind(0x43);
 /// A chunk of garbled tables, server to client.
 pub(crate) const TABLES: Kind = Kind(0x50);
 /// The permute bits of revealed outputs, server to client.

@@ -11,5 +11,5 @@ mod kind;
 pub mod linear;
 pub mod nonlinear;
 
-pub use cost::Cost;
+pub use cost::{Cost, OfflineCost};
 pub use error::ProtocolError;

@@ -15,8 +15,11 @@ use crate::executor::{
 };
 use crate::store::{Capacity, MaterialId, MemoryStore, OneTime, Store};
 
-/// Predictions that a client may have prepared and not used: a bound on the server's memory.
+/// Predictions that a client may have prepared and not used.
 pub const MAX_PREPARED: usize = 64;
+
+/// Bytes that either party keeps of them.
+pub const MAX_PREPARED_BYTES: u64 = 4 << 30;
 
 const REQUEST: Kind = Kind(0x20);
 
@@ -66,7 +69,8 @@ impl Service {
         transcript: [u8; 32],
         model: Arc<ServedModel>,
     ) -> Result<Self, ExecutionError> {
-        Ok(Self { session: ServerSession::setup(channel, model)?, prepared: Queue::new(transcript) })
+        let prepared = Queue::new(transcript, model.held().server);
+        Ok(Self { session: ServerSession::setup(channel, model)?, prepared })
     }
 
     /// Waits for the client's next request.
@@ -86,7 +90,7 @@ impl Service {
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
         let out_of_turn = || ChannelError::Malformed { what: "request: out of turn" };
         match request {
-            Request::Prepare if self.prepared.len() >= MAX_PREPARED => Err(out_of_turn().into()),
+            Request::Prepare if !self.prepared.has_room() => Err(out_of_turn().into()),
             Request::Prepare => self.prepared.make(channel, |channel| self.session.prepare(channel)),
             Request::Predict if self.prepared.len() == 0 => Err(out_of_turn().into()),
             Request::Predict => self.session.predict(channel, self.prepared.take()?),
@@ -100,6 +104,8 @@ pub struct Dialogue {
     session: ClientSession,
     prepared: Queue<Prepared>,
     setup: StepCost,
+    /// Whether an exchange failed half-way: the parties are then out of step, and old messages may lie in the channel.
+    broken: bool,
 }
 
 impl Dialogue {
@@ -112,8 +118,9 @@ impl Dialogue {
         transcript: [u8; 32],
         plan: Arc<ClientPlan>,
     ) -> Result<Self, ExecutionError> {
+        let prepared = Queue::new(transcript, plan.held().client);
         let (session, setup) = ClientSession::setup(channel, plan)?;
-        Ok(Self { session, prepared: Queue::new(transcript), setup })
+        Ok(Self { session, prepared, setup, broken: false })
     }
 
     /// What the set-up took.
@@ -131,15 +138,18 @@ impl Dialogue {
     /// Makes the material of one prediction.
     ///
     /// # Errors
-    /// [`ExecutionError::Mismatch`] if [`MAX_PREPARED`] are waiting; as [`Self::start`].
+    /// [`ExecutionError::Mismatch`] if a session would hold more than [`MAX_PREPARED`] or [`MAX_PREPARED_BYTES`]; as [`Self::start`].
     pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
-        if self.prepared.len() >= MAX_PREPARED {
+        if !self.prepared.has_room() {
             return Err(ExecutionError::Mismatch {
                 what: "more prepared predictions than a session may hold",
             });
         }
+        self.begin()?;
         channel.send(REQUEST, &[Request::Prepare.code()])?;
-        self.prepared.make(channel, |channel| self.session.prepare(channel))
+        self.prepared.make(channel, |channel| self.session.prepare(channel))?;
+        self.broken = false;
+        Ok(())
     }
 
     /// Predicts, with material made earlier or now.
@@ -155,8 +165,19 @@ impl Dialogue {
             self.prepare(channel)?;
         }
         let material = self.prepared.take()?;
+        self.begin()?;
         channel.send(REQUEST, &[Request::Predict.code()])?;
-        self.session.predict(channel, material, input)
+        let predicted = self.session.predict(channel, material, input)?;
+        self.broken = false;
+        Ok(predicted)
+    }
+
+    /// An exchange counts as failed until it has succeeded.
+    fn begin(&mut self) -> Result<(), ExecutionError> {
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(ExecutionError::Broken);
+        }
+        Ok(())
     }
 
     /// Ends the session.
@@ -173,11 +194,13 @@ impl Dialogue {
 struct Queue<M> {
     store: MemoryStore<Counted<M>>,
     transcript: [u8; 32],
+    /// Bytes kept of one prediction.
+    each: u64,
     made: u64,
     used: u64,
 }
 
-/// Material, and the bytes that were exchanged to make it.
+/// Material, and the bytes that are kept of it.
 struct Counted<M> {
     material: M,
     bytes: u64,
@@ -190,13 +213,19 @@ impl<M: Send> OneTime for Counted<M> {
 }
 
 impl<M: Send> Queue<M> {
-    fn new(transcript: [u8; 32]) -> Self {
-        let capacity = Capacity { pieces: MAX_PREPARED, ..Capacity::default() };
-        Self { store: MemoryStore::new(capacity), transcript, made: 0, used: 0 }
+    fn new(transcript: [u8; 32], each: u64) -> Self {
+        let capacity = Capacity { pieces: MAX_PREPARED, bytes: MAX_PREPARED_BYTES.max(each) };
+        Self { store: MemoryStore::new(capacity), transcript, each, made: 0, used: 0 }
     }
 
     fn len(&self) -> usize {
         (self.made - self.used) as usize
+    }
+
+    /// Whether one more prediction may be prepared; one always may.
+    fn has_room(&self) -> bool {
+        let bytes = self.each.saturating_mul(self.made - self.used + 1);
+        self.len() == 0 || self.len() < MAX_PREPARED && bytes <= MAX_PREPARED_BYTES
     }
 
     fn make(
@@ -204,10 +233,7 @@ impl<M: Send> Queue<M> {
         channel: &mut dyn Channel,
         make: impl FnOnce(&mut dyn Channel) -> Result<M, ExecutionError>,
     ) -> Result<(), ExecutionError> {
-        let before = channel.traffic();
-        let material = make(channel)?;
-        let exchanged = channel.traffic().since(before);
-        let counted = Counted { material, bytes: exchanged.sent + exchanged.received };
+        let counted = Counted { material: make(channel)?, bytes: self.each };
         self.store.put(self.name(self.made), counted)?;
         self.made += 1;
         Ok(())

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// `SplitMix64` ([SLF14], <https://doi.org/10.1145/2660193.2660195>) in the shape of a cryptographic generator.
+/// `SplitMix64` ([SLF14](https://doi.org/10.1145/2660193.2660195)) in the shape of a cryptographic generator.
 ///
 /// It stands in for one in tests that need the same bytes every time.
 #[derive(Clone, Debug)]

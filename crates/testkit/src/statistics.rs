@@ -19,7 +19,7 @@ pub fn uniform_chi_square(observed: &[u64]) -> f64 {
 
 /// The value that [`chi_square`] exceeds with probability `10^-6`, for the given degrees of freedom.
 ///
-/// The cube-root approximation of [WH31], <https://doi.org/10.1073/pnas.17.12.684>, never below it; 10 % above at 2 degrees, 3 % at 10,
+/// The cube-root approximation of [WH31](https://doi.org/10.1073/pnas.17.12.684), never below it; 10 % above at 2 degrees, 3 % at 10,
 /// less beyond.
 #[must_use]
 pub fn chi_square_limit(degrees: usize) -> f64 {

@@ -49,7 +49,7 @@ impl SecretKey {
     }
 
     /// `body - a s` over the basis of `body`, with `a` expanded from `seed`.
-    fn mask(&self, mut body: Poly<Eval>, seed: &Seed) -> Poly<Eval> {
+    pub(crate) fn mask(&self, mut body: Poly<Eval>, seed: &Seed) -> Poly<Eval> {
         let mut a: Poly<Eval> = sample::uniform(body.basis(), &mut Prg::new(seed.clone()));
         self.multiply(&mut a);
         body.sub_assign(&a);
@@ -129,7 +129,9 @@ impl SecretKey {
         }
     }
 
-    fn check_basis(&self, basis: &RnsBasis) -> Result<(), BfvError> {
+    /// # Errors
+    /// [`BfvError::Mismatch`] unless `basis` is a prefix of the limbs.
+    pub(crate) fn check_basis(&self, basis: &RnsBasis) -> Result<(), BfvError> {
         let fits = basis.len() <= self.parameters.limbs() && self.parameters.basis(basis.len()).same(basis);
         if fits { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
     }

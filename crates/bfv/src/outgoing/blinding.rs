@@ -12,7 +12,7 @@ pub struct Blinding {
     pub(super) modulus: PlaintextModulus,
     pub(super) budget: Budget,
     /// The bound on the noise that is hidden.
-    noise: NoiseBound,
+    pub(super) noise: NoiseBound,
     pub(super) zero: Ciphertext,
     pub(super) flood: Poly<Coeff>,
 }
@@ -43,16 +43,6 @@ impl Blinding {
     #[must_use]
     pub fn budget(&self) -> Budget {
         self.budget
-    }
-
-    /// # Errors
-    /// [`BfvError::Underblinded`] if `noise` exceeds the bound.
-    pub(super) fn check_hides(&self, noise: NoiseBound) -> Result<(), BfvError> {
-        // The same operations in another order may differ in the last bits of a double.
-        if noise.deviation() <= self.noise.deviation() * (1.0 + 1e-9) {
-            return Ok(());
-        }
-        Err(BfvError::Underblinded { noise: noise.deviation().log2(), hidden: self.noise.deviation().log2() })
     }
 }
 

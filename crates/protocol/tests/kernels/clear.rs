@@ -1,6 +1,7 @@
 //! The kernels over clear slots.
 
 use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation, Weighting};
 use lanner_protocol::linear::gazelle::program::Term;
 use lanner_protocol::linear::gazelle::scheme::{PackedScheme, evaluate};
@@ -79,7 +80,7 @@ impl PackedScheme for ClearSlots {
 pub fn packed(packing: &Packing, weights: &[i64], input: &[i64]) -> Vec<i64> {
     let ciphertexts = packing.operations().input_ciphertexts;
     // Where padding is not packed, slots that carry no element are never read: they may hold anything.
-    let padded = packing.kernel().is_baseline() || packing.frames() > 1;
+    let padded = packing.kernel() == Kernel::PaddedSiso || packing.images() > 1 || packing.frames() > 1;
     let rest = if padded { 0 } else { 977 };
     let inputs: Vec<Vec<i64>> = (0..ciphertexts)
         .map(|c| packing.input_slots(c).into_iter().map(|slot| slot.map_or(rest, |i| input[i])).collect())

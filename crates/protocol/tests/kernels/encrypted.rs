@@ -79,7 +79,7 @@ fn matrix_kernels_equal_the_matrix() {
 
 #[test]
 fn convolution_kernels_equal_the_convolution() {
-    let others = [Kernel::PaddedSiso, Kernel::Batched { images: 3 }];
+    let others = [Kernel::Batched { images: 3 }];
     check_all(&convolution([2, 3], [32, 30], [3, 3]), &others);
     check_all(&convolution([1, 1], [28, 28], [3, 2]), &others);
 }

@@ -10,9 +10,13 @@ use crate::clear::{convolution, operand, packed};
 fn check(shape: &Convolution, slots: usize) {
     let (weights, input) = (operand(shape.weights(), 1), operand(shape.inputs(), 2));
     let truth = shape.apply(&weights, &input).unwrap();
-    let mut packings = Packing::all(shape, slots).unwrap();
-    packings.extend(Packing::of(shape, slots, Kernel::PaddedSiso));
-    for packing in packings {
+    // Padding may make a frame too large for the slots.
+    let diagonals = Packing::new(shape, slots, 1).unwrap().diagonals();
+    for kernel in Kernel::all(shape, diagonals) {
+        let packing = match Packing::of(shape, slots, kernel) {
+            Err(_) if kernel == Kernel::PaddedSiso => continue,
+            packing => packing.unwrap(),
+        };
         assert!(packed(&packing, &weights, &input) == truth, "{shape:?} {:?}", packing.kernel());
     }
 }

@@ -26,7 +26,7 @@ pub fn ternary(basis: &RnsBasis, rng: &mut (impl CryptoRng + ?Sized)) -> Poly<Co
 /// Independent coefficients from the centred binomial distribution with 21 flips a side.
 ///
 /// Variance 10.5, bounded by [`ERROR_BOUND`]. It stands for the rounded Gaussian of deviation 3.2, as is customary
-/// ([ADPS16] section 4, <https://eprint.iacr.org/2015/1092>): security rests on the variance, and two
+/// ([ADPS16](https://eprint.iacr.org/2015/1092) section 4): security rests on the variance, and two
 /// population counts need no table.
 #[must_use]
 pub fn error(basis: &RnsBasis, rng: &mut (impl CryptoRng + ?Sized)) -> Poly<Coeff> {

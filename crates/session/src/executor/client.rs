@@ -6,12 +6,12 @@ use std::sync::Arc;
 use lanner_bfv::{GaloisElement, Parameters, SecretKey};
 use lanner_graph::PublicNetwork;
 use lanner_ot::CotReceiver;
-use lanner_plan::{Plan, Protocol};
+use lanner_plan::{Held, Plan, Protocol};
 use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle;
-use lanner_protocol::nonlinear::yao::{self, ClientRequest, EvaluationSession};
+use lanner_protocol::nonlinear::yao::{self, EvaluationSession};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
@@ -25,6 +25,7 @@ pub struct ClientPlan {
     input: (Ring, usize),
     steps: Vec<(String, &'static str, Step)>,
     runs: Vec<Range<usize>>,
+    held: Held,
 }
 
 enum Step {
@@ -36,8 +37,15 @@ enum Step {
     Reveal,
 }
 
+enum Request {
+    None,
+    Linear(gazelle::ClientRequest),
+    Yao(yao::ClientRequest),
+}
+
 enum Material {
     None,
+    Linear(gazelle::ClientMaterial),
     Yao(yao::ClientMaterial),
     ArgMax(yao::ClientArgMaxMaterial),
 }
@@ -88,7 +96,14 @@ impl ClientPlan {
             steps.push((step.name.clone(), step.protocol.name(), built));
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
-        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, runs: plan.runs()? })
+        let (keys, runs, held) = (plan.automorphisms(&parameters)?, plan.runs()?, plan.held()?);
+        Ok(Self { keys, parameters, input, steps, runs, held })
+    }
+
+    /// What each party keeps of one prepared prediction.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.held
     }
 }
 
@@ -142,17 +157,14 @@ impl ClientSession {
         Ok(Prepared { materials, costs })
     }
 
-    /// Asks for the transfers of a step.
-    fn request(
-        &mut self,
-        channel: &mut dyn Channel,
-        step: &Step,
-    ) -> Result<Option<ClientRequest>, ProtocolError> {
-        match step {
-            Step::Yao(layer) => layer.request(channel, &mut self.evaluation).map(Some),
-            Step::ArgMax(layer) => layer.request(channel, &mut self.evaluation).map(Some),
-            Step::Linear(_) | Step::SumGroups(_) | Step::Remask | Step::Reveal => Ok(None),
-        }
+    /// Sends what a step begins with.
+    fn request(&mut self, channel: &mut dyn Channel, step: &Step) -> Result<Request, ProtocolError> {
+        Ok(match step {
+            Step::Linear(layer) => Request::Linear(layer.request(channel, &self.key, &mut self.rng)?),
+            Step::Yao(layer) => Request::Yao(layer.request(channel, &mut self.evaluation)?),
+            Step::ArgMax(layer) => Request::Yao(layer.request(channel, &mut self.evaluation)?),
+            Step::SumGroups(_) | Step::Remask | Step::Reveal => Request::None,
+        })
     }
 
     /// What the server sends for a request.
@@ -160,13 +172,18 @@ impl ClientSession {
         &self,
         channel: &mut dyn Channel,
         step: &Step,
-        request: Option<ClientRequest>,
+        request: Request,
     ) -> Result<Material, ProtocolError> {
         Ok(match (step, request) {
-            (Step::Yao(layer), Some(request)) => {
+            (Step::Linear(layer), Request::Linear(request)) => {
+                Material::Linear(layer.receive(channel, &self.key, request)?)
+            }
+            (Step::Yao(layer), Request::Yao(request)) => {
                 Material::Yao(layer.receive(channel, &self.evaluation, request)?)
             }
-            (Step::ArgMax(layer), Some(request)) => Material::ArgMax(layer.receive(channel, request)?),
+            (Step::ArgMax(layer), Request::Yao(request)) => {
+                Material::ArgMax(layer.receive(channel, request)?)
+            }
             _ => Material::None,
         })
     }
@@ -211,8 +228,8 @@ impl ClientSession {
             return Err(ProtocolError::Shape { what: "a step after the output" });
         };
         Ok(match (step, material) {
-            (Step::Linear(layer), _) => {
-                Value::Shared(layer.online(channel, &self.key, &share, &mut self.rng)?)
+            (Step::Linear(layer), Material::Linear(material)) => {
+                Value::Shared(layer.online(channel, material, &share)?)
             }
             (Step::SumGroups(groups), _) => Value::Shared(share.sum_groups(groups)?),
             (Step::Remask, _) => Value::Shared(remask::client(channel, &share)?),

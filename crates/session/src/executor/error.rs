@@ -33,6 +33,9 @@ pub enum ExecutionError {
         /// What does not fit.
         what: &'static str,
     },
+    /// An earlier exchange of the session failed half-way.
+    #[error("an earlier exchange failed, so the session is out of step; open another one")]
+    Broken,
     /// Material cannot be kept, or was used.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_bfv::{GaloisElement, Parameters};
 use lanner_graph::Network;
 use lanner_ot::CotSender;
-use lanner_plan::{Plan, Protocol};
+use lanner_plan::{Held, Plan, Protocol};
 use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
@@ -22,6 +22,7 @@ pub struct ServedModel {
     keys: Vec<GaloisElement>,
     input: (Ring, usize),
     steps: Vec<(String, Step)>,
+    held: Held,
 }
 
 enum Step {
@@ -84,7 +85,13 @@ impl ServedModel {
             steps.push((step.name.clone(), built));
         }
         let input = (Ring::Prime(input.accumulator.prime()), input.len());
-        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps })
+        Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, held: plan.held()? })
+    }
+
+    /// What each party keeps of one prepared prediction.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.held
     }
 }
 
@@ -133,7 +140,7 @@ impl ServerSession {
     ) -> Result<Material, ProtocolError> {
         Ok(match step {
             Step::Linear(layer) => {
-                let material = layer.offline(&self.keys, &mut self.rng)?;
+                let material = layer.offline(channel, &self.keys, &mut self.rng)?;
                 *known = Some(material.share().clone());
                 Material::Linear(material)
             }

@@ -31,6 +31,17 @@ impl<'k> EncryptedSlots<'k> {
     }
 }
 
+/// The products of rotated ciphertexts, given those of each.
+pub(super) fn products<'m>(terms: &[&[Term]], multipliers: &'m [Multiplier]) -> Vec<Product<'m>> {
+    let terms = terms.iter().enumerate().flat_map(|(k, terms)| terms.iter().map(move |term| (k, term)));
+    let product = |(k, term): (usize, &Term)| Product {
+        operand: k,
+        row: term.sum,
+        factor: &multipliers[term.multiplier],
+    };
+    terms.map(product).collect()
+}
+
 /// The automorphism of a rotation.
 ///
 /// # Errors
@@ -79,13 +90,7 @@ impl PackedScheme for EncryptedSlots<'_> {
         terms: &[&[Term]],
         multipliers: &[Multiplier],
     ) -> Result<(), ProtocolError> {
-        let terms = terms.iter().enumerate().flat_map(|(k, terms)| terms.iter().map(move |term| (k, term)));
-        let product = |(k, term): (usize, &Term)| Product {
-            ciphertext: k,
-            row: term.sum,
-            factor: &multipliers[term.multiplier],
-        };
-        Ok(sums.add_products(rotated, &terms.map(product).collect::<Vec<_>>())?)
+        Ok(sums.add_products(rotated, &products(terms, multipliers))?)
     }
 
     fn open(&self, sums: ExtendedCombinations) -> Vec<ExtendedCiphertext> {
@@ -115,5 +120,5 @@ impl PackedScheme for EncryptedSlots<'_> {
     }
 }
 
-/// Rotations kept at once: enough for a factor's passage to be worth it, few enough to stay in the cache.
-const AT_A_TIME: usize = 16;
+/// Rotated ciphertexts that are in memory at the same time: enough that sums pass through it seldom.
+const AT_A_TIME: usize = 32;

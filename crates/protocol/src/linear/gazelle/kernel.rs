@@ -73,17 +73,10 @@ impl Kernel {
         }
     }
 
-    /// Whether the kernel is there to be compared with only: it shows the client more of the layer than its shape, or
-    /// serves several inputs at once. A plan never has it.
-    #[must_use]
-    pub const fn is_baseline(self) -> bool {
-        matches!(self, Self::PaddedSiso | Self::Batched { .. })
-    }
-
     /// Whether the kernel is one for layers of this shape.
     #[must_use]
     pub fn serves(self, shape: &Convolution) -> bool {
-        let matrix = shape.image == [1, 1] && shape.kernel == [1, 1] && shape.groups == 1;
+        let matrix = is_matrix(shape);
         let single = [shape.in_channels, shape.out_channels] == [1, 1];
         match self {
             Self::Naive | Self::NaiveInputPacked | Self::Diagonal | Self::Hybrid => matrix,
@@ -99,28 +92,51 @@ impl Kernel {
         }
     }
 
-    /// The kernels that a plan may choose from for layers of this shape with so many `diagonals`.
+    /// The kernels that a plan chooses from for layers of this shape with so many `diagonals`: none of the others is ever
+    /// cheaper than all of these.
     #[must_use]
     pub fn choices(shape: &Convolution, diagonals: usize) -> Vec<Self> {
-        let babies =
-            || (0..=diagonals.ilog2()).map(|log| 1 << log).filter(|baby| diagonals.is_multiple_of(*baby));
-        let named = [
+        let separable = if shape.kernel[0] > 1 { diagonals } else { 0 };
+        // One baby step alone has another name for convolutions.
+        let first = if is_matrix(shape) { 1 } else { 2 };
+        let between = babies(diagonals).filter(|baby| (first..diagonals).contains(baby));
+        let all = [Self::Hybrid, Self::InputRotations, Self::OutputRotations]
+            .into_iter()
+            .chain(between.map(|baby| Self::BabyStepGiantStep { baby }))
+            .chain(babies(separable).map(|baby| Self::Separable { baby }));
+        all.filter(|kernel| kernel.serves(shape)).collect()
+    }
+
+    /// Every kernel for one image of this shape with so many `diagonals`.
+    #[must_use]
+    pub fn all(shape: &Convolution, diagonals: usize) -> Vec<Self> {
+        let all = [
             Self::Naive,
             Self::NaiveInputPacked,
             Self::Diagonal,
             Self::Hybrid,
+            Self::PaddedSiso,
             Self::PackedSiso,
             Self::OneChannel,
             Self::InputRotations,
             Self::OutputRotationsPerInput,
             Self::OutputRotations,
-        ];
-        let all = named
-            .into_iter()
-            .chain(babies().map(|baby| Self::BabyStepGiantStep { baby }))
-            .chain(babies().map(|baby| Self::Separable { baby }));
+        ]
+        .into_iter()
+        .chain(babies(diagonals).map(|baby| Self::BabyStepGiantStep { baby }))
+        .chain(babies(diagonals).map(|baby| Self::Separable { baby }));
         all.filter(|kernel| kernel.serves(shape)).collect()
     }
+}
+
+/// Whether a layer is a matrix: one pixel, one tap.
+fn is_matrix(shape: &Convolution) -> bool {
+    shape.image == [1, 1] && shape.kernel == [1, 1] && shape.groups == 1
+}
+
+/// The powers of two that divide the number of diagonals, a power of two itself; none of none.
+fn babies(diagonals: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(1), |baby| Some(2 * baby)).take_while(move |baby| *baby <= diagonals)
 }
 
 /// What a packed layer costs the server, and how many ciphertexts travel.

@@ -100,13 +100,23 @@ impl Packing {
         Ok(packing)
     }
 
-    /// All layouts of a shape that a plan may choose.
+    /// The layouts of a shape that a plan chooses from.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn choices(shape: &Convolution, slots: usize) -> Result<Vec<Self>, ProtocolError> {
+        let first = Self::new(shape, slots, 1)?;
+        let kernels = Kernel::choices(shape, first.diagonals());
+        kernels.into_iter().map(|kernel| Self::of(shape, slots, kernel)).collect()
+    }
+
+    /// The layouts of a shape by every kernel that serves a single image.
     ///
     /// # Errors
     /// As [`Self::of`].
     pub fn all(shape: &Convolution, slots: usize) -> Result<Vec<Self>, ProtocolError> {
         let first = Self::new(shape, slots, 1)?;
-        let kernels = Kernel::choices(shape, first.diagonals());
+        let kernels = Kernel::all(shape, first.diagonals());
         kernels.into_iter().map(|kernel| Self::of(shape, slots, kernel)).collect()
     }
 

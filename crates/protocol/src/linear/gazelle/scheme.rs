@@ -1,7 +1,7 @@
 //! What a packed layer asks of an encryption scheme, and the layer itself over it.
 //!
-//! The layer is written once and runs over BFV, over clear slots and over noise bounds alike; tests hold them against each
-//! other.
+//! The layer is written once: it runs over ciphertexts, over their first halves alone, over bounds on their noise, and in
+//! tests over clear slots.
 
 use super::packing::Packing;
 use super::program::{Merge, Program, Term};

@@ -1,14 +1,14 @@
 //! The server's side of a packed layer.
 
-use lanner_bfv::outgoing::Budget;
-use lanner_bfv::{
-    Blinding, Evaluator, Multiplier, NoiseBound, Parameters, Plaintext, SeededCiphertext, SlotEncoder, seal,
-};
+use lanner_bfv::halves::{FirstHalf, SecondHalf};
+use lanner_bfv::outgoing::{Budget, Sealing};
+use lanner_bfv::{Blinding, Multiplier, NoiseBound, Parameters, SlotEncoder};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 
 use super::encrypted::EncryptedSlots;
+use super::first_half::FirstHalfSlots;
 use super::keys::ClientKeys;
 use super::layout::Layout;
 use super::noise::output_noise;
@@ -27,9 +27,17 @@ pub struct ServerLayer {
     noise: NoiseBound,
 }
 
-/// One-time material of a layer: a uniform mask for every slot of every output, and what hides the noise.
+/// One-time material of a layer: its outputs, evaluated, masked and blinded but for the message.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::linear::gazelle::ServerMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
 pub struct ServerMaterial {
-    outputs: Vec<(Blinding, Plaintext)>,
+    sealings: Vec<Sealing>,
     share: Share,
 }
 
@@ -84,26 +92,41 @@ impl ServerLayer {
         })
     }
 
-    /// Offline: draws the masks, and with them the server's share of the output.
+    /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
+    /// share of the output; sends the second halves of the result.
     ///
     /// # Errors
-    /// [`ProtocolError::Bfv`] if the parameters do not allow the blinding.
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
+    /// not allow the blinding or a key is missing.
     pub fn offline(
         &self,
+        channel: &mut dyn Channel,
         keys: &ClientKeys,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let count = self.packing.operations().output_ciphertexts;
-        let masks: Vec<Share> =
-            (0..count).map(|_| Share::random(self.layout.ring(), self.packing.slots(), rng)).collect();
-        let mut outputs = Vec::with_capacity(count);
-        for mask in &masks {
+        // C -> S: seeds of c1
+        let length = self.layout.input_ciphertexts() * SecondHalf::ENCODED_LEN;
+        let bytes = channel.receive(kind::LINEAR_SEEDS, length)?;
+        let expand = |seed| Ok(SecondHalf::from_bytes(seed)?.expand(&self.parameters));
+        let inputs =
+            bytes.chunks(SecondHalf::ENCODED_LEN).map(expand).collect::<Result<Vec<_>, ProtocolError>>()?;
+        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation);
+        let evaluated = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
+
+        let mut masks = Vec::with_capacity(evaluated.len());
+        let mut sealings = Vec::with_capacity(evaluated.len());
+        for output in &evaluated {
+            let mask = Share::random(self.layout.ring(), self.packing.slots(), rng);
             let blinding = Blinding::prepare(self.encoder.modulus(), &keys.public, self.noise, rng)?;
-            outputs.push((blinding, self.encoder.encode(mask.values())?));
+            let (half, sealing) = Sealing::new(output, blinding, &self.encoder.encode(mask.values())?)?;
+            // S -> C: second half of [y - r]
+            channel.send(kind::LINEAR_SECOND_HALF, &half.to_bytes())?;
+            masks.push(mask);
+            sealings.push(sealing);
         }
         // The client gets y - r, so the server keeps r and the bias.
         let r = self.layout.unpack(&masks.iter().map(Share::values).collect::<Vec<_>>())?;
-        Ok(ServerMaterial { outputs, share: r.add(&self.bias)? })
+        Ok(ServerMaterial { sealings, share: r.add(&self.bias)? })
     }
 
     /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
@@ -119,21 +142,23 @@ impl ServerLayer {
         material: ServerMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
-        let evaluator = Evaluator::new(&self.parameters);
+        let length = FirstHalf::encoded_len(&self.parameters);
         let mut inputs = Vec::with_capacity(self.layout.input_ciphertexts());
         for slots in self.layout.pack(share)? {
-            // C -> S: [x_C]
-            let bytes =
-                channel.receive(kind::LINEAR_INPUT, SeededCiphertext::encoded_len(&self.parameters))?;
-            let received = SeededCiphertext::from_bytes(&self.parameters, &bytes)?.expand();
-            inputs.push(evaluator.add_plain(&received, &self.encoder.encode(&slots)?)?);
+            // Encoded before the wait.
+            let own = self.encoder.encode(&slots)?;
+            // C -> S: first half of [x_C]
+            let bytes = channel.receive(kind::LINEAR_INPUT, length)?;
+            let mut half = FirstHalf::from_bytes(&self.parameters, &bytes)?;
+            half.add_plain(&own)?;
+            inputs.push(half);
         }
         // [y] = W [x_C + x_S]
-        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation);
+        let scheme = FirstHalfSlots::new(&self.parameters, &keys.evaluation);
         let outputs = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
-        for (output, (blinding, mask)) in outputs.into_iter().zip(material.outputs) {
-            // S -> C: [y - r]
-            channel.send(kind::LINEAR_OUTPUT, &seal(&output, blinding, &mask)?.to_bytes())?;
+        for (output, sealing) in outputs.iter().zip(material.sealings) {
+            // S -> C: first half of [y - r]
+            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
             // The client decrypts while the next is sealed.
             channel.flush()?;
         }

@@ -5,7 +5,7 @@ use lanner_ot::{arithmetic, softspoken};
 use lanner_primitives::{Bits, Block};
 
 use super::function::{ArgMax, Layer, group};
-use crate::{Cost, ProtocolError};
+use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The cost of setting up a session, with [`softspoken`] as the source of transfers.
 #[must_use]
@@ -25,15 +25,6 @@ pub fn setup_cost() -> Cost {
         sender_messages: base.receiver_messages,
     };
     Cost::NONE.transfer(base).transfer(trees).server(Block::BYTES)
-}
-
-/// The cost of an offline phase in its two halves: other layers' may lie between them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OfflineCost {
-    /// The client asks for transfers.
-    pub request: Cost,
-    /// The server sends what they are for.
-    pub answer: Cost,
 }
 
 impl Layer {

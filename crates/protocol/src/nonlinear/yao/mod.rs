@@ -36,6 +36,6 @@ mod server;
 pub use client::{
     ClientArgMax, ClientArgMaxMaterial, ClientLayer, ClientMaterial, ClientRequest, EvaluationSession,
 };
-pub use cost::{OfflineCost, setup_cost};
+pub use cost::setup_cost;
 pub use function::{ArgMax, Function, Layer};
 pub use server::{GarblingSession, ServerArgMax, ServerArgMaxMaterial, ServerLayer, ServerMaterial};

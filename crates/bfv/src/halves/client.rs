@@ -1,0 +1,133 @@
+//! The client's side: what it prepares, and what it announces.
+
+use lanner_primitives::{Prg, Seed};
+use lanner_ring::{Coeff, Eval, Poly, sample};
+use lanner_wire::{Encode, Reader, Writer};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::FirstHalf;
+use crate::ciphertext::SEED_BYTES;
+use crate::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
+use crate::packing::decode_seed;
+use crate::{BfvError, Ciphertext, NoiseBound, Parameters, Plaintext, PlaintextModulus, SecretKey};
+
+/// The second half of an encryption to come, as a seed.
+///
+/// Wire form: the seed, 16 bytes.
+pub struct SecondHalf {
+    seed: Seed,
+}
+
+/// All of an encryption but its message: `e - a s`. It serves one message and cannot be cloned.
+pub struct PreparedEncryption {
+    parameters: Parameters,
+    body: Poly<Eval>,
+}
+
+/// All of a decryption but the first half: `c1 s`. It serves one ciphertext and cannot be cloned.
+pub struct PreparedDecryption {
+    modulus: PlaintextModulus,
+    product: Poly<Coeff>,
+}
+
+impl SecretKey {
+    /// Prepares an encryption, whose second half is to be announced.
+    #[must_use]
+    pub fn prepare_encryption(
+        &self,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> (SecondHalf, PreparedEncryption) {
+        let parameters = self.parameters();
+        let seed = Seed::random(rng);
+        let error = sample::error(&parameters.basis(parameters.limbs()), rng);
+        let body = self.mask(error.into_eval(), &seed);
+        (SecondHalf { seed }, PreparedEncryption { parameters: parameters.clone(), body })
+    }
+
+    /// Prepares a decryption by the half that the server sent.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the half belongs to other parameters.
+    pub fn prepare_decryption(&self, half: OutgoingSecondHalf) -> Result<PreparedDecryption, BfvError> {
+        self.check_basis(half.c1.basis())?;
+        let mut product = half.c1.into_eval();
+        self.multiply(&mut product);
+        Ok(PreparedDecryption { modulus: half.modulus, product: product.into_coeff() })
+    }
+}
+
+impl PreparedEncryption {
+    /// The first half of the encryption of `message`.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the message belongs to other parameters.
+    pub fn encrypt(mut self, message: &Plaintext) -> Result<FirstHalf, BfvError> {
+        self.parameters.check_same(message.modulus().parameters())?;
+        let mut c0 = message.modulus().scale(message, self.parameters.limbs()).into_eval();
+        c0.add_assign(&self.body);
+        self.body.zeroize();
+        Ok(FirstHalf { c0, noise: NoiseBound::NONE })
+    }
+}
+
+impl PreparedDecryption {
+    /// The message: `y - r` with `r` the server's mask.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the half belongs to another plaintext modulus or to other parameters.
+    pub fn decrypt(mut self, half: &OutgoingFirstHalf) -> Result<Plaintext, BfvError> {
+        self.modulus.check_same(&half.modulus)?;
+        self.product.add_assign(&half.c0);
+        let message = self.modulus.unscale(&self.product);
+        self.product.zeroize();
+        Ok(message)
+    }
+}
+
+impl SecondHalf {
+    /// The ciphertext with a first half of zero: what the server evaluates ahead of time. It has the noise of a fresh
+    /// encryption.
+    #[must_use]
+    pub fn expand(&self, parameters: &Parameters) -> Ciphertext {
+        let basis = parameters.basis(parameters.limbs());
+        let c1 = sample::uniform(&basis, &mut Prg::new(self.seed.clone()));
+        Ciphertext { c0: Poly::zero(&basis), c1, noise: NoiseBound::fresh() }
+    }
+
+    /// The exact length of the wire form.
+    pub const ENCODED_LEN: usize = SEED_BYTES;
+
+    /// Reads a half that takes all of `bytes`.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] unless there are 16 bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, BfvError> {
+        let mut reader = Reader::new(bytes);
+        let seed = decode_seed(&mut reader)?;
+        reader.finish()?;
+        Ok(Self { seed })
+    }
+}
+
+impl Encode for SecondHalf {
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes(self.seed.as_bytes());
+    }
+}
+
+impl Drop for PreparedEncryption {
+    fn drop(&mut self) {
+        self.body.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for PreparedEncryption {}
+
+impl Drop for PreparedDecryption {
+    fn drop(&mut self) {
+        self.product.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for PreparedDecryption {}

@@ -1,0 +1,62 @@
+//! Sums of products of first halves by plaintexts.
+
+use lanner_ring::{Eval, Poly};
+
+use super::FirstHalf;
+use crate::combination::{Product, Terms, blocks};
+use crate::{BfvError, Multiplier, NoiseBound, Parameters};
+
+/// Many sums of the same first halves: row `j` is the sum of `half_k * factor_kj`.
+pub struct FirstHalfCombinations {
+    parameters: Parameters,
+    rows: Vec<(Poly<Eval>, NoiseBound)>,
+}
+
+impl FirstHalfCombinations {
+    /// Empty sums.
+    #[must_use]
+    pub fn new(parameters: &Parameters, rows: usize) -> Self {
+        let basis = parameters.basis(parameters.limbs());
+        let rows = (0..rows).map(|_| (Poly::zero(&basis), NoiseBound::NONE)).collect();
+        Self { parameters: parameters.clone(), rows }
+    }
+
+    /// Adds `halves[k] * factors[k * rows + j]` to each row `j`.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] unless there is a factor for each half and row; as [`Self::add_products`].
+    pub fn add(&mut self, halves: &[FirstHalf], factors: &[Multiplier]) -> Result<(), BfvError> {
+        self.add_products(halves, &Product::dense(halves.len(), self.rows.len(), factors)?)
+    }
+
+    /// Adds products of some of the halves to some of the sums.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters.
+    pub fn add_products(&mut self, halves: &[FirstHalf], products: &[Product<'_>]) -> Result<(), BfvError> {
+        let basis = self.parameters.basis(self.parameters.limbs());
+        if halves.iter().any(|half| !half.c0.basis().same(&basis)) {
+            return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
+        }
+        let terms = Terms::by_row(halves, products, self.rows.len(), &basis)?;
+        for (limb, modulus) in basis.moduli().iter().enumerate() {
+            for block in blocks(&basis) {
+                for ((row, _), terms) in self.rows.iter_mut().zip(&terms) {
+                    terms.add_block(|half| &half.c0, row, modulus, limb, &block);
+                }
+            }
+        }
+        for ((_, noise), terms) in self.rows.iter_mut().zip(&terms) {
+            for (half, factor) in terms.operands.iter().zip(&terms.factors) {
+                *noise = noise.plus(half.noise.multiplied_by_norm(factor.norm));
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums.
+    #[must_use]
+    pub fn finish(self) -> Vec<FirstHalf> {
+        self.rows.into_iter().map(|(c0, noise)| FirstHalf { c0, noise }).collect()
+    }
+}

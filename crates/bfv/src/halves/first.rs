@@ -1,0 +1,86 @@
+//! The first half of a ciphertext, which alone holds the message.
+
+use lanner_ring::{Eval, GaloisElement, Poly};
+use lanner_wire::{Encode, Reader, Writer};
+
+use crate::packing::{packed_poly_len, read_poly, write_poly};
+use crate::{BfvError, EvaluationKeys, NoiseBound, Parameters, Plaintext};
+
+/// The first half `c0` of a ciphertext with all limbs, in the evaluation domain.
+///
+/// Wire form: the limbs in the transform's order, packed as in a [`SeededCiphertext`](crate::SeededCiphertext).
+#[derive(Clone)]
+pub struct FirstHalf {
+    pub(crate) c0: Poly<Eval>,
+    /// What the operations on this half added to the noise of the other's.
+    pub(crate) noise: NoiseBound,
+}
+
+impl FirstHalf {
+    /// Adds a plaintext.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] if the message belongs to other parameters.
+    pub fn add_plain(&mut self, message: &Plaintext) -> Result<(), BfvError> {
+        let parameters = message.modulus().parameters();
+        let limbs = parameters.limbs();
+        if !parameters.basis(limbs).same(self.c0.basis()) {
+            return Err(BfvError::Mismatch { what: "parameters" });
+        }
+        self.c0.add_assign(&message.modulus().scale(message, limbs).into_eval());
+        self.noise = self.noise.plus_plaintext();
+        Ok(())
+    }
+
+    /// Adds the first half of another ciphertext.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] unless both live modulo the same `q`.
+    pub fn add_assign(&mut self, other: &Self) -> Result<(), BfvError> {
+        if !self.c0.basis().same(other.c0.basis()) {
+            return Err(BfvError::Mismatch { what: "ciphertext moduli" });
+        }
+        self.c0.add_assign(&other.c0);
+        self.noise = self.noise.plus(other.noise);
+        Ok(())
+    }
+
+    /// What an automorphism makes of this half; the key itself is used on the other.
+    ///
+    /// # Errors
+    /// [`BfvError::MissingKey`]; [`BfvError::Mismatch`] for keys of other parameters.
+    pub fn apply(&self, element: GaloisElement, keys: &EvaluationKeys) -> Result<Self, BfvError> {
+        if element.exponent() == 1 {
+            return Ok(self.clone());
+        }
+        let parameters = keys.parameters();
+        if !parameters.basis(parameters.limbs()).same(self.c0.basis()) {
+            return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the keys" });
+        }
+        let c0 = self.c0.automorphism(&keys.key(element)?.permutation);
+        Ok(Self { c0, noise: self.noise })
+    }
+
+    /// The exact length of the wire form.
+    #[must_use]
+    pub fn encoded_len(parameters: &Parameters) -> usize {
+        packed_poly_len(&parameters.basis(parameters.limbs()))
+    }
+
+    /// Reads a half that takes all of `bytes`.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] unless the bytes are exactly what [`Encode`] writes for these parameters.
+    pub fn from_bytes(parameters: &Parameters, bytes: &[u8]) -> Result<Self, BfvError> {
+        let mut reader = Reader::new(bytes);
+        let c0 = read_poly(&parameters.basis(parameters.limbs()), &mut reader)?;
+        reader.finish()?;
+        Ok(Self { c0, noise: NoiseBound::NONE })
+    }
+}
+
+impl Encode for FirstHalf {
+    fn encode(&self, writer: &mut Writer) {
+        write_poly(&self.c0, writer);
+    }
+}

@@ -1,0 +1,63 @@
+//! What each party keeps of one prepared prediction until it is used.
+
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Packing;
+use lanner_protocol::nonlinear::yao;
+
+use crate::lower::SLOTS;
+use crate::{Plan, PlanError, Protocol};
+
+/// Bytes that each party keeps of one prepared prediction, to within small change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The client's: garbled tables, labels, products.
+    pub client: u64,
+    /// The server's: masks and blindings, labels, products.
+    pub server: u64,
+}
+
+impl Plan {
+    /// What each party keeps of one prepared prediction.
+    ///
+    /// # Errors
+    /// [`PlanError::Layer`] naming a step that does not fit its protocol.
+    pub fn held(&self) -> Result<Held, PlanError> {
+        let mut sum = Held::default();
+        for step in &self.steps {
+            let held = held(&step.protocol)
+                .map_err(|source| PlanError::Layer { node: step.name.clone(), source })?;
+            sum.client += held.client;
+            sum.server += held.server;
+        }
+        Ok(sum)
+    }
+}
+
+fn held(protocol: &Protocol) -> Result<Held, ProtocolError> {
+    Ok(match protocol {
+        Protocol::GazelleLinear { shape, kernel, .. } => {
+            let outputs = Packing::of(shape, SLOTS, *kernel)?.operations().output_ciphertexts as u64;
+            Held { client: 0, server: outputs * BLINDING_POLYS * SLOTS as u64 * WORD }
+        }
+        Protocol::Yao { function, windows, from, to } => {
+            let layer = yao::Layer::new(*function, windows, *from, *to)?;
+            let circuit = layer.circuit();
+            let labels = (circuit.evaluator_inputs() * layer.instances()) as u64 * LABEL;
+            let products = layer.output_bits() as u64 * WORD;
+            let tables = circuit.table_bytes(layer.instances()) as u64;
+            Held { client: tables + labels + products, server: labels + products }
+        }
+        Protocol::YaoArgMax { classes, from } => {
+            let layer = yao::ArgMax::new(*classes, *from)?;
+            let labels = layer.circuit().evaluator_inputs() as u64 * LABEL;
+            Held { client: layer.circuit().table_bytes(1) as u64 + labels, server: labels }
+        }
+        Protocol::Remask { values, .. } => Held { client: 0, server: *values as u64 * WORD },
+        Protocol::SumPool { .. } | Protocol::Reveal { .. } => Held::default(),
+    })
+}
+
+/// Polynomials of one limb in the material of an output ciphertext: an encryption of zero, its flooding, the mask.
+const BLINDING_POLYS: u64 = 3 * 2 + 2 + 1;
+const WORD: u64 = 8;
+const LABEL: u64 = 16;

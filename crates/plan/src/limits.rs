@@ -1,0 +1,163 @@
+//! How large a network may be: checked on its public half before anything is built from it.
+//!
+//! A client plans what a server describes, and a server what a file describes. Neither may make the other build tables, circuits or
+//! keys without bound, so every sum that memory or time grows with has a limit far beyond real networks.
+
+use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+
+use crate::lower::SLOTS;
+use crate::{Held, PlanError};
+
+/// What a network adds up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Totals {
+    elements: u64,
+    window_elements: u64,
+    products: u64,
+    keys: u64,
+}
+
+/// Checks a network's sizes.
+///
+/// # Errors
+/// [`PlanError::TooLarge`] naming the node that goes beyond a limit.
+pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanError> {
+    let mut totals = Totals::default();
+    for (index, node) in network.nodes().iter().enumerate() {
+        totals.add(node, network.shape(index));
+        totals.check(&node.name)?;
+    }
+    let classes = network.output_len() as u64;
+    if policy == Policy::Label {
+        within("output", "classes of an arg-max", classes, MAX_CLASSES)?;
+    }
+    Ok(())
+}
+
+/// Checks what each party would keep of one prediction.
+///
+/// # Errors
+/// [`PlanError::TooLarge`] if it is more than a machine may be made to hold.
+pub(crate) fn check_held(held: &Held) -> Result<(), PlanError> {
+    within("output", "bytes of one-time material for a prediction", held.client.max(held.server), MAX_HELD)
+}
+
+impl Totals {
+    fn add(&mut self, node: &FixedNode, input: &[usize]) {
+        let outputs = node.len() as u64;
+        self.elements = self.elements.saturating_add(outputs);
+        match node.op {
+            FixedOp::MaxPool(window) | FixedOp::SumPool(window) => {
+                let area = area(window.kernel);
+                self.window_elements = self.window_elements.saturating_add(outputs.saturating_mul(area));
+            }
+            FixedOp::Conv2d(geometry) => {
+                let phases = area(geometry.strides);
+                let pixels =
+                    area([input[1].max(1), input[2].max(1)]).max(outputs / geometry.out_channels as u64);
+                self.linear(
+                    input[0] as u64 * phases,
+                    geometry.out_channels as u64,
+                    area(geometry.kernel),
+                    pixels,
+                );
+            }
+            FixedOp::Linear { outputs } => {
+                self.linear(input.iter().product::<usize>() as u64, outputs as u64, 1, 1)
+            }
+            _ => {}
+        }
+    }
+
+    /// A layer of `inputs` and `outputs` channels of `pixels` slots each, with `taps` filter taps: at most about so many products
+    /// and keys, whatever the layout.
+    fn linear(&mut self, inputs: u64, outputs: u64, taps: u64, pixels: u64) {
+        let positions = (SLOTS as u64 / pixels.next_power_of_two()).max(2);
+        let ciphertexts = |channels: u64| channels.div_ceil(positions);
+        let diagonals = inputs.min(positions);
+        let products = taps
+            .saturating_mul(diagonals)
+            .saturating_mul(ciphertexts(inputs))
+            .saturating_mul(ciphertexts(outputs));
+        self.products = self.products.saturating_add(products);
+        self.keys = self.keys.saturating_add(taps);
+    }
+
+    fn check(&self, node: &str) -> Result<(), PlanError> {
+        within(node, "elements", self.elements, MAX_ELEMENTS)?;
+        within(node, "elements of windows", self.window_elements, MAX_ELEMENTS)?;
+        within(node, "ciphertext products", self.products, MAX_PRODUCTS)?;
+        within(node, "filter taps", self.keys, MAX_TAPS)
+    }
+}
+
+fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), PlanError> {
+    if count <= limit {
+        Ok(())
+    } else {
+        Err(PlanError::TooLarge { node: node.to_owned(), what, count, limit })
+    }
+}
+
+fn area(size: [usize; 2]) -> u64 {
+    (size[0] as u64).saturating_mul(size[1] as u64)
+}
+
+/// Elements of all values together, and of all pooling windows.
+const MAX_ELEMENTS: u64 = 1 << 25;
+/// Ciphertext-plaintext products of all layers together; each needs an encoded plaintext of 256 KiB on the server.
+const MAX_PRODUCTS: u64 = 1 << 18;
+/// Filter taps of all layers together: each may need an evaluation key of its own.
+const MAX_TAPS: u64 = 1 << 12;
+/// Bytes of one prediction's material: 16 GiB.
+const MAX_HELD: u64 = 16 << 30;
+/// Classes of an oblivious arg-max.
+const MAX_CLASSES: u64 = 1 << 13;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::plan;
+
+    /// A network of one node on an input of this shape, as a hostile server would describe it.
+    fn network(input: &str, node: &str) -> PublicNetwork {
+        let json = format!(
+            r#"{{"format_version":1,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"prime":1032193}},"nodes":[{node}],"output_scale":1.0,"head":"scores"}}"#
+        );
+        PublicNetwork::from_json(&json).unwrap()
+    }
+
+    fn refused(input: &str, node: &str) -> bool {
+        matches!(plan(&network(input, node), Policy::Logits), Err(PlanError::TooLarge { .. }))
+    }
+
+    #[test]
+    fn small_descriptions_of_huge_work_are_refused_before_it_begins() {
+        let pool = r#"{"name":"pool","op":{"SumPool":{"kernel":[64,64],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":[0],"shape":[1,1985,1985],"prime":1032193}"#;
+        assert!(refused("[1,2048,2048]", pool));
+        let pool = r#"{"name":"pool","op":{"MaxPool":{"kernel":[512,512],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":[0],"shape":[1,513,513],"prime":1032193}"#;
+        assert!(refused("[1,1024,1024]", pool));
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[4096,4096],"strides":[1,1],"pads":[4095,4095,0,0],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"prime":1032193}"#;
+        assert!(refused("[1,1,1]", conv));
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[65,65],"strides":[1,1],"pads":[32,32,32,32],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,64,64],"prime":1032193}"#;
+        assert!(refused("[1,64,64]", conv));
+    }
+
+    #[test]
+    fn an_arg_max_over_too_many_classes_is_refused() {
+        let linear =
+            r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"prime":1032193}"#;
+        let refusal = plan(&network("[4]", linear), Policy::Label).unwrap_err();
+        assert!(refusal.to_string().contains("65536 classes of an arg-max"), "{refusal}");
+    }
+
+    #[test]
+    fn layers_of_real_networks_fit() {
+        let linear =
+            r#"{"name":"fc","op":{"Linear":{"outputs":4096}},"inputs":[0],"shape":[4096],"prime":1032193}"#;
+        assert!(check(&network("[4096]", linear), Policy::Label).is_ok());
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":128,"kernel":[3,3],"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[128,16,16],"prime":1032193}"#;
+        assert!(check(&network("[128,16,16]", conv), Policy::Logits).is_ok());
+    }
+}

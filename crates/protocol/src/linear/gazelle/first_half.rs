@@ -1,0 +1,87 @@
+//! Packed slots in the first halves of ciphertexts: what is left of a layer when the second halves were evaluated before.
+
+use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
+use lanner_bfv::{EvaluationKeys, Multiplier, Parameters};
+
+use super::encrypted::{galois_element, products};
+use super::program::Term;
+use super::rotation::Rotation;
+use super::scheme::PackedScheme;
+use crate::ProtocolError;
+
+/// First halves under BFV. Keys are not used but for their permutations: the layer is linear in the first halves.
+pub struct FirstHalfSlots<'k> {
+    parameters: &'k Parameters,
+    keys: &'k EvaluationKeys,
+}
+
+impl<'k> FirstHalfSlots<'k> {
+    /// The scheme over a client's keys.
+    #[must_use]
+    pub fn new(parameters: &'k Parameters, keys: &'k EvaluationKeys) -> Self {
+        Self { parameters, keys }
+    }
+}
+
+impl PackedScheme for FirstHalfSlots<'_> {
+    type Ciphertext = FirstHalf;
+    type Unreduced = FirstHalf;
+    type Multiplier = Multiplier;
+    type Sums = FirstHalfCombinations;
+    type Error = ProtocolError;
+
+    fn rotate_hoisted(
+        &self,
+        half: &FirstHalf,
+        rotations: &[Rotation],
+        mut visit: impl FnMut(&[FirstHalf]) -> Result<(), ProtocolError>,
+    ) -> Result<(), ProtocolError> {
+        for rotations in rotations.chunks(AT_A_TIME) {
+            let rotated = rotations.iter().map(|rotation| self.rotate(half, *rotation));
+            visit(&rotated.collect::<Result<Vec<_>, _>>()?)?;
+        }
+        Ok(())
+    }
+
+    fn empty_sums(&self, count: usize) -> Result<FirstHalfCombinations, ProtocolError> {
+        Ok(FirstHalfCombinations::new(self.parameters, count))
+    }
+
+    fn multiply_add(
+        &self,
+        sums: &mut FirstHalfCombinations,
+        rotated: &[FirstHalf],
+        terms: &[&[Term]],
+        multipliers: &[Multiplier],
+    ) -> Result<(), ProtocolError> {
+        Ok(sums.add_products(rotated, &products(terms, multipliers))?)
+    }
+
+    fn open(&self, sums: FirstHalfCombinations) -> Vec<FirstHalf> {
+        sums.finish()
+    }
+
+    fn rotate_add(
+        &self,
+        sum: &mut FirstHalf,
+        half: &FirstHalf,
+        rotation: Rotation,
+    ) -> Result<(), ProtocolError> {
+        self.add(sum, &self.rotate(half, rotation)?)
+    }
+
+    fn reduce(&self, sum: FirstHalf) -> FirstHalf {
+        sum
+    }
+
+    fn rotate(&self, half: &FirstHalf, rotation: Rotation) -> Result<FirstHalf, ProtocolError> {
+        Ok(half.apply(galois_element(rotation, self.parameters.degree())?, self.keys)?)
+    }
+
+    fn add(&self, sum: &mut FirstHalf, other: &FirstHalf) -> Result<(), ProtocolError> {
+        Ok(sum.add_assign(other)?)
+    }
+}
+
+/// Rotated halves that are in memory at the same time.
+const AT_A_TIME: usize = 64;
