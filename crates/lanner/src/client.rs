@@ -10,6 +10,7 @@ use lanner_session::dialogue::Dialogue;
 use lanner_session::executor::ClientPlan;
 use lanner_session::handshake::{Greeting, ModelRequest};
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
 use crate::manifest::parse_commitment;
 use crate::{Error, ErrorKind, Manifest, Prediction, Result};
@@ -86,7 +87,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
-        let input = self.manifest.network.input().quantize(sample)?;
+        let input = Zeroizing::new(self.manifest.network.input().quantize(sample)?);
         let (outcome, costs) = self.dialogue.predict(&mut self.channel, &input)?;
         Ok(Prediction::new(&self.manifest, outcome, self.dialogue.setup(), &costs))
     }

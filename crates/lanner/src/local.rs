@@ -7,6 +7,7 @@ use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 
 use lanner_wire::Channel;
+use zeroize::Zeroizing;
 
 use crate::{Error, ErrorKind, Model, Prediction, Result};
 
@@ -16,7 +17,7 @@ use crate::{Error, ErrorKind, Model, Prediction, Result};
 /// [`ErrorKind::Input`] if the sample does not fit the model.
 pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
     let manifest = model.manifest();
-    let input = manifest.network.input().quantize(sample)?;
+    let input = Zeroizing::new(manifest.network.input().quantize(sample)?);
     let served = Arc::new(ServedModel::new(model.network(), &manifest.plan)?);
     let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
     let (mut client, mut server) = memory::pair();

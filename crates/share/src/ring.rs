@@ -46,11 +46,15 @@ impl Ring {
         self.add(a, self.neg(b))
     }
 
-    /// The element of a signed integer.
+    /// The element of a signed integer. Constant time for `|x| < p`, as checked inputs are.
     #[must_use]
     pub const fn embed(self, x: i64) -> u64 {
         match self {
-            Self::Prime(p) => (x as i128).rem_euclid(p as i128) as u64,
+            Self::Prime(p) => {
+                let p = p as i64;
+                let small = if -p < x && x < p { x } else { x % p };
+                (small + (p & (small >> 63))) as u64
+            }
             Self::Pow2(l) => x as u64 & mask(l),
         }
     }
@@ -99,6 +103,16 @@ mod tests {
             assert_eq!(ring.embed(-1), largest);
             assert_eq!(ring.neg(0), 0);
             assert!(ring.contains(largest));
+        }
+    }
+
+    #[test]
+    fn embedding_is_reduction() {
+        for p in [17, 1_032_193, 137_438_822_401] {
+            let edges = [0, 1, -1, p - 1, 1 - p, p, -p, p + 1, -p - 1, 5 * p + 3, i64::MAX, i64::MIN];
+            for x in edges {
+                assert_eq!(Ring::Prime(p as u64).embed(x), i128::from(x).rem_euclid(i128::from(p)) as u64);
+            }
         }
     }
 

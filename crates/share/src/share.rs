@@ -120,11 +120,13 @@ impl Share {
     /// # Errors
     /// [`ShareError::Range`] if an index is outside the share.
     pub fn sum_groups(&self, groups: &[Vec<usize>]) -> Result<Self, ShareError> {
-        let sum = |group: &Vec<usize>| {
-            group.iter().try_fold(0, |sum, i| Some(self.ring.add(sum, *self.values.get(*i)?)))
-        };
-        let values = groups.iter().map(sum).collect::<Option<Vec<u64>>>();
-        values.map(|values| Self { ring: self.ring, values }).ok_or(ShareError::Range { ring: self.ring })
+        let mut sums = Self { ring: self.ring, values: Vec::with_capacity(groups.len()) };
+        for group in groups {
+            let mut elements = group.iter().map(|i| self.values.get(*i).copied());
+            let sum = elements.try_fold(0, |sum, element| Some(self.ring.add(sum, element?)));
+            sums.values.push(sum.ok_or(ShareError::Range { ring: self.ring })?);
+        }
+        Ok(sums)
     }
 
     /// The secrets as signed integers, given the other party's share.

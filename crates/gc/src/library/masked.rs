@@ -61,7 +61,7 @@ impl MaskedCircuit {
     /// [`GcError::Length`] if the shares do not fill instances, [`GcError::ShareRange`] if one is not in the ring.
     pub fn evaluator_bits(&self, shares: &[u64]) -> Result<Bits, GcError> {
         self.check_shares(shares)?;
-        let mut bits = BitWriter::default();
+        let mut bits = BitWriter::with_capacity(shares.len() * self.ring.bits() as usize);
         for share in shares {
             bits.push(*share, self.ring.bits());
         }
@@ -92,7 +92,7 @@ impl MaskedCircuit {
         if !self.output_ring.is_none_or(|ring| ring.contains(masks)) {
             return Err(GcError::ShareRange);
         }
-        let mut bits = BitWriter::default();
+        let mut bits = BitWriter::with_capacity(instances * self.circuit.garbler_inputs());
         for (instance, values) in shares.chunks(self.values).enumerate() {
             for share in values {
                 match self.preparation {
@@ -182,14 +182,17 @@ pub(super) const fn paper_circuit(circuit: Circuit, ring: ShareRing) -> MaskedCi
     MaskedCircuit { circuit, ring, values: 1, preparation: Preparation::Paper, output_ring: Some(ring) }
 }
 
-/// Packs words of bits.
-#[derive(Default)]
+/// Packs words of bits. It never grows, which would leave copies of them in freed memory.
 struct BitWriter {
     words: Zeroizing<Vec<u64>>,
     len: usize,
 }
 
 impl BitWriter {
+    fn with_capacity(bits: usize) -> Self {
+        Self { words: Zeroizing::new(Vec::with_capacity(bits.div_ceil(64))), len: 0 }
+    }
+
     /// Adds the low `bits` bits of `value`.
     fn push(&mut self, value: u64, bits: u32) {
         if bits == 0 {

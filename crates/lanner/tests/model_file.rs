@@ -1,0 +1,92 @@
+//! The model file: what is written is read, and damage is an error.
+
+use lanner::{CompileOptions, ErrorKind, Model};
+use lanner_graph::{Graph, Tensor, Tensors};
+
+const GRAPH: &str = r#"{"format_version":1,"inputs":[{"name":"x","shape":[4]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
+    {"name":"relu","op":"Relu","inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["relu"]}],"output":"fc2"}"#;
+
+fn options(output: &str) -> CompileOptions {
+    CompileOptions {
+        name: "tiny".to_owned(),
+        mode: "auto".to_owned(),
+        output: output.to_owned(),
+        k: 1,
+        digits: 2,
+        classes: None,
+        image: Some(serde_json::json!({"channels": 1})),
+    }
+}
+
+fn compile(options: &CompileOptions) -> lanner::Result<Model> {
+    let mut tensors = Tensors::default();
+    for (name, shape) in [("w1", [4, 6]), ("w2", [6, 3])] {
+        let weights = (0..shape[0] * shape[1]).map(|i| (i * 5 % 11) as f32 / 11.0 - 0.4).collect();
+        tensors.insert(name, Tensor::new(shape.to_vec(), weights).unwrap()).unwrap();
+    }
+    let calibration: Vec<f32> = (0..32).map(|i| i as f32 / 32.0).collect();
+    Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, options)
+}
+
+fn place(name: &str) -> std::path::PathBuf {
+    let directory = std::env::temp_dir().join(format!("lanner-model-file-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    directory.join(name)
+}
+
+#[test]
+fn a_model_survives_its_file() {
+    let model = compile(&options("logits")).unwrap();
+    let path = place("survives.lanner");
+    model.save(&path).unwrap();
+    let again = Model::load(&path).unwrap();
+    assert_eq!(again.manifest(), model.manifest());
+    let sample = [0.1, 0.9, 0.3, 0.5];
+    assert_eq!(again.fixed(&sample).unwrap(), model.fixed(&sample).unwrap());
+    assert_eq!(again.float(&sample).unwrap(), model.float(&sample).unwrap());
+}
+
+#[test]
+fn equal_models_have_different_identities() {
+    let (one, two) = (compile(&options("label")).unwrap(), compile(&options("label")).unwrap());
+    assert_ne!(one.manifest().weights, two.manifest().weights);
+    assert_ne!(one.manifest().commitment, two.manifest().commitment);
+}
+
+#[test]
+fn damage_anywhere_in_the_file_is_an_error() {
+    let path = place("damaged.lanner");
+    compile(&options("logits")).unwrap().save(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    for position in (0..bytes.len()).step_by(bytes.len() / 97 + 1) {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 0x41;
+        std::fs::write(&path, &damaged).unwrap();
+        // A byte that nothing reads may change (a time stamp); the model is then the same.
+        if let Err(error) = Model::load(&path) {
+            assert_eq!(error.kind, ErrorKind::Model, "{error}");
+            assert!(error.place.contains("damaged.lanner"), "{error}");
+        }
+    }
+    for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        assert_eq!(Model::load(&path).err().unwrap().kind, ErrorKind::Model);
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_at_compile_time() {
+    for (output, kind) in [
+        ("probability", ErrorKind::Unsupported),
+        ("top-k", ErrorKind::Unsupported),
+        ("best", ErrorKind::Misuse),
+    ] {
+        assert_eq!(compile(&options(output)).err().unwrap().kind, kind);
+    }
+    let falcon = CompileOptions { mode: "falcon".to_owned(), ..options("label") };
+    assert_eq!(compile(&falcon).err().unwrap().kind, ErrorKind::Unsupported);
+    let classes = CompileOptions { classes: Some(vec!["a".to_owned()]), ..options("label") };
+    assert_eq!(compile(&classes).err().unwrap().kind, ErrorKind::Model);
+}

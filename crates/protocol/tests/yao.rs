@@ -1,0 +1,262 @@
+//! Garbled layers equal their ideal twins at the edges of their rings.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Party, edge_share, ideal, rng, run, signed, split};
+use lanner_gc::library::ShareRing;
+use lanner_primitives::Prg;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::nonlinear::windows::Windows;
+use lanner_protocol::nonlinear::yao::{
+    ArgMax, ClientArgMax, ClientLayer, EvaluationSession, Function, GarblingSession, Layer, ServerArgMax,
+    ServerLayer,
+};
+use lanner_share::{Ring, Share};
+use lanner_wire::{ChannelError, Kind};
+
+/// 20, 23, 30 and 37 bits.
+const PRIMES: [u64; 4] = [1_032_193, 8_273_921, 1_073_692_673, 137_438_822_401];
+
+/// A layer with its shares.
+struct Case {
+    layer: Layer,
+    client: Share,
+    server: Share,
+}
+
+/// Runs layers in one session, all asked for before the first is answered; returns the shares of the outputs.
+fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
+    let (client, server) = run(
+        &mut Party::pair(),
+        |channel| {
+            let mut session = EvaluationSession::setup(channel, &mut rng(1)).unwrap();
+            let layers: Vec<_> = cases.iter().map(|case| ClientLayer::new(case.layer.clone())).collect();
+            let requests: Vec<_> =
+                layers.iter().map(|layer| layer.request(channel, &mut session).unwrap()).collect();
+            let received = layers.iter().zip(requests);
+            let materials: Vec<_> =
+                received.map(|(layer, request)| layer.receive(channel, &session, request).unwrap()).collect();
+            let online = layers.iter().zip(materials).zip(cases);
+            online
+                .map(|((layer, material), case)| {
+                    layer.online(channel, &session, material, &case.client).unwrap()
+                })
+                .collect::<Vec<_>>()
+        },
+        |channel| {
+            let mut rng = rng(2);
+            let mut session = GarblingSession::setup(channel, &mut rng).unwrap();
+            let layers: Vec<_> = cases.iter().map(|case| ServerLayer::new(case.layer.clone())).collect();
+            let prepared = layers.iter().zip(cases);
+            let materials: Vec<_> = prepared
+                .map(|(layer, case)| layer.offline(channel, &mut session, &case.server, &mut rng).unwrap())
+                .collect();
+            let online = layers.iter().zip(materials);
+            online
+                .map(|(layer, material)| layer.online(channel, &session, material).unwrap())
+                .collect::<Vec<_>>()
+        },
+    );
+    client.into_iter().zip(server).collect()
+}
+
+/// Values at the edges of what a circuit takes, rounding edges among them, and some random ones.
+fn edge_values(prime: u64, shift: u32, length: usize, rng: &mut Prg) -> Vec<i64> {
+    let largest = ShareRing::Prime(prime).signed_bound(shift).unwrap() as i64 - 1;
+    let half = (1_i64 << shift) / 2;
+    let edges = [0, 1, -1, half, half - 1, -half, -half - 1, largest, -largest, largest - 1, 1 - largest];
+    let random = signed(length, largest, rng);
+    (0..length).map(|i| if i % 13 < edges.len() { edges[i % 13] } else { random[i] }).collect()
+}
+
+fn check(function: Function, windows: Windows) {
+    let mut rng = rng(3);
+    let mut cases = Vec::new();
+    for from in PRIMES {
+        for to in PRIMES {
+            let ring = Ring::Prime(from);
+            let secrets = edge_values(from, function.shift, windows.inputs(), &mut rng);
+            let server = edge_share(ring, secrets.len(), &mut rng);
+            let client = split(ring, &secrets, &server);
+            // What the circuit gives must fit the next ring.
+            let layer = Layer::new(function, &windows, from, to).unwrap();
+            if layer.encoding().bits < 63 - to.leading_zeros() as usize {
+                cases.push((Case { layer, client, server }, Ring::Prime(to)));
+            }
+        }
+    }
+    assert!(cases.len() >= PRIMES.len(), "{function:?}");
+    let (cases, rings): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
+    for ((case, (c, s)), to) in cases.iter().zip(run_all(&cases)).zip(rings) {
+        let (a, b) = ideal::activation(function, &windows, to, (&case.client, &case.server), &mut rng);
+        assert!(c.ring() == to && c.reveal(&s).unwrap() == a.reveal(&b).unwrap(), "{function:?} {to:?}");
+    }
+}
+
+fn function(relu: bool, high: Option<i64>, shift: u32) -> Function {
+    Function { relu, high, shift }
+}
+
+#[test]
+fn functions_of_single_values_equal_their_twin() {
+    // Neither a multiple of the sixteen instances of a batch.
+    for (count, shift) in [(1, 3), (103, 7), (33, 12)] {
+        let windows = Windows::each(count);
+        check(function(false, None, shift), windows);
+        check(function(true, None, shift), windows);
+        check(function(true, Some(100), shift), windows);
+        check(function(true, Some(63), shift), windows);
+        check(function(true, Some(1), shift), windows);
+    }
+}
+
+#[test]
+fn functions_without_rescaling_equal_their_twin() {
+    check(function(true, Some(1000), 0), Windows::each(17));
+    let windows = Windows::each(40);
+    let mut rng = rng(4);
+    for (relu, from, to) in
+        [(true, PRIMES[0], PRIMES[1]), (false, PRIMES[0], PRIMES[3]), (false, PRIMES[2], PRIMES[2])]
+    {
+        let function = function(relu, None, 0);
+        let secrets = edge_values(from, 0, 40, &mut rng);
+        let server = edge_share(Ring::Prime(from), 40, &mut rng);
+        let client = split(Ring::Prime(from), &secrets, &server);
+        let case = Case { layer: Layer::new(function, &windows, from, to).unwrap(), client, server };
+        let (c, s) = &run_all(std::slice::from_ref(&case))[0];
+        let truth: Vec<_> = secrets.iter().map(|x| ideal::apply(function, *x)).collect();
+        assert_eq!(c.reveal(s).unwrap(), truth);
+    }
+}
+
+#[test]
+fn pooled_functions_equal_their_twin_at_borders_too() {
+    let plain = Windows { channels: 3, image: [4, 6], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
+    let bordered =
+        Windows { channels: 2, image: [5, 4], kernel: [3, 3], strides: [2, 1], pads: [1, 2, 1, 0] };
+    for windows in [plain, bordered] {
+        check(function(true, None, 7), windows);
+        check(function(false, None, 7), windows);
+        check(function(true, Some(300), 7), windows);
+    }
+}
+
+#[test]
+fn functions_that_have_no_circuit_are_refused() {
+    let new = |function, windows| Layer::new(function, &windows, PRIMES[0], PRIMES[1]).map(drop);
+    assert!(new(function(false, Some(3), 1), Windows::each(1)).is_err(), "a bound without ReLU");
+    assert!(new(function(true, Some(-3), 1), Windows::each(1)).is_err(), "a negative bound");
+    assert!(new(function(true, Some(0), 1), Windows::each(1)).is_err(), "nothing but zero");
+    assert!(new(function(true, None, 19), Windows::each(1)).is_err(), "no bits left");
+    let outside = Windows { pads: [2, 0, 0, 0], ..Windows::each(1) };
+    assert!(new(function(true, None, 1), outside).is_err(), "windows in padding alone");
+}
+
+/// The label that the client gets, or its error.
+fn argmax(
+    client: &Share,
+    server: &Share,
+    from: u64,
+    channels: &mut (Party, Party),
+) -> Result<usize, ProtocolError> {
+    let layer = ArgMax::new(client.len(), from).unwrap();
+    let labels = run(
+        channels,
+        |channel| {
+            let mut session = EvaluationSession::setup(channel, &mut rng(1))?;
+            let layer = ClientArgMax::new(layer.clone());
+            let request = layer.request(channel, &mut session)?;
+            let material = layer.receive(channel, request)?;
+            layer.online(channel, &session, material, client)
+        },
+        |channel| {
+            let mut session = GarblingSession::setup(channel, &mut rng(2))?;
+            let layer = ServerArgMax::new(layer.clone());
+            let material = layer.offline(channel, &mut session, server, &mut rng(3))?;
+            layer.online(channel, &session, material)
+        },
+    );
+    labels.0
+}
+
+fn check_argmax(scores: &[i64], from: u64) {
+    let (ring, mut rng) = (Ring::Prime(from), rng(5));
+    let server = edge_share(ring, scores.len(), &mut rng);
+    let client = split(ring, scores, &server);
+    let label = argmax(&client, &server, from, &mut Party::pair()).unwrap();
+    assert_eq!(label, ideal::argmax((&client, &server)), "{from} {}", scores.len());
+}
+
+#[test]
+fn argmax_equals_its_twin_and_ties_go_to_the_lowest_index() {
+    for from in PRIMES {
+        let top = ShareRing::Prime(from).signed_bound(0).unwrap() as i64 - 1;
+        for scores in [
+            vec![top, top],
+            vec![-top, top],
+            vec![-top, -top],
+            vec![0, -1],
+            vec![-1, 0, 0],
+            vec![top, -top, top],
+            vec![-5; 10],
+            vec![3, 7, 7, -7, 7, 0, 1, 2, 3, 4],
+        ] {
+            check_argmax(&scores, from);
+        }
+    }
+}
+
+#[test]
+fn argmax_of_many_classes_equals_its_twin() {
+    let top = ShareRing::Prime(PRIMES[0]).signed_bound(0).unwrap() as i64 - 1;
+    for length in [10, 100, 1000] {
+        let mut scores = signed(length, top, &mut rng(6));
+        check_argmax(&scores, PRIMES[0]);
+        scores[length - 1] = top;
+        check_argmax(&scores, PRIMES[0]);
+        scores[length / 2] = top;
+        check_argmax(&scores, PRIMES[0]);
+    }
+    check_argmax(&signed(10, 1 << 30, &mut rng(7)), PRIMES[3]);
+}
+
+#[test]
+fn an_index_that_is_no_class_is_malformed() {
+    // Three classes and two output bits: flipped permute bits turn index 0 into 3.
+    const DECODING: Kind = Kind(0x51);
+    let ring = Ring::Prime(PRIMES[0]);
+    let (client, server) = ideal::deal(ring, &[5, 1, 2], &mut rng(8));
+    let mut channels = Party::pair();
+    channels.1.tamper = Some((DECODING, |bytes| bytes[0] ^= 3));
+    let error = argmax(&client, &server, PRIMES[0], &mut channels).unwrap_err();
+    assert!(matches!(error.channel(), Some(ChannelError::Malformed { .. })), "{error}");
+}
+
+#[test]
+fn shares_of_another_length_or_ring_are_refused() {
+    let ring = Ring::Prime(PRIMES[0]);
+    let wrong = [Share::zero(ring, 2), Share::zero(Ring::Prime(PRIMES[1]), 3)];
+    for share in wrong {
+        let error = run(
+            &mut Party::pair(),
+            |channel| {
+                let mut session = EvaluationSession::setup(channel, &mut rng(1))?;
+                let layer = ClientLayer::new(layer_of_three());
+                let request = layer.request(channel, &mut session)?;
+                layer.receive(channel, &session, request).map(drop)
+            },
+            |channel| {
+                let mut session = GarblingSession::setup(channel, &mut rng(2)).unwrap();
+                let layer = ServerLayer::new(layer_of_three());
+                layer.offline(channel, &mut session, &share, &mut rng(3)).map(drop)
+            },
+        );
+        assert!(matches!(error.1, Err(ProtocolError::Shape { .. })));
+        assert!(error.0.is_err());
+    }
+}
+
+fn layer_of_three() -> Layer {
+    Layer::new(function(true, None, 7), &Windows::each(3), PRIMES[0], PRIMES[0]).unwrap()
+}
