@@ -45,7 +45,7 @@ fn check(packing: &Packing, weights: &[i64], input: &[i64]) {
         evaluator.add_plain(&fresh, &zero).unwrap()
     };
     let inputs: Vec<_> = (0..packing.operations().input_ciphertexts).map(&mut encrypt).collect();
-    let bound = output_noise(packing, parameters(), T, inputs[0].noise()).unwrap();
+    let bound = output_noise(packing, parameters(), T).unwrap();
     let scheme = EncryptedSlots::new(parameters(), &keys);
     let outputs = evaluate(&scheme, packing, &multipliers, &inputs).unwrap();
     for output in &outputs {
@@ -123,8 +123,7 @@ fn constants_make_less_noise() {
     let shape = convolution([1, 1], [20, 20], [3, 3]);
     let bits = |kernel| {
         let packing = Packing::of(&shape, 8192, kernel).unwrap();
-        let input = lanner_bfv::NoiseBound::fresh().plus_plaintext();
-        output_noise(&packing, parameters(), T, input).unwrap().deviation().log2()
+        output_noise(&packing, parameters(), T).unwrap().deviation().log2()
     };
     // A constant has one coefficient where a dense plaintext has 8192.
     let saved = bits(Kernel::PackedSiso) - bits(Kernel::Batched { images: 8 });

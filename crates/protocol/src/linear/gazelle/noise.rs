@@ -8,11 +8,20 @@ use super::rotation::Rotation;
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
 
-/// A bound on the noise of every output ciphertext of a layer, whatever its weights, given one for its inputs.
+/// A bound on the noise of every output ciphertext of a layer, whatever its weights.
 ///
 /// # Errors
-/// [`ProtocolError::Shape`] if the layer has no outputs.
-pub fn output_noise(
+/// None: bounds have no keys to miss.
+pub fn output_noise(packing: &Packing, parameters: &Parameters, t: u64) -> Result<NoiseBound, ProtocolError> {
+    // The server adds its share to each input.
+    noise_after(packing, parameters, t, NoiseBound::fresh().plus_plaintext())
+}
+
+/// As [`output_noise`], given a bound for the inputs.
+///
+/// # Errors
+/// As there.
+pub fn noise_after(
     packing: &Packing,
     parameters: &Parameters,
     t: u64,
@@ -27,8 +36,8 @@ pub fn output_noise(
     // Frames are alike.
     let inputs = vec![input; packing.program().inputs.len()];
     let outputs = evaluate(&scheme, packing, &multipliers, &inputs)?;
-    let largest = outputs.into_iter().max_by(|a, b| a.deviation().total_cmp(&b.deviation()));
-    largest.ok_or(ProtocolError::Shape { what: "outputs" })
+    let largest = |a: NoiseBound, b: NoiseBound| if a > b { a } else { b };
+    Ok(outputs.into_iter().fold(NoiseBound::NONE, largest))
 }
 
 struct Bounds<'p> {

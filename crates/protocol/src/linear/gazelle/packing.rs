@@ -62,6 +62,17 @@ pub enum Weighting {
     Constant(i64),
 }
 
+impl Weighting {
+    /// The values in all `slots`.
+    #[must_use]
+    pub fn into_slots(self, slots: usize) -> Vec<i64> {
+        match self {
+            Self::Slots(values) => values,
+            Self::Constant(value) => vec![value; slots],
+        }
+    }
+}
+
 impl Packing {
     /// Lays out `shape` over `slots` (a power of two) with `baby` of the diagonals reached by rotating inputs.
     ///
@@ -177,6 +188,12 @@ impl Packing {
             input_ciphertexts: frames * program.inputs.len(),
             output_ciphertexts: frames * program.outputs.len(),
         }
+    }
+
+    /// Input and output ciphertexts.
+    #[must_use]
+    pub fn ciphertexts(&self) -> [usize; 2] {
+        [self.program.inputs.len(), self.program.outputs.len()].map(|count| count * self.frames())
     }
 
     /// Every rotation that needs an evaluation key.

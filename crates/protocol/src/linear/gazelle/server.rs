@@ -1,10 +1,8 @@
 //! The server's side of a packed layer.
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::{Budget, Sealing};
-use lanner_bfv::{Blinding, Multiplier, NoiseBound, Parameters, SlotEncoder};
+use lanner_bfv::{Multiplier, NoiseBound, Parameters, SlotEncoder};
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, Encode};
+use lanner_wire::Channel;
 use rand_core::CryptoRng;
 
 use super::encrypted::EncryptedSlots;
@@ -13,18 +11,22 @@ use super::keys::ClientKeys;
 use super::layout::Layout;
 use super::noise::output_noise;
 use super::packing::{Packing, Weighting};
-use super::scheme::evaluate;
-use crate::{ProtocolError, kind};
+use super::scheme::{PackedScheme, evaluate};
+use super::transfer::{Sealed, ServerTransfer};
+use crate::ProtocolError;
 
 /// A layer with its weights, encoded once and shared by all sessions.
 pub struct ServerLayer {
+    map: LinearMap,
+    transfer: ServerTransfer,
+}
+
+/// The weights of a layer, without the messages around it.
+pub(crate) struct LinearMap {
     packing: Packing,
-    parameters: Parameters,
-    encoder: SlotEncoder,
-    layout: Layout,
+    pub(crate) layout: Layout,
     multipliers: Vec<Multiplier>,
     bias: Share,
-    noise: NoiseBound,
 }
 
 /// One-time material of a layer: its outputs, evaluated, masked and blinded but for the message.
@@ -37,7 +39,7 @@ pub struct ServerLayer {
 /// }
 /// ```
 pub struct ServerMaterial {
-    sealings: Vec<Sealing>,
+    sealed: Sealed,
     share: Share,
 }
 
@@ -49,13 +51,9 @@ impl ServerMaterial {
     }
 }
 
-impl ServerLayer {
-    /// Encodes a layer's weights (as in [`crate::linear::Convolution`]) and its bias per output element, modulo `prime`.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
-    /// fit the parameters.
-    pub fn new(
+impl LinearMap {
+    /// Encodes weights and bias as [`ServerLayer::new`] does.
+    pub(crate) fn new(
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
@@ -77,19 +75,45 @@ impl ServerLayer {
             }
         };
         let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
-        // The server adds its share to each input.
-        let noise = output_noise(&packing, parameters, prime, NoiseBound::fresh().plus_plaintext())?;
-        // Refused now rather than at the first prediction.
-        Budget::new(encoder.modulus(), noise)?;
-        Ok(Self {
-            parameters: parameters.clone(),
-            bias: Share::embed(ring, &bias.repeat(packing.images())),
-            layout: Layout::new(&packing, ring),
-            packing,
-            encoder,
-            multipliers,
-            noise,
-        })
+        let bias = Share::embed(ring, &bias.repeat(packing.images()));
+        Ok(Self { layout: Layout::new(&packing, ring), packing, multipliers, bias })
+    }
+
+    /// The layer on encrypted inputs.
+    pub(crate) fn apply<S>(
+        &self,
+        scheme: &S,
+        inputs: &[S::Ciphertext],
+    ) -> Result<Vec<S::Ciphertext>, S::Error>
+    where
+        S: PackedScheme<Multiplier = Multiplier>,
+    {
+        evaluate(scheme, &self.packing, &self.multipliers, inputs)
+    }
+
+    /// The server's share of the output: the client gets `y - r`, so the server keeps `r` and the bias.
+    pub(crate) fn share(&self, sealed: &Sealed) -> Result<Share, ProtocolError> {
+        Ok(self.layout.unpack(&sealed.masks())?.add(&self.bias)?)
+    }
+}
+
+impl ServerLayer {
+    /// Encodes a layer's weights (as in [`crate::linear::Convolution`]) and its bias per output element, modulo `prime`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
+    /// fit the parameters.
+    pub fn new(
+        packing: Packing,
+        parameters: &Parameters,
+        prime: u64,
+        weights: &[i64],
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
+        let noise: NoiseBound = output_noise(&packing, parameters, prime)?;
+        let [inputs, _] = packing.ciphertexts();
+        let transfer = ServerTransfer::new(parameters, prime, inputs, noise)?;
+        Ok(Self { map: LinearMap::new(packing, parameters, prime, weights, bias)?, transfer })
     }
 
     /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
@@ -104,29 +128,11 @@ impl ServerLayer {
         keys: &ClientKeys,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        // C -> S: seeds of c1
-        let length = self.layout.input_ciphertexts() * SecondHalf::ENCODED_LEN;
-        let bytes = channel.receive(kind::LINEAR_SEEDS, length)?;
-        let expand = |seed| Ok(SecondHalf::from_bytes(seed)?.expand(&self.parameters));
-        let inputs =
-            bytes.chunks(SecondHalf::ENCODED_LEN).map(expand).collect::<Result<Vec<_>, ProtocolError>>()?;
-        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation);
-        let evaluated = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
-
-        let mut masks = Vec::with_capacity(evaluated.len());
-        let mut sealings = Vec::with_capacity(evaluated.len());
-        for output in &evaluated {
-            let mask = Share::random(self.layout.ring(), self.packing.slots(), rng);
-            let blinding = Blinding::prepare(self.encoder.modulus(), &keys.public, self.noise, rng)?;
-            let (half, sealing) = Sealing::new(output, blinding, &self.encoder.encode(mask.values())?)?;
-            // S -> C: second half of [y - r]
-            channel.send(kind::LINEAR_SECOND_HALF, &half.to_bytes())?;
-            masks.push(mask);
-            sealings.push(sealing);
-        }
-        // The client gets y - r, so the server keeps r and the bias.
-        let r = self.layout.unpack(&masks.iter().map(Share::values).collect::<Vec<_>>())?;
-        Ok(ServerMaterial { sealings, share: r.add(&self.bias)? })
+        let inputs = self.transfer.receive_ahead(channel)?;
+        let scheme = EncryptedSlots::new(self.transfer.parameters(), &keys.evaluation);
+        let evaluated = self.map.apply(&scheme, &inputs)?;
+        let sealed = self.transfer.send_ahead(channel, keys, &evaluated, rng)?;
+        Ok(ServerMaterial { share: self.map.share(&sealed)?, sealed })
     }
 
     /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
@@ -142,26 +148,19 @@ impl ServerLayer {
         material: ServerMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
-        let length = FirstHalf::encoded_len(&self.parameters);
-        let mut inputs = Vec::with_capacity(self.layout.input_ciphertexts());
-        for slots in self.layout.pack(share)? {
+        let slots = self.map.layout.pack(share)?;
+        let mut inputs = Vec::with_capacity(slots.len());
+        for slots in slots {
             // Encoded before the wait.
-            let own = self.encoder.encode(&slots)?;
-            // C -> S: first half of [x_C]
-            let bytes = channel.receive(kind::LINEAR_INPUT, length)?;
-            let mut half = FirstHalf::from_bytes(&self.parameters, &bytes)?;
+            let own = self.transfer.encoder().encode(&slots)?;
+            let mut half = self.transfer.receive(channel)?;
             half.add_plain(&own)?;
             inputs.push(half);
         }
         // [y] = W [x_C + x_S]
-        let scheme = FirstHalfSlots::new(&self.parameters, &keys.evaluation);
-        let outputs = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
-        for (output, sealing) in outputs.iter().zip(material.sealings) {
-            // S -> C: first half of [y - r]
-            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
-            // The client decrypts while the next is sealed.
-            channel.flush()?;
-        }
+        let scheme = FirstHalfSlots::new(self.transfer.parameters(), &keys.evaluation);
+        let outputs = self.map.apply(&scheme, &inputs)?;
+        self.transfer.send(channel, material.sealed, &outputs)?;
         Ok(material.share)
     }
 }
