@@ -44,14 +44,6 @@ impl Layout {
         Self { ring, slots, elements, inputs, outputs: (0..elements).map(place).collect() }
     }
 
-    pub(crate) fn ring(&self) -> Ring {
-        self.ring
-    }
-
-    pub(crate) fn input_ciphertexts(&self) -> usize {
-        self.inputs.len()
-    }
-
     /// The slots of each input ciphertext that carry `share`; the others are zero.
     pub(crate) fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
         if (share.ring(), share.len()) != (self.ring, self.elements) {

@@ -57,10 +57,6 @@ impl ClientTransfer {
         Ok(Self { encoder, inputs, outputs, half_bytes })
     }
 
-    pub(crate) fn encoder(&self) -> &SlotEncoder {
-        &self.encoder
-    }
-
     /// Offline, first half: announces the second halves of the encryptions to come.
     pub(crate) fn request(
         &self,
