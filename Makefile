@@ -50,7 +50,7 @@ test: setup ## every Rust and Python test but the long ones
 test-all: setup ## the long tests too
 	$(CARGO_TEST) --lib --bins --tests --examples -- --quiet --include-ignored
 	$(CARGO_TEST) --doc -- --quiet
-	$(CARGO) check --locked --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
+	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
 	$(PYTEST) --quiet
 	@echo "make test-all: every Rust and Python test passed, the long ones included."
 

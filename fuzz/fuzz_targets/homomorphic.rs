@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use lanner_bfv::halves::{FirstHalf, SecondHalf};
+use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
 use lanner_bfv::{
     EvaluationKeys, GaloisElement, OutgoingCiphertext, Parameters, PlaintextModulus, PublicKey,
     SeededCiphertext,
@@ -27,10 +29,14 @@ static CONTEXT: LazyLock<Context> = LazyLock::new(|| {
 fuzz_target!(|input: (u8, &[u8])| {
     let (kind, bytes) = input;
     let Context { parameters, modulus, element } = &*CONTEXT;
-    let encoded = match kind % 4 {
+    let encoded = match kind % 8 {
         0 => SeededCiphertext::from_bytes(parameters, bytes).map(|ciphertext| ciphertext.to_bytes()),
         1 => OutgoingCiphertext::from_bytes(modulus, bytes).map(|ciphertext| ciphertext.to_bytes()),
         2 => PublicKey::from_bytes(parameters, bytes).map(|key| key.to_bytes()),
+        3 => FirstHalf::from_bytes(parameters, bytes).map(|half| half.to_bytes()),
+        4 => SecondHalf::from_bytes(bytes).map(|half| half.to_bytes()),
+        5 => OutgoingFirstHalf::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
+        6 => OutgoingSecondHalf::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
         _ => EvaluationKeys::from_bytes(parameters, &[*element], bytes).map(|keys| keys.to_bytes()),
     };
     if let Ok(encoded) = encoded {

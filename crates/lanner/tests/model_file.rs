@@ -1,5 +1,7 @@
 //! The model file: what is written is read, and damage is an error.
 
+#![allow(clippy::unwrap_used)]
+
 use lanner::{CompileOptions, ErrorKind, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 

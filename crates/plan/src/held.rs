@@ -10,9 +10,9 @@ use crate::{Plan, PlanError, Protocol};
 /// Bytes that each party keeps of one prepared prediction, to within small change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// The client's: garbled tables, labels, products.
+    /// The client's: prepared encryptions and decryptions, garbled tables, labels, products.
     pub client: u64,
-    /// The server's: masks and blindings, labels, products.
+    /// The server's: prepared sealings, labels, products.
     pub server: u64,
 }
 
@@ -36,8 +36,14 @@ impl Plan {
 fn held(protocol: &Protocol) -> Result<Held, ProtocolError> {
     Ok(match protocol {
         Protocol::GazelleLinear { shape, kernel, .. } => {
-            let outputs = Packing::of(shape, SLOTS, *kernel)?.operations().output_ciphertexts as u64;
-            Held { client: 0, server: outputs * BLINDING_POLYS * SLOTS as u64 * WORD }
+            let operations = Packing::of(shape, SLOTS, *kernel)?.operations();
+            let (inputs, outputs) =
+                (operations.input_ciphertexts as u64, operations.output_ciphertexts as u64);
+            let limb = SLOTS as u64 * WORD;
+            Held {
+                client: (inputs * ENCRYPTION_LIMBS + outputs * DECRYPTION_LIMBS) * limb,
+                server: outputs * SEALING_LIMBS * limb,
+            }
         }
         Protocol::Yao { function, windows, from, to } => {
             let layer = yao::Layer::new(*function, windows, *from, *to)?;
@@ -57,7 +63,11 @@ fn held(protocol: &Protocol) -> Result<Held, ProtocolError> {
     })
 }
 
-/// Polynomials of one limb in the material of an output ciphertext: an encryption of zero, its flooding, the mask.
-const BLINDING_POLYS: u64 = 3 * 2 + 2 + 1;
+/// Limbs of a prepared encryption.
+const ENCRYPTION_LIMBS: u64 = 3;
+/// Limbs of a prepared decryption.
+const DECRYPTION_LIMBS: u64 = 1;
+/// Limbs of an output that is sealed but for its message: the first half, and the flooding less the mask.
+const SEALING_LIMBS: u64 = 3 + 2;
 const WORD: u64 = 8;
 const LABEL: u64 = 16;

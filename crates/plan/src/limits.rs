@@ -63,7 +63,7 @@ impl Totals {
                 );
             }
             FixedOp::Linear { outputs } => {
-                self.linear(input.iter().product::<usize>() as u64, outputs as u64, 1, 1)
+                self.linear(input.iter().product::<usize>() as u64, outputs as u64, 1, 1);
             }
             _ => {}
         }

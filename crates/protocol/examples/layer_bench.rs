@@ -1,6 +1,6 @@
 //! Times the parts of a packed layer; `cargo run -p lanner-protocol --release --example layer_bench [-- REPEATS]`.
 //!
-//! One thread plays both parties in turn, so that online time is the sum of both. Results are checked outside the clock.
+//! One thread plays both parties in turn, so that their times add up. Results are checked outside the clock.
 //! Medians in milliseconds.
 
 use std::error::Error;
@@ -22,6 +22,7 @@ const PRIME: u64 = 33_538_049;
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
     println!("p = {PRIME}, {repeats} repeats; medians in milliseconds");
+    println!("{:77} {:>19} {:>19}", "", "offline", "online");
     println!(
         "{:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {:>9} {:>9} {:>9} {:>9}",
         "layer", "kernel", "keys", "hoist", "rot", "mul", "client", "server", "client", "server"

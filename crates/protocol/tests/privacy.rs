@@ -127,7 +127,7 @@ impl Setting {
     fn secret(&self) -> Vec<i64> {
         let q = self.keys.parameters.moduli()[0];
         let modulus = self.encoder.modulus();
-        let zero = pack_bits(&[0; 8192], q.bits());
+        let zero = pack_bits(&vec![0; 8192], q.bits());
         let mut step = vec![0; 8192];
         step[0] = (q.value() + self.prime / 2) / self.prime;
         let second = OutgoingSecondHalf::from_bytes(modulus, &pack_bits(&step, q.bits())).unwrap();
@@ -187,7 +187,7 @@ fn residual_noise_is_the_flooding_whatever_the_weights_and_its_absence_is_notice
         let residual = setting.residual(&setting.sent(&weights));
         let mut counts = [0; BINS];
         for e in &residual {
-            let bin = ((e / width + 1.0) / 2.0 * BINS as f64).floor();
+            let bin = (f64::midpoint(e / width, 1.0) * BINS as f64).floor();
             assert!((-1.0..=BINS as f64).contains(&bin), "noise beyond the flooding");
             counts[bin.clamp(0.0, BINS as f64 - 1.0) as usize] += 1;
         }

@@ -118,7 +118,7 @@ fn a_layer_reads_the_squares_without_another_round() {
         let server = edge_share(ring, secrets.len(), &mut rng);
         let client = split(ring, &secrets, &server);
         let layer = ServerSquare::before(packing.clone(), &keys.parameters, prime, &weights, &bias).unwrap();
-        let target = Target::Layer(packing);
+        let target = Target::Layer(Box::new(packing));
         let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
         let truth = ideal::reduced_convolution(shape, &weights, &bias, ring, &squares(prime, &secrets));
         assert!(c.reveal(&s).unwrap() == truth, "{shape:?} mod {prime}");
@@ -130,7 +130,7 @@ fn the_budget_decides_what_is_fused() {
     let parameters = parameters().unwrap();
     let packing = Packing::new(&Convolution::fully_connected(845, 100), 8192, 4).unwrap();
     let fits = |target: &Target, prime| target.fits(&parameters, prime).unwrap();
-    let layer = Target::Layer(packing.clone());
+    let layer = Target::Layer(Box::new(packing.clone()));
     for (prime, fused) in [(1_032_193, true), (16_760_833, true), (33_538_049, false), (1_073_692_673, false)]
     {
         assert!(fits(&Target::Shares(10), prime), "shared mod {prime}");
@@ -141,7 +141,7 @@ fn the_budget_decides_what_is_fused() {
     }
     assert!(fits(&Target::Shares(10), 137_438_822_401));
     let small = Packing::new(&Convolution::fully_connected(128, 128), 8192, 1).unwrap();
-    assert!(fits(&Target::Layer(small), 33_538_049));
+    assert!(fits(&Target::Layer(Box::new(small)), 33_538_049));
 }
 
 /// The noise that the client could look for is below what the flooding hides, by the statistical margin, at its worst.
@@ -149,7 +149,7 @@ fn the_budget_decides_what_is_fused() {
 fn the_flooding_covers_both_products() {
     let parameters = parameters().unwrap();
     let packing = Packing::new(&Convolution::fully_connected(128, 128), 8192, 1).unwrap();
-    let target = Target::Layer(packing);
+    let target = Target::Layer(Box::new(packing));
     let noise = target.noise(&parameters, PRIMES[1]).unwrap();
     let modulus = PlaintextModulus::new(&parameters, PRIMES[1]).unwrap();
     let budget = Budget::new(&modulus, noise).unwrap();

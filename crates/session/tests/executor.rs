@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile};
-use lanner_net::memory;
+use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Plan, plan};
 use lanner_session::executor::{
     ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession, StepCost,
@@ -157,5 +157,56 @@ fn policies_that_no_mode_gives_yet_are_refused() {
     for policy in [Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }] {
         let error = plan(network.public(), policy).unwrap_err();
         assert!(error.to_string().contains("choose label or logits"));
+    }
+}
+
+/// The kinds and lengths of all messages of a session with one prediction, as the client and as the server see them.
+fn transcripts(network: &Network, policy: Policy, input: &[i64]) -> [Vec<Entry>; 2] {
+    let plan = plan(network.public(), policy).unwrap();
+    let model = Arc::new(ServedModel::new(network, &plan).unwrap());
+    let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
+    let (client, server) = memory::pair();
+    let serving = std::thread::spawn(move || {
+        let mut server = Recorded::new(server);
+        let mut session = ServerSession::setup(&mut server, model).unwrap();
+        let prepared = session.prepare(&mut server).unwrap();
+        session.predict(&mut server, prepared).unwrap();
+        server.into_parts().1
+    });
+    let mut client = Recorded::new(client);
+    let (mut session, _) = ClientSession::setup(&mut client, client_plan).unwrap();
+    let prepared = session.prepare(&mut client).unwrap();
+    session.predict(&mut client, prepared, input).unwrap();
+    [client.into_parts().1, serving.join().unwrap()]
+}
+
+/// The same architecture with all weights zero.
+fn without_weights(network: &Network) -> Network {
+    let (manifest, mut weights) = network.to_parts().unwrap();
+    // Safetensors: eight bytes of length, a header of that length, the numbers.
+    let header = u64::from_le_bytes(weights[..8].try_into().unwrap()) as usize;
+    weights[8 + header..].fill(0);
+    Network::from_parts(manifest, &weights).unwrap()
+}
+
+#[test]
+fn transcripts_are_alike_whatever_the_weights_and_the_input() {
+    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"relu1","op":"Relu","inputs":["conv1"]},
+        {"name":"mean","op":{"AveragePool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0],"count_include_pad":false}},"inputs":["relu1"]},
+        {"name":"max","op":{"MaxPool":{"kernel":[2,2],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":["mean"]},
+        {"name":"flat","op":"Flatten","inputs":["max"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]}],"output":"fc"}"#;
+    let shapes: &[(&str, &[usize])] = &[("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[8, 3]), ("b2", &[3])];
+    let (network, samples) = network(json, shapes, 64);
+    let other = without_weights(&network);
+    assert_eq!(network.public(), other.public());
+    let input = network.public().input().quantize(&samples[0]).unwrap();
+    for policy in [Policy::Label, Policy::Logits] {
+        let transcript = transcripts(&network, policy, &input);
+        assert!(transcript[0].len() > 20);
+        assert_eq!(transcripts(&network, policy, &[0; 64]), transcript);
+        assert_eq!(transcripts(&other, policy, &input), transcript);
     }
 }

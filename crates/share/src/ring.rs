@@ -46,25 +46,27 @@ impl Ring {
         self.add(a, self.neg(b))
     }
 
-    /// The element of a signed integer. Constant time for `|x| < p`, as checked inputs are.
+    /// The element of a signed integer. Constant time.
     #[must_use]
     pub const fn embed(self, x: i64) -> u64 {
         match self {
             Self::Prime(p) => {
-                let p = p as i64;
-                let small = if -p < x && x < p { x } else { x % p };
-                (small + (p & (small >> 63))) as u64
+                let reduced = reduce(x.unsigned_abs(), p);
+                let negative = (x >> 63) as u64;
+                reduced ^ ((reduced ^ self.neg(reduced)) & negative)
             }
             Self::Pow2(l) => x as u64 & mask(l),
         }
     }
 
-    /// The signed representative of least magnitude.
+    /// The signed representative of least magnitude. Constant time.
     #[must_use]
     pub const fn signed(self, a: u64) -> i64 {
         match self {
-            Self::Prime(p) if a > (p - 1) / 2 => a as i64 - p as i64,
-            Self::Prime(_) => a as i64,
+            Self::Prime(p) => {
+                let upper = (((p - 1) / 2).wrapping_sub(a) >> 63).wrapping_neg();
+                a.wrapping_sub(p & upper) as i64
+            }
             Self::Pow2(l) => (a << (64 - l)) as i64 >> (64 - l),
         }
     }
@@ -79,7 +81,14 @@ impl Ring {
     }
 }
 
-/// `a mod m` for `a < 2m < 2^64`, without a branch.
+/// `a mod m` for `m < 2^63`, by multiplication with a public quotient.
+const fn reduce(a: u64, m: u64) -> u64 {
+    // Short of a / m by less than 2, as 2^64 / m is rounded down twice.
+    let quotient = ((a as u128 * (u64::MAX / m) as u128) >> 64) as u64;
+    subtract_once(subtract_once(a - quotient * m, m), m)
+}
+
+/// `a`, or `a - m` if that is not negative, without a branch: `a mod m` for `a < 2m`.
 const fn subtract_once(a: u64, m: u64) -> u64 {
     let (difference, borrow) = a.overflowing_sub(m);
     difference.wrapping_add(m & (borrow as u64).wrapping_neg())
@@ -112,6 +121,24 @@ mod tests {
             let edges = [0, 1, -1, p - 1, 1 - p, p, -p, p + 1, -p - 1, 5 * p + 3, i64::MAX, i64::MIN];
             for x in edges {
                 assert_eq!(Ring::Prime(p as u64).embed(x), i128::from(x).rem_euclid(i128::from(p)) as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn elements_of_signed_integers_are_congruent_to_them() {
+        for p in [2, 3, 17, 1_032_193, 137_438_822_401, (1 << 62) + 1, (1 << 63) - 1] {
+            let ring = Ring::Prime(p);
+            let near = |x: i64| [x.wrapping_sub(1), x, x.wrapping_add(1)];
+            let edges =
+                [0, p as i64, -(p as i64), i64::MAX, i64::MIN, (p / 2) as i64, 1 << 62, 12_345_678_901];
+            for x in edges.into_iter().flat_map(near) {
+                let element = ring.embed(x);
+                assert!(ring.contains(element));
+                assert_eq!(i128::from(element), i128::from(x).rem_euclid(i128::from(p)), "{x} mod {p}");
+                let signed = i128::from(ring.signed(element));
+                assert_eq!((signed - i128::from(x)) % i128::from(p), 0);
+                assert!(2 * signed.abs() <= i128::from(p));
             }
         }
     }

@@ -46,7 +46,7 @@ pub enum Target {
     /// So many squares are shared.
     Shares(usize),
     /// A linear layer reads them; its output is shared.
-    Layer(Packing),
+    Layer(Box<Packing>),
 }
 
 impl Target {

@@ -97,7 +97,7 @@ impl ClientPlan {
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
         let (keys, runs, held) = (plan.automorphisms(&parameters)?, plan.runs()?, plan.held()?);
-        Ok(Self { keys, parameters, input, steps, runs, held })
+        Ok(Self { parameters, keys, input, steps, runs, held })
     }
 
     /// What each party keeps of one prepared prediction.

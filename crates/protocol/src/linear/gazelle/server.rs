@@ -160,7 +160,7 @@ impl ServerLayer {
         // [y] = W [x_C + x_S]
         let scheme = FirstHalfSlots::new(self.transfer.parameters(), &keys.evaluation);
         let outputs = self.map.apply(&scheme, &inputs)?;
-        self.transfer.send(channel, material.sealed, &outputs)?;
+        material.sealed.send(channel, &outputs)?;
         Ok(material.share)
     }
 }

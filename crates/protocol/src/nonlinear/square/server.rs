@@ -22,7 +22,7 @@ pub struct ServerSquare {
 /// What is done with the squares.
 enum Map {
     Identity(Layout),
-    Linear(LinearMap),
+    Linear(Box<LinearMap>),
 }
 
 /// One-time material: the server's share in the clear slots, and the outputs but for the message.
@@ -73,7 +73,7 @@ impl ServerSquare {
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
         let map = LinearMap::new(packing.clone(), parameters, prime, weights, bias)?;
-        Self::with(&Target::Layer(packing), Map::Linear(map), parameters, prime)
+        Self::with(&Target::Layer(Box::new(packing)), Map::Linear(Box::new(map)), parameters, prime)
     }
 
     fn with(target: &Target, map: Map, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
@@ -151,7 +151,7 @@ impl ServerSquare {
             Map::Identity(_) => inputs,
             Map::Linear(map) => map.apply(&FirstHalfSlots::new(parameters, &keys.evaluation), &inputs)?,
         };
-        self.transfer.send(channel, material.sealed, &outputs)?;
+        material.sealed.send(channel, &outputs)?;
         Ok(material.share)
     }
 

@@ -19,7 +19,7 @@
 //!   share of f(c + s) from b, e, v            share of f(c + s) from a, e, u
 //! ```
 //!
-//! `e` needs no answer, so it travels with the next layer's first message. The transfers of all layers are asked for before
+//! `e` needs no answer and costs no round. The transfers of all layers are asked for before
 //! the first answer is received, so the offline phase is one round.
 //!
 //! Threat model: semi-honest; the server sees uniform bits only, the client one label of each wire. Deviations from the

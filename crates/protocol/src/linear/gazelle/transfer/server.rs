@@ -31,6 +31,17 @@ impl Sealed {
     pub(crate) fn masks(&self) -> Vec<&[u64]> {
         self.masks.iter().map(Share::values).collect()
     }
+
+    /// Online: seals and sends the first halves of the outputs.
+    pub(crate) fn send(self, channel: &mut dyn Channel, outputs: &[FirstHalf]) -> Result<(), ProtocolError> {
+        for (output, sealing) in outputs.iter().zip(self.sealings) {
+            // S -> C: first half of an output
+            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
+            // The client decrypts while the next is sealed.
+            channel.flush()?;
+        }
+        Ok(())
+    }
 }
 
 impl ServerTransfer {
@@ -93,21 +104,5 @@ impl ServerTransfer {
         // C -> S: first half of an input
         let bytes = channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(&self.parameters))?;
         Ok(FirstHalf::from_bytes(&self.parameters, &bytes)?)
-    }
-
-    /// Online: seals and sends the first halves of the outputs.
-    pub(crate) fn send(
-        &self,
-        channel: &mut dyn Channel,
-        sealed: Sealed,
-        outputs: &[FirstHalf],
-    ) -> Result<(), ProtocolError> {
-        for (output, sealing) in outputs.iter().zip(sealed.sealings) {
-            // S -> C: first half of an output
-            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
-            // The client decrypts while the next is sealed.
-            channel.flush()?;
-        }
-        Ok(())
     }
 }
