@@ -8,7 +8,6 @@ use crate::{BfvError, Ciphertext, ExtendedCiphertext, Multiplier, NoiseBound, Pa
 
 /// The sum of ciphertexts multiplied by plaintexts.
 pub struct LinearCombination {
-    parameters: Parameters,
     sums: Sums,
 }
 
@@ -16,7 +15,7 @@ impl LinearCombination {
     /// An empty sum of fresh or rotated ciphertexts, which have all limbs.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
-        Self { parameters: parameters.clone(), sums: Sums::new(&parameters.basis(parameters.limbs())) }
+        Self { sums: Sums::new(&parameters.basis(parameters.limbs())) }
     }
 
     /// Adds `ciphertext * factor`.
@@ -25,7 +24,7 @@ impl LinearCombination {
     /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has fewer limbs.
     pub fn add(&mut self, ciphertext: &Ciphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let Ciphertext { c0, c1, noise } = ciphertext;
-        self.sums.add([c0, c1], factor, noise.multiplied(&self.parameters, factor.t))
+        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
     }
 
     /// The sum; an encryption of zero without noise if nothing was added.
@@ -59,7 +58,7 @@ impl ExtendedCombination {
     /// [`BfvError::Mismatch`] if either belongs to other parameters or the factor is not extended.
     pub fn add(&mut self, ciphertext: &ExtendedCiphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let ExtendedCiphertext { c0, c1, noise } = ciphertext;
-        self.sums.add([c0, c1], factor, noise.multiplied(&self.parameters, factor.t))
+        self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
     }
 
     /// The sum, divided by the special modulus.
@@ -72,21 +71,104 @@ impl ExtendedCombination {
     }
 }
 
-/// Many sums of the same rotated ciphertexts: row `j` is the sum of `ciphertext_k * factor_kj`.
+/// Many sums of products of the same rotated ciphertexts.
 ///
-/// Worth it where a ciphertext goes into several rows: a block of slots of all ciphertexts stays in the cache while every
+/// Worth it where a ciphertext goes into several sums: a block of slots of all ciphertexts stays in the cache while every
 /// factor passes once.
 pub struct ExtendedCombinations {
     parameters: Parameters,
-    rows: Vec<Row>,
+    rows: Vec<ExtendedCiphertext>,
 }
 
-/// One sum, reduced.
-struct Row {
-    c0: Poly<Eval>,
-    c1: Poly<Eval>,
-    noise: NoiseBound,
+/// One product, and the sum it goes to.
+#[derive(Clone, Copy)]
+pub struct Product<'f> {
+    /// Index of the ciphertext.
+    pub operand: usize,
+    /// Index of the sum.
+    pub row: usize,
+    /// The factor.
+    pub factor: &'f Multiplier,
 }
+
+impl<'f> Product<'f> {
+    /// Every operand times a factor of each row: `factors[k * rows + j]` is that of operand `k` and row `j`.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] unless there is a factor for each operand and row.
+    pub(crate) fn dense(
+        operands: usize,
+        rows: usize,
+        factors: &'f [Multiplier],
+    ) -> Result<Vec<Self>, BfvError> {
+        let (expected, got) = (operands * rows, factors.len());
+        if expected != got {
+            return Err(BfvError::Length { expected, got });
+        }
+        let product = |(i, factor)| Self { operand: i / rows, row: i % rows, factor };
+        Ok(factors.iter().enumerate().map(product).collect())
+    }
+}
+
+/// The products of one sum.
+pub(crate) struct Terms<'a, T> {
+    pub(crate) operands: Vec<&'a T>,
+    pub(crate) factors: Vec<&'a Multiplier>,
+}
+
+impl<'a, T> Terms<'a, T> {
+    /// The products of each of `rows` sums.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if a factor does not cover `basis`.
+    pub(crate) fn by_row(
+        operands: &'a [T],
+        products: &[Product<'a>],
+        rows: usize,
+        basis: &RnsBasis,
+    ) -> Result<Vec<Self>, BfvError> {
+        let empty = |_| Self { operands: Vec::new(), factors: Vec::new() };
+        let mut terms: Vec<Self> = (0..rows).map(empty).collect();
+        for Product { operand, row, factor } in products {
+            factor.check_covers(basis)?;
+            let (expected, got) = (operands.len(), operand + 1);
+            let operand = operands.get(*operand).ok_or(BfvError::Length { expected, got })?;
+            let (expected, got) = (rows, row + 1);
+            let terms = terms.get_mut(*row).ok_or(BfvError::Length { expected, got })?;
+            terms.operands.push(operand);
+            terms.factors.push(factor);
+        }
+        Ok(terms)
+    }
+
+    /// Adds the sum of products, over a block of one limb, to `total`.
+    pub(crate) fn add_block(
+        &self,
+        part: impl Fn(&'a T) -> &'a Poly<Eval>,
+        total: &mut Poly<Eval>,
+        modulus: &Modulus,
+        limb: usize,
+        block: &Range<usize>,
+    ) {
+        let mut sum = [0; BLOCK];
+        let sum = &mut sum[..block.len()];
+        let operands: Vec<_> =
+            self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
+        let weights: Vec<_> =
+            self.factors.iter().map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
+        modulus.dot(sum, &operands, &weights);
+        modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+    }
+}
+
+/// The blocks of a polynomial: a block of some tens of operands fits the second-level cache.
+pub(crate) fn blocks(basis: &RnsBasis) -> impl Iterator<Item = Range<usize>> + use<> {
+    let degree = basis.degree();
+    (0..degree).step_by(BLOCK).map(move |start| start..degree.min(start + BLOCK))
+}
+
+/// Values of a block.
+const BLOCK: usize = 1024;
 
 impl ExtendedCombinations {
     /// Empty sums.
@@ -95,40 +177,50 @@ impl ExtendedCombinations {
     /// [`BfvError::NoSpecialModulus`].
     pub fn new(parameters: &Parameters, rows: usize) -> Result<Self, BfvError> {
         let basis = parameters.key_switching()?;
-        let row = |_| Row { c0: Poly::zero(basis), c1: Poly::zero(basis), noise: NoiseBound::NONE };
+        let row =
+            |_| ExtendedCiphertext { c0: Poly::zero(basis), c1: Poly::zero(basis), noise: NoiseBound::NONE };
         Ok(Self { parameters: parameters.clone(), rows: (0..rows).map(row).collect() })
     }
 
-    /// Adds `ciphertexts[k] * factors[k * rows + j]` to each row `j`; the factors are
-    /// [extended](crate::SlotEncoder::extended_multiplier) ones.
+    /// Adds `ciphertexts[k] * factors[k * rows + j]` to each row `j`.
     ///
     /// # Errors
-    /// [`BfvError::Length`] unless there is a factor for each ciphertext and row; [`BfvError::Mismatch`] if an operand
-    /// belongs to other parameters or a factor is not extended.
+    /// [`BfvError::Length`] unless there is a factor for each ciphertext and row; as [`Self::add_products`].
     pub fn add(
         &mut self,
         ciphertexts: &[ExtendedCiphertext],
         factors: &[Multiplier],
     ) -> Result<(), BfvError> {
-        let (expected, got) = (ciphertexts.len() * self.rows.len(), factors.len());
-        if expected != got {
-            return Err(BfvError::Length { expected, got });
-        }
+        self.add_products(ciphertexts, &Product::dense(ciphertexts.len(), self.rows.len(), factors)?)
+    }
+
+    /// Adds products of some of the ciphertexts to some of the sums; the factors are
+    /// [extended](crate::SlotEncoder::extended_multiplier) ones.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters
+    /// or a factor is not extended.
+    pub fn add_products(
+        &mut self,
+        ciphertexts: &[ExtendedCiphertext],
+        products: &[Product<'_>],
+    ) -> Result<(), BfvError> {
         let basis = self.parameters.extended();
         if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
-        factors.iter().try_for_each(|factor| factor.check_covers(basis))?;
-        for limb in 0..basis.len() {
-            for start in (0..basis.degree()).step_by(BLOCK) {
-                let block = start..basis.degree().min(start + BLOCK);
-                add_block(&mut self.rows, &basis.moduli()[limb], ciphertexts, factors, limb, block);
+        let terms = Terms::by_row(ciphertexts, products, self.rows.len(), basis)?;
+        for (limb, modulus) in basis.moduli().iter().enumerate() {
+            for block in blocks(basis) {
+                for (row, terms) in self.rows.iter_mut().zip(&terms) {
+                    terms.add_block(|ciphertext| &ciphertext.c0, &mut row.c0, modulus, limb, &block);
+                    terms.add_block(|ciphertext| &ciphertext.c1, &mut row.c1, modulus, limb, &block);
+                }
             }
         }
-        let stride = self.rows.len();
-        for (j, row) in self.rows.iter_mut().enumerate() {
-            for (ciphertext, factor) in ciphertexts.iter().zip(factors.iter().skip(j).step_by(stride)) {
-                row.noise = row.noise.plus(ciphertext.noise.multiplied(&self.parameters, factor.t));
+        for (row, terms) in self.rows.iter_mut().zip(&terms) {
+            for (ciphertext, factor) in terms.operands.iter().zip(&terms.factors) {
+                row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm));
             }
         }
         Ok(())
@@ -137,38 +229,14 @@ impl ExtendedCombinations {
     /// The sums, divided by the special modulus.
     #[must_use]
     pub fn finish(self) -> Vec<Ciphertext> {
-        let finish = |Row { mut c0, mut c1, noise }| {
-            c0.divide_round_by_last();
-            c1.divide_round_by_last();
-            Ciphertext { c0, c1, noise: noise.rescaled(&self.parameters) }
-        };
-        self.rows.into_iter().map(finish).collect()
+        let Self { parameters, rows } = self;
+        rows.into_iter().map(|row| row.reduce(&parameters)).collect()
     }
-}
 
-/// Values of a block: those of some tens of ciphertexts fit the second-level cache.
-const BLOCK: usize = 1024;
-
-fn add_block(
-    rows: &mut [Row],
-    modulus: &Modulus,
-    ciphertexts: &[ExtendedCiphertext],
-    factors: &[Multiplier],
-    limb: usize,
-    block: Range<usize>,
-) {
-    let c0: Vec<_> = ciphertexts.iter().map(|ciphertext| &ciphertext.c0.limb(limb)[block.clone()]).collect();
-    let c1: Vec<_> = ciphertexts.iter().map(|ciphertext| &ciphertext.c1.limb(limb)[block.clone()]).collect();
-    let mut sum = [0; BLOCK];
-    let sum = &mut sum[..block.len()];
-    let stride = rows.len();
-    for (j, row) in rows.iter_mut().enumerate() {
-        let row_factors = factors.iter().skip(j).step_by(stride);
-        let weights: Vec<_> = row_factors.map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
-        for (part, total) in [(&c0, &mut row.c0), (&c1, &mut row.c1)] {
-            modulus.dot(sum, part, &weights);
-            modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
-        }
+    /// The sums as they are.
+    #[must_use]
+    pub fn into_sums(self) -> Vec<ExtendedCiphertext> {
+        self.rows
     }
 }
 

@@ -113,7 +113,7 @@ impl Evaluator {
                 modulus.mul_assign_slice(limb, weights);
             }
         }
-        product.noise = a.noise.multiplied(&self.parameters, factor.t);
+        product.noise = a.noise.multiplied_by_norm(factor.norm);
         Ok(product)
     }
 

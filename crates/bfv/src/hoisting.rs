@@ -1,5 +1,7 @@
 //! Rotations of one ciphertext that share its decomposition into digits ([HS18](https://eprint.iacr.org/2018/244)).
 
+use std::sync::OnceLock;
+
 use lanner_ring::{Buffer, Eval, GaloisElement, Modulus, Poly, RnsBasis};
 
 use crate::keys::SwitchingKey;
@@ -9,7 +11,8 @@ use crate::{BfvError, Ciphertext, EvaluationKeys, NoiseBound, Parameters};
 pub struct Hoisted<'a> {
     parameters: &'a Parameters,
     ciphertext: &'a Ciphertext,
-    digits: Digits<'a>,
+    /// Made for the first rotation that is none.
+    digits: OnceLock<Digits<'a>>,
 }
 
 /// Digit `i` is the centred residue of `c1` modulo limb `i`, lifted to the limbs and the special modulus.
@@ -20,7 +23,7 @@ struct Digits<'a> {
     lifted: Vec<Vec<Buffer>>,
 }
 
-/// A rotated ciphertext over the limbs and the special modulus `P`, multiplied by `P`.
+/// A ciphertext over the limbs and the special modulus `P`, multiplied by `P`: a rotated one, or a sum of products of such.
 #[derive(Clone)]
 pub struct ExtendedCiphertext {
     pub(crate) c0: Poly<Eval>,
@@ -31,12 +34,15 @@ pub struct ExtendedCiphertext {
 
 impl<'a> Hoisted<'a> {
     pub(crate) fn new(parameters: &'a Parameters, ciphertext: &'a Ciphertext) -> Result<Self, BfvError> {
-        let basis = parameters.key_switching()?;
+        parameters.key_switching()?;
         if !parameters.basis(parameters.limbs()).same(ciphertext.c1.basis()) {
             return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the keys" });
         }
-        let digits = Digits::new(basis, &ciphertext.c1);
-        Ok(Self { parameters, ciphertext, digits })
+        Ok(Self { parameters, ciphertext, digits: OnceLock::new() })
+    }
+
+    fn digits(&self) -> &Digits<'a> {
+        self.digits.get_or_init(|| Digits::new(self.parameters.extended(), &self.ciphertext.c1))
     }
 
     /// The encryption under an automorphism.
@@ -129,6 +135,31 @@ impl<'a> Hoisted<'a> {
     }
 }
 
+impl ExtendedCiphertext {
+    /// Makes this the encryption of the sum.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] unless both are of the same parameters.
+    pub fn add_assign(&mut self, other: &Self) -> Result<(), BfvError> {
+        if !self.c0.basis().same(other.c0.basis()) {
+            return Err(BfvError::Mismatch { what: "parameters" });
+        }
+        self.c0.add_assign(&other.c0);
+        self.c1.add_assign(&other.c1);
+        self.noise = self.noise.plus(other.noise);
+        Ok(())
+    }
+
+    /// The ciphertext: divided by `P` and rounded.
+    #[must_use]
+    pub fn reduce(self, parameters: &Parameters) -> Ciphertext {
+        let Self { mut c0, mut c1, noise } = self;
+        c0.divide_round_by_last();
+        c1.divide_round_by_last();
+        Ciphertext { c0, c1, noise: noise.rescaled(parameters) }
+    }
+}
+
 impl<'a> Digits<'a> {
     fn new(basis: &RnsBasis, c1: &'a Poly<Eval>) -> Self {
         let digit = |(i, values): (usize, &[u64])| {
@@ -176,7 +207,7 @@ impl<'a> Switched<'a> {
     fn new(hoisted: &'a Hoisted<'_>, key: &'a SwitchingKey) -> Self {
         let basis = hoisted.parameters.extended();
         let buffer = || Buffer::zeroed(basis.degree());
-        Self { basis, digits: &hoisted.digits, key, product: buffer(), remainder: buffer() }
+        Self { basis, digits: hoisted.digits(), key, product: buffer(), remainder: buffer() }
     }
 
     /// The inner product modulo modulus `j`.

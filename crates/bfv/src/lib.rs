@@ -62,7 +62,7 @@ mod reduce;
 mod security;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
-pub use combination::{ExtendedCombination, ExtendedCombinations, LinearCombination};
+pub use combination::{ExtendedCombination, ExtendedCombinations, LinearCombination, Product};
 pub use encode::{CoefficientEncoder, Multiplier, SlotEncoder};
 pub use error::BfvError;
 pub use evaluator::Evaluator;

@@ -9,6 +9,7 @@
 //! them.
 
 use crate::Parameters;
+use crate::encode::largest_norm;
 
 /// An upper bound `sigma` on the sub-Gaussian deviation of every coefficient of a ciphertext's noise.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -65,7 +66,13 @@ impl NoiseBound {
     /// After a product by a plaintext modulo `t`: times `||w||_2 <= (t/2) sqrt(N)`.
     #[must_use]
     pub fn multiplied(self, parameters: &Parameters, t: u64) -> Self {
-        Self { deviation: self.deviation * (t as f64 / 2.0) * (parameters.degree() as f64).sqrt() }
+        self.multiplied_by_norm(largest_norm(parameters.degree(), t))
+    }
+
+    /// After a product by a plaintext whose coefficients have at most this 2-norm.
+    #[must_use]
+    pub fn multiplied_by_norm(self, norm: f64) -> Self {
+        Self { deviation: self.deviation * norm }
     }
 
     /// After a rotation or any other key switching.

@@ -5,8 +5,8 @@ mod common;
 
 use common::{SMALL_T, Setting, rotated, set_b, small, swapped};
 use lanner_bfv::{
-    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, LinearCombination,
-    PlaintextModulus,
+    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, LinearCombination, Multiplier,
+    PlaintextModulus, Product,
 };
 
 fn zip(a: &[u64], b: &[u64], operation: impl Fn(u128, u128) -> u128, t: u64) -> Vec<u64> {
@@ -257,4 +257,54 @@ fn operands_that_do_not_fit_are_refused() {
     let wrong = PlaintextModulus::new(&setting.parameters, 114_691).unwrap();
     let plaintext = setting.secret.decrypt(&a, &wrong).unwrap();
     assert!(setting.encoder.decode(&plaintext).is_err());
+}
+
+#[test]
+fn constant_multiplies_every_slot_with_little_noise() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 41);
+    let slots = setting.random();
+    let fresh = setting.encrypt(&slots);
+    for value in [0, 1, -1, 1000, -516_096] {
+        let factor = Multiplier::constant(&setting.parameters, value, 516_096).unwrap();
+        let product = setting.evaluator.mul_plain(&fresh, &factor).unwrap();
+        let t = setting.t() as i64;
+        let expected: Vec<u64> = slots.iter().map(|x| (*x as i64 * value).rem_euclid(t) as u64).collect();
+        assert!(setting.decrypt(&product) == expected, "{value}");
+        setting.assert_noise(&product);
+        assert!(product.noise().deviation() <= fresh.noise().deviation() * 516_096.0);
+    }
+    assert!(Multiplier::constant(&setting.parameters, -9, 8).is_err());
+}
+
+#[test]
+fn products_go_to_their_own_sums() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 42);
+    let t = setting.t();
+    let element = setting.evaluator.rotation(1).unwrap();
+    let keys = setting.keys(&[element]);
+    let slots = setting.random();
+    let fresh = setting.encrypt(&slots);
+    let hoisted = setting.evaluator.hoist(&fresh).unwrap();
+    let turned = hoisted.apply_extended(element, &keys).unwrap();
+    let still = hoisted.apply_extended(setting.evaluator.rotation(0).unwrap(), &keys).unwrap();
+    let weights: Vec<Vec<u64>> = (0..3).map(|_| setting.random()).collect();
+    let factors: Vec<_> =
+        weights.iter().map(|values| setting.encoder.extended_multiplier(values).unwrap()).collect();
+    let product = |operand, row, factor: usize| Product { operand, row, factor: &factors[factor] };
+    let mut sums = ExtendedCombinations::new(&setting.parameters, 3).unwrap();
+    sums.add_products(&[still, turned], &[product(0, 0, 0), product(1, 0, 1), product(1, 2, 2)]).unwrap();
+    assert!(sums.add_products(&[], &[product(0, 0, 0)]).is_err());
+    let mut sums = sums.into_sums();
+    // What is added before the reduction comes out of it.
+    let last = sums.pop().unwrap();
+    sums[1].add_assign(&last).unwrap();
+    let next = rotated(&slots, 1);
+    let times = |x: &[u64], w: &[u64]| -> Vec<u64> { x.iter().zip(w).map(|(x, w)| x * w % t).collect() };
+    let plus = |a: Vec<u64>, b: Vec<u64>| -> Vec<u64> { a.iter().zip(b).map(|(a, b)| (a + b) % t).collect() };
+    let expected = [plus(times(&slots, &weights[0]), times(&next, &weights[1])), times(&next, &weights[2])];
+    for (sum, expected) in sums.into_iter().zip(expected) {
+        let reduced = sum.reduce(&setting.parameters);
+        assert!(setting.decrypt(&reduced) == expected);
+        setting.assert_noise(&reduced);
+    }
 }

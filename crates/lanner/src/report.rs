@@ -26,8 +26,8 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
 
 fn step_report(protocol: &Protocol) -> std::result::Result<Value, lanner_protocol::ProtocolError> {
     Ok(match protocol {
-        Protocol::GazelleLinear { shape, prime, baby } => {
-            let operations = Packing::new(shape, 8192, *baby)?.operations();
+        Protocol::GazelleLinear { shape, prime, kernel } => {
+            let operations = Packing::of(shape, 8192, *kernel)?.operations();
             json!({
                 "ring": prime,
                 "hoisted_rotations": operations.hoisted_rotations,
@@ -46,10 +46,10 @@ fn step_report(protocol: &Protocol) -> std::result::Result<Value, lanner_protoco
             json!({"ring": from, "instances": 1, "and_gates": layer.circuit().and_count()})
         }
         Protocol::SumPool { prime, .. }
+        | Protocol::GazelleSquare { prime, .. }
         | Protocol::Add { prime, .. }
         | Protocol::Scale { prime, .. }
         | Protocol::Move { prime, .. }
-       
         | Protocol::Remask { prime, .. }
         | Protocol::Reveal { from: prime, .. } => {
             json!({"ring": prime})

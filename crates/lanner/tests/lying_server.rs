@@ -15,7 +15,7 @@ use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
 use lanner_session::server_loop::{Handler, Security, Server, ServerOptions, SessionInfo};
 
-const GRAPH: &str = r#"{"format_version":1,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]}],"output":"fc1"}"#;
 
 fn sample(seed: usize) -> Vec<f32> {

@@ -5,7 +5,7 @@
 use lanner::{CompileOptions, ErrorKind, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 
-const GRAPH: &str = r#"{"format_version":1,"inputs":[{"name":"x","shape":[4]}],"nodes":[
+const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
     {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
     {"name":"relu","op":"Relu","inputs":["fc1"]},
     {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["relu"]}],"output":"fc2"}"#;

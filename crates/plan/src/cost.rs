@@ -7,7 +7,7 @@ use lanner_bfv::{GaloisElement, Parameters};
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{self, galois_element};
-use lanner_protocol::nonlinear::yao;
+use lanner_protocol::nonlinear::{square, yao};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 
@@ -46,8 +46,8 @@ impl Plan {
     pub fn automorphisms(&self, parameters: &Parameters) -> Result<Vec<GaloisElement>, PlanError> {
         let mut needed = BTreeSet::new();
         for step in &self.steps {
-            if let Protocol::GazelleLinear { shape, baby, .. } = &step.protocol {
-                let packing = Packing::new(shape, parameters.degree(), *baby);
+            if let Protocol::GazelleLinear { shape, kernel, .. } = &step.protocol {
+                let packing = Packing::of(shape, parameters.degree(), *kernel);
                 needed.extend(packing.map_err(|source| layer(&step.name, source))?.keys());
             }
         }
@@ -124,10 +124,14 @@ fn follow(before: &mut Cost, next: Cost) -> Cost {
 fn phases(protocol: &Protocol, parameters: &Parameters) -> Result<(OfflineCost, Cost), ProtocolError> {
     let nothing = OfflineCost::default();
     Ok(match protocol {
-        Protocol::GazelleLinear { shape, prime, baby } => {
-            let packing = Packing::new(shape, parameters.degree(), *baby)?;
+        Protocol::GazelleLinear { shape, prime, kernel } => {
+            let packing = Packing::of(shape, parameters.degree(), *kernel)?;
             let offline = gazelle::offline_cost(&packing, parameters, *prime)?;
             (offline, gazelle::online_cost(&packing, parameters, *prime)?)
+        }
+        Protocol::GazelleSquare { values, prime } => {
+            let target = square::Target::Shares(*values);
+            (target.offline_cost(parameters, *prime)?, target.online_cost(parameters, *prime)?)
         }
         Protocol::SumPool { .. } | Protocol::Add { .. } | Protocol::Scale { .. } | Protocol::Move { .. } => {
             (nothing, Cost::NONE)

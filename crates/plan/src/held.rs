@@ -35,15 +35,15 @@ impl Plan {
 
 fn held(protocol: &Protocol) -> Result<Held, ProtocolError> {
     Ok(match protocol {
-        Protocol::GazelleLinear { shape, baby, .. } => {
-            let operations = Packing::new(shape, SLOTS, *baby)?.operations();
-            let (inputs, outputs) =
-                (operations.input_ciphertexts as u64, operations.output_ciphertexts as u64);
-            let limb = SLOTS as u64 * WORD;
-            Held {
-                client: (inputs * ENCRYPTION_LIMBS + outputs * DECRYPTION_LIMBS) * limb,
-                server: outputs * SEALING_LIMBS * limb,
-            }
+        Protocol::GazelleLinear { shape, kernel, .. } => {
+            let operations = Packing::of(shape, SLOTS, *kernel)?.operations();
+            ciphertexts(operations.input_ciphertexts as u64, operations.output_ciphertexts as u64)
+        }
+        Protocol::GazelleSquare { values, .. } => {
+            let count = values.div_ceil(SLOTS) as u64;
+            let held = ciphertexts(2 * count, count);
+            // The server also keeps its own share, ready to multiply and to add.
+            Held { server: held.server + count * OWN_SHARE_LIMBS * SLOTS as u64 * WORD, ..held }
         }
         Protocol::Yao { function, windows, from, to } => {
             let layer = yao::Layer::new(*function, windows, *from, *to)?;
@@ -67,6 +67,17 @@ fn held(protocol: &Protocol) -> Result<Held, ProtocolError> {
     })
 }
 
+/// The halves that a layer of so many ciphertexts prepares.
+fn ciphertexts(inputs: u64, outputs: u64) -> Held {
+    let limb = SLOTS as u64 * WORD;
+    Held {
+        client: (inputs * ENCRYPTION_LIMBS + outputs * DECRYPTION_LIMBS) * limb,
+        server: outputs * SEALING_LIMBS * limb,
+    }
+}
+
+/// Limbs of a multiplier and of a plaintext.
+const OWN_SHARE_LIMBS: u64 = 4 + 1;
 /// Limbs of a prepared encryption.
 const ENCRYPTION_LIMBS: u64 = 3;
 /// Limbs of a prepared decryption.

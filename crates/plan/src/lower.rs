@@ -53,7 +53,7 @@ impl<'n> Planner<'n> {
     /// Adds a step; returns the value that it makes.
     fn push(&mut self, name: &str, inputs: Vec<usize>, protocol: Protocol) -> usize {
         let known = match protocol {
-            Protocol::GazelleLinear { .. } | Protocol::Remask { .. } => true,
+            Protocol::GazelleLinear { .. } | Protocol::GazelleSquare { .. } | Protocol::Remask { .. } => true,
             Protocol::Yao { .. } => false,
             _ => inputs.iter().all(|input| self.known[*input]),
         };
@@ -64,14 +64,16 @@ impl<'n> Planner<'n> {
 
     /// The plan's value of a value of the network, which an earlier node made.
     fn value(&self, node: &FixedNode, value: usize) -> Result<usize, PlanError> {
-        self.values[value].ok_or_else(|| unsupported(node, "a value inside a circuit is read elsewhere".to_owned()))
+        self.values[value]
+            .ok_or_else(|| unsupported(node, "a value inside a circuit is read elsewhere".to_owned()))
     }
 
     fn node(&mut self, index: usize) -> Result<(), PlanError> {
         let network = self.network;
         let node = &network.nodes()[index];
         let prime = node.accumulator.prime();
-        let inputs = node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
+        let inputs =
+            node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
         let shape = network.shape(node.inputs[0]);
         let protocol = match &node.op {
             FixedOp::SumPool(window) => Protocol::SumPool { windows: windows(shape, window), prime },
@@ -81,16 +83,24 @@ impl<'n> Planner<'n> {
                 self.values[index + 1] = Some(inputs[0]);
                 return Ok(());
             }
-            FixedOp::Transpose { .. } | FixedOp::Slice { .. } | FixedOp::Pad { .. } | FixedOp::Concat { .. } => {
-                Protocol::Move { node: index, prime }
-            }
+            FixedOp::Transpose { .. }
+            | FixedOp::Slice { .. }
+            | FixedOp::Pad { .. }
+            | FixedOp::Concat { .. } => Protocol::Move { node: index, prime },
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
                 let shape = convolution(node, shape)?;
                 let packing = self.cheapest(&shape).map_err(|source| layer(node, source))?;
                 self.keys.extend(packing.keys());
-                Protocol::GazelleLinear { shape, prime, baby: packing.baby() }
+                Protocol::GazelleLinear { shape, prime, kernel: packing.kernel() }
             }
-            FixedOp::Square | FixedOp::LeakyRelu { .. } => {
+            FixedOp::Square => {
+                let input = self.remask(&node.name, inputs[0], node.len(), prime);
+                self.values[node.inputs[0]] = Some(input);
+                let square = Protocol::GazelleSquare { values: node.len(), prime };
+                self.values[index + 1] = Some(self.push(&node.name, vec![input], square));
+                return Ok(());
+            }
+            FixedOp::LeakyRelu { .. } => {
                 return Err(unsupported(node, "no protocol computes it yet".to_owned()));
             }
             FixedOp::MaxPool(_) | FixedOp::Relu | FixedOp::Clip { .. } | FixedOp::Rescale { .. } => {
@@ -110,7 +120,8 @@ impl<'n> Planner<'n> {
         });
         let nodes: Vec<usize> = chain.collect();
         let value = network.nodes()[first].inputs[0];
-        let (fused, run) = Fused::run(nodes.iter().map(|node| &network.nodes()[*node].op), network.shape(value));
+        let (fused, run) =
+            Fused::run(nodes.iter().map(|node| &network.nodes()[*node].op), network.shape(value));
         let Some(last) = run.checked_sub(1).map(|last| nodes[last]) else {
             let node = &network.nodes()[first];
             return Err(unsupported(node, "no circuit computes it".to_owned()));
@@ -156,12 +167,16 @@ impl<'n> Planner<'n> {
 
     /// A sharing of `value` whose server share is known ahead of time.
     fn remask(&mut self, name: &str, value: usize, values: usize, prime: u64) -> usize {
-        if self.known[value] { value } else { self.push(name, vec![value], Protocol::Remask { values, prime }) }
+        if self.known[value] {
+            value
+        } else {
+            self.push(name, vec![value], Protocol::Remask { values, prime })
+        }
     }
 
     /// The layout that takes the server the least time, counting keys that no earlier layer needs.
     fn cheapest(&self, shape: &Convolution) -> Result<Packing, lanner_protocol::ProtocolError> {
-        let layouts = Packing::all(shape, SLOTS)?;
+        let layouts = Packing::choices(shape, SLOTS)?;
         let cost = |packing: &Packing| {
             let operations = packing.operations();
             let new_keys = packing.keys().difference(&self.keys).count();
@@ -175,7 +190,7 @@ impl<'n> Planner<'n> {
 /// Relative costs at N = 8192 with three limbs: of the transforms that dominate each. A key is paid once a session.
 const HOISTED_ROTATION: usize = 8;
 const ROTATION: usize = 20;
-const KEY: usize = 4;
+const KEY: usize = 16;
 
 /// What a node inside a circuit has instead of a value of the plan; nothing reads it.
 const INSIDE: usize = usize::MAX;
@@ -191,22 +206,16 @@ fn layer(node: &FixedNode, source: lanner_protocol::ProtocolError) -> PlanError 
 fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
     match (&node.op, input) {
         (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, *outputs)),
-        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => {
-            if geometry.groups != 1 {
-                return Err(unsupported(node, format!("groups must be 1, got {}", geometry.groups)));
-            }
-            if geometry.dilations != [1, 1] {
-                return Err(unsupported(node, format!("dilations must be [1, 1], got {:?}", geometry.dilations)));
-            }
-            Ok(Convolution {
-                in_channels,
-                out_channels: geometry.out_channels,
-                image: [height, width],
-                kernel: geometry.kernel,
-                strides: geometry.strides,
-                pads: geometry.pads,
-            })
-        }
+        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Ok(Convolution {
+            in_channels,
+            out_channels: geometry.out_channels,
+            image: [height, width],
+            kernel: geometry.kernel,
+            strides: geometry.strides,
+            pads: geometry.pads,
+            dilations: geometry.dilations,
+            groups: geometry.groups,
+        }),
         (_, shape) => Err(unsupported(node, format!("the input shape {shape:?} does not fit"))),
     }
 }

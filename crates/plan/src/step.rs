@@ -2,6 +2,7 @@
 
 use lanner_graph::Policy;
 use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use serde::{Deserialize, Serialize};
@@ -34,8 +35,15 @@ pub enum Protocol {
         shape: Convolution,
         /// The plaintext modulus.
         prime: u64,
-        /// Diagonals reached by rotating inputs.
-        baby: usize,
+        /// The kernel.
+        kernel: Kernel,
+    },
+    /// The square of each element, over `Z_prime`.
+    GazelleSquare {
+        /// Number of elements.
+        values: usize,
+        /// The plaintext modulus.
+        prime: u64,
     },
     /// Sums over windows of each party's own share: average pooling without the division.
     SumPool {
@@ -106,6 +114,7 @@ impl Protocol {
         match self {
             Self::GazelleLinear { shape, .. } if shape.image[0] * shape.image[1] == 1 => "gazelle.fc",
             Self::GazelleLinear { .. } => "gazelle.conv",
+            Self::GazelleSquare { .. } => "gazelle.square",
             Self::SumPool { .. } => "local.sum_pool",
             Self::Add { .. } => "local.add",
             Self::Scale { .. } => "local.scale",

@@ -22,10 +22,10 @@ const PRIME: u64 = 33_538_049;
 fn main() -> Result<(), Box<dyn Error>> {
     let repeats = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
     println!("p = {PRIME}, {repeats} repeats; medians in milliseconds");
-    println!("{:60} {:>19} {:>19}", "", "offline", "online");
+    println!("{:77} {:>19} {:>19}", "", "offline", "online");
     println!(
-        "{:<24} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "layer", "baby", "hoisted", "rotations", "products", "client", "server", "client", "server"
+        "{:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {:>9} {:>9} {:>9} {:>9}",
+        "layer", "kernel", "keys", "hoist", "rot", "mul", "client", "server", "client", "server"
     );
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
@@ -35,12 +35,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         kernel: [kernel; 2],
         strides: [stride; 2],
         pads: [0; 4],
+        dilations: [1, 1],
+        groups: 1,
     };
     let layers = [
         ("conv 28x28x1 5x5 -> 5", convolution([1, 5], 28, 5, 1)),
         ("conv 28x28x1 5x5/2 -> 5", convolution([1, 5], 28, 5, 2)),
         ("conv 28x28x1 5x5 -> 16", convolution([1, 16], 28, 5, 1)),
         ("conv 12x12x16 5x5 -> 16", convolution([16, 16], 12, 5, 1)),
+        ("conv 32x32x32 3x3 -> 32", Convolution { pads: [1; 4], ..convolution([32, 32], 32, 3, 1) }),
+        (
+            "depthwise 32x32x32 3x3",
+            Convolution { pads: [1; 4], groups: 32, ..convolution([32, 32], 32, 3, 1) },
+        ),
         ("fc 2048 -> 1", Convolution::fully_connected(2048, 1)),
         ("fc 1024 -> 128", Convolution::fully_connected(1024, 128)),
         ("fc 1024 -> 16", Convolution::fully_connected(1024, 16)),
@@ -48,8 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("fc 128 -> 16", Convolution::fully_connected(128, 16)),
     ];
     for (name, shape) in layers {
-        for packing in Packing::all(&shape, parameters.degree())? {
-            if packing.keys().len() <= 64 {
+        for packing in Packing::choices(&shape, parameters.degree())? {
+            let few = packing.keys().len() <= 64 && packing.operations().output_ciphertexts <= 8;
+            if few && packing.multipliers() <= 2048 {
                 measure(name, &packing, &parameters, repeats)?;
             }
         }
@@ -109,8 +117,9 @@ fn measure(
     let [client_offline, server_offline, client_online, server_online] = times.map(median);
     let operations = packing.operations();
     println!(
-        "{name:<24} {:>5} {:>9} {:>9} {:>9} {client_offline:>9.2} {server_offline:>9.2} {client_online:>9.2} {server_online:>9.2}",
-        packing.baby(),
+        "{name:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {client_offline:>9.2} {server_offline:>9.2} {client_online:>9.2} {server_online:>9.2}",
+        format!("{} {}", packing.kernel().name(), packing.baby()),
+        elements.len(),
         operations.hoisted_rotations,
         operations.rotations,
         operations.multiplications,

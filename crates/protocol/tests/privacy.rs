@@ -44,11 +44,12 @@ impl Setting {
 
     fn multipliers(&self, weights: &[i64]) -> Vec<Multiplier> {
         let ring = Ring::Prime(self.prime);
-        let encode = |slots: Vec<i64>| {
+        let encode = |index| {
+            let slots = self.packing.weighting(index, weights).into_slots(8192);
             let slots: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
             self.encoder.extended_multiplier(&slots).unwrap()
         };
-        self.packing.terms().map(|term| encode(self.packing.multiplier(term, weights))).collect()
+        (0..self.packing.multipliers()).map(encode).collect()
     }
 
     /// The layer applied to the second half of a seed.
@@ -207,6 +208,8 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
         kernel: [5, 5],
         strides: [1, 1],
         pads: [0; 4],
+        dilations: [1, 1],
+        groups: 1,
     };
     for prime in [1_032_193, 137_438_822_401] {
         let setting = Setting::new(&shape, prime);
@@ -221,7 +224,7 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
         for random in [false, true] {
             // One multiplier for all terms keeps the test small; nothing cancels.
             let multiplier = worst(&mut rng, random);
-            let multipliers: Vec<_> = setting.packing.terms().map(|_| multiplier.clone()).collect();
+            let multipliers = vec![multiplier; setting.packing.multipliers()];
             let slots = Share::random(Ring::Prime(prime), 8192, &mut rng);
             let message = encoder.encode(slots.values()).unwrap();
             let fresh = setting.keys.secret.encrypt(&message, &mut rng).unwrap().expand();

@@ -49,6 +49,8 @@ fn slots_seen(weight: i64, input: i64) -> (Vec<Vec<u64>>, BTreeSet<usize>) {
         kernel: [3, 3],
         strides: [1, 1],
         pads: [1; 4],
+        dilations: [1, 1],
+        groups: 1,
     };
     let packing = Packing::new(&shape, 8192, 1).unwrap();
     let keys = Keys::new([&packing]);

@@ -131,7 +131,7 @@ fn average_pool_between_circuits_equals_the_reference() {
 
 #[test]
 fn a_pool_after_a_pool_and_a_clipped_activation_equal_the_reference() {
-    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[1,9,9]}],"nodes":[
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,9,9]}],"nodes":[
         {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
         {"name":"relu1","op":{"Clip":{"min":0.0,"max":0.5}},"inputs":["conv1"]},
         {"name":"pool1","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu1"]},
@@ -191,7 +191,7 @@ fn without_weights(network: &Network) -> Network {
 
 #[test]
 fn transcripts_are_alike_whatever_the_weights_and_the_input() {
-    let json = r#"{"format_version":1,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
         {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
         {"name":"relu1","op":"Relu","inputs":["conv1"]},
         {"name":"mean","op":{"AveragePool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0],"count_include_pad":false}},"inputs":["relu1"]},
@@ -209,4 +209,50 @@ fn transcripts_are_alike_whatever_the_weights_and_the_input() {
         assert_eq!(transcripts(&network, policy, &[0; 64]), transcript);
         assert_eq!(transcripts(&other, policy, &input), transcript);
     }
+}
+
+#[test]
+fn residual_network_equals_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,6,6]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"relu1","op":"Relu","inputs":["conv1"]},
+        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["relu1"]},
+        {"name":"relu2","op":"Relu","inputs":["conv2"]},
+        {"name":"conv3","op":{"Conv":{"weight":"w3","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":3}},"inputs":["relu2"]},
+        {"name":"sum","op":"Add","inputs":["conv3","relu1"]},
+        {"name":"relu3","op":"Relu","inputs":["sum"]},
+        {"name":"mean","op":"GlobalAveragePool","inputs":["relu3"]},
+        {"name":"flat","op":"Flatten","inputs":["mean"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w4","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
+    let shapes: [(&str, &[usize]); 5] =
+        [("w1", &[3, 2, 3, 3]), ("b1", &[3]), ("w2", &[3, 3, 3, 3]), ("w3", &[3, 1, 3, 3]), ("w4", &[3, 4])];
+    check(json, &shapes, 72);
+}
+
+#[test]
+fn joined_and_moved_branches_equal_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,4,4]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"relu1","op":"Relu","inputs":["conv1"]},
+        {"name":"half","op":{"Slice":{"starts":[0,0,0],"sizes":[3,2,2],"steps":[1,2,2]}},"inputs":["relu1"]},
+        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[2,2],"pads":[0,0,1,1],"dilations":[1,1],"groups":1}},"inputs":["relu1"]},
+        {"name":"relu2","op":"Relu","inputs":["conv2"]},
+        {"name":"join","op":{"Concat":{"axis":0}},"inputs":["half","relu2"]},
+        {"name":"turn","op":{"Transpose":{"axes":[1,2,0]}},"inputs":["join"]},
+        {"name":"flat","op":"Flatten","inputs":["turn"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
+    check(json, &[("w1", &[3, 2, 3, 3]), ("w2", &[3, 3, 3, 3]), ("w3", &[24, 5])], 32);
+}
+
+#[test]
+fn squares_equal_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+        {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
+        {"name":"square1","op":"Square","inputs":["fc1"]},
+        {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["square1"]},
+        {"name":"square2","op":"Mul","inputs":["fc2","fc2"]},
+        {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["square2"]}],"output":"fc3"}"#;
+    let shapes: [(&str, &[usize]); 5] =
+        [("w1", &[20, 12]), ("b1", &[12]), ("w2", &[12, 8]), ("b2", &[8]), ("w3", &[8, 4])];
+    check(json, &shapes, 20);
 }

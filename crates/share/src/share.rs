@@ -136,7 +136,9 @@ impl Share {
         for source in sources {
             let element = match source {
                 None => Some(0),
-                Some((share, element)) => shares.get(*share).and_then(|share| share.values.get(*element)).copied(),
+                Some((share, element)) => {
+                    shares.get(*share).and_then(|share| share.values.get(*element)).copied()
+                }
             };
             gathered.values.push(element.ok_or(ShareError::Range { ring })?);
         }

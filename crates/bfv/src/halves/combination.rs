@@ -1,8 +1,9 @@
 //! Sums of products of first halves by plaintexts.
 
-use lanner_ring::{Buffer, Eval, Poly};
+use lanner_ring::{Eval, Poly};
 
 use super::FirstHalf;
+use crate::combination::{Product, Terms, blocks};
 use crate::{BfvError, Multiplier, NoiseBound, Parameters};
 
 /// Many sums of the same first halves: row `j` is the sum of `half_k * factor_kj`.
@@ -23,44 +24,34 @@ impl FirstHalfCombinations {
     /// Adds `halves[k] * factors[k * rows + j]` to each row `j`.
     ///
     /// # Errors
-    /// [`BfvError::Length`] unless there is a factor for each half and row; [`BfvError::Mismatch`] if an operand belongs to
-    /// other parameters.
+    /// [`BfvError::Length`] unless there is a factor for each half and row; as [`Self::add_products`].
     pub fn add(&mut self, halves: &[FirstHalf], factors: &[Multiplier]) -> Result<(), BfvError> {
-        let (expected, got) = (halves.len() * self.rows.len(), factors.len());
-        if expected != got {
-            return Err(BfvError::Length { expected, got });
-        }
+        self.add_products(halves, &Product::dense(halves.len(), self.rows.len(), factors)?)
+    }
+
+    /// Adds products of some of the halves to some of the sums.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters.
+    pub fn add_products(&mut self, halves: &[FirstHalf], products: &[Product<'_>]) -> Result<(), BfvError> {
         let basis = self.parameters.basis(self.parameters.limbs());
         if halves.iter().any(|half| !half.c0.basis().same(&basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
-        factors.iter().try_for_each(|factor| factor.check_covers(&basis))?;
+        let terms = Terms::by_row(halves, products, self.rows.len(), &basis)?;
         for (limb, modulus) in basis.moduli().iter().enumerate() {
-            for start in (0..basis.degree()).step_by(BLOCK) {
-                let block = start..basis.degree().min(start + BLOCK);
-                let values: Vec<_> = halves.iter().map(|half| &half.c0.limb(limb)[block.clone()]).collect();
-                let mut sum = Buffer::zeroed(block.len());
-                let stride = self.rows.len();
-                for (j, (row, _)) in self.rows.iter_mut().enumerate() {
-                    let row_factors = factors.iter().skip(j).step_by(stride);
-                    let weights: Vec<_> =
-                        row_factors.map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
-                    modulus.dot(&mut sum, &values, &weights);
-                    modulus.add_assign_slice(&mut row.limb_mut(limb)[block.clone()], &sum);
+            for block in blocks(&basis) {
+                for ((row, _), terms) in self.rows.iter_mut().zip(&terms) {
+                    terms.add_block(|half| &half.c0, row, modulus, limb, &block);
                 }
             }
         }
-        self.follow_noise(halves, factors);
-        Ok(())
-    }
-
-    fn follow_noise(&mut self, halves: &[FirstHalf], factors: &[Multiplier]) {
-        let stride = self.rows.len();
-        for (j, (_, noise)) in self.rows.iter_mut().enumerate() {
-            for (half, factor) in halves.iter().zip(factors.iter().skip(j).step_by(stride)) {
-                *noise = noise.plus(half.noise.multiplied(&self.parameters, factor.t));
+        for ((_, noise), terms) in self.rows.iter_mut().zip(&terms) {
+            for (half, factor) in terms.operands.iter().zip(&terms.factors) {
+                *noise = noise.plus(half.noise.multiplied_by_norm(factor.norm));
             }
         }
+        Ok(())
     }
 
     /// The sums.
@@ -69,6 +60,3 @@ impl FirstHalfCombinations {
         self.rows.into_iter().map(|(c0, noise)| FirstHalf { c0, noise }).collect()
     }
 }
-
-/// Values of a block: those of some tens of halves fit the second-level cache.
-const BLOCK: usize = 1024;

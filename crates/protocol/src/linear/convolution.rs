@@ -6,7 +6,7 @@ use crate::ProtocolError;
 
 /// A two-dimensional convolution over `in_channels x height x width`; a fully connected layer is the case of one pixel.
 ///
-/// Weights are `[out_channels][in_channels][kernel[0]][kernel[1]]`, row-major.
+/// Weights are `[out_channels][in_channels / groups][kernel[0]][kernel[1]]`, row-major.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Convolution {
     /// Input channels (features, for a fully connected layer).
@@ -21,6 +21,10 @@ pub struct Convolution {
     pub strides: [usize; 2],
     /// Zero padding: top, left, bottom, right.
     pub pads: [usize; 4],
+    /// Vertical and horizontal distance between the taps of the kernel.
+    pub dilations: [usize; 2],
+    /// Groups; each maps its share of the input channels to its share of the output channels.
+    pub groups: usize,
 }
 
 impl Convolution {
@@ -34,25 +38,48 @@ impl Convolution {
             kernel: [1, 1],
             strides: [1, 1],
             pads: [0; 4],
+            dilations: [1, 1],
+            groups: 1,
         }
+    }
+
+    /// Rows and columns of the image that the kernel spans.
+    pub(crate) fn reach(&self) -> [usize; 2] {
+        [0, 1].map(|axis| self.dilations[axis] * self.kernel[axis].saturating_sub(1) + 1)
+    }
+
+    /// Input channels of a group.
+    #[must_use]
+    pub fn group_inputs(&self) -> usize {
+        self.in_channels / self.groups
+    }
+
+    /// Output channels of a group.
+    #[must_use]
+    pub fn group_outputs(&self) -> usize {
+        self.out_channels / self.groups
     }
 
     /// Height and width of the output.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if a dimension is zero or the kernel exceeds the padded image.
+    /// [`ProtocolError::Shape`] if a dimension is zero, the kernel exceeds the padded image, or the channels do not divide
+    /// into the groups.
     pub fn output_image(&self) -> Result<[usize; 2], ProtocolError> {
-        let mut output = [0; 2];
-        for (axis, size) in output.iter_mut().enumerate() {
-            let padded = self.image[axis] + self.pads[axis] + self.pads[axis + 2];
-            let fits = (1..=padded).contains(&self.kernel[axis]);
-            if !fits || self.strides[axis] == 0 || self.image[axis] == 0 {
-                return Err(ProtocolError::Shape { what: "convolution" });
-            }
-            *size = (padded - self.kernel[axis]) / self.strides[axis] + 1;
-        }
-        if self.in_channels == 0 || self.out_channels == 0 {
+        let sizes = [self.image, self.kernel, self.strides, self.dilations].concat();
+        let counts = [self.in_channels, self.out_channels, self.groups];
+        let divides = |channels: usize| channels.is_multiple_of(self.groups);
+        if sizes.iter().chain(&counts).any(|size| *size == 0)
+            || !divides(self.in_channels)
+            || !divides(self.out_channels)
+        {
             return Err(ProtocolError::Shape { what: "convolution" });
+        }
+        let mut output = [0; 2];
+        for (axis, reach) in self.reach().into_iter().enumerate() {
+            let padded = self.image[axis] + self.pads[axis] + self.pads[axis + 2];
+            let room = padded.checked_sub(reach).ok_or(ProtocolError::Shape { what: "convolution" })?;
+            output[axis] = room / self.strides[axis] + 1;
         }
         Ok(output)
     }
@@ -75,7 +102,7 @@ impl Convolution {
     /// Number of weights.
     #[must_use]
     pub fn weights(&self) -> usize {
-        self.out_channels * self.in_channels * self.kernel[0] * self.kernel[1]
+        self.out_channels * self.group_inputs() * self.kernel[0] * self.kernel[1]
     }
 
     /// The convolution itself, in the clear and without reduction: the twin of every private kernel.
@@ -83,10 +110,10 @@ impl Convolution {
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths do not fit the shape.
     pub fn apply(&self, weights: &[i64], input: &[i64]) -> Result<Vec<i64>, ProtocolError> {
+        let [height, width] = self.output_image()?;
         if weights.len() != self.weights() || input.len() != self.inputs() {
             return Err(ProtocolError::Shape { what: "convolution operands" });
         }
-        let [height, width] = self.output_image()?;
         let mut output = Vec::with_capacity(self.out_channels * height * width);
         for channel in 0..self.out_channels {
             for y in 0..height {
@@ -98,27 +125,28 @@ impl Convolution {
 
     fn at(&self, weights: &[i64], input: &[i64], out_channel: usize, output: [usize; 2]) -> i64 {
         let [kernel_height, kernel_width] = self.kernel;
+        let first = out_channel / self.group_outputs() * self.group_inputs();
         let mut sum = 0;
-        for in_channel in 0..self.in_channels {
+        for of_group in 0..self.group_inputs() {
             for (dy, dx) in (0..kernel_height).flat_map(|dy| (0..kernel_width).map(move |dx| (dy, dx))) {
-                let source = [
-                    (output[0] * self.strides[0] + dy)
-                        .checked_sub(self.pads[0])
-                        .filter(|y| *y < self.image[0]),
-                    (output[1] * self.strides[1] + dx)
-                        .checked_sub(self.pads[1])
-                        .filter(|x| *x < self.image[1]),
-                ];
-                if let [Some(y), Some(x)] = source {
-                    let weight = self.weight_index(out_channel, in_channel, [dy, dx]);
-                    sum += weights[weight] * input[(in_channel * self.image[0] + y) * self.image[1] + x];
+                if let [Some(y), Some(x)] = [self.source(0, output[0], dy), self.source(1, output[1], dx)] {
+                    let weight = weights[self.weight_index(out_channel, of_group, [dy, dx])];
+                    sum += weight * input[((first + of_group) * self.image[0] + y) * self.image[1] + x];
                 }
             }
         }
         sum
     }
 
-    pub(crate) fn weight_index(&self, out_channel: usize, in_channel: usize, tap: [usize; 2]) -> usize {
-        ((out_channel * self.in_channels + in_channel) * self.kernel[0] + tap[0]) * self.kernel[1] + tap[1]
+    /// The input index that a tap reads for an output index along one axis; none in the padding.
+    fn source(&self, axis: usize, output: usize, tap: usize) -> Option<usize> {
+        let padded = output * self.strides[axis] + tap * self.dilations[axis];
+        padded.checked_sub(self.pads[axis]).filter(|index| *index < self.image[axis])
+    }
+
+    /// The index of a weight; `of_group` counts the input channels of the output channel's group.
+    pub(crate) fn weight_index(&self, out_channel: usize, of_group: usize, tap: [usize; 2]) -> usize {
+        let channel = out_channel * self.group_inputs() + of_group;
+        (channel * self.kernel[0] + tap[0]) * self.kernel[1] + tap[1]
     }
 }

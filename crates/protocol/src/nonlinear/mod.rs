@@ -1,4 +1,5 @@
 //! Nonlinear layers on additive shares.
 
+pub mod square;
 pub mod windows;
 pub mod yao;

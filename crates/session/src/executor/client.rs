@@ -11,6 +11,7 @@ use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle;
+use lanner_protocol::nonlinear::square;
 use lanner_protocol::nonlinear::yao::{self, EvaluationSession};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
@@ -39,6 +40,7 @@ struct Planned {
 
 enum Step {
     Linear(Box<gazelle::ClientLayer>),
+    Square(Box<square::ClientSquare>),
     Local(Local),
     Remask,
     Yao(yao::ClientLayer),
@@ -84,11 +86,16 @@ impl ClientPlan {
         let mut steps = Vec::with_capacity(plan.steps.len());
         for (step, wiring) in plan.steps.iter().zip(Wiring::of(plan)) {
             let built = match &step.protocol {
-                Protocol::GazelleLinear { shape, prime, baby } => {
-                    let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby);
+                Protocol::GazelleLinear { shape, prime, kernel } => {
+                    let packing = gazelle::packing::Packing::of(shape, parameters.degree(), *kernel);
                     let layer =
                         packing.and_then(|packing| gazelle::ClientLayer::new(&packing, &parameters, *prime));
                     layer.map(|layer| Step::Linear(Box::new(layer)))
+                }
+                Protocol::GazelleSquare { values, prime } => {
+                    let target = square::Target::Shares(*values);
+                    let square = square::ClientSquare::new(&target, &parameters, *prime);
+                    square.map(|square| Step::Square(Box::new(square)))
                 }
                 Protocol::SumPool { .. }
                 | Protocol::Add { .. }
@@ -174,6 +181,7 @@ impl ClientSession {
     fn request(&mut self, channel: &mut dyn Channel, step: &Step) -> Result<Request, ProtocolError> {
         Ok(match step {
             Step::Linear(layer) => Request::Linear(layer.request(channel, &self.key, &mut self.rng)?),
+            Step::Square(square) => Request::Linear(square.request(channel, &self.key, &mut self.rng)?),
             Step::Yao(layer) => Request::Yao(layer.request(channel, &mut self.evaluation)?),
             Step::ArgMax(layer) => Request::Yao(layer.request(channel, &mut self.evaluation)?),
             Step::Local(_) | Step::Remask | Step::Reveal => Request::None,
@@ -190,6 +198,9 @@ impl ClientSession {
         Ok(match (step, request) {
             (Step::Linear(layer), Request::Linear(request)) => {
                 Material::Linear(layer.receive(channel, &self.key, request)?)
+            }
+            (Step::Square(square), Request::Linear(request)) => {
+                Material::Linear(square.receive(channel, &self.key, request)?)
             }
             (Step::Yao(layer), Request::Yao(request)) => {
                 Material::Yao(layer.receive(channel, &self.evaluation, request)?)
@@ -219,7 +230,8 @@ impl ClientSession {
         }
         let mut values = Values::new(Share::embed(plan.input.0, input));
         let (mut outcome, mut costs) = (None, prepared.costs);
-        for (Planned { name, protocol, wiring, step }, material) in plan.steps.iter().zip(prepared.materials) {
+        for (Planned { name, protocol, wiring, step }, material) in plan.steps.iter().zip(prepared.materials)
+        {
             let meter = Meter::start(channel);
             let inputs = values.read(wiring)?;
             match self.predict_step(channel, step, material, &inputs).map_err(ExecutionError::step(name))? {
@@ -242,6 +254,9 @@ impl ClientSession {
         Ok(match (step, material) {
             (Step::Linear(layer), Material::Linear(material)) => {
                 Value::Shared(layer.online(channel, material, inputs.one()?)?)
+            }
+            (Step::Square(square), Material::Linear(material)) => {
+                Value::Shared(square.online(channel, material, inputs.one()?)?)
             }
             (Step::Local(local), _) => Value::Shared(local.apply(&inputs.all())?),
             (Step::Remask, _) => Value::Shared(remask::client(channel, inputs.one()?)?),

@@ -10,6 +10,7 @@ use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
 use lanner_protocol::linear::gazelle::{self, ClientKeys};
+use lanner_protocol::nonlinear::square;
 use lanner_protocol::nonlinear::yao::{self, GarblingSession};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
@@ -35,6 +36,7 @@ struct Planned {
 
 enum Step {
     Linear(Box<gazelle::ServerLayer>),
+    Square(Box<square::ServerSquare>),
     Local(Local),
     Remask { ring: Ring, values: usize },
     Yao(yao::ServerLayer),
@@ -45,6 +47,7 @@ enum Step {
 enum Material {
     None,
     Linear(gazelle::ServerMaterial),
+    Square(square::ServerMaterial),
     Remask(Share),
     Yao(yao::ServerMaterial),
     ArgMax(yao::ServerArgMaxMaterial),
@@ -66,15 +69,19 @@ impl ServedModel {
         let mut steps = Vec::with_capacity(plan.steps.len());
         for (step, wiring) in plan.steps.iter().zip(Wiring::of(plan)) {
             let built = match &step.protocol {
-                Protocol::GazelleLinear { shape, prime, baby } => {
+                Protocol::GazelleLinear { shape, prime, kernel } => {
                     let layer =
                         weights.next().ok_or(ExecutionError::Mismatch { what: "the network's weights" })?;
                     let built = (|| {
-                        let packing = gazelle::packing::Packing::new(shape, parameters.degree(), *baby)?;
+                        let packing = gazelle::packing::Packing::of(shape, parameters.degree(), *kernel)?;
                         let bias = layer.bias_of(shape.outputs()?);
                         gazelle::ServerLayer::new(packing, &parameters, *prime, layer.weight(), &bias)
                     })();
                     built.map(|layer| Step::Linear(Box::new(layer)))
+                }
+                Protocol::GazelleSquare { values, prime } => {
+                    let square = square::ServerSquare::new(*values, &parameters, *prime);
+                    square.map(|square| Step::Square(Box::new(square)))
                 }
                 Protocol::SumPool { .. }
                 | Protocol::Add { .. }
@@ -160,6 +167,11 @@ impl ServerSession {
                 let share = material.share().clone();
                 (Material::Linear(material), Some(share))
             }
+            Step::Square(square) => {
+                let material = square.offline(channel, &self.keys, known?.one()?, &mut self.rng)?;
+                let share = material.share().clone();
+                (Material::Square(material), Some(share))
+            }
             Step::Local(local) => {
                 (Material::None, inputs.map(|inputs| local.apply(&inputs.all())).transpose()?)
             }
@@ -192,7 +204,8 @@ impl ServerSession {
         let mut values = Values::new(Share::zero(model.input.0, model.input.1));
         for (Planned { name, wiring, step }, material) in model.steps.iter().zip(prepared.0) {
             let inputs = values.read(wiring)?;
-            let made = self.predict_step(channel, step, material, &inputs).map_err(ExecutionError::step(name))?;
+            let made =
+                self.predict_step(channel, step, material, &inputs).map_err(ExecutionError::step(name))?;
             if let Some(share) = made {
                 values.write(wiring, share);
             }
@@ -212,6 +225,9 @@ impl ServerSession {
         Ok(match (step, material) {
             (Step::Linear(layer), Material::Linear(material)) => {
                 Some(layer.online(channel, &self.keys, material, inputs.one()?)?)
+            }
+            (Step::Square(square), Material::Square(material)) => {
+                Some(square.online(channel, &self.keys, material)?)
             }
             (Step::Local(local), _) => Some(local.apply(&inputs.all())?),
             (Step::Remask { .. }, Material::Remask(fresh)) => {

@@ -3,11 +3,12 @@
 
 use lanner_bfv::{
     BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombinations, Multiplier,
-    Parameters,
+    Parameters, Product,
 };
 use lanner_ring::GaloisElement;
 
-use super::packing::Rotation;
+use super::program::Term;
+use super::rotation::Rotation;
 use super::scheme::PackedScheme;
 use crate::ProtocolError;
 
@@ -30,6 +31,17 @@ impl<'k> EncryptedSlots<'k> {
     }
 }
 
+/// The products of rotated ciphertexts, given those of each.
+pub(super) fn products<'m>(terms: &[&[Term]], multipliers: &'m [Multiplier]) -> Vec<Product<'m>> {
+    let terms = terms.iter().enumerate().flat_map(|(k, terms)| terms.iter().map(move |term| (k, term)));
+    let product = |(k, term): (usize, &Term)| Product {
+        operand: k,
+        row: term.sum,
+        factor: &multipliers[term.multiplier],
+    };
+    terms.map(product).collect()
+}
+
 /// The automorphism of a rotation.
 ///
 /// # Errors
@@ -46,7 +58,7 @@ pub fn galois_element(rotation: Rotation, degree: usize) -> Result<GaloisElement
 
 impl PackedScheme for EncryptedSlots<'_> {
     type Ciphertext = Ciphertext;
-    type Rotated = ExtendedCiphertext;
+    type Unreduced = ExtendedCiphertext;
     type Multiplier = Multiplier;
     type Sums = ExtendedCombinations;
     type Error = ProtocolError;
@@ -59,9 +71,10 @@ impl PackedScheme for EncryptedSlots<'_> {
     ) -> Result<(), ProtocolError> {
         let hoisted = self.evaluator.hoist(ciphertext)?;
         for rotations in rotations.chunks(AT_A_TIME) {
-            let rotate =
-                |rotation: &Rotation| Ok(hoisted.apply_extended(self.element(*rotation)?, self.keys)?);
-            visit(&rotations.iter().map(rotate).collect::<Result<Vec<_>, ProtocolError>>()?)?;
+            let rotate = |rotation: &Rotation| -> Result<_, ProtocolError> {
+                Ok(hoisted.apply_extended(self.element(*rotation)?, self.keys)?)
+            };
+            visit(&rotations.iter().map(rotate).collect::<Result<Vec<_>, _>>()?)?;
         }
         Ok(())
     }
@@ -74,13 +87,28 @@ impl PackedScheme for EncryptedSlots<'_> {
         &self,
         sums: &mut ExtendedCombinations,
         rotated: &[ExtendedCiphertext],
+        terms: &[&[Term]],
         multipliers: &[Multiplier],
     ) -> Result<(), ProtocolError> {
-        Ok(sums.add(rotated, multipliers)?)
+        Ok(sums.add_products(rotated, &products(terms, multipliers))?)
     }
 
-    fn finish(&self, sums: ExtendedCombinations) -> Result<Vec<Ciphertext>, ProtocolError> {
-        Ok(sums.finish())
+    fn open(&self, sums: ExtendedCombinations) -> Vec<ExtendedCiphertext> {
+        sums.into_sums()
+    }
+
+    fn rotate_add(
+        &self,
+        sum: &mut ExtendedCiphertext,
+        ciphertext: &Ciphertext,
+        rotation: Rotation,
+    ) -> Result<(), ProtocolError> {
+        let hoisted = self.evaluator.hoist(ciphertext)?;
+        Ok(sum.add_assign(&hoisted.apply_extended(self.element(rotation)?, self.keys)?)?)
+    }
+
+    fn reduce(&self, sum: ExtendedCiphertext) -> Ciphertext {
+        sum.reduce(self.parameters)
     }
 
     fn rotate(&self, ciphertext: &Ciphertext, rotation: Rotation) -> Result<Ciphertext, ProtocolError> {

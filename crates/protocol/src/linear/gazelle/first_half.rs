@@ -3,8 +3,9 @@
 use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
 use lanner_bfv::{EvaluationKeys, Multiplier, Parameters};
 
-use super::encrypted::galois_element;
-use super::packing::Rotation;
+use super::encrypted::{galois_element, products};
+use super::program::Term;
+use super::rotation::Rotation;
 use super::scheme::PackedScheme;
 use crate::ProtocolError;
 
@@ -24,7 +25,7 @@ impl<'k> FirstHalfSlots<'k> {
 
 impl PackedScheme for FirstHalfSlots<'_> {
     type Ciphertext = FirstHalf;
-    type Rotated = FirstHalf;
+    type Unreduced = FirstHalf;
     type Multiplier = Multiplier;
     type Sums = FirstHalfCombinations;
     type Error = ProtocolError;
@@ -50,13 +51,27 @@ impl PackedScheme for FirstHalfSlots<'_> {
         &self,
         sums: &mut FirstHalfCombinations,
         rotated: &[FirstHalf],
+        terms: &[&[Term]],
         multipliers: &[Multiplier],
     ) -> Result<(), ProtocolError> {
-        Ok(sums.add(rotated, multipliers)?)
+        Ok(sums.add_products(rotated, &products(terms, multipliers))?)
     }
 
-    fn finish(&self, sums: FirstHalfCombinations) -> Result<Vec<FirstHalf>, ProtocolError> {
-        Ok(sums.finish())
+    fn open(&self, sums: FirstHalfCombinations) -> Vec<FirstHalf> {
+        sums.finish()
+    }
+
+    fn rotate_add(
+        &self,
+        sum: &mut FirstHalf,
+        half: &FirstHalf,
+        rotation: Rotation,
+    ) -> Result<(), ProtocolError> {
+        self.add(sum, &self.rotate(half, rotation)?)
+    }
+
+    fn reduce(&self, sum: FirstHalf) -> FirstHalf {
+        sum
     }
 
     fn rotate(&self, half: &FirstHalf, rotation: Rotation) -> Result<FirstHalf, ProtocolError> {

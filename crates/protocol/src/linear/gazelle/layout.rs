@@ -7,7 +7,7 @@ use super::packing::Packing;
 use crate::ProtocolError;
 
 /// The places of a layer's elements.
-pub(super) struct Layout {
+pub(crate) struct Layout {
     ring: Ring,
     slots: usize,
     elements: usize,
@@ -18,7 +18,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(packing: &Packing, ring: Ring) -> Self {
+    pub(crate) fn new(packing: &Packing, ring: Ring) -> Self {
         let input = |ciphertext| {
             let slots = packing.input_slots(ciphertext).into_iter().enumerate();
             slots.filter_map(|(slot, element)| Some((slot as u32, element? as u32))).collect()
@@ -27,22 +27,25 @@ impl Layout {
         Self {
             ring,
             slots: packing.slots(),
-            elements: packing.shape().inputs(),
+            elements: packing.inputs(),
             inputs: (0..packing.operations().input_ciphertexts).map(input).collect(),
             outputs: outputs.map(|(ciphertext, slot)| (ciphertext as u32, slot as u32)).collect(),
         }
     }
 
-    pub(super) fn ring(&self) -> Ring {
-        self.ring
-    }
-
-    pub(super) fn input_ciphertexts(&self) -> usize {
-        self.inputs.len()
+    /// Elements one after another, in slots and ciphertexts alike.
+    pub(crate) fn dense(ring: Ring, slots: usize, elements: usize) -> Self {
+        let place = |element| ((element / slots) as u32, (element % slots) as u32);
+        let ciphertext = |first| {
+            let count = slots.min(elements - first);
+            (0..count).map(|slot| (slot as u32, (first + slot) as u32)).collect()
+        };
+        let inputs = (0..elements).step_by(slots).map(ciphertext).collect();
+        Self { ring, slots, elements, inputs, outputs: (0..elements).map(place).collect() }
     }
 
     /// The slots of each input ciphertext that carry `share`; the others are zero.
-    pub(super) fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
+    pub(crate) fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
         if (share.ring(), share.len()) != (self.ring, self.elements) {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
@@ -57,7 +60,7 @@ impl Layout {
     }
 
     /// The share in the slots of the output ciphertexts.
-    pub(super) fn unpack(&self, outputs: &[impl AsRef<[u64]>]) -> Result<Share, ProtocolError> {
+    pub(crate) fn unpack(&self, outputs: &[impl AsRef<[u64]>]) -> Result<Share, ProtocolError> {
         let places = self.outputs.iter();
         let values = places.map(|(ciphertext, slot)| outputs[*ciphertext as usize].as_ref()[*slot as usize]);
         Ok(Share::new(self.ring, values.collect())?)

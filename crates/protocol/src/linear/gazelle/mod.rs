@@ -21,26 +21,34 @@
 //! halves of ciphertexts, which hold no message, ahead of time ([`lanner_bfv::halves`]): the messages are those of the paper, half
 //! of each offline.
 
+mod axis;
 mod client;
 mod encrypted;
 mod first_half;
+mod kernel;
 mod keys;
 mod layout;
 mod noise;
 pub mod packing;
+pub mod program;
+mod rotation;
 pub mod scheme;
 mod server;
+pub(crate) mod transfer;
 
-pub use client::{ClientLayer, ClientMaterial, ClientPending, ClientRequest};
+pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element};
 pub use first_half::FirstHalfSlots;
+pub use kernel::{Kernel, Operations};
 pub use keys::{ClientKeys, keys_cost, parameters, receive_keys, send_keys};
-pub use noise::output_noise;
+pub use noise::{noise_after, output_noise};
 pub use server::{ServerLayer, ServerMaterial};
+pub use transfer::{ClientMaterial, ClientPending, ClientRequest};
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::half_len;
-use lanner_bfv::{Parameters, PlaintextModulus};
+pub(crate) use layout::Layout;
+pub(crate) use server::LinearMap;
+
+use lanner_bfv::Parameters;
 
 use crate::{Cost, OfflineCost, ProtocolError};
 use packing::Packing;
@@ -54,12 +62,7 @@ pub fn offline_cost(
     parameters: &Parameters,
     prime: u64,
 ) -> Result<OfflineCost, ProtocolError> {
-    let half = half_len(&PlaintextModulus::new(parameters, prime)?)?;
-    let operations = packing.operations();
-    Ok(OfflineCost {
-        request: Cost::NONE.client(operations.input_ciphertexts * SecondHalf::ENCODED_LEN),
-        answer: (0..operations.output_ciphertexts).fold(Cost::NONE, |cost, _| cost.server(half)),
-    })
+    transfer::offline_cost(packing.ciphertexts(), parameters, prime)
 }
 
 /// The cost of the online phase of a layer modulo `prime`.
@@ -67,9 +70,5 @@ pub fn offline_cost(
 /// # Errors
 /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
 pub fn online_cost(packing: &Packing, parameters: &Parameters, prime: u64) -> Result<Cost, ProtocolError> {
-    let (input, output) =
-        (FirstHalf::encoded_len(parameters), half_len(&PlaintextModulus::new(parameters, prime)?)?);
-    let operations = packing.operations();
-    let sent = (0..operations.input_ciphertexts).fold(Cost::NONE, |cost, _| cost.client(input));
-    Ok((0..operations.output_ciphertexts).fold(sent, |cost, _| cost.server(output)))
+    transfer::online_cost(packing.ciphertexts(), parameters, prime)
 }

@@ -2,33 +2,54 @@
 
 use lanner_bfv::{NoiseBound, Parameters};
 
-use super::packing::{Packing, Rotation};
+use super::packing::Packing;
+use super::program::Term;
+use super::rotation::Rotation;
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
 
 /// A bound on the noise of every output ciphertext of a layer, whatever its weights.
 ///
 /// # Errors
-/// [`ProtocolError::Shape`] if the layer has no outputs.
+/// None: bounds have no keys to miss.
 pub fn output_noise(packing: &Packing, parameters: &Parameters, t: u64) -> Result<NoiseBound, ProtocolError> {
-    let scheme = Bounds { parameters, t };
-    let multipliers: Vec<()> = packing.terms().map(|_| ()).collect();
     // The server adds its share to each input.
-    let inputs = vec![NoiseBound::fresh().plus_plaintext(); packing.operations().input_ciphertexts];
+    noise_after(packing, parameters, t, NoiseBound::fresh().plus_plaintext())
+}
+
+/// As [`output_noise`], given a bound for the inputs.
+///
+/// # Errors
+/// As there.
+pub fn noise_after(
+    packing: &Packing,
+    parameters: &Parameters,
+    t: u64,
+    input: NoiseBound,
+) -> Result<NoiseBound, ProtocolError> {
+    let scheme = Bounds { parameters };
+    let norm = match packing.constant_bound(t) {
+        Some(bound) => bound as f64,
+        None => (t as f64 / 2.0) * (parameters.degree() as f64).sqrt(),
+    };
+    let multipliers = vec![norm; packing.multipliers()];
+    // Frames are alike.
+    let inputs = vec![input; packing.program().inputs.len()];
     let outputs = evaluate(&scheme, packing, &multipliers, &inputs)?;
-    outputs.first().copied().ok_or(ProtocolError::Shape { what: "outputs" })
+    let largest = |a: NoiseBound, b: NoiseBound| if a > b { a } else { b };
+    Ok(outputs.into_iter().fold(NoiseBound::NONE, largest))
 }
 
 struct Bounds<'p> {
     parameters: &'p Parameters,
-    t: u64,
 }
 
 impl PackedScheme for Bounds<'_> {
     type Ciphertext = NoiseBound;
-    type Rotated = NoiseBound;
-    type Multiplier = ();
-    type Sums = Vec<Option<NoiseBound>>;
+    type Unreduced = NoiseBound;
+    /// The largest 2-norm of its coefficients.
+    type Multiplier = f64;
+    type Sums = Vec<NoiseBound>;
     type Error = ProtocolError;
 
     fn rotate_hoisted(
@@ -40,31 +61,41 @@ impl PackedScheme for Bounds<'_> {
         visit(&vec![ciphertext.switched_key_extended(self.parameters); rotations.len()])
     }
 
-    fn empty_sums(&self, count: usize) -> Result<Self::Sums, ProtocolError> {
-        Ok(vec![None; count])
+    fn empty_sums(&self, count: usize) -> Result<Vec<NoiseBound>, ProtocolError> {
+        Ok(vec![NoiseBound::NONE; count])
     }
 
     fn multiply_add(
         &self,
-        sums: &mut Self::Sums,
+        sums: &mut Vec<NoiseBound>,
         rotated: &[NoiseBound],
-        _: &[()],
+        terms: &[&[Term]],
+        norms: &[f64],
     ) -> Result<(), ProtocolError> {
-        for rotated in rotated {
-            let product = rotated.multiplied(self.parameters, self.t);
-            for sum in &mut *sums {
-                *sum = Some(sum.map_or(product, |sum| sum.plus(product)));
+        for (rotated, terms) in rotated.iter().zip(terms) {
+            for term in *terms {
+                sums[term.sum] = sums[term.sum].plus(rotated.multiplied_by_norm(norms[term.multiplier]));
             }
         }
         Ok(())
     }
 
-    fn finish(&self, sums: Self::Sums) -> Result<Vec<NoiseBound>, ProtocolError> {
-        let finish = |sum: Option<NoiseBound>| {
-            let sum = sum.ok_or(ProtocolError::Shape { what: "an empty sum" })?;
-            Ok(sum.rescaled(self.parameters))
-        };
-        sums.into_iter().map(finish).collect()
+    fn open(&self, sums: Vec<NoiseBound>) -> Vec<NoiseBound> {
+        sums
+    }
+
+    fn rotate_add(
+        &self,
+        sum: &mut NoiseBound,
+        ciphertext: &NoiseBound,
+        _: Rotation,
+    ) -> Result<(), ProtocolError> {
+        *sum = sum.plus(ciphertext.switched_key_extended(self.parameters));
+        Ok(())
+    }
+
+    fn reduce(&self, sum: NoiseBound) -> NoiseBound {
+        sum.rescaled(self.parameters)
     }
 
     fn rotate(&self, ciphertext: &NoiseBound, _: Rotation) -> Result<NoiseBound, ProtocolError> {

@@ -1,10 +1,8 @@
 //! The server's side of a packed layer.
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::{Budget, Sealing};
-use lanner_bfv::{Blinding, Multiplier, NoiseBound, Parameters, SlotEncoder};
+use lanner_bfv::{Multiplier, NoiseBound, Parameters, SlotEncoder};
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, Encode};
+use lanner_wire::Channel;
 use rand_core::CryptoRng;
 
 use super::encrypted::EncryptedSlots;
@@ -12,19 +10,23 @@ use super::first_half::FirstHalfSlots;
 use super::keys::ClientKeys;
 use super::layout::Layout;
 use super::noise::output_noise;
-use super::packing::Packing;
-use super::scheme::evaluate;
-use crate::{ProtocolError, kind};
+use super::packing::{Packing, Weighting};
+use super::scheme::{PackedScheme, evaluate};
+use super::transfer::{Sealed, ServerTransfer};
+use crate::ProtocolError;
 
 /// A layer with its weights, encoded once and shared by all sessions.
 pub struct ServerLayer {
+    map: LinearMap,
+    transfer: ServerTransfer,
+}
+
+/// The weights of a layer, without the messages around it.
+pub(crate) struct LinearMap {
     packing: Packing,
-    parameters: Parameters,
-    encoder: SlotEncoder,
-    layout: Layout,
+    pub(crate) layout: Layout,
     multipliers: Vec<Multiplier>,
     bias: Share,
-    noise: NoiseBound,
 }
 
 /// One-time material of a layer: its outputs, evaluated, masked and blinded but for the message.
@@ -37,7 +39,7 @@ pub struct ServerLayer {
 /// }
 /// ```
 pub struct ServerMaterial {
-    sealings: Vec<Sealing>,
+    sealed: Sealed,
     share: Share,
 }
 
@@ -46,6 +48,52 @@ impl ServerMaterial {
     #[must_use]
     pub fn share(&self) -> &Share {
         &self.share
+    }
+}
+
+impl LinearMap {
+    /// Encodes weights and bias as [`ServerLayer::new`] does.
+    pub(crate) fn new(
+        packing: Packing,
+        parameters: &Parameters,
+        prime: u64,
+        weights: &[i64],
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
+        let shape = packing.shape();
+        if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
+            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
+        }
+        let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
+        let encode = |index| match packing.weighting(index, weights) {
+            Weighting::Slots(slots) => {
+                let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
+                encoder.extended_multiplier(&residues)
+            }
+            Weighting::Constant(weight) => {
+                Multiplier::constant(parameters, ring.signed(ring.embed(weight)), prime / 2)
+            }
+        };
+        let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
+        let bias = Share::embed(ring, &bias.repeat(packing.images()));
+        Ok(Self { layout: Layout::new(&packing, ring), packing, multipliers, bias })
+    }
+
+    /// The layer on encrypted inputs.
+    pub(crate) fn apply<S>(
+        &self,
+        scheme: &S,
+        inputs: &[S::Ciphertext],
+    ) -> Result<Vec<S::Ciphertext>, S::Error>
+    where
+        S: PackedScheme<Multiplier = Multiplier>,
+    {
+        evaluate(scheme, &self.packing, &self.multipliers, inputs)
+    }
+
+    /// The server's share of the output: the client gets `y - r`, so the server keeps `r` and the bias.
+    pub(crate) fn share(&self, sealed: &Sealed) -> Result<Share, ProtocolError> {
+        Ok(self.layout.unpack(&sealed.masks())?.add(&self.bias)?)
     }
 }
 
@@ -62,31 +110,10 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        let shape = packing.shape();
-        if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
-            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
-        }
-        let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
-        let encode = |slots: Vec<i64>| {
-            let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
-            encoder.extended_multiplier(&residues)
-        };
-        let multipliers = packing
-            .terms()
-            .map(|term| encode(packing.multiplier(term, weights)))
-            .collect::<Result<_, _>>()?;
-        let noise = output_noise(&packing, parameters, prime)?;
-        // Refused now rather than at the first prediction.
-        Budget::new(encoder.modulus(), noise)?;
-        Ok(Self {
-            parameters: parameters.clone(),
-            bias: Share::embed(ring, bias),
-            layout: Layout::new(&packing, ring),
-            packing,
-            encoder,
-            multipliers,
-            noise,
-        })
+        let noise: NoiseBound = output_noise(&packing, parameters, prime)?;
+        let [inputs, _] = packing.ciphertexts();
+        let transfer = ServerTransfer::new(parameters, prime, inputs, noise)?;
+        Ok(Self { map: LinearMap::new(packing, parameters, prime, weights, bias)?, transfer })
     }
 
     /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
@@ -101,29 +128,11 @@ impl ServerLayer {
         keys: &ClientKeys,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        // C -> S: seeds of c1
-        let length = self.layout.input_ciphertexts() * SecondHalf::ENCODED_LEN;
-        let bytes = channel.receive(kind::LINEAR_SEEDS, length)?;
-        let expand = |seed| Ok(SecondHalf::from_bytes(seed)?.expand(&self.parameters));
-        let inputs =
-            bytes.chunks(SecondHalf::ENCODED_LEN).map(expand).collect::<Result<Vec<_>, ProtocolError>>()?;
-        let scheme = EncryptedSlots::new(&self.parameters, &keys.evaluation);
-        let evaluated = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
-
-        let mut masks = Vec::with_capacity(evaluated.len());
-        let mut sealings = Vec::with_capacity(evaluated.len());
-        for output in &evaluated {
-            let mask = Share::random(self.layout.ring(), self.packing.slots(), rng);
-            let blinding = Blinding::prepare(self.encoder.modulus(), &keys.public, self.noise, rng)?;
-            let (half, sealing) = Sealing::new(output, blinding, &self.encoder.encode(mask.values())?)?;
-            // S -> C: second half of [y - r]
-            channel.send(kind::LINEAR_SECOND_HALF, &half.to_bytes())?;
-            masks.push(mask);
-            sealings.push(sealing);
-        }
-        // The client gets y - r, so the server keeps r and the bias.
-        let r = self.layout.unpack(&masks.iter().map(Share::values).collect::<Vec<_>>())?;
-        Ok(ServerMaterial { sealings, share: r.add(&self.bias)? })
+        let inputs = self.transfer.receive_ahead(channel)?;
+        let scheme = EncryptedSlots::new(self.transfer.parameters(), &keys.evaluation);
+        let evaluated = self.map.apply(&scheme, &inputs)?;
+        let sealed = self.transfer.send_ahead(channel, keys, &evaluated, rng)?;
+        Ok(ServerMaterial { share: self.map.share(&sealed)?, sealed })
     }
 
     /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
@@ -139,26 +148,19 @@ impl ServerLayer {
         material: ServerMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
-        let length = FirstHalf::encoded_len(&self.parameters);
-        let mut inputs = Vec::with_capacity(self.layout.input_ciphertexts());
-        for slots in self.layout.pack(share)? {
+        let slots = self.map.layout.pack(share)?;
+        let mut inputs = Vec::with_capacity(slots.len());
+        for slots in slots {
             // Encoded before the wait.
-            let own = self.encoder.encode(&slots)?;
-            // C -> S: first half of [x_C]
-            let bytes = channel.receive(kind::LINEAR_INPUT, length)?;
-            let mut half = FirstHalf::from_bytes(&self.parameters, &bytes)?;
+            let own = self.transfer.encoder().encode(&slots)?;
+            let mut half = self.transfer.receive(channel)?;
             half.add_plain(&own)?;
             inputs.push(half);
         }
         // [y] = W [x_C + x_S]
-        let scheme = FirstHalfSlots::new(&self.parameters, &keys.evaluation);
-        let outputs = evaluate(&scheme, &self.packing, &self.multipliers, &inputs)?;
-        for (output, sealing) in outputs.iter().zip(material.sealings) {
-            // S -> C: first half of [y - r]
-            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
-            // The client decrypts while the next is sealed.
-            channel.flush()?;
-        }
+        let scheme = FirstHalfSlots::new(self.transfer.parameters(), &keys.evaluation);
+        let outputs = self.map.apply(&scheme, &inputs)?;
+        material.sealed.send(channel, &outputs)?;
         Ok(material.share)
     }
 }

@@ -1,0 +1,39 @@
+//! Ciphertexts to the server and back, in two halves: what every protocol on packed slots sends.
+
+mod client;
+mod server;
+
+pub(crate) use client::ClientTransfer;
+pub use client::{ClientMaterial, ClientPending, ClientRequest};
+pub(crate) use server::{Sealed, ServerTransfer};
+
+use lanner_bfv::halves::{FirstHalf, SecondHalf};
+use lanner_bfv::outgoing::half_len;
+use lanner_bfv::{Parameters, PlaintextModulus};
+
+use crate::{Cost, OfflineCost, ProtocolError};
+
+/// The cost of the offline phase of so many ciphertexts modulo `prime` each way.
+pub(crate) fn offline_cost(
+    [inputs, outputs]: [usize; 2],
+    parameters: &Parameters,
+    prime: u64,
+) -> Result<OfflineCost, ProtocolError> {
+    let half = half_len(&PlaintextModulus::new(parameters, prime)?)?;
+    Ok(OfflineCost {
+        request: Cost::NONE.client(inputs * SecondHalf::ENCODED_LEN),
+        answer: (0..outputs).fold(Cost::NONE, |cost, _| cost.server(half)),
+    })
+}
+
+/// The cost of the online phase of so many ciphertexts modulo `prime` each way.
+pub(crate) fn online_cost(
+    [inputs, outputs]: [usize; 2],
+    parameters: &Parameters,
+    prime: u64,
+) -> Result<Cost, ProtocolError> {
+    let (input, output) =
+        (FirstHalf::encoded_len(parameters), half_len(&PlaintextModulus::new(parameters, prime)?)?);
+    let sent = (0..inputs).fold(Cost::NONE, |cost, _| cost.client(input));
+    Ok((0..outputs).fold(sent, |cost, _| cost.server(output)))
+}

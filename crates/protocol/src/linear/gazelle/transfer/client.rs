@@ -1,0 +1,125 @@
+//! The client's side.
+
+use lanner_bfv::halves::{PreparedDecryption, PreparedEncryption, SecondHalf};
+use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, half_len};
+use lanner_bfv::{Parameters, SecretKey, SlotEncoder};
+use lanner_wire::{Channel, Encode};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::{ProtocolError, kind};
+
+/// The ciphertexts of a protocol as the client knows them.
+pub(crate) struct ClientTransfer {
+    encoder: SlotEncoder,
+    inputs: usize,
+    outputs: usize,
+    /// Bytes of either half of an output ciphertext.
+    half_bytes: usize,
+}
+
+/// Encryptions whose second halves were announced; the server's answer is still to be received.
+pub struct ClientRequest {
+    encryptions: Vec<PreparedEncryption>,
+}
+
+/// One-time material of a layer: all of its encryptions and decryptions but the messages.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::linear::gazelle::ClientMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ClientMaterial {
+    encryptions: Vec<PreparedEncryption>,
+    decryptions: Vec<PreparedDecryption>,
+}
+
+/// The rest of a layer's material, once the input is sent.
+pub struct ClientPending {
+    decryptions: Vec<PreparedDecryption>,
+}
+
+impl ClientTransfer {
+    /// So many input and output ciphertexts modulo `prime`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
+    pub(crate) fn new(
+        parameters: &Parameters,
+        prime: u64,
+        [inputs, outputs]: [usize; 2],
+    ) -> Result<Self, ProtocolError> {
+        let encoder = SlotEncoder::new(parameters, prime)?;
+        let half_bytes = half_len(encoder.modulus())?;
+        Ok(Self { encoder, inputs, outputs, half_bytes })
+    }
+
+    /// Offline, first half: announces the second halves of the encryptions to come.
+    pub(crate) fn request(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ClientRequest, ProtocolError> {
+        let prepare = |_| key.prepare_encryption(rng);
+        let (announced, encryptions): (Vec<_>, Vec<_>) = (0..self.inputs).map(prepare).unzip();
+        // C -> S: seeds of c1
+        channel
+            .send(kind::LINEAR_SEEDS, &announced.iter().flat_map(SecondHalf::to_bytes).collect::<Vec<_>>())?;
+        channel.flush()?;
+        Ok(ClientRequest { encryptions })
+    }
+
+    /// Offline, second half: receives the second halves of the outputs.
+    pub(crate) fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        request: ClientRequest,
+    ) -> Result<ClientMaterial, ProtocolError> {
+        let mut decryptions = Vec::with_capacity(self.outputs);
+        for _ in 0..self.outputs {
+            // S -> C: second half of an output
+            let bytes = channel.receive(kind::LINEAR_SECOND_HALF, self.half_bytes)?;
+            let half = OutgoingSecondHalf::from_bytes(self.encoder.modulus(), &bytes)?;
+            decryptions.push(key.prepare_decryption(half)?);
+        }
+        Ok(ClientMaterial { encryptions: request.encryptions, decryptions })
+    }
+
+    /// Online: sends the slots of every input.
+    pub(crate) fn send(
+        &self,
+        channel: &mut dyn Channel,
+        material: ClientMaterial,
+        slots: &[Zeroizing<Vec<u64>>],
+    ) -> Result<ClientPending, ProtocolError> {
+        for (slots, encryption) in slots.iter().zip(material.encryptions) {
+            // C -> S: first half of an input
+            let half = encryption.encrypt(&self.encoder.encode(slots)?)?;
+            channel.send(kind::LINEAR_INPUT, &half.to_bytes())?;
+            // The server reads while the next is encrypted.
+            channel.flush()?;
+        }
+        Ok(ClientPending { decryptions: material.decryptions })
+    }
+
+    /// Online: receives the slots of every output.
+    pub(crate) fn finish(
+        &self,
+        channel: &mut dyn Channel,
+        pending: ClientPending,
+    ) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError> {
+        let mut outputs = Vec::with_capacity(self.outputs);
+        for decryption in pending.decryptions {
+            // S -> C: first half of an output
+            let bytes = channel.receive(kind::LINEAR_OUTPUT, self.half_bytes)?;
+            let half = OutgoingFirstHalf::from_bytes(self.encoder.modulus(), &bytes)?;
+            outputs.push(Zeroizing::new(self.encoder.decode(&decryption.decrypt(&half)?)?));
+        }
+        Ok(outputs)
+    }
+}

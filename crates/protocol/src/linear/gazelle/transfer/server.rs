@@ -1,0 +1,108 @@
+//! The server's side.
+
+use lanner_bfv::halves::{FirstHalf, SecondHalf};
+use lanner_bfv::outgoing::{Budget, Sealing};
+use lanner_bfv::{Blinding, Ciphertext, NoiseBound, Parameters, SlotEncoder};
+use lanner_share::{Ring, Share};
+use lanner_wire::{Channel, Encode};
+use rand_core::CryptoRng;
+
+use crate::linear::gazelle::keys::ClientKeys;
+use crate::{ProtocolError, kind};
+
+/// The ciphertexts of a protocol as the server knows them.
+pub(crate) struct ServerTransfer {
+    parameters: Parameters,
+    encoder: SlotEncoder,
+    ring: Ring,
+    inputs: usize,
+    /// The bound on the noise of the outputs.
+    noise: NoiseBound,
+}
+
+/// Outputs, evaluated, masked and blinded but for the message, and their masks. They are used up by value.
+pub(crate) struct Sealed {
+    sealings: Vec<Sealing>,
+    masks: Vec<Share>,
+}
+
+impl Sealed {
+    /// The masks of the outputs, slot by slot: what the server's share is made of.
+    pub(crate) fn masks(&self) -> Vec<&[u64]> {
+        self.masks.iter().map(Share::values).collect()
+    }
+
+    /// Online: seals and sends the first halves of the outputs.
+    pub(crate) fn send(self, channel: &mut dyn Channel, outputs: &[FirstHalf]) -> Result<(), ProtocolError> {
+        for (output, sealing) in outputs.iter().zip(self.sealings) {
+            // S -> C: first half of an output
+            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
+            // The client decrypts while the next is sealed.
+            channel.flush()?;
+        }
+        Ok(())
+    }
+}
+
+impl ServerTransfer {
+    /// So many input ciphertexts modulo `prime`, and outputs within a bound on their noise.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] if the prime or the noise does not fit the parameters.
+    pub(crate) fn new(
+        parameters: &Parameters,
+        prime: u64,
+        inputs: usize,
+        noise: NoiseBound,
+    ) -> Result<Self, ProtocolError> {
+        let encoder = SlotEncoder::new(parameters, prime)?;
+        // Refused now rather than at the first prediction.
+        Budget::new(encoder.modulus(), noise)?;
+        Ok(Self { parameters: parameters.clone(), encoder, ring: Ring::Prime(prime), inputs, noise })
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    pub(crate) fn encoder(&self) -> &SlotEncoder {
+        &self.encoder
+    }
+
+    /// Offline: receives the second halves of the inputs.
+    pub(crate) fn receive_ahead(&self, channel: &mut dyn Channel) -> Result<Vec<Ciphertext>, ProtocolError> {
+        // C -> S: seeds of c1
+        let bytes = channel.receive(kind::LINEAR_SEEDS, self.inputs * SecondHalf::ENCODED_LEN)?;
+        let expand = |seed| Ok(SecondHalf::from_bytes(seed)?.expand(&self.parameters));
+        bytes.chunks(SecondHalf::ENCODED_LEN).map(expand).collect()
+    }
+
+    /// Offline: masks and seals the second halves of the outputs.
+    pub(crate) fn send_ahead(
+        &self,
+        channel: &mut dyn Channel,
+        keys: &ClientKeys,
+        evaluated: &[Ciphertext],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Sealed, ProtocolError> {
+        let mut masks = Vec::with_capacity(evaluated.len());
+        let mut sealings = Vec::with_capacity(evaluated.len());
+        for output in evaluated {
+            let mask = Share::random(self.ring, self.encoder.slots(), rng);
+            let blinding = Blinding::prepare(self.encoder.modulus(), &keys.public, self.noise, rng)?;
+            let (half, sealing) = Sealing::new(output, blinding, &self.encoder.encode(mask.values())?)?;
+            // S -> C: second half of an output
+            channel.send(kind::LINEAR_SECOND_HALF, &half.to_bytes())?;
+            masks.push(mask);
+            sealings.push(sealing);
+        }
+        Ok(Sealed { sealings, masks })
+    }
+
+    /// Online: receives the first half of one input.
+    pub(crate) fn receive(&self, channel: &mut dyn Channel) -> Result<FirstHalf, ProtocolError> {
+        // C -> S: first half of an input
+        let bytes = channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(&self.parameters))?;
+        Ok(FirstHalf::from_bytes(&self.parameters, &bytes)?)
+    }
+}

@@ -1,0 +1,188 @@
+//! Squares over BFV equal their ideal twin, alone and before a layer, and fit where they are said to.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
+use lanner_bfv::PlaintextModulus;
+use lanner_bfv::outgoing::Budget;
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::packing::Packing;
+use lanner_protocol::linear::gazelle::{Kernel, parameters};
+use lanner_protocol::nonlinear::square::{ClientSquare, ServerSquare, Target};
+use lanner_ring::Modulus;
+use lanner_share::{Ring, Share};
+use lanner_testkit::{chi_square_limit, uniform_chi_square};
+use lanner_wire::Kind;
+
+const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
+
+/// Runs squares on given shares; returns both shares of the result and what was sent.
+fn square(
+    keys: &Keys,
+    target: &Target,
+    server: &ServerSquare,
+    prime: u64,
+    shares: (&Share, &Share),
+) -> ((Share, Share), (Party, Party)) {
+    let client = ClientSquare::new(target, &keys.parameters, prime).unwrap();
+    let mut channels = Party::pair();
+    let outputs = run(
+        &mut channels,
+        |channel| {
+            let request = client.request(channel, &keys.secret, &mut rng(1)).unwrap();
+            let material = client.receive(channel, &keys.secret, request).unwrap();
+            client.online(channel, material, shares.0).unwrap()
+        },
+        |channel| {
+            let material = server.offline(channel, &keys.client, shares.1, &mut rng(2)).unwrap();
+            let known = material.share().clone();
+            let share = server.online(channel, &keys.client, material).unwrap();
+            assert!(known.values() == share.values(), "the server's share is known ahead of time");
+            share
+        },
+    );
+    (outputs, channels)
+}
+
+/// The squares of secrets in the ring.
+fn squares(prime: u64, secrets: &[i64]) -> Vec<i64> {
+    let (modulus, ring) = (Modulus::new(prime).unwrap(), Ring::Prime(prime));
+    secrets.iter().map(|x| ring.signed(modulus.mul(ring.embed(*x), ring.embed(*x)))).collect()
+}
+
+#[test]
+fn squares_equal_their_ideal_twin_on_every_pair_of_edges() {
+    let keys = Keys::new([]);
+    for prime in PRIMES {
+        let ring = Ring::Prime(prime);
+        let edges = [0, 1, (prime - 1) / 2, prime.div_ceil(2), prime - 1];
+        let pairs: Vec<_> = edges.iter().flat_map(|c| edges.iter().map(move |s| (*c, *s))).collect();
+        let client = Share::new(ring, pairs.iter().map(|(c, _)| *c).collect()).unwrap();
+        let server = Share::new(ring, pairs.iter().map(|(_, s)| *s).collect()).unwrap();
+        let target = Target::Shares(pairs.len());
+        let layer = ServerSquare::new(pairs.len(), &keys.parameters, prime).unwrap();
+        let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
+        assert_eq!(c.reveal(&s).unwrap(), squares(prime, &client.reveal(&server).unwrap()), "mod {prime}");
+    }
+}
+
+#[test]
+fn squares_take_as_many_ciphertexts_as_they_need() {
+    let keys = Keys::new([]);
+    let (prime, values) = (PRIMES[1], 10_000);
+    let (ring, mut rng) = (Ring::Prime(prime), rng(4));
+    let secrets = signed(values, 4000, &mut rng);
+    let server = edge_share(ring, values, &mut rng);
+    let client = split(ring, &secrets, &server);
+    let target = Target::Shares(values);
+    assert_eq!(target.ciphertexts(&keys.parameters), [4, 2]);
+    let layer = ServerSquare::new(values, &keys.parameters, prime).unwrap();
+    let ((c, s), channels) = square(&keys, &target, &layer, prime, (&client, &server));
+    assert!(c.reveal(&s).unwrap() == secrets.iter().map(|x| x * x).collect::<Vec<_>>());
+    // Predicted bytes are those sent, with six of frame for each message.
+    let bytes = |sent: &[(Kind, Vec<u8>)]| sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
+    let offline = target.offline_cost(&keys.parameters, prime).unwrap();
+    let online = target.online_cost(&keys.parameters, prime).unwrap();
+    let total = offline.request.then(offline.answer).then(online);
+    assert_eq!(total.client_bytes(), bytes(&channels.0.sent));
+    assert_eq!(total.server_bytes(), bytes(&channels.1.sent));
+    assert_eq!(total.rounds(), 2);
+}
+
+#[test]
+fn a_layer_reads_the_squares_without_another_round() {
+    let shapes = [
+        // MNIST A, B and a strided convolution.
+        Convolution::fully_connected(128, 128),
+        Convolution::fully_connected(845, 100),
+        Convolution {
+            in_channels: 2,
+            out_channels: 3,
+            image: [14, 14],
+            kernel: [3, 3],
+            strides: [2, 2],
+            pads: [1, 1, 1, 1],
+            dilations: [1, 1],
+            groups: 1,
+        },
+    ];
+    for (shape, prime) in shapes.iter().flat_map(|shape| [(shape, PRIMES[0]), (shape, 16_760_833)]) {
+        let kernel = Kernel::BabyStepGiantStep { baby: 1 };
+        let packing = Packing::of(shape, 8192, kernel).unwrap();
+        let keys = Keys::new([&packing]);
+        let (ring, mut rng) = (Ring::Prime(prime), rng(5));
+        let weights = signed(shape.weights(), 127, &mut rng);
+        let bias = signed(shape.outputs().unwrap(), 1000, &mut rng);
+        let secrets = signed(shape.inputs(), (prime as i64 - 1) / 2, &mut rng);
+        let server = edge_share(ring, secrets.len(), &mut rng);
+        let client = split(ring, &secrets, &server);
+        let layer = ServerSquare::before(packing.clone(), &keys.parameters, prime, &weights, &bias).unwrap();
+        let target = Target::Layer(Box::new(packing));
+        let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
+        let truth = ideal::reduced_convolution(shape, &weights, &bias, ring, &squares(prime, &secrets));
+        assert!(c.reveal(&s).unwrap() == truth, "{shape:?} mod {prime}");
+    }
+}
+
+#[test]
+fn the_budget_decides_what_is_fused() {
+    let parameters = parameters().unwrap();
+    let packing = Packing::new(&Convolution::fully_connected(845, 100), 8192, 4).unwrap();
+    let fits = |target: &Target, prime| target.fits(&parameters, prime).unwrap();
+    let layer = Target::Layer(Box::new(packing.clone()));
+    for (prime, fused) in [(1_032_193, true), (16_760_833, true), (33_538_049, false), (1_073_692_673, false)]
+    {
+        assert!(fits(&Target::Shares(10), prime), "shared mod {prime}");
+        assert_eq!(fits(&layer, prime), fused, "fused mod {prime}");
+        let weights = vec![1; 84_500];
+        let server = ServerSquare::before(packing.clone(), &parameters, prime, &weights, &[0; 100]);
+        assert_eq!(server.is_ok(), fused);
+    }
+    assert!(fits(&Target::Shares(10), 137_438_822_401));
+    let small = Packing::new(&Convolution::fully_connected(128, 128), 8192, 1).unwrap();
+    assert!(fits(&Target::Layer(Box::new(small)), 33_538_049));
+}
+
+/// The noise that the client could look for is below what the flooding hides, by the statistical margin, at its worst.
+#[test]
+fn the_flooding_covers_both_products() {
+    let parameters = parameters().unwrap();
+    let packing = Packing::new(&Convolution::fully_connected(128, 128), 8192, 1).unwrap();
+    let target = Target::Layer(Box::new(packing));
+    let noise = target.noise(&parameters, PRIMES[1]).unwrap();
+    let modulus = PlaintextModulus::new(&parameters, PRIMES[1]).unwrap();
+    let budget = Budget::new(&modulus, noise).unwrap();
+    let dropped = parameters.log2_modulus(parameters.limbs()) - parameters.log2_modulus(budget.flood_limbs());
+    let left = noise.deviation().log2() - dropped;
+    assert!(f64::from(budget.flood_bits()) >= left + 13.0 + 39.0);
+}
+
+#[test]
+fn transcripts_do_not_depend_on_shares_and_what_is_decrypted_is_uniform() {
+    let keys = Keys::new([]);
+    let prime = PRIMES[0];
+    let ring = Ring::Prime(prime);
+    let layer = ServerSquare::new(8192, &keys.parameters, prime).unwrap();
+    let lengths = |party: &Party| party.sent.iter().map(|(k, b)| (k.0, b.len())).collect::<Vec<_>>();
+    let mut seen = Vec::new();
+    for value in [0, 1, prime - 1] {
+        let shares = (Share::zero(ring, 8192), Share::new(ring, vec![value; 8192]).unwrap());
+        let ((c, _), channels) = square(&keys, &Target::Shares(8192), &layer, prime, (&shares.0, &shares.1));
+        let mut bins = [0; 64];
+        c.values().iter().for_each(|value| bins[(value * 64 / prime) as usize] += 1);
+        assert!(uniform_chi_square(&bins) < chi_square_limit(63));
+        seen.push((lengths(&channels.0), lengths(&channels.1)));
+    }
+    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn shares_that_do_not_fit_are_refused() {
+    let keys = Keys::new([]);
+    let layer = ServerSquare::new(5, &keys.parameters, PRIMES[0]).unwrap();
+    let (_, mut at_server) = Party::pair();
+    for share in [Share::zero(Ring::Prime(PRIMES[0]), 4), Share::zero(Ring::Prime(PRIMES[1]), 5)] {
+        assert!(layer.offline(&mut at_server, &keys.client, &share, &mut rng(1)).is_err());
+    }
+}
