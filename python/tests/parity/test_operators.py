@@ -21,6 +21,9 @@ from helpers.models import make_model, random_weights
 
 IMAGE = ("n", 3, 7, 9)
 
+#: The names of constants that are integers.
+INTEGERS = ("shape", "axes", "starts", "ends", "steps", "pads", "sizes", "indices")
+
 
 def node(operator: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401 - as ONNX's own helper
     """A node that turns ``x`` and further inputs into ``t``."""
@@ -29,8 +32,7 @@ def node(operator: str, *inputs: str, **attributes: Any) -> onnx.NodeProto:  # n
 
 def constants(**values: object) -> dict[str, NDArray[np.generic]]:
     return {
-        name: np.asarray(value, dtype=np.int64 if name in ("shape", "axes") else np.float32)
-        for name, value in values.items()
+        name: np.asarray(value, dtype=np.int64 if name in INTEGERS else np.float32) for name, value in values.items()
     }
 
 
@@ -39,6 +41,39 @@ def conv(**attributes: Any) -> Case:  # noqa: ANN401 - as ONNX's own helper
     weights = random_weights(1, w=(6, 3 // group, 3, 2), b=(6,))
     return [node("Conv", "w", "b", **attributes)], weights
 
+
+def residual(operator: str) -> Case:
+    """A convolution that keeps the shape, and its sum or difference with what it reads."""
+    return [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="c", pads=[1, 1, 1, 1]),
+        node(operator, "c"),
+    ], random_weights(8, w=(3, 3, 3, 3))
+
+
+def sliced(**values: list[int]) -> Case:
+    return [node("Slice", *(name if name in values else "" for name in SLICED))], constants(**values)
+
+
+def split(outputs: tuple[str, ...], *inputs: str, axis: int, **values: list[int]) -> Case:
+    """A split whose parts are joined again in the other order."""
+    return [
+        helper.make_node("Split", ["x", *inputs], outputs, name="parts", axis=axis),
+        helper.make_node("Concat", outputs[::-1], ["t"], name="under_test", axis=axis),
+    ], constants(**values)
+
+
+def channels_last() -> Case:
+    """Pointwise arithmetic in the order of TensorFlow, between two convolutions in the order of ONNX."""
+    return [
+        helper.make_node("Transpose", ["x"], ["nhwc"], name="to_last", perm=[0, 2, 3, 1]),
+        helper.make_node("Add", ["nhwc", "c"], ["sum"], name="sum"),
+        helper.make_node("Relu", ["sum"], ["r"], name="r"),
+        helper.make_node("Transpose", ["r"], ["nchw"], name="to_first", perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["nchw", "w"], ["t"], name="under_test"),
+    ], {**constants(c=[0.5, -0.5, 0.25]), **random_weights(9, w=(4, 3, 2, 2))}
+
+
+SLICED = ("starts", "ends", "axes", "steps")
 
 Case = tuple[list[onnx.NodeProto], dict[str, NDArray[np.generic]]]
 
@@ -49,6 +84,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "conv with same lower": lambda: conv(auto_pad="SAME_LOWER", strides=[2, 2]),
     "conv with valid": lambda: conv(auto_pad="VALID"),
     "conv without bias": lambda: ([node("Conv", "w")], random_weights(2, w=(4, 3, 2, 2))),
+    "depthwise conv": lambda: conv(group=3, pads=[1, 1, 1, 0], strides=[2, 1]),
+    "dilated conv": lambda: conv(dilations=[2, 3]),
     "batch normalization": lambda: (
         [node("BatchNormalization", "scale", "bias", "mean", "var", epsilon=1e-3)],
         constants(scale=[1, -2, 3], bias=[0.5, 0, -1], mean=[0.1, -0.2, 0.3], var=[1, 2, 0.5]),
@@ -70,6 +107,51 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "global average pool": lambda: ([node("GlobalAveragePool")], {}),
     "mean over the image": lambda: ([node("ReduceMean", axes=[2, 3], keepdims=0)], {}),
+    "mean over the image, channels last": lambda: (
+        [
+            helper.make_node("Transpose", ["x"], ["nhwc"], name="to_last", perm=[0, 2, 3, 1]),
+            helper.make_node("ReduceMean", ["nhwc"], ["t"], name="under_test", axes=[1, -2]),
+        ],
+        {},
+    ),
+    "square": lambda: ([node("Pow", "c")], constants(c=2)),
+    "product with itself": lambda: ([node("Mul", "x")], {}),
+    "sum with a convolution": lambda: residual("Add"),
+    "difference with a convolution": lambda: residual("Sub"),
+    "transpose": lambda: ([node("Transpose", perm=[0, 3, 1, 2])], {}),
+    "channels last": channels_last,
+    "concat": lambda: (
+        [helper.make_node("Relu", ["x"], ["r"], name="r"), node("Concat", "r", "x", axis=-3)],
+        {},
+    ),
+    "slice": lambda: sliced(starts=[1, -8], ends=[6, 2**40], axes=[2, -1], steps=[2, 3]),
+    "slice backwards": lambda: sliced(starts=[-1, 4], ends=[-(2**40), 0], axes=[1, 2], steps=[-1, -2]),
+    "slice without axes": lambda: sliced(starts=[0, 1], ends=[2**40, 3]),
+    "split": lambda: split(("a", "b"), "sizes", axis=3, sizes=[2, 7]),
+    "split in equal parts": lambda: split(("a", "b", "c"), axis=1),
+    "gather of one index": lambda: ([node("Gather", "indices", axis=2)], constants(indices=-2)),
+    "gather of several": lambda: ([node("Gather", "indices", axis=1)], constants(indices=[2, 1, 0])),
+    "pad": lambda: ([node("Pad", "pads")], constants(pads=[0, 1, 2, 0, 0, 0, 1, 3])),
+    "pad that cuts": lambda: ([node("Pad", "pads")], constants(pads=[0, 0, -2, 1, 0, 2, 1, -3])),
+    "shortcut of a residual network": lambda: (
+        [
+            helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["half"], name="half"),
+            helper.make_node("Pad", ["half", "pads"], ["padded"], name="padded"),
+            helper.make_node("Conv", ["x", "w"], ["c"], name="c", pads=[1, 1, 1, 1], strides=[2, 2]),
+            helper.make_node("Add", ["c", "padded"], ["t"], name="under_test"),
+        ],
+        {
+            **constants(starts=[0, 0], ends=[7, 9], axes=[2, 3], steps=[2, 2], pads=[0, 1, 0, 0, 0, 2, 0, 0]),
+            **random_weights(8, w=(6, 3, 3, 3)),
+        },
+    ),
+    "squeeze": lambda: (
+        [
+            helper.make_node("GlobalAveragePool", ["x"], ["m"], name="m"),
+            helper.make_node("Squeeze", ["m", "axes"], ["t"], name="under_test"),
+        ],
+        constants(axes=[2, 3]),
+    ),
     "flatten": lambda: ([node("Flatten")], {}),
     "reshape": lambda: ([node("Reshape", "shape")], constants(shape=[0, -1, 9])),
     "reshape with the batch inferred": lambda: ([node("Reshape", "shape")], constants(shape=[-1, 21, 9])),
@@ -186,11 +268,9 @@ def test_batch_fixed_at_one_is_taken_sample_by_sample() -> None:
 
 
 FLOAT_ONLY: dict[str, Callable[[], Case]] = {
-    "Conv": lambda: conv(dilations=[2, 3]),
     "LeakyRelu": lambda: ([node("LeakyRelu", alpha=0.1)], {}),
     "Clip": lambda: ([node("Clip", "low", "high")], constants(low=-1, high=1)),
-    "Add": lambda: ([node("Add", "x")], {}),
-    "Mul": lambda: ([node("Mul", "x")], {}),
+    "Mul": lambda: ([helper.make_node("Relu", ["x"], ["r"], name="r"), node("Mul", "r")], {}),
 }
 
 

@@ -29,13 +29,46 @@ def weight(*shape: int) -> dict[str, Any]:
     return {"w": random_weights(0, w=shape)["w"]}
 
 
+def bounds(**values: list[int]) -> dict[str, Any]:
+    """Constant integers, as starts, ends, axes, pads or indices."""
+    return {name: np.array(value, np.int64) for name, value in values.items()}
+
+
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "operator": (single("Sigmoid"), "operator Sigmoid"),
     "softmax over space": (single("Softmax", axis=2), "axis of Softmax"),
     "dilated pool": (single("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]), "dilations of MaxPool"),
     "three-dimensional kernel": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
     "flatten elsewhere": (single("Flatten", axis=2), "axis of Flatten"),
-    "transpose that moves": (single("Transpose", perm=[0, 2, 3, 1]), "perm of Transpose"),
+    "transpose of the batch": (single("Transpose", perm=[1, 0, 2, 3]), "perm of Transpose"),
+    "concat with a constant": (single("Concat", "w", weights=weight(1, 3, 8, 8), axis=1), "input 1 of Concat"),
+    "concat of samples": (single("Concat", "x", axis=0), "axis of Concat"),
+    "slice of samples": (single("Slice", "f", "t", "f", "t", weights=bounds(f=[0], t=[2])), "steps of Slice"),
+    "slice of nothing": (single("Slice", "f", "t", "a", weights=bounds(f=[5], t=[2], a=[2])), "ends of Slice"),
+    "pad by reflection": (single("Pad", "p", weights=bounds(p=[0] * 8), mode="reflect"), "mode of Pad"),
+    "pad with ones": (
+        single("Pad", "p", "v", weights=bounds(p=[0, 0, 1, 1] * 2) | {"v": np.float32(1)}),
+        "constant_value of Pad",
+    ),
+    "pad of the batch": (single("Pad", "p", weights=bounds(p=[1] + [0] * 7)), "pads of Pad"),
+    "split of samples": (single("Split", "s", weights=bounds(s=[1]), axis=0), "axis of Split"),
+    "gather here and there": (single("Gather", "i", weights=bounds(i=[0, 1, 4]), axis=2), "input 1 of Gather"),
+    "gather of samples": (single("Gather", "i", weights=bounds(i=[0])), "axis of Gather"),
+    "slopes per channel": (
+        single("PRelu", "w", weights={"w": np.array([[[0.1]], [[0.2]], [[0.3]]], np.float32)}),
+        "input 1 of PRelu",
+    ),
+    "sum of two shapes": (
+        make_model(
+            [
+                helper.make_node("GlobalAveragePool", ["x"], ["m"]),
+                helper.make_node("Add", ["x", "m"], ["y"], name="under_test"),
+            ],
+            IMAGE,
+            {},
+        ),
+        "inputs of Add",
+    ),
     "cast to integers": (single("Cast", to=6), "to of Cast"),
     "reshape across samples": (
         single("Reshape", "w", weights={"w": np.array([3, -1], np.int64)}),
@@ -133,7 +166,7 @@ def test_nodes_keep_their_names_and_unnamed_ones_get_their_outputs() -> None:
 def test_document_is_of_the_agreed_form() -> None:
     graph = import_model(tiny_classifier()).graph
     document = json.loads(graph.document)
-    assert document["format_version"] == 1
+    assert document["format_version"] == 2
     assert document["inputs"] == [{"name": "x", "shape": [1, 8, 8]}]
     assert document["output"] == "fc1"
     assert document["nodes"][0] == {

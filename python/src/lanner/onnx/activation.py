@@ -22,6 +22,19 @@ def lower_leaky_relu(node: Node, graph: GraphBuilder) -> Wire:
     return graph.add_node("LeakyRelu", (x,), x.shape, {"alpha": float(node.attr("alpha", 0.01))})
 
 
+@lowers("PRelu")
+def lower_prelu(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``PRelu`` with one slope for all elements, which is ``LeakyRelu``; the result has x's shape.
+
+    Raises:
+        UnsupportedOpError: If the slopes are not constant or differ.
+    """
+    x, slope = node.wire(0), node.weight(1)
+    if np.unique(slope).size != 1:
+        raise node.unsupported("input 1", "holds several slopes; only one for all elements is supported")
+    return graph.add_node("LeakyRelu", (x,), x.shape, {"alpha": float(slope.flat[0])})
+
+
 @lowers("Clip")
 def lower_clip(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Clip``; bounds that clip nothing in float32 count as absent, and ``max(x, 0)`` alone is ``Relu``.

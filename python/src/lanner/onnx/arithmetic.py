@@ -35,7 +35,8 @@ def lower_sub(node: Node, graph: GraphBuilder) -> Wire:
 def lower_mul(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Mul``; the result has the secret operand's shape."""
     if _both_secret(node):
-        return graph.multiply(*_equal_shapes(node))
+        x, y = _equal_shapes(node)
+        return graph.square(x) if x == y else graph.multiply(x, y)
     x, value, _ = _secret_and_constant(node)
     return graph.multiply_constant(x, value)
 
@@ -71,7 +72,7 @@ def lower_pow(node: Node, graph: GraphBuilder) -> Wire:
     x, exponent = node.wire(0), node.weight(1)
     if exponent.size != 1 or float(exponent.reshape(())) != 2.0:
         raise node.unsupported("input 1", "must be 2")
-    return graph.multiply(x, x)
+    return graph.square(x)
 
 
 def _both_secret(node: Node) -> bool:

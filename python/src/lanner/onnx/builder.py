@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: The version of the graph's JSON form.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,10 @@ class GraphBuilder:
         """Add the element-wise product of two wires of equal shape."""
         return self.add_node("Mul", (x, y), x.shape)
 
+    def square(self, x: Wire) -> Wire:
+        """Add ``x * x``."""
+        return self.add_node("Square", (x,), x.shape)
+
     def relu(self, x: Wire) -> Wire:
         """Add ``max(x, 0)``."""
         return self.add_node("Relu", (x,), x.shape)
@@ -119,6 +123,44 @@ class GraphBuilder:
         if shape == (x.size,):
             return self.add_node("Flatten", (x,), shape)
         return self.add_node("Reshape", (x,), shape, {"shape": list(shape)})
+
+    def transpose(self, x: Wire, axes: tuple[int, ...]) -> Wire:
+        """Add the permutation whose axis j is x's axis ``axes[j]``; a reshape where no element moves."""
+        shape = tuple(x.shape[axis] for axis in axes)
+        moved = [axis for axis in axes if x.shape[axis] > 1]
+        if moved == sorted(moved):
+            return self.reshape(x, shape)
+        return self.add_node("Transpose", (x,), shape, {"axes": list(axes)})
+
+    def slice(self, x: Wire, picks: tuple[range, ...]) -> Wire:
+        """Add the choice of the indices that `picks` names per axis; none where all stay as they are."""
+        if picks == tuple(range(side) for side in x.shape):
+            return x
+        sizes = [len(pick) for pick in picks]
+        attributes = {
+            "starts": [pick.start for pick in picks],
+            "sizes": sizes,
+            # One index has no step; a range of one may have any.
+            "steps": [pick.step if len(pick) > 1 else 1 for pick in picks],
+        }
+        return self.add_node("Slice", (x,), tuple(sizes), attributes)
+
+    def pad(self, x: Wire, before: tuple[int, ...], after: tuple[int, ...]) -> Wire:
+        """Add as many zeros before and after each axis as given, from 0; none where all are 0."""
+        if not any((*before, *after)):
+            return x
+        shape = tuple(sum(sides) for sides in zip(before, x.shape, after, strict=True))
+        return self.add_node("Pad", (x,), shape, {"before": list(before), "after": list(after)})
+
+    def concat(self, wires: tuple[Wire, ...], axis: int) -> Wire:
+        """Add wires one after another along an axis; they are equal on every other axis."""
+        shape = list(wires[0].shape)
+        shape[axis] = sum(wire.shape[axis] for wire in wires)
+        return self.add_node("Concat", wires, tuple(shape), {"axis": axis})
+
+    def global_average_pool(self, x: Wire) -> Wire:
+        """Add the mean over height and width: x (c, h, w); the result is (c, 1, 1)."""
+        return self.add_node("GlobalAveragePool", (x,), (x.shape[0], 1, 1))
 
     def finish(self, output: Wire) -> FloatGraph:
         """Return the graph with this wire as its output."""

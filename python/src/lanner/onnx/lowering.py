@@ -99,7 +99,9 @@ class _Walk:
             raise _unknown(node)
         self.operators[node.operator] += 1
         self._builder.enter(node.name)
-        self.values[node.proto.output[0]] = lowering(node, self._builder)
+        lowered = lowering(node, self._builder)
+        values = lowered if isinstance(lowered, tuple) else (lowered,)
+        self.values.update(zip(node.proto.output, values, strict=False))
 
     def _wire(self, name: str) -> Wire:
         value = self.values[name]

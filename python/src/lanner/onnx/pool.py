@@ -51,14 +51,15 @@ def lower_global_average_pool(node: Node, graph: GraphBuilder) -> Wire:
     x = node.wire(0)
     if len(x.shape) != 3:
         raise node.unsupported("input 0", f"has shape {('n', *x.shape)}; an image is needed")
-    return graph.add_node("GlobalAveragePool", (x,), (x.shape[0], 1, 1))
+    return graph.global_average_pool(x)
 
 
 @lowers("ReduceMean")
 def lower_reduce_mean(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``ReduceMean`` over an image's height and width, which is ``GlobalAveragePool``.
 
-    Shapes: x (c, h, w); the result is (c, 1, 1), or (c,) without ``keepdims``.
+    Shapes: x (c, h, w) or, with axes 1 and 2, (h, w, c); the result has sides of 1 in place of h and w, or is (c,)
+    without ``keepdims``.
 
     Raises:
         UnsupportedOpError: If other axes are reduced.
@@ -66,10 +67,15 @@ def lower_reduce_mean(node: Node, graph: GraphBuilder) -> Wire:
     x = node.wire(0)
     listed = node.constant(1) if len(node.inputs) > 1 else None
     axes = node.attr("axes", []) if listed is None else np.asarray(listed).tolist()
-    if len(x.shape) != 3 or sorted(axis % 4 for axis in axes) != [2, 3]:
+    reduced = sorted(axis % 4 for axis in axes)
+    if len(x.shape) != 3 or reduced not in ([2, 3], [1, 2]):
         raise node.unsupported("axes", f"is {list(axes)}; only the height and width of an image are supported")
-    pooled = graph.add_node("GlobalAveragePool", (x,), (x.shape[0], 1, 1))
-    return pooled if node.attr("keepdims", 1) else graph.reshape(pooled, (x.shape[0],))
+    channels_last = reduced == [1, 2]
+    pooled = graph.global_average_pool(graph.transpose(x, (2, 0, 1)) if channels_last else x)
+    channels = pooled.shape[0]
+    if not node.attr("keepdims", 1):
+        return graph.reshape(pooled, (channels,))
+    return graph.reshape(pooled, (1, 1, channels)) if channels_last else pooled
 
 
 def _window(node: Node) -> Window:

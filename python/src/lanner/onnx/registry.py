@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 #: What an ONNX tensor is while lowering: computed from the secret input, or known already.
 Value: TypeAlias = "Wire | NDArray[np.generic]"
 
-Lowering: TypeAlias = "Callable[[Node, GraphBuilder], Value]"
+#: What a lowering returns: its node's output, or all of them where the operator has several.
+Lowering: TypeAlias = "Callable[[Node, GraphBuilder], Value | tuple[Value, ...]]"
 
 _LOWERINGS: dict[str, Lowering] = {}
 

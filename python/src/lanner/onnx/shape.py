@@ -31,17 +31,16 @@ def lower_identity(node: Node, graph: GraphBuilder) -> Wire:  # noqa: ARG001 - a
 
 @lowers("Flatten")
 def lower_flatten(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Flatten`` of everything after the batch axis.
+    """Lower ``Flatten`` to rows; more than one row per sample is refused.
 
     Raises:
-        UnsupportedOpError: If ``axis`` is not the batch's end.
+        UnsupportedOpError: If ``axis`` would make several rows of one sample.
     """
     x = node.wire(0)
-    rank = len(x.shape) + 1
+    source = (BATCH, *x.shape)
     axis = node.attr("axis", 1)
-    if axis not in (1, 1 - rank):
-        raise node.unsupported("axis", f"is {axis}; only 1 is supported")
-    return graph.reshape(x, (x.size,))
+    split = axis if axis >= 0 else axis + len(source)
+    return _view(node, graph, [math.prod(source[:split]), math.prod(source[split:])], "axis")
 
 
 @lowers("Reshape")
@@ -79,22 +78,6 @@ def lower_squeeze(node: Node, graph: GraphBuilder) -> Wire:
         raise node.unsupported("axes", "is absent, which would drop a batch of one")
     dropped = {axis % len(source) for axis in axes}
     return _view(node, graph, [side for i, side in enumerate(source) if i not in dropped], "axes")
-
-
-@lowers("Transpose")
-def lower_transpose(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Transpose`` where it moves only axes of one element, as from (h, w, 1) to (1, h, w).
-
-    Raises:
-        UnsupportedOpError: If it moves elements.
-    """
-    x = node.wire(0)
-    source = (BATCH, *x.shape)
-    order = [int(axis) for axis in node.attr("perm", list(range(len(source)))[::-1])]
-    moved = [axis for axis in order if source[axis] > 1]
-    if order[0] != 0 or moved != sorted(moved):
-        raise node.unsupported("perm", f"is {order}, which moves elements", "export with channels first")
-    return graph.reshape(x, tuple(source[axis] for axis in order[1:]))
 
 
 def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str) -> Wire:
