@@ -4,9 +4,9 @@
 mod support;
 
 use lanner_gc::library::{
-    MaskedCircuit, ShareRing, argmax, argmax_with_max, max_pool_relu_clip, max_pool_relu_rescale,
-    max_pool_relu_rescale_reshare, max_pool_rescale, paper_relu_reshare, relu_clip, relu_rescale,
-    relu_rescale_reshare, rescale,
+    MaskedCircuit, ShareRing, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip,
+    max_pool_relu_rescale, max_pool_relu_rescale_reshare, max_pool_rescale, paper_relu_reshare, relu_clip,
+    relu_rescale, relu_rescale_reshare, rescale,
 };
 use lanner_primitives::{Bits, Prg};
 use rand_core::Rng;
@@ -206,6 +206,90 @@ fn relu_clip_is_minimum_with_the_cap() {
     assert!(relu_clip(ShareRing::PowerOfTwo(16), 0, 0).is_err());
 }
 
+/// Leaky ReLU and then rescaling, each rounded by itself.
+fn leaky(x: i64, numerator: u64, shift: u32, d: u32) -> i64 {
+    if x >= 0 { rounded(x, d) } else { rounded(((i128::from(numerator) * i128::from(x)) >> shift) as i64, d) }
+}
+
+/// ANDs of leaky ReLU as documented.
+fn leaky_ands(ring: ShareRing, numerator: u64, shift: u32, d: u32) -> usize {
+    let (b, sum) = (ring.bits() as usize, sum_ands(ring, 0));
+    let select = b - 1 - d as usize;
+    let half = if d == 0 { 0 } else { 1_u128 << (d - 1) };
+    let bound = u128::from(numerator.next_power_of_two()) << (b - 1);
+    let zero = u128::from((1_u64 << shift) - numerator) * half >= bound;
+    let minus_one = d == 0 && 1_u128 << shift >= bound;
+    if numerator == 0 || (numerator < 1 << shift && (zero || minus_one)) {
+        return sum + select;
+    }
+    if numerator == 1 << shift {
+        return sum;
+    }
+    let ones = numerator.count_ones() as usize;
+    let spread = (numerator.ilog2() - numerator.trailing_zeros()) as usize;
+    let rounding = if ones > 1 { select + spread + 1 } else { select };
+    let rounding = if d == 0 { 0 } else { rounding + 1 };
+    sum + (ones - 1) * (b - 1) + rounding + select
+}
+
+/// Nothing, one, powers of two, odd and even numerators with their denominators.
+const SLOPES: [(u64, u32); 14] = [
+    (0, 0),
+    (1, 0),
+    (0, 5),
+    (1, 5),
+    (16, 5),
+    (31, 5),
+    (32, 5),
+    (51, 9),
+    (5, 9),
+    (100, 9),
+    (1, 16),
+    (65_535, 16),
+    (65_536, 16),
+    (0xa5a4, 16),
+];
+
+#[test]
+fn leaky_relu_rescale_rounds_once_below_zero() {
+    for ring in rings() {
+        for d in depths(ring) {
+            for (numerator, shift) in SLOPES {
+                let masked = leaky_relu_rescale(ring, numerator, shift, d).unwrap();
+                let (ands, bits) = (leaky_ands(ring, numerator, shift, d), masked.circuit().outputs());
+                assert_eq!(masked.circuit().and_count(), ands, "{ring:?} {d} {numerator} {shift}");
+                assert_eq!(bits, (ring.bits() - d) as usize);
+                check_unary(&masked, d, |x| low(leaky(x, numerator, shift, d), bits));
+            }
+        }
+    }
+    let masked = leaky_relu_rescale(ShareRing::Prime(1_032_193), 51, 9, 7).unwrap();
+    assert_eq!(masked.circuit().and_count(), 127);
+    assert!(leaky_relu_rescale(ShareRing::Prime(1_032_193), 33, 5, 7).is_err());
+    assert!(leaky_relu_rescale(ShareRing::Prime(1_032_193), 1, 33, 7).is_err());
+    assert!(leaky_relu_rescale(ShareRing::Prime(1_032_193), 1, 5, 19).is_err());
+}
+
+#[test]
+fn leaky_relu_over_small_primes_exhaustively() {
+    for p in [5, 7, 17, 61, 97, 113, 193] {
+        let ring = ShareRing::Prime(p);
+        for d in 0..ring.bits() {
+            let Ok(bound) = ring.signed_bound(d) else { continue };
+            let bound = bound as i64;
+            for (numerator, shift) in (0..=8).map(|n| (n, 3)).chain([(51, 9)]) {
+                let masked = leaky_relu_rescale(ring, numerator, shift, d).unwrap();
+                let s: Vec<_> = (0..p).collect();
+                for x in 1 - bound..bound {
+                    let expected = low(leaky(x, numerator, shift, d), masked.circuit().outputs());
+                    let got = run(&masked, &vec![x; s.len()], &s, &[]);
+                    assert!(got.iter().all(|y| *y == expected), "{p} {d} {numerator} {shift} {x}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn max_pool_takes_the_largest_before_the_relu() {
     for ring in rings() {
@@ -383,6 +467,7 @@ fn garbled_circuits_equal_their_clear_evaluation() {
         relu_rescale(ring, 12).unwrap(),
         relu_clip(prime, 7, 96).unwrap(),
         rescale(prime, 5).unwrap(),
+        leaky_relu_rescale(prime, 51, 9, 7).unwrap(),
         max_pool_relu_rescale(prime, 4, 7).unwrap(),
         max_pool_rescale(ring, 9, 2).unwrap(),
         argmax(prime, 10).unwrap(),

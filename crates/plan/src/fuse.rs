@@ -2,14 +2,14 @@
 
 use lanner_graph::FixedOp;
 use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::Function;
+use lanner_protocol::nonlinear::yao::{Function, Slope};
 
 use crate::lower::windows;
 
 /// What the operators taken so far compute together.
 ///
 /// All are monotone, so a maximum over windows may come before the others, and a bound may be applied after the rescaling
-/// if it is rescaled itself.
+/// if it is rescaled itself. A slope below zero rounds: it comes first, and only the rescaling may follow it.
 pub(crate) struct Fused {
     pub(crate) function: Function,
     pub(crate) windows: Windows,
@@ -21,19 +21,25 @@ impl Fused {
     /// The longest run at the head of `ops`, whose input has the given shape, that one circuit computes; and its length.
     pub(crate) fn run<'o>(ops: impl Iterator<Item = &'o FixedOp>, shape: &[usize]) -> (Self, usize) {
         let mut fused = Self {
-            function: Function { relu: false, high: None, shift: 0 },
+            function: Function { relu: false, slope: None, high: None, shift: 0 },
             windows: Windows::each(shape.iter().product()),
             pooled: false,
             rescaled: false,
         };
-        let length = ops.take_while(|op| fused.take(op, shape)).count();
+        let length = ops.enumerate().take_while(|(index, op)| fused.take(op, shape, *index == 0)).count();
         (fused, length)
     }
 
     /// Takes one more operator, unless the circuit has none for it.
-    fn take(&mut self, op: &FixedOp, shape: &[usize]) -> bool {
+    fn take(&mut self, op: &FixedOp, shape: &[usize], first: bool) -> bool {
         let function = &mut self.function;
+        let sloped = function.slope.is_some();
         match op {
+            FixedOp::LeakyRelu { numerator, shift } if first => {
+                let Ok(numerator) = u64::try_from(*numerator) else { return false };
+                function.slope = Some(Slope { numerator, shift: *shift });
+            }
+            _ if sloped && !matches!(op, FixedOp::Rescale { .. }) => return false,
             // A second pool would read windows of windows.
             FixedOp::MaxPool(window) if !self.pooled => {
                 self.windows = windows(shape, window);
@@ -64,16 +70,18 @@ mod tests {
         (fused.function, fused.windows.area(), length)
     }
 
+    const CLIPPED: Function = Function { relu: true, slope: None, high: Some(8), shift: 7 };
+    const LEAKY: FixedOp = FixedOp::LeakyRelu { numerator: 51, shift: 9 };
     const POOL: FixedOp = FixedOp::MaxPool(Window { kernel: [2, 2], strides: [2, 2], pads: [0; 4] });
 
     #[test]
     fn monotone_operators_are_one_circuit_in_any_order() {
         let (function, area, length) =
             run(&[POOL, FixedOp::Relu, FixedOp::Clip { high: 960 }, FixedOp::Rescale { shift: 7 }]);
-        assert_eq!((function, area, length), (Function { relu: true, high: Some(8), shift: 7 }, 4, 4));
+        assert_eq!((function, area, length), (CLIPPED, 4, 4));
         let (function, area, length) =
             run(&[FixedOp::Rescale { shift: 7 }, FixedOp::Clip { high: 8 }, POOL, FixedOp::Relu]);
-        assert_eq!((function, area, length), (Function { relu: true, high: Some(8), shift: 7 }, 4, 4));
+        assert_eq!((function, area, length), (CLIPPED, 4, 4));
     }
 
     #[test]
@@ -81,5 +89,17 @@ mod tests {
         assert_eq!(run(&[POOL, FixedOp::Relu, POOL]).2, 2);
         assert_eq!(run(&[FixedOp::Rescale { shift: 1 }, FixedOp::Rescale { shift: 1 }]).2, 1);
         assert_eq!(run(&[FixedOp::Reshape]).2, 0);
+    }
+
+    #[test]
+    fn a_slope_shares_its_circuit_with_the_rescaling_after_it_alone() {
+        let (function, area, length) = run(&[LEAKY, FixedOp::Rescale { shift: 7 }, FixedOp::Relu]);
+        let slope = Some(Slope { numerator: 51, shift: 9 });
+        assert_eq!((function, area, length), (Function { relu: false, slope, high: None, shift: 7 }, 1, 2));
+        for other in [LEAKY, POOL, FixedOp::Relu, FixedOp::Clip { high: 8 }] {
+            assert_eq!(run(&[LEAKY, other.clone()]).2, 1);
+            assert_eq!(run(&[other, LEAKY]).2, 1);
+        }
+        assert_eq!(run(&[FixedOp::Rescale { shift: 7 }, LEAKY]).2, 1);
     }
 }

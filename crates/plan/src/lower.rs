@@ -100,10 +100,11 @@ impl<'n> Planner<'n> {
                 self.values[index + 1] = Some(self.push(&node.name, vec![input], square));
                 return Ok(());
             }
-            FixedOp::LeakyRelu { .. } => {
-                return Err(unsupported(node, "no protocol computes it yet".to_owned()));
-            }
-            FixedOp::MaxPool(_) | FixedOp::Relu | FixedOp::Clip { .. } | FixedOp::Rescale { .. } => {
+            FixedOp::MaxPool(_)
+            | FixedOp::Relu
+            | FixedOp::LeakyRelu { .. }
+            | FixedOp::Clip { .. }
+            | FixedOp::Rescale { .. } => {
                 return self.circuit(index, inputs[0]);
             }
         };

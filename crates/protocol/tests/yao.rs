@@ -10,7 +10,7 @@ use lanner_protocol::ProtocolError;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{
     ArgMax, ClientArgMax, ClientLayer, EvaluationSession, Function, GarblingSession, Layer, ServerArgMax,
-    ServerLayer,
+    ServerLayer, Slope,
 };
 use lanner_share::{Ring, Share};
 use lanner_wire::{ChannelError, Kind};
@@ -95,7 +95,12 @@ fn check(function: Function, windows: Windows) {
 }
 
 fn function(relu: bool, high: Option<i64>, shift: u32) -> Function {
-    Function { relu, high, shift }
+    Function { relu, slope: None, high, shift }
+}
+
+/// A leaky ReLU and rescaling.
+fn leaky(numerator: u64, bits: u32, shift: u32) -> Function {
+    Function { slope: Some(Slope { numerator, shift: bits }), ..function(false, None, shift) }
 }
 
 #[test]
@@ -112,14 +117,26 @@ fn functions_of_single_values_equal_their_twin() {
 }
 
 #[test]
+fn slopes_below_zero_equal_their_twin() {
+    for (count, shift) in [(1, 3), (103, 7), (33, 12)] {
+        for (numerator, bits) in [(0, 4), (1, 0), (1, 4), (16, 4), (51, 9), (65_535, 16)] {
+            check(leaky(numerator, bits, shift), Windows::each(count));
+        }
+    }
+}
+
+#[test]
 fn functions_without_rescaling_equal_their_twin() {
     check(function(true, Some(1000), 0), Windows::each(17));
     let windows = Windows::each(40);
     let mut rng = rng(4);
-    for (relu, from, to) in
-        [(true, PRIMES[0], PRIMES[1]), (false, PRIMES[0], PRIMES[3]), (false, PRIMES[2], PRIMES[2])]
-    {
-        let function = function(relu, None, 0);
+    for (function, from, to) in [
+        (function(true, None, 0), PRIMES[0], PRIMES[1]),
+        (function(false, None, 0), PRIMES[0], PRIMES[3]),
+        (function(false, None, 0), PRIMES[2], PRIMES[2]),
+        (leaky(51, 9, 0), PRIMES[0], PRIMES[0]),
+        (leaky(0, 3, 0), PRIMES[2], PRIMES[3]),
+    ] {
         let secrets = edge_values(from, 0, 40, &mut rng);
         let server = edge_share(Ring::Prime(from), 40, &mut rng);
         let client = split(Ring::Prime(from), &secrets, &server);
@@ -149,6 +166,14 @@ fn functions_that_have_no_circuit_are_refused() {
     assert!(new(function(true, Some(-3), 1), Windows::each(1)).is_err(), "a negative bound");
     assert!(new(function(true, Some(0), 1), Windows::each(1)).is_err(), "nothing but zero");
     assert!(new(function(true, None, 19), Windows::each(1)).is_err(), "no bits left");
+    let pool = Windows { channels: 1, image: [2, 2], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
+    assert!(new(leaky(1, 2, 1), pool).is_err(), "a slope with a pool");
+    assert!(new(Function { relu: true, ..leaky(1, 2, 1) }, Windows::each(1)).is_err(), "a slope with ReLU");
+    assert!(
+        new(Function { high: Some(3), ..leaky(1, 2, 1) }, Windows::each(1)).is_err(),
+        "a slope and a bound"
+    );
+    assert!(new(leaky(5, 2, 1), Windows::each(1)).is_err(), "a slope above one");
     let outside = Windows { pads: [2, 0, 0, 0], ..Windows::each(1) };
     assert!(new(function(true, None, 1), outside).is_err(), "windows in padding alone");
 }

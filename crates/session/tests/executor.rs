@@ -256,3 +256,27 @@ fn squares_equal_the_reference() {
         [("w1", &[20, 12]), ("b1", &[12]), ("w2", &[12, 8]), ("b2", &[8]), ("w3", &[8, 4])];
     check(json, &shapes, 20);
 }
+
+#[test]
+fn slopes_below_zero_equal_the_reference() {
+    // Behind a pool, a slope has a circuit of its own.
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"leaky1","op":{"LeakyRelu":{"alpha":0.1}},"inputs":["conv1"]},
+        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["leaky1"]},
+        {"name":"leaky2","op":{"LeakyRelu":{"alpha":0.1}},"inputs":["conv2"]},
+        {"name":"pool","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["leaky2"]},
+        {"name":"flat","op":"Flatten","inputs":["pool"]},
+        {"name":"fc1","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]},
+        {"name":"leaky3","op":{"LeakyRelu":{"alpha":0.1}},"inputs":["fc1"]},
+        {"name":"fc2","op":{"MatMul":{"weight":"w4","bias":null}},"inputs":["leaky3"]}],"output":"fc2"}"#;
+    let shapes: [(&str, &[usize]); 6] = [
+        ("w1", &[2, 1, 3, 3]),
+        ("b1", &[2]),
+        ("w2", &[2, 2, 3, 3]),
+        ("w3", &[18, 8]),
+        ("b3", &[8]),
+        ("w4", &[8, 4]),
+    ];
+    check(json, &shapes, 64);
+}

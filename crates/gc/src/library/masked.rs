@@ -153,6 +153,12 @@ impl MaskedBuilder {
         self.ring.reconstruct(&mut self.gates, self.d)
     }
 
+    /// The next shared value with all its bits, half of `2^d` added: rescaled, it is [`Self::value`].
+    pub(super) fn unshifted_value(&mut self) -> Vec<Wire> {
+        self.values += 1;
+        self.ring.reconstruct(&mut self.gates, 0)
+    }
+
     /// The next shared value in offset form: the order of unsigned integers is that of the values.
     pub(super) fn offset_value(&mut self) -> Vec<Wire> {
         let mut value = self.value();

@@ -12,6 +12,7 @@
 //! the evaluator, whose share it then is.
 
 mod argmax;
+mod leaky;
 mod masked;
 mod paper;
 mod pool;
@@ -21,6 +22,7 @@ mod reshare;
 mod ring;
 
 pub use argmax::{argmax, argmax_with_max};
+pub use leaky::leaky_relu_rescale;
 pub use masked::MaskedCircuit;
 pub use paper::paper_relu_reshare;
 pub use pool::{max_pool_relu_clip, max_pool_relu_rescale, max_pool_rescale};

@@ -84,6 +84,8 @@ impl ShareRing {
 
     /// Adds two shares: `rescale(x, d)` as a word of `bits - d` bits in two's complement.
     ///
+    /// For `d = 0` the constant may be that of any other d, and the word is `x + 2^(d-1)`.
+    ///
     /// AND gates: `2b - 1 - e` over Z_p with `e = min(d, v)`, `2^v` being the largest power of two that divides p - 1;
     /// `l - 1` over Z_{2^l}.
     pub(super) fn reconstruct(self, builder: &mut CircuitBuilder, d: u32) -> Vec<Wire> {

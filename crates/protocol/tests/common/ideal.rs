@@ -70,6 +70,10 @@ pub(crate) fn activation(
 /// The function of one maximum.
 pub(crate) fn apply(function: Function, x: i64) -> i64 {
     let x = if function.relu { x.max(0) } else { x };
+    let x = match function.slope {
+        Some(slope) if x < 0 => ((i128::from(x) * i128::from(slope.numerator)) >> slope.shift) as i64,
+        _ => x,
+    };
     let x = if function.shift == 0 { x } else { (x + (1 << (function.shift - 1))) >> function.shift };
     function.high.map_or(x, |high| x.min(high))
 }

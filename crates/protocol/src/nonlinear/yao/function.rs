@@ -12,16 +12,28 @@ use crate::ProtocolError;
 use crate::convert::bits_to_ring::BitEncoding;
 use crate::nonlinear::windows::Windows;
 
-/// A function of one window of values: their maximum, then ReLU, then rescaling by `2^shift` to the nearest integer,
-/// halves upwards, then an upper bound.
+/// A function of one window of values: their maximum, then ReLU or a slope below zero, then rescaling by `2^shift` to the
+/// nearest integer, halves upwards, then an upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Function {
     /// Whether negative values become zero.
     pub relu: bool,
+    /// What negative values are multiplied by, rounding down; needs windows of one value, neither `relu` nor `high`.
+    pub slope: Option<Slope>,
     /// The largest output; needs `relu`.
     pub high: Option<i64>,
     /// Bits dropped.
+    pub shift: u32,
+}
+
+/// The slope `numerator / 2^shift` of a leaky ReLU below zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slope {
+    /// In 0..=2^shift.
+    pub numerator: u64,
+    /// Bits of the denominator, at most 32.
     pub shift: u32,
 }
 
@@ -48,19 +60,25 @@ impl Layer {
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
-    /// is negative or comes without ReLU.
+    /// is negative or comes without ReLU, or a slope comes with ReLU, a bound or a pool.
     pub fn new(function: Function, windows: &Windows, from: u64, to: u64) -> Result<Self, ProtocolError> {
         let (ring, shift) = (ShareRing::Prime(from), function.shift);
         let high = function.high.map(u64::try_from).transpose();
         let high = high.map_err(|_| ProtocolError::Shape { what: "a negative upper bound" })?;
-        let circuit = match (function.relu, high, windows.area()) {
-            (false, None, 1) => library::rescale(ring, shift)?,
-            (true, None, 1) => library::relu_rescale(ring, shift)?,
-            (true, Some(high), 1) => library::relu_clip(ring, shift, high)?,
-            (false, None, area) => library::max_pool_rescale(ring, area, shift)?,
-            (true, None, area) => library::max_pool_relu_rescale(ring, area, shift)?,
-            (true, Some(high), area) => library::max_pool_relu_clip(ring, area, shift, high)?,
-            (false, Some(_), _) => {
+        let circuit = match (function.relu, function.slope, high, windows.area()) {
+            (false, None, None, 1) => library::rescale(ring, shift)?,
+            (true, None, None, 1) => library::relu_rescale(ring, shift)?,
+            (true, None, Some(high), 1) => library::relu_clip(ring, shift, high)?,
+            (false, None, None, area) => library::max_pool_rescale(ring, area, shift)?,
+            (true, None, None, area) => library::max_pool_relu_rescale(ring, area, shift)?,
+            (true, None, Some(high), area) => library::max_pool_relu_clip(ring, area, shift, high)?,
+            (false, Some(slope), None, 1) => {
+                library::leaky_relu_rescale(ring, slope.numerator, slope.shift, shift)?
+            }
+            (_, Some(_), _, _) => {
+                return Err(ProtocolError::Shape { what: "a slope with ReLU, an upper bound or a pool" });
+            }
+            (false, None, Some(_), _) => {
                 return Err(ProtocolError::Shape { what: "an upper bound without ReLU" });
             }
         };

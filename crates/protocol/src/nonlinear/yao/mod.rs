@@ -37,5 +37,5 @@ pub use client::{
     ClientArgMax, ClientArgMaxMaterial, ClientLayer, ClientMaterial, ClientRequest, EvaluationSession,
 };
 pub use cost::setup_cost;
-pub use function::{ArgMax, Function, Layer};
+pub use function::{ArgMax, Function, Layer, Slope};
 pub use server::{GarblingSession, ServerArgMax, ServerArgMaxMaterial, ServerLayer, ServerMaterial};
