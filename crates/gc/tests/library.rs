@@ -206,12 +206,12 @@ fn relu_clip_is_minimum_with_the_cap() {
     assert!(relu_clip(ShareRing::PowerOfTwo(16), 0, 0).is_err());
 }
 
-/// Leaky ReLU and then rescaling, each rounded by itself.
+/// The slope below zero and then rescaling, each rounded by itself.
 fn leaky(x: i64, numerator: u64, shift: u32, d: u32) -> i64 {
     if x >= 0 { rounded(x, d) } else { rounded(((i128::from(numerator) * i128::from(x)) >> shift) as i64, d) }
 }
 
-/// ANDs of leaky ReLU as documented.
+/// ANDs of `leaky_relu_rescale` as documented.
 fn leaky_ands(ring: ShareRing, numerator: u64, shift: u32, d: u32) -> usize {
     let (b, sum) = (ring.bits() as usize, sum_ands(ring, 0));
     let select = b - 1 - d as usize;

@@ -98,7 +98,7 @@ fn function(relu: bool, high: Option<i64>, shift: u32) -> Function {
     Function { relu, slope: None, high, shift }
 }
 
-/// A leaky ReLU and rescaling.
+/// A slope below zero, then rescaling.
 fn leaky(numerator: u64, bits: u32, shift: u32) -> Function {
     Function { slope: Some(Slope { numerator, shift: bits }), ..function(false, None, shift) }
 }
