@@ -16,7 +16,7 @@ pub enum Kernel {
     Naive,
     /// Matrix: the same with several rows at once, on copies of the input (section V-C).
     NaiveInputPacked,
-    /// Matrix: one product for each diagonal of the square matrix ([HS14], section V-D).
+    /// Matrix: one product for each diagonal of the square matrix ([HS14](https://eprint.iacr.org/2014/106), section V-D).
     Diagonal,
     /// Matrix: extended diagonals, then a sum over the rest (section V-F).
     Hybrid,
