@@ -90,6 +90,7 @@ CASES: dict[str, Callable[[], Case]] = {
         [node("BatchNormalization", "scale", "bias", "mean", "var", epsilon=1e-3)],
         constants(scale=[1, -2, 3], bias=[0.5, 0, -1], mean=[0.1, -0.2, 0.3], var=[1, 2, 0.5]),
     ),
+    "leaky_relu": lambda: ([node("LeakyRelu", alpha=0.1)], {}),
     "relu": lambda: ([node("Relu")], {}),
     "relu6": lambda: ([node("Clip", "low", "high")], constants(low=0, high=1.5)),
     "clip that is relu": lambda: ([node("Clip", "low")], constants(low=0)),
@@ -268,7 +269,6 @@ def test_batch_fixed_at_one_is_taken_sample_by_sample() -> None:
 
 
 FLOAT_ONLY: dict[str, Callable[[], Case]] = {
-    "LeakyRelu": lambda: ([node("LeakyRelu", alpha=0.1)], {}),
     "Clip": lambda: ([node("Clip", "low", "high")], constants(low=-1, high=1)),
     "Mul": lambda: ([helper.make_node("Relu", ["x"], ["r"], name="r"), node("Mul", "r")], {}),
 }
