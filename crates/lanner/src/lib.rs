@@ -19,12 +19,13 @@ mod server;
 pub use client::{Client, ClientConfig};
 pub use doctor::doctor;
 pub use error::{Error, ErrorKind};
+pub use lanner_session::server_loop::Snapshot;
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
 pub use options::CompileOptions;
 pub use prediction::{Cost, LayerCost, Prediction};
-pub use server::{Server, ServerConfig, Stats};
+pub use server::{Server, ServerConfig};
 
 /// What every fallible function of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;

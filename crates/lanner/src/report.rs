@@ -2,6 +2,7 @@
 
 use lanner_graph::Network;
 use lanner_plan::Protocol;
+use lanner_protocol::linear::gazelle;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::nonlinear::yao;
 use serde_json::{Value, json};
@@ -10,8 +11,9 @@ use crate::{Error, Manifest, Result};
 
 /// Ranges, bits, operations, circuits and leakage.
 pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
+    let degree = gazelle::parameters()?.degree();
     let steps = manifest.plan.steps.iter().map(|step| {
-        let mut row = step_report(&step.protocol).map_err(Error::from)?;
+        let mut row = step_report(&step.protocol, degree).map_err(Error::from)?;
         row["name"] = json!(step.name);
         row["protocol"] = json!(step.protocol.name());
         Ok(row)
@@ -19,15 +21,18 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     Ok(json!({
         "values": network.values(),
         "steps": steps.collect::<Result<Vec<_>>>()?,
-        "parameters": {"set": "B", "degree": 8192, "security_bits": 128, "statistical_bits": 40},
+        "parameters": {"set": "B", "degree": degree, "security_bits": 128, "statistical_bits": 40},
         "leakage": leakage(&manifest.output),
     }))
 }
 
-fn step_report(protocol: &Protocol) -> std::result::Result<Value, lanner_protocol::ProtocolError> {
+fn step_report(
+    protocol: &Protocol,
+    degree: usize,
+) -> std::result::Result<Value, lanner_protocol::ProtocolError> {
     Ok(match protocol {
         Protocol::GazelleLinear { shape, prime, kernel } => {
-            let operations = Packing::of(shape, 8192, *kernel)?.operations();
+            let operations = Packing::of(shape, degree, *kernel)?.operations();
             json!({
                 "ring": prime,
                 "hoisted_rotations": operations.hoisted_rotations,

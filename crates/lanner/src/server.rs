@@ -9,8 +9,8 @@ use lanner_primitives::Prg;
 use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
-use lanner_session::server_loop::{self, Handler, Security, ServerOptions, SessionInfo};
-use serde::{Deserialize, Serialize};
+use lanner_session::server_loop::{self, Handler, Security, ServerOptions, SessionInfo, Snapshot};
+use serde::Deserialize;
 
 use crate::client::limits;
 use crate::{Error, ErrorKind, Model, Result};
@@ -46,26 +46,7 @@ pub struct Server {
     address: String,
     fingerprint: Option<String>,
     running: Option<server_loop::Server>,
-    ended: Stats,
-}
-
-/// Counts since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Stats {
-    /// Sessions that began.
-    pub sessions: u64,
-    /// Predictions made.
-    pub predictions: u64,
-    /// Sessions that ended with an error.
-    pub failures: u64,
-    /// Connections turned away because the server was busy.
-    pub refused: u64,
-    /// Connections that did not get through the TLS handshake.
-    pub failed_handshakes: u64,
-    /// Bytes sent by sessions that ended.
-    pub bytes_sent: u64,
-    /// Bytes received by sessions that ended.
-    pub bytes_received: u64,
+    ended: Snapshot,
 }
 
 impl Server {
@@ -77,7 +58,7 @@ impl Server {
         let (security, fingerprint) = secure(&config)?;
         let models = Arc::new(Models::new(models, limits(config.timeout)?.stall)?);
         let address = config.listen.clone();
-        Ok(Self { config, security, models, address, fingerprint, running: None, ended: Stats::default() })
+        Ok(Self { config, security, models, address, fingerprint, running: None, ended: Snapshot::default() })
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
@@ -109,7 +90,7 @@ impl Server {
         let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time of {drain_seconds} s is not possible"));
         let grace = Duration::try_from_secs_f64(drain_seconds).map_err(wrong)?;
         if let Some(running) = self.running.take() {
-            self.ended = stats(&running);
+            self.ended = running.metrics();
             let _cut = running.stop(grace);
         }
         Ok(())
@@ -129,21 +110,8 @@ impl Server {
 
     /// Counts since the start.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.running.as_ref().map_or(self.ended, stats)
-    }
-}
-
-fn stats(running: &server_loop::Server) -> Stats {
-    let counted = running.metrics();
-    Stats {
-        sessions: counted.sessions,
-        predictions: counted.predictions,
-        failures: counted.failures,
-        refused: counted.refused,
-        failed_handshakes: counted.failed_handshakes,
-        bytes_sent: counted.bytes_sent,
-        bytes_received: counted.bytes_received,
+    pub fn stats(&self) -> Snapshot {
+        self.running.as_ref().map_or(self.ended, server_loop::Server::metrics)
     }
 }
 

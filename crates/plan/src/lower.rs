@@ -21,7 +21,7 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
     limits::check(network, policy)?;
     let mut planner = Planner::new(network);
     for index in 0..network.nodes().len() {
-        if planner.values[index + 1].is_none() {
+        if !planner.inside[index] {
             planner.node(index)?;
         }
     }
@@ -36,6 +36,8 @@ struct Planner<'n> {
     steps: Vec<Step>,
     /// For each value of the network, the plan's latest sharing of it; a value inside a circuit has none.
     values: Vec<Option<usize>>,
+    /// For each node, whether a circuit that an earlier node began computes it.
+    inside: Vec<bool>,
     /// For each value of the plan, whether the server knows its share before the input is known, as garbling needs.
     known: Vec<bool>,
     /// The evaluation keys that earlier layers need anyway.
@@ -44,10 +46,12 @@ struct Planner<'n> {
 
 impl<'n> Planner<'n> {
     fn new(network: &'n PublicNetwork) -> Self {
-        let mut values = vec![None; network.nodes().len() + 1];
-        // The server's share of the input is zero.
+        let nodes = network.nodes().len();
+        let mut values = vec![None; nodes + 1];
         values[0] = Some(0);
-        Self { network, steps: Vec::new(), values, known: vec![true], keys: BTreeSet::new() }
+        // The server's share of the input is zero.
+        let (inside, known) = (vec![false; nodes], vec![true]);
+        Self { network, steps: Vec::new(), values, inside, known, keys: BTreeSet::new() }
     }
 
     /// Adds a step; returns the value that it makes.
@@ -134,9 +138,8 @@ impl<'n> Planner<'n> {
         let to = network.nodes()[last].accumulator.prime();
         let protocol = Protocol::Yao { function: fused.function, windows: fused.windows, from, to };
         self.values[last + 1] = Some(self.push(name, vec![input], protocol));
-        // The nodes inside are done; nobody else reads them.
-        for node in &nodes[..run - 1] {
-            self.values[node + 1] = Some(INSIDE);
+        for node in &nodes[1..run] {
+            self.inside[*node] = true;
         }
         Ok(())
     }
@@ -192,9 +195,6 @@ impl<'n> Planner<'n> {
 const HOISTED_ROTATION: usize = 8;
 const ROTATION: usize = 20;
 const KEY: usize = 16;
-
-/// What a node inside a circuit has instead of a value of the plan; nothing reads it.
-const INSIDE: usize = usize::MAX;
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
     PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }

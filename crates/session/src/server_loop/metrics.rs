@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanner_wire::Traffic;
+use serde::Serialize;
 
 /// Counters that sessions add to.
 #[derive(Default)]
@@ -17,7 +18,7 @@ pub struct Metrics {
 }
 
 /// The counters at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Sessions that began.
