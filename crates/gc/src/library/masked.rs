@@ -28,6 +28,8 @@ pub(super) enum Preparation {
     Folded(u32),
     /// The share, the modulus and the largest positive element, as the paper's circuit takes them.
     Paper,
+    /// The share plus (p-1)/2, less p where the sum of both shares reaches it.
+    Offset,
 }
 
 impl MaskedCircuit {
@@ -98,12 +100,16 @@ impl MaskedCircuit {
                 match self.preparation {
                     Preparation::Folded(d) => bits.extend(&[self.ring.word(*share, d)]),
                     Preparation::Paper => bits.extend(&paper_words(self.ring, *share)),
+                    Preparation::Offset => {
+                        let constant = mask_word(self.ring, self.ring.offset(*share));
+                        bits.push(constant, self.ring.bits());
+                    }
                 }
             }
             if let (Some(ring), Some(mask)) = (self.output_ring, masks.get(instance)) {
                 match self.preparation {
-                    Preparation::Folded(_) => bits.push(mask_word(ring, *mask), ring.bits()),
                     Preparation::Paper => bits.push(*mask, ring.bits()),
+                    _ => bits.push(mask_word(ring, *mask), ring.bits()),
                 }
             }
         }
@@ -138,13 +144,26 @@ pub(super) struct MaskedBuilder {
     ring: ShareRing,
     d: u32,
     values: usize,
+    preparation: Preparation,
 }
 
 impl MaskedBuilder {
     /// Checks the parameters.
     pub(super) fn new(ring: ShareRing, d: u32) -> Result<Self, GcError> {
         ring.signed_bound(d)?;
-        Ok(Self { gates: CircuitBuilder::new(), ring, d, values: 0 })
+        let preparation = Preparation::Folded(d);
+        Ok(Self { gates: CircuitBuilder::new(), ring, d, values: 0, preparation })
+    }
+
+    /// As [`Self::new`], for a circuit that adds the shares of every element of Z_p itself, in offset form.
+    pub(super) fn in_offset_form(ring: ShareRing) -> Result<Self, GcError> {
+        Ok(Self { preparation: Preparation::Offset, ..Self::new(ring, 0)? })
+    }
+
+    /// The evaluator's share of the next value; the circuit adds the garbler's constant itself.
+    pub(super) fn next_share(&mut self) -> Vec<Wire> {
+        self.values += 1;
+        self.gates.evaluator_word(self.ring.bits())
     }
 
     /// The next shared value, rescaled: `bits - d` bits in two's complement.
@@ -177,9 +196,9 @@ impl MaskedBuilder {
         outputs: &[Wire],
         output_ring: Option<ShareRing>,
     ) -> Result<MaskedCircuit, GcError> {
-        let circuit = self.gates.build(outputs)?;
-        let preparation = Preparation::Folded(self.d);
-        Ok(MaskedCircuit { circuit, ring: self.ring, values: self.values, preparation, output_ring })
+        let Self { gates, ring, values, preparation, .. } = self;
+        let circuit = gates.build(outputs)?;
+        Ok(MaskedCircuit { circuit, ring, values, preparation, output_ring })
     }
 }
 

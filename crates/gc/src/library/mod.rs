@@ -12,6 +12,7 @@
 //! the evaluator, whose share it then is.
 
 mod argmax;
+mod falcon;
 mod leaky;
 mod masked;
 mod paper;
@@ -22,6 +23,7 @@ mod reshare;
 mod ring;
 
 pub use argmax::{argmax, argmax_with_max};
+pub use falcon::{falcon_max_pool, falcon_max_pool_relu, falcon_prepare, falcon_relu};
 pub use leaky::leaky_relu_rescale;
 pub use masked::MaskedCircuit;
 pub use paper::paper_relu_reshare;

@@ -57,11 +57,18 @@ fn reshare(gates: &mut CircuitBuilder, value: &[Wire], next: ShareRing) -> Resul
     let mut value = value.to_vec();
     value.resize(bits as usize, Wire::ZERO);
     let mask = gates.garbler_word(bits);
-    let (sum, carry) = gates.add_carry(&value, &mask, Wire::ZERO);
-    let ShareRing::Prime(p) = next else { return Ok(sum) };
-    let modulus = CircuitBuilder::constant_word(p, bits);
+    match next {
+        ShareRing::Prime(p) => Ok(add_mod(gates, &value, &mask, p)),
+        ShareRing::PowerOfTwo(_) => Ok(gates.add(&value, &mask)),
+    }
+}
+
+/// Adds an element of Z_p to the garbler's, whose constant is that element less p: `2b - 1` AND gates.
+pub(super) fn add_mod(gates: &mut CircuitBuilder, value: &[Wire], less_p: &[Wire], p: u64) -> Vec<Wire> {
+    let (sum, carry) = gates.add_carry(value, less_p, Wire::ZERO);
+    let modulus = CircuitBuilder::constant_word(p, sum.len() as u32);
     let back = gates.mask_word(!carry, &modulus);
-    Ok(gates.add(&sum, &back))
+    gates.add(&sum, &back)
 }
 
 /// The garbler's constant for one mask.

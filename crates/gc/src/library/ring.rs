@@ -68,6 +68,17 @@ impl ShareRing {
         excess == 0
     }
 
+    /// `share + (p-1)/2` in Z_p, in Z_{2^l} `share + 2^(l-1)`: a share in offset form.
+    pub(super) fn offset(self, share: u64) -> u64 {
+        match self {
+            Self::Prime(p) => {
+                let sum = (share + p / 2).wrapping_sub(p);
+                sum.wrapping_add(p & (sum >> 63).wrapping_neg())
+            }
+            Self::PowerOfTwo(bits) => share.wrapping_add(1 << (bits - 1)) & self.largest(),
+        }
+    }
+
     /// The garbler's constant for one shared value, as (word, bits); see [`ShareRing::reconstruct`].
     pub(super) fn word(self, share: u64, d: u32) -> (u64, u32) {
         let bits = self.bits();
