@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use lanner_ot::arithmetic::{self, Group};
 use lanner_ot::random::{RandomChoices, RandomPairs};
+use lanner_ot::silent::{Parameters, SilentReceiver, SilentSender};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, random_delta};
 use lanner_primitives::{Bits, Block, Prg};
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
@@ -134,6 +135,36 @@ fn touched(n: usize) -> Vec<Block> {
     blocks
 }
 
+/// A source of one set, from its bootstrap on.
+fn silent(set: Parameters, n: usize, delta: Block, (ca, cb): (&mut Tcp, &mut Tcp)) {
+    let (mut rng_a, mut rng_b) = (Prg::from_entropy().unwrap(), Prg::from_entropy().unwrap());
+    println!("silent set of {} transfers an iteration:", set.usable());
+    let (mut sender, mut receiver) = step(
+        "silent setup",
+        1,
+        (&mut *ca, &mut *cb),
+        |c| {
+            let source = CotSender::setup(c, delta, &mut rng_a).unwrap();
+            SilentSender::setup(c, source, set, &mut rng_a).unwrap()
+        },
+        |c| {
+            let source = CotReceiver::setup(c, &mut rng_b).unwrap();
+            SilentReceiver::setup(c, source, set).unwrap()
+        },
+    );
+    for _ in 0..3 {
+        let (mut q, mut t) = (touched(n), touched(n));
+        let (_, (x, _)) = step(
+            "silent, random choices",
+            n,
+            (&mut *ca, &mut *cb),
+            |c| sender.extend_random(c, n, &mut q).unwrap(),
+            |c| receiver.extend_random(c, n, &mut t).unwrap(),
+        );
+        assert!(x.iter().zip(&q).zip(&t).all(|((x, q), t)| *t == *q ^ (delta & Block::mask(x))));
+    }
+}
+
 fn main() {
     let n = std::env::args().nth(1).map_or(10_000_000, |n| n.parse().expect("a count"));
     let (mut ca, mut cb) = Tcp::pair();
@@ -179,6 +210,10 @@ fn main() {
     let expected = pairs.zeros().iter().zip(pairs.ones()).zip(keys.choices().iter());
     assert!(expected.zip(keys.keys()).all(|(((k0, k1), x), k)| if x { k == k1 } else { k == k0 }));
     drop((pairs, keys));
+
+    for set in Parameters::ALL {
+        silent(set, n, delta, (&mut ca, &mut cb));
+    }
 
     let n = n / 10;
     let p = 1_032_193;

@@ -4,7 +4,7 @@ use subtle::{Choice, ConditionallySelectable};
 use zeroize::Zeroizing;
 
 use super::{chunk_transfers, mask_bytes};
-use crate::error::expect_length;
+use crate::derandomize::send_flips;
 use crate::random::RandomChoices;
 use crate::{OtError, kind};
 
@@ -17,7 +17,7 @@ pub fn receive_blocks(
     channel: &mut dyn Channel,
     choices: &Bits,
 ) -> Result<Vec<Block>, OtError> {
-    send_flips(&material, channel, choices)?;
+    send_flips(channel, choices, material.choices())?;
     let mut messages = Vec::with_capacity(material.len());
     let mut masked = Vec::new();
     let mut wanted = choices.iter();
@@ -42,7 +42,7 @@ pub fn receive_bytes(
     length: usize,
     choices: &Bits,
 ) -> Result<Zeroizing<Vec<u8>>, OtError> {
-    send_flips(&material, channel, choices)?;
+    send_flips(channel, choices, material.choices())?;
     let mut messages = Zeroizing::new(Vec::with_capacity(material.len() * length));
     if length == 0 {
         return Ok(messages);
@@ -61,13 +61,4 @@ pub fn receive_bytes(
         }
     }
     Ok(messages)
-}
-
-fn send_flips(material: &RandomChoices, channel: &mut dyn Channel, choices: &Bits) -> Result<(), OtError> {
-    expect_length("choices", material.len(), choices.len())?;
-    if !choices.is_empty() {
-        let flips = choices.xor(material.choices())?;
-        channel.send(kind::FLIPS, &flips.to_bytes())?;
-    }
-    Ok(())
 }

@@ -1,7 +1,8 @@
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::Block;
 use lanner_wire::Channel;
 
 use super::{chunk_transfers, mask_bytes};
+use crate::derandomize::receive_flips;
 use crate::error::expect_length;
 use crate::random::RandomPairs;
 use crate::{OtError, kind};
@@ -67,15 +68,6 @@ pub fn send_bytes(
     }
     channel.flush()?;
     Ok(())
-}
-
-fn receive_flips(channel: &mut dyn Channel, count: usize) -> Result<Bits, OtError> {
-    if count == 0 {
-        return Ok(Bits::zeros(0));
-    }
-    let bytes = channel.receive(kind::FLIPS, Bits::byte_len(count))?;
-    let malformed = |_| lanner_wire::ChannelError::Malformed { what: "OT choice bits" };
-    Ok(Bits::from_bytes(count, &bytes).map_err(malformed)?)
 }
 
 /// The keys that mask the messages for choice 0 and choice 1; the flip is public.

@@ -1,0 +1,175 @@
+//! Sizes of the noise problem, and what iterations of it send.
+
+use lanner_primitives::Block;
+
+use crate::{Cost, softspoken};
+
+/// A set of sizes with 128-bit security against attacks on regular noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Trees, each of which gives one 1 of noise.
+    trees: usize,
+    /// Transfers that the code expands: `2^log_dimension`.
+    log_dimension: u32,
+    /// Levels of a tree below its root.
+    depth: u32,
+}
+
+impl Parameters {
+    /// Every set, by the transfers that one iteration gives: about 0.8, 2.25, 5.95 and 15 million.
+    pub const ALL: [Self; 4] = [
+        Self { trees: 850, log_dimension: 16, depth: 10 },
+        Self { trees: 1170, log_dimension: 17, depth: 11 },
+        Self { trees: 1520, log_dimension: 18, depth: 12 },
+        Self { trees: 1900, log_dimension: 19, depth: 13 },
+    ];
+
+    /// The set that all others begin with.
+    pub(super) const SMALLEST: Self = Self::ALL[0];
+
+    /// The smallest set one iteration of which gives `count` transfers, or else the largest.
+    #[must_use]
+    pub fn for_count(count: usize) -> Self {
+        let enough = |set: &Self| set.usable() >= count;
+        Self::ALL.into_iter().find(enough).unwrap_or(Self::ALL[Self::ALL.len() - 1])
+    }
+
+    /// Transfers that one iteration gives.
+    #[must_use]
+    pub const fn usable(self) -> usize {
+        self.trees * self.leaves() - self.reserve()
+    }
+
+    pub(super) const fn dimension(self) -> usize {
+        1 << self.log_dimension
+    }
+
+    pub(super) const fn depth(self) -> usize {
+        self.depth as usize
+    }
+
+    pub(super) const fn leaves(self) -> usize {
+        1 << self.depth
+    }
+
+    /// Transfers that an iteration begins with.
+    pub(super) const fn reserve(self) -> usize {
+        self.dimension() + self.trees * self.depth()
+    }
+
+    /// Trees whose leaves begin the next iteration.
+    const fn reserved_trees(self) -> usize {
+        self.reserve().div_ceil(self.leaves())
+    }
+
+    /// The cost of bootstrapping from [`softspoken`], without its own set-up.
+    #[must_use]
+    pub fn setup_cost(self) -> Cost {
+        let start = softspoken::random_extension_cost(Self::SMALLEST.reserve());
+        if self == Self::SMALLEST {
+            start
+        } else {
+            start.plus(Supply::new(Self::SMALLEST).take(self.reserve()))
+        }
+    }
+}
+
+/// How far a source has come: what is ready, and what making more sends. Both parties count alike, from public numbers alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Supply {
+    parameters: Parameters,
+    /// Trees of this iteration that are grown.
+    grown: usize,
+    /// Transfers that are ready.
+    ready: usize,
+}
+
+/// What a source does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Gives so many of the transfers that are ready.
+    Take { count: usize },
+    /// Grows so many trees from tree `first` of the iteration on.
+    Grow { first: usize, count: usize },
+    /// Grows the last trees, and begins the next iteration with their leaves.
+    Renew { first: usize, count: usize },
+}
+
+impl Supply {
+    /// At the start of the first iteration.
+    #[must_use]
+    pub const fn new(parameters: Parameters) -> Self {
+        Self { parameters, grown: 0, ready: 0 }
+    }
+
+    /// What `count` transfers send after what was taken before, and takes them.
+    pub fn take(&mut self, mut count: usize) -> Cost {
+        let mut cost = Cost::default();
+        while let Some(step) = self.step(&mut count) {
+            if let Step::Grow { count, .. } | Step::Renew { count, .. } = step {
+                cost.sender_bytes += (count * self.parameters.depth() * Block::BYTES) as u64;
+                cost.sender_messages += 1;
+            }
+        }
+        cost
+    }
+
+    pub(super) const fn parameters(&self) -> Parameters {
+        self.parameters
+    }
+
+    /// The next step towards `wanted` transfers, which it lowers by what it takes; none if none is wanted.
+    pub(super) fn step(&mut self, wanted: &mut usize) -> Option<Step> {
+        let (set, first) = (self.parameters, self.grown);
+        let count = self.ready.min(*wanted);
+        if *wanted == 0 {
+            None
+        } else if count > 0 {
+            self.ready -= count;
+            *wanted -= count;
+            Some(Step::Take { count })
+        } else if first == set.trees - set.reserved_trees() {
+            let count = set.reserved_trees();
+            self.grown = 0;
+            self.ready = count * set.leaves() - set.reserve();
+            Some(Step::Renew { first, count })
+        } else {
+            let left = set.trees - set.reserved_trees() - first;
+            let count = left.min(wanted.div_ceil(set.leaves())).min(BATCH);
+            self.grown += count;
+            self.ready = count * set.leaves();
+            Some(Step::Grow { first, count })
+        }
+    }
+}
+
+/// Trees of one message.
+const BATCH: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_give_what_they_are_listed_with() {
+        assert_eq!(Parameters::ALL.map(Parameters::usable), [796_364, 2_252_218, 5_945_536, 15_015_812]);
+        assert_eq!(Parameters::for_count(0), Parameters::SMALLEST);
+        assert_eq!(Parameters::for_count(800_000), Parameters::ALL[1]);
+        assert_eq!(Parameters::for_count(usize::MAX), Parameters::ALL[3]);
+        // Even the largest begins with one iteration of the smallest.
+        assert!(Parameters::ALL[3].reserve() <= Parameters::SMALLEST.usable());
+    }
+
+    #[test]
+    fn an_iteration_ends_with_its_reserve() {
+        let set = Parameters::SMALLEST;
+        let mut supply = Supply::new(set);
+        let all = supply.take(set.usable());
+        assert_eq!((supply.ready, supply.grown), (0, 0));
+        assert_eq!(all.sender_bytes, (850 * 10 * 16) as u64);
+        assert_eq!(all.receiver_messages, 0);
+        assert_eq!(supply.take(0), Cost::default());
+        assert_eq!(supply.take(1).sender_bytes, 160);
+        assert_eq!(supply.take(1023), Cost::default());
+    }
+}

@@ -1,0 +1,98 @@
+use lanner_primitives::{Bits, Block, CorrelationRobustHash};
+use lanner_wire::Channel;
+use zeroize::Zeroizing;
+
+use super::engine::{Engine, Grower};
+use super::parameters::Parameters;
+use super::tree::{self, TreeHash};
+use crate::derandomize::send_flips;
+use crate::{CorrelatedReceiver, CotReceiver, OtError, kind};
+
+/// The receiver of silent transfers.
+pub struct SilentReceiver {
+    /// Where the first transfers come from, and whose hash is kept.
+    source: CotReceiver,
+    engine: Engine,
+    /// The index of the next transfer.
+    index: u64,
+}
+
+impl SilentReceiver {
+    /// Sets up against [`super::SilentSender::setup`], from a source that then serves no one else.
+    ///
+    /// # Errors
+    /// Any failure of the channel.
+    pub fn setup(
+        channel: &mut dyn Channel,
+        mut source: CotReceiver,
+        parameters: Parameters,
+    ) -> Result<Self, OtError> {
+        let count = Parameters::SMALLEST.reserve();
+        let mut start = Zeroizing::new(Vec::new());
+        let (choices, first) = source.extend_random(channel, count, &mut start)?;
+        start.iter_mut().zip(choices.iter()).for_each(|(u, x)| *u = u.with_lsb(x));
+        let engine = Engine::bootstrap(parameters, start, channel, source.hash(), &mut Completed)?;
+        Ok(Self { source, engine, index: first + count as u64 })
+    }
+
+    fn take(
+        &mut self,
+        channel: &mut dyn Channel,
+        count: usize,
+        out: &mut Vec<Block>,
+    ) -> Result<(Bits, u64), OtError> {
+        let start = out.len();
+        self.engine.take(count, channel, self.source.hash(), &mut Completed, out)?;
+        let first = self.index;
+        self.index += count as u64;
+        Ok((out[start..].iter().map(|u| u.lsb()).collect(), first))
+    }
+}
+
+/// Completes the sender's trees.
+struct Completed;
+
+impl Grower for Completed {
+    fn grow(
+        &mut self,
+        channel: &mut dyn Channel,
+        first: TreeHash<'_>,
+        inputs: &[Block],
+        depth: usize,
+        leaves: &mut [Block],
+    ) -> Result<(), OtError> {
+        let mut messages = vec![Block::ZERO; inputs.len()];
+        channel.receive_into(kind::TREES, Block::slice_as_bytes_mut(&mut messages))?;
+        let trees = inputs.chunks(depth).zip(messages.chunks(depth)).zip(leaves.chunks_mut(1 << depth));
+        for (tree, ((u, messages), leaves)) in (first.tree..).zip(trees) {
+            tree::complete(TreeHash { tree, ..first }, u, messages, leaves);
+        }
+        Ok(())
+    }
+}
+
+impl CorrelatedReceiver for SilentReceiver {
+    fn hash(&self) -> &CorrelationRobustHash {
+        self.source.hash()
+    }
+
+    fn extend(
+        &mut self,
+        channel: &mut dyn Channel,
+        choices: &Bits,
+        out: &mut Vec<Block>,
+    ) -> Result<u64, OtError> {
+        let (random, first) = self.take(channel, choices.len(), out)?;
+        send_flips(channel, choices, &random)?;
+        Ok(first)
+    }
+
+    fn extend_random(
+        &mut self,
+        channel: &mut dyn Channel,
+        count: usize,
+        out: &mut Vec<Block>,
+    ) -> Result<(Bits, u64), OtError> {
+        self.take(channel, count, out)
+    }
+}
