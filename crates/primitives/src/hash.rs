@@ -46,13 +46,20 @@ impl CorrelationRobustHash {
 
     /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`: the sender's second string of a correlated pair.
     pub fn hash_masked_in_place(&self, x: &mut [Block], offset: Block, first: u64) {
+        self.hash_batches(x, offset, |j| first.wrapping_add(j as u64));
+    }
+
+    /// Replaces every `x[j]` by `H(x[j], first + j / run)`: runs of strings that share a tweak, of which one party knows one each.
+    pub fn hash_runs_in_place(&self, x: &mut [Block], run: usize, first: u64) {
+        self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j / run) as u64));
+    }
+
+    fn hash_batches(&self, x: &mut [Block], offset: Block, tweak: impl Fn(usize) -> u64) {
         let mut input = [Block::ZERO; BATCH];
-        let mut index = first;
-        for batch in x.chunks_mut(BATCH) {
-            for (a, s) in batch.iter_mut().zip(&mut input) {
+        for (number, batch) in x.chunks_mut(BATCH).enumerate() {
+            for (j, (a, s)) in batch.iter_mut().zip(&mut input).enumerate() {
                 *a = sigma(*a ^ offset);
-                *s = *a ^ Block(u128::from(index));
-                index = index.wrapping_add(1);
+                *s = *a ^ Block(u128::from(tweak(number * BATCH + j)));
             }
             // A whole batch runs through the cipher's pipeline; single blocks would not.
             let used = if batch.len() == 1 { 1 } else { BATCH };
@@ -122,6 +129,16 @@ mod tests {
             for (j, x) in x.iter().enumerate() {
                 assert!(bulk[j] == formula(*x, j) && masked[j] == formula(*x ^ offset, j));
             }
+        }
+    }
+
+    #[test]
+    fn runs_share_a_tweak() {
+        let hash = CorrelationRobustHash::new(Block(7));
+        for run in [1, 3, 4, 16] {
+            let mut x: Vec<Block> = (0..100).map(Block).collect();
+            hash.hash_runs_in_place(&mut x, run, 5);
+            assert!((0..100).all(|j| x[j] == hash.hash(Block(j as u128), 5 + (j / run) as u64)));
         }
     }
 

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::Party;
+
 /// The bytes and rounds of a protocol's messages in one phase: payloads with their frames, without what a transport adds.
 ///
 /// A round is a message of the client's that it sends before it waits for the server. A message that ends a protocol
@@ -20,12 +22,6 @@ pub struct Cost {
 struct Turns {
     first: Party,
     last: Party,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Party {
-    Client,
-    Server,
 }
 
 impl Cost {
@@ -73,6 +69,13 @@ impl Cost {
     pub fn transfer(self, cost: lanner_ot::Cost) -> Self {
         self.then(Self::message(Party::Client, cost.receiver_bytes, cost.receiver_messages))
             .then(Self::message(Party::Server, cost.sender_bytes, cost.sender_messages))
+    }
+
+    /// This cost, then that of an oblivious transfer in which the client is the sender.
+    #[must_use]
+    pub fn offer(self, cost: lanner_ot::Cost) -> Self {
+        self.then(Self::message(Party::Server, cost.receiver_bytes, cost.receiver_messages))
+            .then(Self::message(Party::Client, cost.sender_bytes, cost.sender_messages))
     }
 
     /// This cost, then `next`.

@@ -30,3 +30,13 @@ pub(crate) const MASKED_BITS: Kind = Kind(0x60);
 pub(crate) const REMASK: Kind = Kind(0x61);
 /// The server's share of a revealed value, server to client.
 pub(crate) const REVEAL: Kind = Kind(0x62);
+/// Masked blocks of compared values, from who chooses.
+pub(crate) const LEAF_CHOICES: Kind = Kind(0x70);
+/// Masked comparisons of blocks, from who replies.
+pub(crate) const LEAF_REPLIES: Kind = Kind(0x71);
+/// Shared bits opened against triples, from both.
+pub(crate) const CONJUNCTIONS: Kind = Kind(0x72);
+/// Masked choices and corrections of selections, from both.
+pub(crate) const SELECTIONS: Kind = Kind(0x73);
+/// Masked choices and corrections of products, one from each.
+pub(crate) const PRODUCTS: Kind = Kind(0x74);

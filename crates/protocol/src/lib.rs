@@ -10,6 +10,8 @@ mod error;
 mod kind;
 pub mod linear;
 pub mod nonlinear;
+mod party;
 
 pub use cost::{Cost, OfflineCost};
 pub use error::ProtocolError;
+pub use party::Party;

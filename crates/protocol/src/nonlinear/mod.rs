@@ -1,5 +1,6 @@
 //! Nonlinear layers on additive shares.
 
+pub mod compare;
 pub mod square;
 pub mod windows;
 pub mod yao;

@@ -1,0 +1,174 @@
+//! Maximum over windows, ReLU, rescaling and an upper bound, in the small ring that rescaling leaves.
+
+use lanner_share::{Ring, Share};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::moves::{Move, Moves, carry};
+use super::run::{Run, Values, mask};
+use crate::nonlinear::windows::Windows;
+use crate::nonlinear::yao::Function;
+use crate::{Party, ProtocolError};
+
+/// How values lose `d` bits. Each party drops the low bits of its own share, modulo `2^(l-d)`; what is missing is the carry of those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounding {
+    /// `floor((x + 2^(d-1)) / 2^d)`: the carry is computed, by a comparison of `d` bits.
+    Exact,
+    /// `floor(x / 2^d)` or one more: one is added in the carry's place. Never off by more than one from [`Self::Exact`].
+    Faithful,
+}
+
+/// See [`super::Layer::activation`].
+#[derive(Clone, Debug)]
+pub(super) struct Activation {
+    function: Function,
+    /// The elements of each window, as many for all.
+    windows: Vec<Vec<usize>>,
+    area: usize,
+    from: u32,
+    to: u32,
+    rounding: Rounding,
+}
+
+impl Activation {
+    pub(super) fn new(
+        function: Function,
+        windows: &Windows,
+        from: u32,
+        to: u32,
+        rounding: Rounding,
+    ) -> Result<Self, ProtocolError> {
+        let refuse = |what| Err(ProtocolError::Shape { what });
+        if function.slope.is_some() {
+            return refuse("a slope over a power of two");
+        }
+        if function.high.is_some_and(|high| high < 0 || !function.relu) {
+            return refuse("an upper bound that is negative or without ReLU");
+        }
+        let widths = function.shift + 3 <= from && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
+        if !widths || function.high.is_some_and(|high| high as u64 > mask(from - function.shift - 2)) {
+            return refuse("bits of a nonlinear layer");
+        }
+        let groups = windows.filled_groups()?;
+        Ok(Self { function, windows: groups, area: windows.area(), from, to, rounding })
+    }
+
+    /// Bits that are left behind the shift.
+    const fn bits(&self) -> u32 {
+        self.from - self.function.shift
+    }
+
+    pub(super) fn moves(&self) -> Moves {
+        let (count, bits) = (self.windows.len(), self.bits());
+        let mut moves = Vec::new();
+        if self.function.shift > 0 && self.rounding == Rounding::Exact {
+            let values = count * self.area;
+            moves.extend(carry(values, self.function.shift));
+            moves.push(Move::Overlaps { values, bits: bits - 1 });
+        }
+        let rectify = |values: usize| carry(values, bits - 1).chain([Move::Selections { values, bits }]);
+        moves.extend(pairs(self.area).flat_map(|pairs| rectify(pairs * count)));
+        if self.function.relu {
+            moves.extend(rectify(count * (1 + usize::from(self.function.high.is_some()))));
+        }
+        if self.to > bits {
+            moves.push(Move::Overlaps { values: count, bits: self.to - bits });
+        }
+        Moves(moves)
+    }
+
+    pub(super) fn run(&self, run: &mut Run, party: Party, x: &[u64]) -> Result<Share, ProtocolError> {
+        // Element by element of the windows, so that neighbours in a window are compared in one go.
+        let gathered = (0..self.area).flat_map(|element| self.windows.iter().map(move |w| x[w[element]]));
+        let mut values = self.truncate(run, party, Zeroizing::new(gathered.collect()))?;
+        for pairs in pairs(self.area) {
+            values = self.maximum(run, &values, pairs)?;
+        }
+        if self.function.relu {
+            values = self.rectify(run, party, values)?;
+        }
+        self.extend(run, party, values)
+    }
+
+    fn truncate(&self, run: &mut Run, party: Party, mut x: Values) -> Result<Values, ProtocolError> {
+        let (shift, is_server) = (self.function.shift, party == Party::Server);
+        if shift == 0 {
+            return Ok(x);
+        }
+        let ring = Ring::Pow2(self.bits());
+        let drop_bits = |x: &Values| -> Values { Zeroizing::new(x.iter().map(|x| x >> shift).collect()) };
+        if self.rounding == Rounding::Faithful {
+            let mut y = drop_bits(&x);
+            y.iter_mut().for_each(|y| *y = ring.add(*y, u64::from(is_server)));
+            return Ok(y);
+        }
+        let half = u64::from(is_server) << (shift - 1);
+        x.iter_mut().for_each(|x| *x = Ring::Pow2(self.from).add(*x, half));
+        let low: Values = Zeroizing::new(x.iter().map(|x| x & mask(shift)).collect());
+        let carry = run.carry(&low, shift)?;
+        let carry: Values = Zeroizing::new((0..x.len()).map(|i| carry[i / 64] >> (i % 64) & 1).collect());
+        let both = run.overlap(&carry, self.bits() - 1)?;
+        let mut y = drop_bits(&x);
+        // The carry is the xor of both bits: their sum less twice their product.
+        for (y, (carry, both)) in y.iter_mut().zip(carry.iter().zip(both.iter())) {
+            *y = ring.sub(ring.add(*y, *carry), both << 1);
+        }
+        Ok(y)
+    }
+
+    /// The larger of each of the first `pairs` pairs of rows, and the row that is left over.
+    fn maximum(&self, run: &mut Run, values: &Values, pairs: usize) -> Result<Values, ProtocolError> {
+        let (count, bits) = (self.windows.len(), self.bits());
+        let (a, rest) = values.split_at(pairs * count);
+        let (b, left) = rest.split_at(pairs * count);
+        let ring = Ring::Pow2(bits);
+        let difference: Values = Zeroizing::new(a.iter().zip(b).map(|(a, b)| ring.sub(*a, *b)).collect());
+        let sign = run.negative(&difference, bits)?;
+        let not_negative = run.not(sign);
+        let above = run.select(&not_negative, &difference, bits)?;
+        let larger = b.iter().zip(above.iter()).map(|(b, above)| ring.add(*b, *above));
+        Ok(Zeroizing::new(larger.chain(left.iter().copied()).collect()))
+    }
+
+    /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values.
+    fn rectify(&self, run: &mut Run, party: Party, mut y: Values) -> Result<Values, ProtocolError> {
+        let (count, bits) = (self.windows.len(), self.bits());
+        let ring = Ring::Pow2(bits);
+        if let Some(high) = self.function.high {
+            let high = if party == Party::Server { ring.embed(high) } else { 0 };
+            let above: Values = Zeroizing::new(y.iter().map(|y| ring.sub(*y, high)).collect());
+            y = Zeroizing::new([y.as_slice(), above.as_slice()].concat());
+        }
+        let sign = run.negative(&y, bits)?;
+        let not_negative = run.not(sign);
+        let mut rectified = run.select(&not_negative, &y, bits)?;
+        if self.function.high.is_some() {
+            let (kept, above) = rectified.split_at(count);
+            let clipped = kept.iter().zip(above).map(|(kept, above)| ring.sub(*kept, *above)).collect();
+            rectified = Zeroizing::new(clipped);
+        }
+        Ok(rectified)
+    }
+
+    /// To the ring of the output. What may be negative is moved up by a quarter of the small ring for it.
+    fn extend(&self, run: &mut Run, party: Party, mut y: Values) -> Result<Share, ProtocolError> {
+        let (bits, to) = (self.bits(), Ring::Pow2(self.to));
+        let quarter = if self.function.relu || party == Party::Client { 0 } else { 1 << (bits - 2) };
+        y.iter_mut().for_each(|y| *y = Ring::Pow2(bits).add(*y, quarter));
+        let extended = run.extend(&y, bits, self.to)?;
+        let values = extended.iter().map(|y| to.sub(*y, to.embed(quarter as i64))).collect();
+        Ok(Share::new(to, values)?)
+    }
+}
+
+/// The pairs of each level of a tournament among so many.
+fn pairs(players: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(players), |left| Some(left.div_ceil(2)))
+        .take_while(|left| *left > 1)
+        .map(|left| left / 2)
+}
+
+/// The widest ring: sums of two elements fit 64 bits with room.
+const MAX_BITS: u32 = 62;

@@ -1,0 +1,71 @@
+//! Products of shared bits, 64 in a word, by triples from random transfers ([Bea91](https://doi.org/10.1007/3-540-46766-1_34),
+//! made as in [GMW87](https://doi.org/10.1145/28395.28420)).
+//!
+//! A random transfer with keys `k_0, k_1` and choice `x` shares the product `x (k_0 xor k_1)` as `k_x` and `k_0` without a message; one
+//! in each direction gives both cross terms of `(a_F xor a_G)(b_F xor b_G)`.
+
+use lanner_ot::{CorrelatedSender, SilentSender};
+use lanner_primitives::{Block, CorrelationRobustHash};
+use zeroize::Zeroizing;
+
+use super::material::{Part, Words};
+
+/// Shares of random bits `a`, `b` and of their products.
+pub(super) struct Triples {
+    a: Words,
+    b: Words,
+    product: Words,
+    /// Whether this party adds the product of the opened bits.
+    adds_opened: bool,
+}
+
+impl Triples {
+    pub(super) fn new(
+        sender: &SilentSender,
+        receive: &CorrelationRobustHash,
+        sent: &Part,
+        received: &Part,
+        words: usize,
+        is_first: bool,
+    ) -> Self {
+        let bits = |part: &Part, hash: &CorrelationRobustHash, offset: Block| {
+            let mut hashed = Zeroizing::new(part.blocks.to_vec());
+            hash.hash_masked_in_place(&mut hashed, offset, part.first);
+            collect(words, |i| hashed[i].lsb())
+        };
+        let zeros = bits(sent, sender.hash(), Block::ZERO);
+        let ones = bits(sent, sender.hash(), sender.delta());
+        let chosen = bits(received, receive, Block::ZERO);
+        let a = collect(words, |i| received.choice(i));
+        let b: Words = Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| k0 ^ k1).collect());
+        let product = (0..words).map(|i| zeros[i] ^ chosen[i] ^ a[i] & b[i]).collect();
+        Self { a, b, product: Zeroizing::new(product), adds_opened: is_first }
+    }
+
+    /// The bytes that open `u` and `v` against the triples.
+    pub(super) fn masked(&self, u: &[u64], v: &[u64]) -> Vec<u8> {
+        let masked = |x: &[u64], mask: &Words| {
+            let words = x.iter().zip(mask.iter()).map(|(x, mask)| (x ^ mask).to_le_bytes());
+            words.flatten().collect::<Vec<u8>>()
+        };
+        [masked(u, &self.a), masked(v, &self.b)].concat()
+    }
+
+    /// This party's share of the products, given what both sent.
+    pub(super) fn product(self, mine: &[u8], theirs: &[u8]) -> Words {
+        let opened: Vec<u64> = mine.as_chunks().0.iter().zip(theirs.as_chunks().0).map(opened).collect();
+        let (d, e) = opened.split_at(opened.len() / 2);
+        let public = u64::from(self.adds_opened).wrapping_neg();
+        let word = |i: usize| self.product[i] ^ d[i] & self.b[i] ^ e[i] & self.a[i] ^ d[i] & e[i] & public;
+        Zeroizing::new((0..d.len()).map(word).collect())
+    }
+}
+
+fn opened((mine, theirs): (&[u8; 8], &[u8; 8])) -> u64 {
+    u64::from_le_bytes(*mine) ^ u64::from_le_bytes(*theirs)
+}
+
+fn collect(words: usize, bit: impl Fn(usize) -> bool) -> Words {
+    let word = |w: usize| (0..64).fold(0, |word, i| word | u64::from(bit(64 * w + i)) << i);
+    Zeroizing::new((0..words).map(word).collect())
+}

@@ -1,0 +1,158 @@
+//! One-time material of moves, from the transfers of both directions.
+
+use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
+use lanner_primitives::{Bits, Block};
+use lanner_wire::Channel;
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::conjunction::Triples;
+use super::leaf::{LeafChoices, LeafKeys};
+use super::moves::{Move, Moves};
+use super::product::{Chosen, Offered};
+use super::transfers::Transfers;
+use crate::{Party, ProtocolError};
+
+/// What one party keeps of a layer until it is used, move by move.
+pub struct Material(pub(super) Vec<Prepared>);
+
+/// The first half of a layer's preparation: the transfers that the client sends.
+pub struct Request(Drawn);
+
+/// One move's material: the first party's or the second's.
+pub(super) enum Prepared {
+    LeafChoices(LeafChoices),
+    LeafKeys(LeafKeys),
+    Triples(Triples),
+    Selections(Offered, Chosen),
+    Chosen(Chosen),
+    Offered(Offered),
+}
+
+/// Transfers of one direction for all moves.
+pub(super) struct Drawn {
+    blocks: Vec<Block>,
+    /// The choices, where this party receives.
+    choices: Bits,
+    first: u64,
+    used: usize,
+}
+
+/// Transfers of one move.
+pub(super) struct Part<'d> {
+    pub(super) blocks: &'d [Block],
+    choices: &'d Bits,
+    start: usize,
+    /// The index of the first.
+    pub(super) first: u64,
+}
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        self.blocks.zeroize();
+    }
+}
+
+impl Drawn {
+    fn sent(
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+        count: usize,
+    ) -> Result<Self, ProtocolError> {
+        let mut blocks = Vec::new();
+        let first = transfers.sender.extend_random(channel, count, &mut blocks)?;
+        Ok(Self { blocks, choices: Bits::default(), first, used: 0 })
+    }
+
+    fn received(
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+        count: usize,
+    ) -> Result<Self, ProtocolError> {
+        let mut blocks = Vec::new();
+        let (choices, first) = transfers.receiver.extend_random(channel, count, &mut blocks)?;
+        Ok(Self { blocks, choices, first, used: 0 })
+    }
+
+    /// The next `count` transfers.
+    fn part(&mut self, count: usize) -> Part<'_> {
+        let start = self.used;
+        self.used += count;
+        let blocks = &self.blocks[start..self.used];
+        Part { blocks, choices: &self.choices, start, first: self.first + start as u64 }
+    }
+}
+
+impl Part<'_> {
+    /// The choice of transfer `i`.
+    pub(super) fn choice(&self, i: usize) -> bool {
+        self.choices.get(self.start + i)
+    }
+}
+
+impl Moves {
+    /// Draws the transfers that the client sends.
+    pub(super) fn request(
+        &self,
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+    ) -> Result<Request, ProtocolError> {
+        let count = self.sent_by(Party::Client);
+        Ok(Request(match transfers.party {
+            Party::Client => Drawn::sent(channel, transfers, count)?,
+            Party::Server => Drawn::received(channel, transfers, count)?,
+        }))
+    }
+
+    /// Draws the transfers that the server sends, and expands all to the material of the moves.
+    pub(super) fn complete(
+        &self,
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+        Request(by_client): Request,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Material, ProtocolError> {
+        let (count, party) = (self.sent_by(Party::Server), transfers.party);
+        let (mut sent, mut received) = match party {
+            Party::Client => (by_client, Drawn::received(channel, transfers, count)?),
+            Party::Server => (Drawn::sent(channel, transfers, count)?, by_client),
+        };
+        let prepare = |(step, first): (Move, Party)| {
+            let mine = usize::from(first != party);
+            let [send, receive] = [step.transfers()[mine], step.transfers()[1 - mine]];
+            expand(step, first == party, transfers, &sent.part(send), &received.part(receive), rng)
+        };
+        Ok(Material(self.in_turn().map(prepare).collect()))
+    }
+}
+
+/// Expands one move's transfers.
+fn expand(
+    step: Move,
+    is_first: bool,
+    transfers: &Transfers,
+    sent: &Part,
+    received: &Part,
+    rng: &mut impl CryptoRng,
+) -> Prepared {
+    let (send, receive) = (&transfers.sender, transfers.receiver.hash());
+    match step {
+        Move::Leaves { values, bits } if is_first => {
+            Prepared::LeafChoices(LeafChoices::new(receive, received, values, bits))
+        }
+        Move::Leaves { values, bits } => Prepared::LeafKeys(LeafKeys::new(send, sent, values, bits, rng)),
+        Move::Conjunctions { words } => {
+            Prepared::Triples(Triples::new(send, receive, sent, received, words, is_first))
+        }
+        Move::Selections { .. } => {
+            Prepared::Selections(Offered::new(send, sent), Chosen::new(receive, received))
+        }
+        Move::Overlaps { .. } | Move::Products { .. } if is_first => {
+            Prepared::Chosen(Chosen::new(receive, received))
+        }
+        Move::Overlaps { .. } | Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
+    }
+}
+
+/// A vector of bits in words of 64; those beyond the last value are of no use.
+pub(super) type Words = Zeroizing<Vec<u64>>;

@@ -1,0 +1,90 @@
+//! Products of a bit that one party chooses and a value that the other offers, modulo `2^l`.
+//!
+//! With keys `k_0, k_1` of a random transfer of choice `r`, the chooser of `c` sends `f = c xor r`; the other answers
+//! `v + k_f - k_(1-f)`, which lets the chooser compute `c v + k_f`. Shares are that and `-k_f`.
+
+use lanner_ot::{CorrelatedSender, SilentSender};
+use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_share::Ring;
+use lanner_wire::pack_bits;
+use zeroize::Zeroizing;
+
+use super::leaf::unpack;
+use super::material::{Part, Words};
+use crate::ProtocolError;
+
+/// The offering party's keys.
+pub(super) struct Offered(Zeroizing<Vec<[u64; 2]>>);
+
+/// The choosing party's random choices, each with its key.
+pub(super) struct Chosen {
+    random: Words,
+    keys: Zeroizing<Vec<u64>>,
+}
+
+impl Offered {
+    pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
+        let keys = |offset: Block| {
+            let mut hashed = Zeroizing::new(part.blocks.to_vec());
+            sender.hash().hash_masked_in_place(&mut hashed, offset, part.first);
+            hashed
+        };
+        let (zeros, ones) = (keys(Block::ZERO), keys(sender.delta()));
+        let pairs = zeros.iter().zip(ones.iter()).map(|(k0, k1)| [k0.0 as u64, k1.0 as u64]);
+        Self(Zeroizing::new(pairs.collect()))
+    }
+
+    /// The corrections of the transfers from `start` on for the flips and values given, and this party's shares.
+    pub(super) fn correct(
+        &self,
+        start: usize,
+        flips: &[u64],
+        values: &[u64],
+        bits: u32,
+    ) -> (Vec<u8>, Zeroizing<Vec<u64>>) {
+        let ring = Ring::Pow2(bits);
+        let keys = &self.0[start..start + values.len()];
+        let ordered = |([k0, k1], flip): (&[u64; 2], &u64)| {
+            let swap = (k0 ^ k1) & flip.wrapping_neg();
+            [k0 ^ swap, k1 ^ swap]
+        };
+        let ordered: Zeroizing<Vec<[u64; 2]>> = Zeroizing::new(keys.iter().zip(flips).map(ordered).collect());
+        let correction =
+            |([zero, one], value): (&[u64; 2], &u64)| value.wrapping_add(*zero).wrapping_sub(*one);
+        let corrections: Vec<u64> = ordered.iter().zip(values).map(correction).collect();
+        let shares = ordered.iter().map(|[zero, _]| ring.neg(ring.embed(*zero as i64))).collect();
+        (pack_bits(&corrections, bits), Zeroizing::new(shares))
+    }
+}
+
+impl Chosen {
+    pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
+        let mut hashed = Zeroizing::new(part.blocks.to_vec());
+        hash.hash_in_place(&mut hashed, part.first);
+        let random = (0..hashed.len()).map(|i| u64::from(part.choice(i))).collect();
+        let keys = hashed.iter().map(|key| key.0 as u64).collect();
+        Self { random: Zeroizing::new(random), keys: Zeroizing::new(keys) }
+    }
+
+    /// What is sent for choices, each 0 or 1.
+    pub(super) fn flips(&self, choices: &[u64]) -> Vec<u64> {
+        choices.iter().zip(self.random.iter()).map(|(c, r)| c ^ r).collect()
+    }
+
+    /// This party's shares of the transfers from `start` on, given the corrections.
+    pub(super) fn shares(
+        &self,
+        start: usize,
+        choices: &[u64],
+        corrections: &[u8],
+        bits: u32,
+    ) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+        let ring = Ring::Pow2(bits);
+        let corrections = unpack(corrections, choices.len(), bits)?;
+        let keys = self.keys[start..start + choices.len()].iter().zip(corrections).zip(choices);
+        let share = |((key, correction), choice): ((&u64, u64), &u64)| {
+            ring.embed(key.wrapping_add(correction & choice.wrapping_neg()) as i64)
+        };
+        Ok(Zeroizing::new(keys.map(share).collect()))
+    }
+}
