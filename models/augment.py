@@ -1,4 +1,4 @@
-"""Random small affine changes of a batch of digits, so that the networks learn writing rather than pixels."""
+"""Random small changes of a batch of images, so that the networks learn what they show rather than pixels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ UNCHANGED = 0.25
 """The part of the images left as they are: resampling blurs, and the networks must know sharp digits as well."""
 
 
-def augment(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Rotate, shear, scale and shift each image of ``(n, 1, 28, 28)`` by its own random amount, or leave it."""
+def augment(images: Tensor, generator: torch.Generator, outside: str = "zeros") -> Tensor:
+    """Rotate, shear, scale and shift each image of ``(n, 1, 28, 28)`` by its own random amount, or leave it.
+
+    ``outside`` says what comes in from beyond the border, as ``grid_sample``'s ``padding_mode``.
+    """
     count = len(images)
 
     def uniform(limit: float) -> Tensor:
@@ -33,6 +36,6 @@ def augment(images: Tensor, generator: torch.Generator) -> Tensor:
         torch.stack([sine * wide, cosine * high, uniform(SHIFT)], dim=1),
     ]
     grid = functional.affine_grid(torch.stack(rows, dim=1), list(images.shape), align_corners=False)
-    deformed = functional.grid_sample(images, grid, align_corners=False)
+    deformed = functional.grid_sample(images, grid, padding_mode=outside, align_corners=False)
     keep = torch.rand(count, generator=generator) < UNCHANGED
     return torch.where(keep[:, None, None, None], images, deformed)

@@ -13,18 +13,21 @@ OPSET = 17
 
 
 def to_onnx(model: nn.Sequential, name: str) -> onnx.ModelProto:
-    """Return ``model`` with input ``image`` (batch, 1, 28, 28) and output ``logits`` (batch, 10).
+    """Return ``model`` with input ``image`` (batch, 1, 28, 28) and output ``logits`` (batch, classes).
 
     Raises:
-        TypeError: if a layer has no translation here.
+        TypeError: if a layer has no translation here, or the last one is not linear.
     """
+    last = model[-1]
+    if not isinstance(last, nn.Linear):
+        raise TypeError(f"the last layer is {type(last).__name__}, not Linear")
     graph = _Graph()
     value = "image"
     for layer in model:
         value = graph.add(layer, value)
     graph.nodes[-1].output[0] = "logits"
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 28, 28])
-    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 10])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", last.out_features])
     body = helper.make_graph(graph.nodes, name, [image], [logits], graph.initializers)
     proto = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="lanner")
     # The oldest file format that carries this operator set, so that old readers can open the file.

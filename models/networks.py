@@ -1,7 +1,7 @@
-"""The four MNIST networks of the GAZELLE evaluation, as PyTorch modules.
+"""The four MNIST networks of the GAZELLE evaluation and one for chest X-rays, as PyTorch modules.
 
 [JVC18] section VIII-A, https://www.usenix.org/conference/usenixsecurity18/presentation/juvekar. Every network
-takes ``(batch, 1, 28, 28)`` pixels in [0, 1] and returns ``(batch, 10)`` logits.
+takes ``(batch, 1, 28, 28)`` pixels in [0, 1] and returns logits: ``(batch, 10)`` for digits, ``(batch, 2)`` for X-rays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Square(nn.Module):
 
 
 def network(name: str) -> nn.Sequential:
-    """Build network ``a``, ``b``, ``c`` or ``d`` with PyTorch's random weights."""
+    """Build network ``a``, ``b``, ``c``, ``d`` or ``pneumonia`` with PyTorch's random weights."""
     return nn.Sequential(*_LAYERS[name]())
 
 
@@ -51,9 +51,20 @@ def _two_convolutions() -> list[nn.Module]:
     ]  # fmt: skip
 
 
+def _chest_x_ray() -> list[nn.Module]:
+    return [
+        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(784, 32), nn.ReLU(),
+        nn.Linear(32, 2),
+    ]  # fmt: skip
+
+
 _LAYERS = {
     "a": _fully_connected,
     "b": lambda: _one_convolution(Square),
     "c": lambda: _one_convolution(nn.ReLU),
     "d": _two_convolutions,
+    "pneumonia": _chest_x_ray,
 }

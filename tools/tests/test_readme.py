@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lanner
 from lanner.datasets import load_digits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,11 +22,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the quick start speaks of, as the working directory."""
+    """A folder with the files that the examples speak of, as the working directory."""
     x, _ = load_digits("train")
     np.save(tmp_path / "inputs.npy", x[:64])
     np.save(tmp_path / "image.npy", x[0])
     shutil.copy(ROOT / "models" / "mnist_c.onnx", tmp_path / "digits.onnx")
+    for name in ("models", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    description = lanner.ImageDescription.read(ROOT / "examples" / "pneumonia" / "image.toml")
+    pictures = sorted((ROOT / "examples" / "pneumonia").glob("*.png"))
+    np.save(tmp_path / "xrays.npy", np.stack([description.load(picture, (1, 28, 28)) for picture in pictures]))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LANNER_HOME", str(tmp_path / "state"))
     return tmp_path
@@ -51,9 +57,17 @@ def test_python_runs(folder: Path) -> None:
     assert run.stdout.strip() in {str(digit) for digit in range(10)}
 
 
-def test_compile_command_runs(folder: Path) -> None:
-    command = re.search(r"^\.venv/bin/lanner (compile .*)$", README, re.MULTILINE)
-    assert command is not None
-    lanner = [sys.executable, "-m", "lanner"]
-    subprocess.run([*lanner, *command[1].split()], check=True, capture_output=True, timeout=120)
-    assert (folder / "digits.lanner").exists()
+@pytest.mark.parametrize("command", re.findall(r"^\.venv/bin/lanner (compile .*)$", README, re.MULTILINE))
+def test_compile_commands_run(folder: Path, command: str) -> None:
+    words = command.split()
+    subprocess.run([sys.executable, "-m", "lanner", *words], check=True, capture_output=True, timeout=120)
+    assert (folder / words[words.index("-o") + 1]).exists()
+
+
+def test_pictures_of_the_second_example_give_the_class_shown(folder: Path) -> None:
+    (picture,) = re.findall(r"^\.venv/bin/lanner predict \S+ (\S+\.png)", README, re.MULTILINE)
+    (shown,) = re.findall(rf"^{re.escape(picture)} +0 +\d+ +(\w+)", README, re.MULTILINE)
+    description = lanner.ImageDescription.read(folder / "examples" / "pneumonia" / "image.toml")
+    model = lanner.compile("models/pneumonia.onnx", np.load("xrays.npy"), image=description)
+    label = model.predict_fixed(description.load(folder / picture, (1, 28, 28))).argmax()
+    assert ["normal", "pneumonia"][label] == shown

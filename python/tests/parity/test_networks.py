@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 import lanner
 from lanner.datasets import load_digits
@@ -73,6 +75,63 @@ def mnist(part: str) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     with gzip.open(labels) as file:
         y = np.frombuffer(file.read(), np.uint8, offset=8)
     return (x / 255).astype(np.float32), y
+
+
+PICTURES = Path(__file__).parents[3] / "examples" / "pneumonia"
+
+
+def x_rays(split: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """A split of PneumoniaMNIST."""
+    path = DATA / "medmnist" / "pneumoniamnist.npz"
+    if not path.is_file():
+        pytest.skip(f"PneumoniaMNIST is not in {DATA}; set LANNER_DATA to a folder that holds it")
+    with np.load(path) as file:
+        x, y = file[f"{split}_images"], file[f"{split}_labels"]
+    return (x[:, np.newaxis] / np.float32(255)).astype(np.float32), y.reshape(-1).astype(np.int64)
+
+
+def pictures() -> tuple[lanner.ImageDescription, NDArray[np.float32]]:
+    """The example's ten pictures, five of each class, and their description."""
+    description = lanner.ImageDescription.read(PICTURES / "image.toml")
+    return description, np.stack([description.load(path, (1, 28, 28)) for path in sorted(PICTURES.glob("*.png"))])
+
+
+def pneumonia(calibration: NDArray[np.float32], **options: Any) -> lanner.Model:  # noqa: ANN401 - those of compile
+    """The embedded network for chest X-rays."""
+    return lanner.compile(Path(lanner.__file__).parent / "networks" / "pneumonia.onnx", calibration, **options)
+
+
+def test_secure_scores_of_an_x_ray_equal_the_reference() -> None:
+    description, x = pictures()
+    model = pneumonia(x, image=description, output="logits")
+    integers, overflows = model.predict_integers(x)
+    assert overflows == 0
+    for index in (0, 9):
+        assert lanner.run(model, x[index]).values == integers[index].tolist()
+
+
+def test_pictures_are_the_first_of_each_class() -> None:
+    x, y = x_rays("test")
+    assert np.array_equal(pictures()[1], np.concatenate([x[y == label][:5] for label in (0, 1)]))
+
+
+def test_accuracy_on_chest_x_rays() -> None:
+    x, y = x_rays("test")
+    model = pneumonia(x_rays("train")[0][:256])
+    exact = model.predict_float(x)
+    integers, overflows = model.predict_integers(x)
+    assert overflows == 0
+    assert abs((exact.argmax(1) == y).mean() - (integers.argmax(1) == y).mean()) <= 0.003
+    assert (integers.argmax(1) == y).mean() >= 0.87
+    assert roc_auc_score(y, integers[:, 1] - integers[:, 0]) >= 0.95
+
+
+def test_no_temperature_improves_probabilities_of_validation_x_rays() -> None:
+    x, y = x_rays("val")
+    exact = pneumonia(x).predict_float(x).astype(np.float64)
+    margin = exact[:, 1] - exact[:, 0]
+    # The derivative of the cross entropy of softmax(logits / T) by 1 / T, at T = 1.
+    assert abs(((1 / (1 + np.exp(-margin)) - y) * margin).mean()) < 1e-4
 
 
 TRAINED = {
