@@ -15,7 +15,7 @@ use crate::circuit::Wire;
 /// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is below two.
 pub fn argmax(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, 0)?;
-    let winner = tournament(&mut builder, k)?;
+    let winner = tournament(&mut builder, k, &mut |_| ())?;
     builder.finish(&winner.index)
 }
 
@@ -25,7 +25,7 @@ pub fn argmax(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
 /// As for [`argmax`].
 pub fn argmax_with_max(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, 0)?;
-    let mut winner = tournament(&mut builder, k)?;
+    let mut winner = tournament(&mut builder, k, &mut |_| ())?;
     if let Some(sign) = winner.value.last_mut() {
         *sign = !*sign;
     }
@@ -33,28 +33,35 @@ pub fn argmax_with_max(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcErr
     builder.finish(&outputs)
 }
 
-struct Winner {
+pub(super) struct Winner {
     /// The value in offset form.
-    value: Vec<Wire>,
+    pub(super) value: Vec<Wire>,
     /// The index among the values of its part.
-    index: Vec<Wire>,
+    pub(super) index: Vec<Wire>,
 }
 
-fn tournament(builder: &mut MaskedBuilder, k: usize) -> Result<Winner, GcError> {
+/// The winner of the next `k` values, each of which is shown to `visit` in offset form.
+pub(super) fn tournament(
+    builder: &mut MaskedBuilder,
+    k: usize,
+    visit: &mut dyn FnMut(&[Wire]),
+) -> Result<Winner, GcError> {
     if k < 2 {
         return Err(GcError::Parameters("an argmax needs two values"));
     }
-    Ok(winner(builder, k))
+    Ok(winner(builder, k, visit))
 }
 
 /// The winner of the next `k` values: `next_power_of_two(k) / 2` of them against the rest.
-fn winner(builder: &mut MaskedBuilder, k: usize) -> Winner {
+fn winner(builder: &mut MaskedBuilder, k: usize, visit: &mut dyn FnMut(&[Wire])) -> Winner {
     if k == 1 {
-        return Winner { value: builder.offset_value(), index: Vec::new() };
+        let value = builder.offset_value();
+        visit(&value);
+        return Winner { value, index: Vec::new() };
     }
     let half = k.next_power_of_two() / 2;
-    let low = winner(builder, half);
-    let mut high = winner(builder, k - half);
+    let low = winner(builder, half, visit);
+    let mut high = winner(builder, k - half, visit);
     high.index.resize(low.index.len(), Wire::ZERO);
     let gates = &mut builder.gates;
     // Strictly larger, so that a tie stays with the lower index.

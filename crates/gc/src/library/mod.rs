@@ -21,6 +21,7 @@ mod relu;
 mod rescale;
 mod reshare;
 mod ring;
+mod softmax;
 
 pub use argmax::{argmax, argmax_with_max};
 pub use falcon::{falcon_max_pool, falcon_max_pool_relu, falcon_prepare, falcon_relu};
@@ -32,3 +33,4 @@ pub use relu::{relu_clip, relu_rescale};
 pub use rescale::rescale;
 pub use reshare::{max_pool_relu_rescale_reshare, relu_rescale_reshare};
 pub use ring::ShareRing;
+pub use softmax::{reciprocal, softmax_exponents};
