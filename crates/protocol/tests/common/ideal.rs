@@ -89,3 +89,11 @@ pub(crate) fn argmax(shares: (&Share, &Share)) -> usize {
 pub(crate) fn remask(shares: (&Share, &Share), rng: &mut Prg) -> (Share, Share) {
     deal(shares.0.ring(), &shares.0.reveal(shares.1).unwrap(), rng)
 }
+
+/// The label and its softmax probability, in floating point, of scores in units of `scale`.
+pub(crate) fn softmax(shares: (&Share, &Share), scale: f64) -> (usize, f64) {
+    let label = argmax(shares);
+    let values = shares.0.reveal(shares.1).unwrap();
+    let terms = values.iter().map(|x| (scale * (x - values[label]) as f64).exp());
+    (label, 1.0 / terms.sum::<f64>())
+}

@@ -2,7 +2,7 @@
 
 use lanner_gc::{Circuit, Evaluator, OutputDecoding, TablesInMemory, batches, chunk_lengths};
 use lanner_ot::{CorrelatedReceiver, CotReceiver, arithmetic};
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError};
 use rand_core::CryptoRng;
@@ -56,16 +56,17 @@ pub struct ClientArgMaxMaterial {
 }
 
 /// Random correlated transfers: choices `r_i` and blocks `t_i`, from index `first` on.
-struct Transfers {
-    choices: Bits,
-    blocks: Zeroizing<Vec<Block>>,
-    first: u64,
+pub(in crate::nonlinear) struct Transfers {
+    pub(in crate::nonlinear) choices: Bits,
+    pub(in crate::nonlinear) blocks: Zeroizing<Vec<Block>>,
+    pub(in crate::nonlinear) first: u64,
 }
 
-struct Garbled {
-    /// `r_i` of each input wire, and `t_i`.
+pub(in crate::nonlinear) struct Garbled {
+    /// `r_i` of each input wire.
     choices: Bits,
-    labels: Zeroizing<Vec<Block>>,
+    /// `t_i` of each input wire; zero for those behind, whose labels the server gives for bits of its own.
+    pub(in crate::nonlinear) labels: Zeroizing<Vec<Block>>,
     tables: Vec<u8>,
     first_batch: u64,
 }
@@ -105,15 +106,37 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         instances: usize,
         outputs: usize,
     ) -> Result<ClientRequest, ProtocolError> {
-        let inputs = Transfers::request(&mut self.cot, channel, circuit.evaluator_inputs() * instances)?;
-        let outputs = Transfers::request(&mut self.cot, channel, outputs)?;
-        let first_batch = self.next_batch;
-        self.next_batch += batches(instances);
+        let inputs = self.transfers(channel, circuit.evaluator_inputs() * instances)?;
+        let outputs = self.transfers(channel, outputs)?;
+        let first_batch = self.take_batches(instances);
         Ok(ClientRequest { inputs, outputs, first_batch })
     }
 
+    /// Asks for `count` transfers with random choices.
+    pub(in crate::nonlinear) fn transfers(
+        &mut self,
+        channel: &mut dyn Channel,
+        count: usize,
+    ) -> Result<Transfers, ProtocolError> {
+        let mut blocks = Zeroizing::new(Vec::with_capacity(count));
+        let (choices, first) = self.cot.extend_random(channel, count, &mut blocks)?;
+        Ok(Transfers { choices, blocks, first })
+    }
+
+    /// The batch number of the next circuit, which has so many instances.
+    pub(in crate::nonlinear) fn take_batches(&mut self, instances: usize) -> u64 {
+        let first = self.next_batch;
+        self.next_batch += batches(instances);
+        first
+    }
+
+    /// The hash of the transfers.
+    pub(in crate::nonlinear) fn hash(&self) -> &CorrelationRobustHash {
+        self.cot.hash()
+    }
+
     /// Online: obtains the labels of `input` and evaluates; returns the colour bits of the output.
-    fn evaluate(
+    pub(in crate::nonlinear) fn evaluate(
         &self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -134,18 +157,8 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
 }
 
 impl Transfers {
-    fn request<R: CorrelatedReceiver>(
-        cot: &mut R,
-        channel: &mut dyn Channel,
-        count: usize,
-    ) -> Result<Self, ProtocolError> {
-        let mut blocks = Zeroizing::new(Vec::with_capacity(count));
-        let (choices, first) = cot.extend_random(channel, count, &mut blocks)?;
-        Ok(Self { choices, blocks, first })
-    }
-
     /// Receives the tables whose input labels these transfers are.
-    fn receive_tables(
+    pub(in crate::nonlinear) fn receive_tables(
         self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -193,7 +206,7 @@ impl ClientLayer {
         session: &EvaluationSession<R>,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
-        let (layer, hash) = (&self.0, session.cot.hash());
+        let (layer, hash) = (&self.0, session.hash());
         let ClientRequest { inputs, outputs, first_batch } = request;
         let garbled = inputs.receive_tables(channel, layer.circuit(), layer.instances(), first_batch)?;
         let Transfers { choices, mut blocks, first } = outputs;

@@ -43,7 +43,7 @@ impl Layer {
         };
         Ok(OfflineCost {
             request: Cost::NONE.transfer(softspoken::random_extension_cost(inputs)).transfer(outputs),
-            answer: tables(self.circuit(), self.instances()).transfer(corrections),
+            answer: tables_cost(self.circuit(), self.instances()).transfer(corrections),
         })
     }
 
@@ -61,7 +61,7 @@ impl ArgMax {
         let circuit = self.circuit();
         OfflineCost {
             request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
-            answer: tables(circuit, 1).server(Bits::byte_len(circuit.outputs())),
+            answer: tables_cost(circuit, 1).server(Bits::byte_len(circuit.outputs())),
         }
     }
 
@@ -72,7 +72,7 @@ impl ArgMax {
     }
 }
 
-fn tables(circuit: &Circuit, instances: usize) -> Cost {
+pub(in crate::nonlinear) fn tables_cost(circuit: &Circuit, instances: usize) -> Cost {
     chunk_lengths(circuit, instances).fold(Cost::NONE, Cost::server)
 }
 

@@ -36,6 +36,9 @@ mod server;
 pub use client::{
     ClientArgMax, ClientArgMaxMaterial, ClientLayer, ClientMaterial, ClientRequest, EvaluationSession,
 };
+pub(in crate::nonlinear) use client::{Garbled, Transfers};
 pub use cost::setup_cost;
+pub(in crate::nonlinear) use cost::tables_cost;
 pub use function::{ArgMax, Function, Layer, Slope};
 pub use server::{GarblingSession, ServerArgMax, ServerArgMaxMaterial, ServerLayer, ServerMaterial};
+pub(in crate::nonlinear) use server::{InputLabels, receive_bits};

@@ -46,7 +46,7 @@ pub struct ServerMaterial {
 pub struct ServerArgMaxMaterial(InputLabels);
 
 /// `D_i` of each input wire. Two answers would give delta away, so one answer consumes them.
-struct InputLabels(Zeroizing<Vec<Block>>);
+pub(in crate::nonlinear) struct InputLabels(Zeroizing<Vec<Block>>);
 
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
@@ -76,21 +76,24 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Self { cot, salt, next_batch: 0 }
     }
 
-    /// Takes the transfers that the client asks for: `q_i` of the wires of `instances` of `circuit`.
-    fn wires(
+    /// Takes `count` transfers that the client asks for: `q_i`, and the index of the first.
+    pub(in crate::nonlinear) fn transfers(
         &mut self,
         channel: &mut dyn Channel,
-        circuit: &Circuit,
-        instances: usize,
-    ) -> Result<Zeroizing<Vec<Block>>, ProtocolError> {
-        let inputs = circuit.evaluator_inputs() * instances;
-        let mut wires = Zeroizing::new(Vec::with_capacity(inputs));
-        self.cot.extend_random(channel, inputs, &mut wires)?;
-        Ok(wires)
+        count: usize,
+    ) -> Result<(Zeroizing<Vec<Block>>, u64), ProtocolError> {
+        let mut q = Zeroizing::new(Vec::with_capacity(count));
+        let first = self.cot.extend_random(channel, count, &mut q)?;
+        Ok((q, first))
     }
 
-    /// Garbles and sends the tables; returns the `D_i` and the permute bits.
-    fn garble(
+    /// The source of the transfers.
+    pub(in crate::nonlinear) fn cot(&self) -> &S {
+        &self.cot
+    }
+
+    /// Garbles and sends the tables; returns the `D_i` and the permute bits. A wire whose `q_i` is zero is one of the server's own bits.
+    pub(in crate::nonlinear) fn garble(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -111,13 +114,20 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Ok((InputLabels(labels), permute))
     }
 
-    /// Online: receives the masked input bits and answers with the labels of what they mask.
-    fn answer(&self, channel: &mut dyn Channel, labels: InputLabels) -> Result<(), ProtocolError> {
+    /// Online: receives the masked input bits and answers with the labels of what they mask, and of the server's own bits behind.
+    pub(in crate::nonlinear) fn answer(
+        &self,
+        channel: &mut dyn Channel,
+        labels: InputLabels,
+        own: &Bits,
+    ) -> Result<(), ProtocolError> {
         let InputLabels(mut labels) = labels;
+        let inputs =
+            labels.len().checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
         // C -> S: d
-        let masked = receive_bits(channel, kind::MASKED_INPUT, labels.len())?;
+        let masked = receive_bits(channel, kind::MASKED_INPUT, inputs)?;
         let delta = Zeroizing::new(self.cot.delta());
-        for (label, bit) in labels.iter_mut().zip(masked.iter()) {
+        for (label, bit) in labels.iter_mut().zip(masked.iter().chain(own.iter())) {
             *label ^= *delta & Block::mask(bit);
         }
         // S -> C: D xor d Delta
@@ -147,10 +157,9 @@ impl ServerLayer {
         let (layer, group) = (&self.0, group(self.0.encoding().ring)?);
         let (circuit, instances) = (layer.circuit(), layer.instances());
         let garbler_bits = layer.garbler_bits(share)?;
-        let wires = session.wires(channel, circuit, instances)?;
+        let (wires, _) = session.transfers(channel, circuit.evaluator_inputs() * instances)?;
         // Taken before anything is sent, so that the client never has to read in order to go on asking.
-        let mut q = Zeroizing::new(Vec::with_capacity(layer.output_bits()));
-        let first = session.cot.extend_random(channel, layer.output_bits(), &mut q)?;
+        let (mut q, first) = session.transfers(channel, layer.output_bits())?;
         let (labels, permute) = session.garble(channel, circuit, instances, wires, &garbler_bits, rng)?;
         let a: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
         let products = arithmetic::send_extended(&session.cot, channel, group, &a, &mut q, first)?;
@@ -167,7 +176,7 @@ impl ServerLayer {
         session: &GarblingSession<S>,
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
-        session.answer(channel, material.labels)?;
+        session.answer(channel, material.labels, &Bits::zeros(0))?;
         // C -> S: e
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
         material.output.convert(self.0.encoding(), &masked)
@@ -193,7 +202,7 @@ impl ServerArgMax {
         rng: &mut Prg,
     ) -> Result<ServerArgMaxMaterial, ProtocolError> {
         let garbler_bits = self.0.garbler_bits(share)?;
-        let wires = session.wires(channel, self.0.circuit(), 1)?;
+        let (wires, _) = session.transfers(channel, self.0.circuit().evaluator_inputs())?;
         let (labels, permute) = session.garble(channel, self.0.circuit(), 1, wires, &garbler_bits, rng)?;
         channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
         Ok(ServerArgMaxMaterial(labels))
@@ -209,11 +218,15 @@ impl ServerArgMax {
         session: &GarblingSession<S>,
         material: ServerArgMaxMaterial,
     ) -> Result<(), ProtocolError> {
-        session.answer(channel, material.0)
+        session.answer(channel, material.0, &Bits::zeros(0))
     }
 }
 
-fn receive_bits(channel: &mut dyn Channel, kind: Kind, bits: usize) -> Result<Bits, ProtocolError> {
+pub(in crate::nonlinear) fn receive_bits(
+    channel: &mut dyn Channel,
+    kind: Kind,
+    bits: usize,
+) -> Result<Bits, ProtocolError> {
     let bytes = channel.receive(kind, Bits::byte_len(bits))?;
     Bits::from_bytes(bits, &bytes).map_err(|_| ChannelError::Malformed { what: "bits" }.into())
 }
