@@ -3,8 +3,9 @@
 //! One thread plays both parties in turn, so that their times add up. Results are checked outside the clock.
 //! Medians in milliseconds.
 
+mod queue;
+
 use std::error::Error;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use lanner_bfv::Parameters;
@@ -15,7 +16,7 @@ use lanner_protocol::linear::gazelle::{
     ClientLayer, ServerLayer, galois_element, parameters, receive_keys, send_keys,
 };
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, ChannelError, Kind, Traffic};
+use queue::Queue;
 
 const PRIME: u64 = 33_538_049;
 
@@ -130,43 +131,4 @@ fn measure(
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
-}
-
-/// One end of a pair of queues.
-struct Queue {
-    out: Sender<(Kind, Vec<u8>)>,
-    inbox: Receiver<(Kind, Vec<u8>)>,
-    body: Vec<u8>,
-}
-
-impl Queue {
-    fn pair() -> (Self, Self) {
-        let ((to_a, a), (to_b, b)) = (channel(), channel());
-        (Self { out: to_b, inbox: a, body: Vec::new() }, Self { out: to_a, inbox: b, body: Vec::new() })
-    }
-}
-
-impl Channel for Queue {
-    fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
-        self.out.send((kind, payload.to_vec())).map_err(|_| ChannelError::Disconnected)
-    }
-
-    fn flush(&mut self) -> Result<(), ChannelError> {
-        Ok(())
-    }
-
-    fn receive_header(&mut self) -> Result<(Kind, usize), ChannelError> {
-        let (kind, body) = self.inbox.recv().map_err(|_| ChannelError::Disconnected)?;
-        self.body = body;
-        Ok((kind, self.body.len()))
-    }
-
-    fn receive_body(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
-        buffer.copy_from_slice(&self.body);
-        Ok(())
-    }
-
-    fn traffic(&self) -> Traffic {
-        Traffic::default()
-    }
 }

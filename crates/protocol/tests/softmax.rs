@@ -179,7 +179,7 @@ fn what_the_server_receives_is_uniform() {
             let mut rng = rng(seed + 10);
             let case = case(&scores, 2, 1e-4, Ring::Prime(P), &mut rng);
             let mut channels = Party::pair();
-            run_all(&[case.clone()], &mut channels, seed).remove(0).unwrap();
+            run_all(std::slice::from_ref(&case), &mut channels, seed).remove(0).unwrap();
             for kind in [0x52, 0x60] {
                 for body in channels.0.sent_of(kind) {
                     // The last byte may be padded with zeros.
@@ -202,12 +202,12 @@ fn outputs_that_cannot_be_are_malformed() {
     let tampers: [fn(&mut Vec<u8>); 2] = [
         |bytes| {
             if bytes.len() > 1 {
-                bytes[0] ^= 3
+                bytes[0] ^= 3;
             }
         },
         |bytes| {
             if bytes.len() == 1 {
-                bytes[0] ^= 0x1b
+                bytes[0] ^= 0x1b;
             }
         },
     ];
