@@ -7,6 +7,7 @@
 mod client;
 mod error;
 mod model;
+mod relay;
 mod server;
 
 use pyo3::prelude::*;
@@ -25,6 +26,8 @@ mod _native {
     #[pymodule_export]
     use super::model::NativeModel;
     #[pymodule_export]
+    use super::relay::NativeRelay;
+    #[pymodule_export]
     use super::server::NativeServer;
 
     /// Both parties in this process; the JSON of a prediction.
@@ -38,6 +41,13 @@ mod _native {
         let prediction =
             py.detach(|| lanner::run(&model, &sample)).map_err(|error| super::error::raise(py, &error))?;
         super::model::json(py, &prediction)
+    }
+
+    /// The bits per second and the round trip in seconds of a named network; none if there is no such name.
+    #[pyfunction]
+    fn network_profile(name: &str) -> Option<(f64, f64)> {
+        let profile = lanner::NetworkProfile::named(name)?;
+        Some((profile.bandwidth_bits_per_second, profile.round_trip_seconds))
     }
 
     /// Versions and processor features, as JSON.

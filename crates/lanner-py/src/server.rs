@@ -48,6 +48,11 @@ impl NativeServer {
         let stats = py.detach(|| self.lock().stats());
         json(py, &stats)
     }
+
+    fn computed(&self, py: Python<'_>) -> PyResult<String> {
+        let computed = py.detach(|| self.lock().computed());
+        json(py, &computed)
+    }
 }
 
 impl NativeServer {

@@ -119,15 +119,10 @@ impl Cost {
 
 impl LayerCost {
     fn new(cost: &StepCost) -> Self {
-        let phase = match cost.phase {
-            Phase::Setup => "setup",
-            Phase::Offline => "offline",
-            Phase::Online => "online",
-        };
         Self {
             name: cost.name.clone(),
             protocol: cost.protocol,
-            phase,
+            phase: cost.phase.name(),
             seconds: cost.seconds,
             bytes: cost.traffic.sent + cost.traffic.received,
             rounds: cost.traffic.rounds,

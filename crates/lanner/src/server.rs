@@ -9,7 +9,9 @@ use lanner_primitives::Prg;
 use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
-use lanner_session::server_loop::{self, Handler, Security, ServerOptions, SessionInfo, Snapshot};
+use lanner_session::server_loop::{
+    self, ComputedStep, Handler, Security, ServerOptions, SessionInfo, Snapshot,
+};
 use serde::Deserialize;
 
 use crate::client::limits;
@@ -113,6 +115,12 @@ impl Server {
     pub fn stats(&self) -> Snapshot {
         self.running.as_ref().map_or(self.ended, server_loop::Server::metrics)
     }
+
+    /// What the running server has computed for each step of each model: wall time without waits and transport.
+    #[must_use]
+    pub fn computed(&self) -> Vec<ComputedStep> {
+        self.running.as_ref().map_or_else(Vec::new, server_loop::Server::computed)
+    }
 }
 
 /// The certificate to show, and the fingerprint that clients pin.
@@ -179,10 +187,12 @@ impl Handler for ModelHandler {
             let request = session.while_idle(|| Service::receive(channel))?;
             channel.set_stall_limit(self.0.patience);
             service.answer(channel, request)?;
-            match request {
-                Request::End => break,
-                Request::Predict => session.count_prediction(),
-                Request::Prepare => {}
+            if request == Request::End {
+                break;
+            }
+            session.count_computation(&self.0.offers[index].model.name, service.computed());
+            if request == Request::Predict {
+                session.count_prediction();
             }
         }
         Ok(())

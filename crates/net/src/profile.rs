@@ -12,11 +12,21 @@ pub struct NetworkProfile {
 }
 
 impl NetworkProfile {
-    /// A local network as papers on private inference assume it: 3 Gbit/s, 0.8 ms.
-    pub const LAN: Self = Self { bandwidth_bits_per_second: 3e9, round_trip_seconds: 0.8e-3 };
+    /// A local network: 1 Gbit/s, 0.6 ms.
+    pub const LAN: Self = Self { bandwidth_bits_per_second: 1e9, round_trip_seconds: 0.6e-3 };
 
-    /// A wide network: 100 Mbit/s, 80 ms.
-    pub const WAN: Self = Self { bandwidth_bits_per_second: 100e6, round_trip_seconds: 80e-3 };
+    /// A wide network: 100 Mbit/s, 40 ms.
+    pub const WAN: Self = Self { bandwidth_bits_per_second: 100e6, round_trip_seconds: 40e-3 };
+
+    /// The profile of a name: `lan` or `wan`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "lan" => Some(Self::LAN),
+            "wan" => Some(Self::WAN),
+            _ => None,
+        }
+    }
 
     /// Time that `bytes` occupy one direction.
     #[must_use]
@@ -61,6 +71,14 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn profiles_have_names() {
+        let one_way = |name| NetworkProfile::named(name).map(|profile| profile.latency().as_micros());
+        assert_eq!((one_way("lan"), one_way("wan"), one_way("loopback")), (Some(300), Some(20_000), None));
+        assert_eq!(NetworkProfile::LAN.transfer_time(125_000_000).as_secs(), 1);
+        assert_eq!(NetworkProfile::WAN.transfer_time(12_500_000).as_secs(), 1);
+    }
 
     #[test]
     fn bytes_queue_behind_one_another_and_the_latency_is_paid_once() {

@@ -1,4 +1,6 @@
 //! A network emulated between two processes: a relay on this machine that delivers bytes late.
+//!
+//! It carries TCP payload and counts nothing else: no headers, no losses, no slow start, and no round trip to connect.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -87,6 +89,7 @@ fn stamp(mut source: TcpStream, stamped: &SyncSender<(Instant, Vec<u8>)>, mut li
 }
 
 fn deliver(mut destination: TcpStream, due: &Receiver<(Instant, Vec<u8>)>) {
+    sleep_precisely();
     while let Ok((arrival, bytes)) = due.recv() {
         thread::sleep(arrival.saturating_duration_since(Instant::now()));
         if destination.write_all(&bytes).is_err() {
@@ -95,6 +98,13 @@ fn deliver(mut destination: TcpStream, due: &Receiver<(Instant, Vec<u8>)>) {
     }
     // The other end may be gone already.
     let _ = destination.shutdown(Shutdown::Write);
+}
+
+/// Lets this thread's sleeps end when they should: by default Linux adds 50 us, which counts against 0.3 ms of latency.
+fn sleep_precisely() {
+    // Where it cannot be had, delays are a little longer.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 /// Chunks that fill the network's delay twice, so that the relay's own bound never limits the bandwidth.

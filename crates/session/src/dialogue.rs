@@ -10,8 +10,8 @@ use lanner_primitives::{Direction, Label};
 use lanner_wire::{Channel, ChannelError, Kind};
 
 use crate::executor::{
-    ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, PreparedServer, ServedModel, ServerSession,
-    StepCost,
+    ClientPlan, ClientSession, Computation, ExecutionError, Outcome, Prepared, PreparedServer, ServedModel,
+    ServerSession, StepCost,
 };
 use crate::store::{Capacity, MaterialId, MemoryStore, OneTime, Store};
 
@@ -96,6 +96,12 @@ impl Service {
             Request::Predict => self.session.predict(channel, self.prepared.take()?),
             Request::End => Ok(()),
         }
+    }
+
+    /// What the server computed for the last material or prediction, step by step.
+    #[must_use]
+    pub fn computed(&self) -> &[Computation] {
+        self.session.computed()
     }
 }
 

@@ -5,6 +5,7 @@
 //! that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
 
 mod admission;
+mod computations;
 mod metrics;
 
 use std::error::Error;
@@ -19,7 +20,10 @@ use lanner_wire::{Channel, Kind, Refusal};
 use tracing::{debug, info, warn};
 
 use admission::{Admission, Slot};
+pub use computations::ComputedStep;
 pub use metrics::{Metrics, Snapshot};
+
+use crate::executor::Computation;
 
 /// What a server does with a client.
 pub trait Handler: Send + Sync + 'static {
@@ -62,6 +66,11 @@ impl SessionInfo {
     /// Counts one prediction that was made.
     pub fn count_prediction(&self) {
         self.metrics.count_prediction();
+    }
+
+    /// Adds what was computed for a model.
+    pub fn count_computation(&self, model: &str, computed: &[Computation]) {
+        self.metrics.count_computation(model, computed);
     }
 }
 
@@ -136,6 +145,12 @@ impl Server {
     #[must_use]
     pub fn metrics(&self) -> Snapshot {
         self.shared.metrics.snapshot()
+    }
+
+    /// What was computed for each step of each model so far.
+    #[must_use]
+    pub fn computed(&self) -> Vec<ComputedStep> {
+        self.shared.metrics.computed()
     }
 
     /// Accepts no more clients, ends idle sessions, lets the others finish what they serve for at most `grace`, then

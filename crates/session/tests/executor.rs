@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile};
 use lanner_net::{Entry, Recorded, memory};
-use lanner_plan::{Plan, plan};
+use lanner_plan::{Plan, Step, plan};
 use lanner_session::executor::{
-    ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession, StepCost,
+    ClientPlan, ClientSession, Computation, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
 
 /// A deterministic value in [-1, 1).
@@ -40,12 +40,14 @@ fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
     let model = Arc::new(ServedModel::new(network, &plan).unwrap());
     let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
     let (mut client, mut server) = memory::pair();
-    let count = inputs.len();
+    let (count, steps) = (inputs.len(), plan.steps.clone());
     let serving = std::thread::spawn(move || {
         let mut session = ServerSession::setup(&mut server, model).unwrap();
         for _ in 0..count {
             let prepared = session.prepare(&mut server).unwrap();
+            check_computed(&steps, session.computed(), Phase::Offline);
             session.predict(&mut server, prepared).unwrap();
+            check_computed(&steps, session.computed(), Phase::Online);
         }
     });
     let (mut session, setup) = ClientSession::setup(&mut client, client_plan).unwrap();
@@ -58,6 +60,15 @@ fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
     let outcomes = inputs.iter().map(predict).collect();
     serving.join().unwrap();
     outcomes
+}
+
+/// The server tells of every step of the phase, in order, how long it computed.
+fn check_computed(steps: &[Step], computed: &[Computation], phase: Phase) {
+    let planned: Vec<_> =
+        steps.iter().map(|step| (step.name.as_str(), step.protocol.name(), phase)).collect();
+    let told: Vec<_> = computed.iter().map(|step| (step.name.as_str(), step.protocol, step.phase)).collect();
+    assert_eq!(told, planned);
+    assert!(computed.iter().map(|step| step.seconds).sum::<f64>() > 0.0);
 }
 
 /// Predicted bytes and rounds are the measured, for every step and phase.

@@ -15,6 +15,18 @@ pub enum Phase {
     Online,
 }
 
+impl Phase {
+    /// The phase's name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Offline => "offline",
+            Self::Online => "online",
+        }
+    }
+}
+
 /// Time, bytes and rounds of one step in one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepCost {

@@ -3,6 +3,7 @@
 //! Material of the offline phase is a value that the online phase consumes, so that nothing is used twice.
 
 mod client;
+mod clock;
 mod cost;
 mod error;
 mod local;
@@ -10,6 +11,7 @@ mod server;
 mod values;
 
 pub use client::{ClientPlan, ClientSession, Outcome, Prepared};
+pub use clock::Computation;
 pub use cost::{Phase, StepCost};
 pub use error::ExecutionError;
 pub use server::{PreparedServer, ServedModel, ServerSession};

@@ -15,9 +15,10 @@ use lanner_protocol::nonlinear::yao::{self, GarblingSession};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
-use super::ExecutionError;
+use super::clock::Clock;
 use super::local::Local;
 use super::values::{Inputs, Values, Wiring};
+use super::{Computation, ExecutionError, Phase};
 
 /// A model that is ready to serve: weights encoded once, shared read-only by all sessions.
 pub struct ServedModel {
@@ -30,6 +31,7 @@ pub struct ServedModel {
 
 struct Planned {
     name: String,
+    protocol: &'static str,
     wiring: Wiring,
     step: Step,
 }
@@ -100,7 +102,8 @@ impl ServedModel {
                 Protocol::Reveal { .. } => Ok(Step::Reveal),
             };
             let built = built.map_err(ExecutionError::step(&step.name))?;
-            steps.push(Planned { name: step.name.clone(), wiring, step: built });
+            let (name, protocol) = (step.name.clone(), step.protocol.name());
+            steps.push(Planned { name, protocol, wiring, step: built });
         }
         let input = (Ring::Prime(input.accumulator.prime()), input.len());
         Ok(Self { keys: plan.automorphisms(&parameters)?, parameters, input, steps, held: plan.held()? })
@@ -119,6 +122,7 @@ pub struct ServerSession {
     keys: ClientKeys,
     garbling: GarblingSession<CotSender>,
     rng: Prg,
+    computed: Vec<Computation>,
 }
 
 impl ServerSession {
@@ -130,7 +134,13 @@ impl ServerSession {
         let mut rng = Prg::from_entropy()?;
         let keys = gazelle::receive_keys(channel, &model.parameters, &model.keys)?;
         let garbling = GarblingSession::setup(channel, &mut rng)?;
-        Ok(Self { model, keys, garbling, rng })
+        Ok(Self { model, keys, garbling, rng, computed: Vec::new() })
+    }
+
+    /// What the server computed in the last phase that it ran, step by step.
+    #[must_use]
+    pub fn computed(&self) -> &[Computation] {
+        &self.computed
     }
 
     /// Offline: makes the material of one prediction.
@@ -141,9 +151,12 @@ impl ServerSession {
         let model = Arc::clone(&self.model);
         let mut known = Values::new(Share::zero(model.input.0, model.input.1));
         let mut materials = Vec::with_capacity(model.steps.len());
-        for Planned { name, wiring, step } in &model.steps {
+        self.computed.clear();
+        for Planned { name, protocol, wiring, step } in &model.steps {
             let inputs = known.read_known(wiring);
-            let made = self.prepare_step(channel, step, inputs.as_ref());
+            let mut clock = Clock::start(channel);
+            let made = self.prepare_step(&mut clock, step, inputs.as_ref());
+            self.computed.push(clock.stop(name, protocol, Phase::Offline));
             let (material, share) = made.map_err(ExecutionError::step(name))?;
             known.write_known(wiring, share);
             materials.push(material);
@@ -202,11 +215,13 @@ impl ServerSession {
     ) -> Result<(), ExecutionError> {
         let model = Arc::clone(&self.model);
         let mut values = Values::new(Share::zero(model.input.0, model.input.1));
-        for (Planned { name, wiring, step }, material) in model.steps.iter().zip(prepared.0) {
+        self.computed.clear();
+        for (Planned { name, protocol, wiring, step }, material) in model.steps.iter().zip(prepared.0) {
             let inputs = values.read(wiring)?;
-            let made =
-                self.predict_step(channel, step, material, &inputs).map_err(ExecutionError::step(name))?;
-            if let Some(share) = made {
+            let mut clock = Clock::start(channel);
+            let made = self.predict_step(&mut clock, step, material, &inputs);
+            self.computed.push(clock.stop(name, protocol, Phase::Online));
+            if let Some(share) = made.map_err(ExecutionError::step(name))? {
                 values.write(wiring, share);
             }
         }

@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lanner_wire::Traffic;
 use serde::Serialize;
 
+use super::computations::{Computations, ComputedStep};
+use crate::executor::Computation;
+
 /// Counters that sessions add to.
 #[derive(Default)]
 pub struct Metrics {
@@ -15,6 +18,7 @@ pub struct Metrics {
     failed_handshakes: AtomicU64,
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
+    computations: Computations,
 }
 
 /// The counters at one moment.
@@ -51,6 +55,16 @@ impl Metrics {
             bytes_sent: read(&self.bytes_sent),
             bytes_received: read(&self.bytes_received),
         }
+    }
+
+    /// What was computed for each step of each model so far.
+    #[must_use]
+    pub fn computed(&self) -> Vec<ComputedStep> {
+        self.computations.steps()
+    }
+
+    pub(super) fn count_computation(&self, model: &str, computed: &[Computation]) {
+        self.computations.add(model, computed);
     }
 
     pub(super) fn count_session(&self) {

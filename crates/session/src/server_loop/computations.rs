@@ -1,0 +1,100 @@
+//! How long a server has computed for each step of each model.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use crate::executor::Computation;
+
+/// Totals by step, to which sessions add. There are as many as the served models have steps and phases.
+#[derive(Default)]
+pub(super) struct Computations(Mutex<BTreeMap<Key, Total>>);
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    model: String,
+    phase: &'static str,
+    step: String,
+    protocol: &'static str,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Total {
+    seconds: f64,
+    count: u64,
+}
+
+/// What a server has computed for one step of a model in one phase, since its start.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ComputedStep {
+    /// The name under which the model is served.
+    pub model: String,
+    /// `offline` or `online`.
+    pub phase: &'static str,
+    /// The step's name.
+    pub step: String,
+    /// Its protocol's name.
+    pub protocol: &'static str,
+    /// Wall time without what passed in the channel, in sum.
+    pub seconds: f64,
+    /// How often.
+    pub count: u64,
+}
+
+impl Computations {
+    pub(super) fn add(&self, model: &str, computed: &[Computation]) {
+        let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for Computation { name, protocol, phase, seconds } in computed {
+            let (model, step) = (model.to_owned(), name.clone());
+            let total = totals.entry(Key { model, phase: phase.name(), step, protocol }).or_default();
+            total.seconds += seconds;
+            total.count += 1;
+        }
+    }
+
+    pub(super) fn steps(&self) -> Vec<ComputedStep> {
+        let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = |(key, total): (&Key, &Total)| ComputedStep {
+            model: key.model.clone(),
+            phase: key.phase,
+            step: key.step.clone(),
+            protocol: key.protocol,
+            seconds: total.seconds,
+            count: total.count,
+        };
+        totals.iter().map(step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Phase;
+
+    #[test]
+    fn steps_add_up_by_model_phase_and_name() {
+        let computations = Computations::default();
+        let step = |name: &str, phase, seconds| Computation {
+            name: name.to_owned(),
+            protocol: "gazelle.fc",
+            phase,
+            seconds,
+        };
+        computations.add("m", &[step("fc1", Phase::Offline, 1.0), step("fc2", Phase::Offline, 2.0)]);
+        computations.add("m", &[step("fc1", Phase::Online, 4.0)]);
+        computations.add("m", &[step("fc1", Phase::Online, 8.0)]);
+        computations.add("n", &[step("fc1", Phase::Online, 16.0)]);
+        let steps = computations.steps();
+        let found: Vec<_> =
+            steps.iter().map(|s| (s.model.as_str(), s.phase, s.step.as_str(), s.seconds, s.count)).collect();
+        let expected = [
+            ("m", "offline", "fc1", 1.0, 1),
+            ("m", "offline", "fc2", 2.0, 1),
+            ("m", "online", "fc1", 12.0, 2),
+            ("n", "online", "fc1", 16.0, 1),
+        ];
+        assert_eq!(found, expected);
+    }
+}
