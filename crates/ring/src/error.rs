@@ -26,6 +26,14 @@ pub enum RingError {
         /// The degree.
         n: usize,
     },
+    /// `n` does not divide `q - 1`, so there is no root of order `n`.
+    #[error("modulus {q} has no root of unity of order {n}")]
+    NoRootOfOrder {
+        /// The modulus.
+        q: u64,
+        /// The order.
+        n: usize,
+    },
     /// An RNS basis must hold at least one prime, and each at most once.
     #[error("an RNS basis needs distinct primes, and at least one")]
     Basis,

@@ -2,6 +2,7 @@
 //!
 //! - [`Modulus`]: constant-time arithmetic modulo one prime.
 //! - [`Ntt`]: the negacyclic number-theoretic transform, in the standard bit-reversed order on every backend.
+//! - [`Dft`], [`Dft2`]: the cyclic transform modulo one prime, of any size that divides `q - 1`, in one and two dimensions.
 //! - [`RnsBasis`], [`Poly`]: `R_q` with `q` a product of word-sized primes, in the [`Coeff`] or the [`Eval`] domain.
 //! - [`GaloisElement`], [`EvalPermutation`]: the automorphisms `X -> X^g` in both domains.
 //! - [`Accumulator`], [`Modulus::dot`]: sums of products with one reduction at the end.
@@ -17,6 +18,7 @@ mod automorphism;
 mod basis;
 mod buffer;
 mod crt;
+mod dft;
 mod error;
 mod modulus;
 mod ntt;
@@ -33,6 +35,7 @@ pub use automorphism::{EvalPermutation, GaloisElement};
 pub use basis::RnsBasis;
 pub use buffer::Buffer;
 pub use crt::Centered;
+pub use dft::{Dft, Dft2};
 pub use error::RingError;
 pub use modulus::{Modulus, Shoup};
 pub use ntt::Ntt;

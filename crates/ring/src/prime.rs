@@ -52,3 +52,34 @@ pub(crate) fn negacyclic_root(modulus: &Modulus, n: usize) -> Result<u64, RingEr
         .find(|psi| modulus.pow(*psi, n as u64) == q - 1)
         .ok_or(RingError::NoRoot { q, n })
 }
+
+/// A root of order `n` mod `q`: `g^((q-1)/n)` for the smallest `g >= 1` that gives one.
+///
+/// The choice is deterministic, so both parties find the same root.
+pub(crate) fn root_of_order(modulus: &Modulus, n: usize) -> Result<u64, RingError> {
+    let (q, order) = (modulus.value(), n as u64);
+    if n == 0 || !(q - 1).is_multiple_of(order) {
+        return Err(RingError::NoRootOfOrder { q, n });
+    }
+    let divisors = prime_divisors(order);
+    let has_order = |root: &u64| divisors.iter().all(|divisor| modulus.pow(*root, order / divisor) != 1);
+    // Every generator qualifies, and there is a small one.
+    (1..q).map(|g| modulus.pow(g, (q - 1) / order)).find(has_order).ok_or(RingError::NoRootOfOrder { q, n })
+}
+
+fn prime_divisors(n: u64) -> Vec<u64> {
+    let mut rest = n;
+    let mut divisors = Vec::new();
+    let mut divisor = 2;
+    while rest > 1 {
+        if !rest.is_multiple_of(divisor) {
+            divisor += 1;
+            continue;
+        }
+        rest /= divisor;
+        if divisors.last() != Some(&divisor) {
+            divisors.push(divisor);
+        }
+    }
+    divisors
+}
