@@ -17,19 +17,24 @@ pub struct FirstHalf {
 }
 
 impl FirstHalf {
+    /// A plaintext as the first half of a ciphertext whose second half is zero: added to another, it adds the plaintext.
+    #[must_use]
+    pub fn of(message: &Plaintext) -> Self {
+        let modulus = message.modulus();
+        let c0 = modulus.scale(message, modulus.parameters().limbs()).into_eval();
+        Self { c0, noise: NoiseBound::NONE.plus_plaintext() }
+    }
+
     /// Adds a plaintext.
     ///
     /// # Errors
     /// [`BfvError::Mismatch`] if the message belongs to other parameters.
     pub fn add_plain(&mut self, message: &Plaintext) -> Result<(), BfvError> {
         let parameters = message.modulus().parameters();
-        let limbs = parameters.limbs();
-        if !parameters.basis(limbs).same(self.c0.basis()) {
+        if !parameters.basis(parameters.limbs()).same(self.c0.basis()) {
             return Err(BfvError::Mismatch { what: "parameters" });
         }
-        self.c0.add_assign(&message.modulus().scale(message, limbs).into_eval());
-        self.noise = self.noise.plus_plaintext();
-        Ok(())
+        self.add_assign(&Self::of(message))
     }
 
     /// Adds the first half of another ciphertext.

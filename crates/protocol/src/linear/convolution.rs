@@ -139,7 +139,7 @@ impl Convolution {
     }
 
     /// The input index that a tap reads for an output index along one axis; none in the padding.
-    fn source(&self, axis: usize, output: usize, tap: usize) -> Option<usize> {
+    pub(crate) fn source(&self, axis: usize, output: usize, tap: usize) -> Option<usize> {
         let padded = output * self.strides[axis] + tap * self.dilations[axis];
         padded.checked_sub(self.pads[axis]).filter(|index| *index < self.image[axis])
     }

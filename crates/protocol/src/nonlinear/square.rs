@@ -37,7 +37,8 @@ use lanner_ring::Modulus;
 use lanner_share::{Ring, Share};
 
 use crate::linear::gazelle::packing::Packing;
-use crate::linear::gazelle::{Layout, noise_after, transfer};
+use crate::linear::gazelle::{Layout, noise_after};
+use crate::linear::transfer;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// What becomes of the squares.

@@ -7,8 +7,8 @@ use rand_core::CryptoRng;
 
 use super::layout::Layout;
 use super::packing::Packing;
-use super::transfer::{ClientMaterial, ClientPending, ClientRequest, ClientTransfer};
 use crate::ProtocolError;
+use crate::linear::transfer::{ClientMaterial, ClientPending, ClientRequest, ClientTransfer};
 
 /// A layer as the client knows it: its layout and its ring.
 pub struct ClientLayer {

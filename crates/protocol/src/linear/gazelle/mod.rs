@@ -34,8 +34,8 @@ pub mod program;
 mod rotation;
 pub mod scheme;
 mod server;
-pub(crate) mod transfer;
 
+pub use crate::linear::transfer::{ClientMaterial, ClientPending, ClientRequest};
 pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element};
 pub use first_half::FirstHalfSlots;
@@ -43,13 +43,13 @@ pub use kernel::{Kernel, Operations};
 pub use keys::{ClientKeys, keys_cost, parameters, receive_keys, send_keys};
 pub use noise::{noise_after, output_noise};
 pub use server::{ServerLayer, ServerMaterial};
-pub use transfer::{ClientMaterial, ClientPending, ClientRequest};
 
 pub(crate) use layout::Layout;
 pub(crate) use server::LinearMap;
 
 use lanner_bfv::Parameters;
 
+use crate::linear::transfer;
 use crate::{Cost, OfflineCost, ProtocolError};
 use packing::Packing;
 

@@ -12,8 +12,8 @@ use super::layout::Layout;
 use super::noise::output_noise;
 use super::packing::{Packing, Weighting};
 use super::scheme::{PackedScheme, evaluate};
-use super::transfer::{Sealed, ServerTransfer};
 use crate::ProtocolError;
+use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// A layer with its weights, encoded once and shared by all sessions.
 pub struct ServerLayer {
@@ -131,7 +131,7 @@ impl ServerLayer {
         let inputs = self.transfer.receive_ahead(channel)?;
         let scheme = EncryptedSlots::new(self.transfer.parameters(), &keys.evaluation);
         let evaluated = self.map.apply(&scheme, &inputs)?;
-        let sealed = self.transfer.send_ahead(channel, keys, &evaluated, rng)?;
+        let sealed = self.transfer.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
         Ok(ServerMaterial { share: self.map.share(&sealed)?, sealed })
     }
 
@@ -160,7 +160,7 @@ impl ServerLayer {
         // [y] = W [x_C + x_S]
         let scheme = FirstHalfSlots::new(self.transfer.parameters(), &keys.evaluation);
         let outputs = self.map.apply(&scheme, &inputs)?;
-        material.sealed.send(channel, &outputs)?;
+        material.sealed.send(channel, outputs.into_iter().map(Ok))?;
         Ok(material.share)
     }
 }

@@ -7,8 +7,8 @@ use rand_core::CryptoRng;
 
 use super::{Target, squared};
 use crate::ProtocolError;
-use crate::linear::gazelle::transfer::ClientTransfer;
 use crate::linear::gazelle::{ClientMaterial, ClientRequest, Layout};
+use crate::linear::transfer::ClientTransfer;
 
 /// Squares as the client knows them.
 pub struct ClientSquare {

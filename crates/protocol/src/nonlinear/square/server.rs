@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 use super::{Target, squared};
 use crate::ProtocolError;
 use crate::linear::gazelle::packing::Packing;
-use crate::linear::gazelle::transfer::{Sealed, ServerTransfer};
 use crate::linear::gazelle::{ClientKeys, EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
+use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// Squares as the server knows them.
 pub struct ServerSquare {
@@ -113,7 +113,7 @@ impl ServerSquare {
                 map.apply(&EncryptedSlots::new(self.transfer.parameters(), &keys.evaluation), &inputs)?
             }
         };
-        let sealed = self.transfer.send_ahead(channel, keys, &evaluated, rng)?;
+        let sealed = self.transfer.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
         let share = match &self.map {
             Map::Identity(layout) => layout.unpack(&sealed.masks())?,
             Map::Linear(map) => map.share(&sealed)?,
@@ -151,7 +151,7 @@ impl ServerSquare {
             Map::Identity(_) => inputs,
             Map::Linear(map) => map.apply(&FirstHalfSlots::new(parameters, &keys.evaluation), &inputs)?,
         };
-        material.sealed.send(channel, &outputs)?;
+        material.sealed.send(channel, outputs.into_iter().map(Ok))?;
         Ok(material.share)
     }
 

@@ -2,12 +2,11 @@
 
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::{Budget, Sealing};
-use lanner_bfv::{Blinding, Ciphertext, NoiseBound, Parameters, SlotEncoder};
+use lanner_bfv::{Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 
-use crate::linear::gazelle::keys::ClientKeys;
 use crate::{ProtocolError, kind};
 
 /// The ciphertexts of a protocol as the server knows them.
@@ -33,10 +32,14 @@ impl Sealed {
     }
 
     /// Online: seals and sends the first halves of the outputs.
-    pub(crate) fn send(self, channel: &mut dyn Channel, outputs: &[FirstHalf]) -> Result<(), ProtocolError> {
-        for (output, sealing) in outputs.iter().zip(self.sealings) {
+    pub(crate) fn send(
+        self,
+        channel: &mut dyn Channel,
+        outputs: impl Iterator<Item = Result<FirstHalf, ProtocolError>>,
+    ) -> Result<(), ProtocolError> {
+        for (output, sealing) in outputs.zip(self.sealings) {
             // S -> C: first half of an output
-            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(output)?.to_bytes())?;
+            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(&output?)?.to_bytes())?;
             // The client decrypts while the next is sealed.
             channel.flush()?;
         }
@@ -81,16 +84,16 @@ impl ServerTransfer {
     pub(crate) fn send_ahead(
         &self,
         channel: &mut dyn Channel,
-        keys: &ClientKeys,
-        evaluated: &[Ciphertext],
+        key: &PublicKey,
+        evaluated: impl ExactSizeIterator<Item = Result<Ciphertext, ProtocolError>>,
         rng: &mut impl CryptoRng,
     ) -> Result<Sealed, ProtocolError> {
         let mut masks = Vec::with_capacity(evaluated.len());
         let mut sealings = Vec::with_capacity(evaluated.len());
         for output in evaluated {
             let mask = Share::random(self.ring, self.encoder.slots(), rng);
-            let blinding = Blinding::prepare(self.encoder.modulus(), &keys.public, self.noise, rng)?;
-            let (half, sealing) = Sealing::new(output, blinding, &self.encoder.encode(mask.values())?)?;
+            let blinding = Blinding::prepare(self.encoder.modulus(), key, self.noise, rng)?;
+            let (half, sealing) = Sealing::new(&output?, blinding, &self.encoder.encode(mask.values())?)?;
             // S -> C: second half of an output
             channel.send(kind::LINEAR_SECOND_HALF, &half.to_bytes())?;
             masks.push(mask);

@@ -1,0 +1,126 @@
+//! The server's side of a frequency-domain layer.
+
+use lanner_bfv::halves::FirstHalf;
+use lanner_bfv::{Multiplier, Parameters, PublicKey};
+use lanner_share::Share;
+use lanner_wire::Channel;
+use rand_core::CryptoRng;
+
+use super::noise::output_noise;
+use super::packing::Packing;
+use super::scheme::{EncryptedProducts, FirstHalfProducts, evaluate};
+use super::spectrum::Spectrum;
+use crate::ProtocolError;
+use crate::linear::transfer::{Sealed, ServerTransfer};
+
+/// A layer with the transforms of its filters, made once and shared by all sessions.
+pub struct ServerLayer {
+    spectrum: Spectrum,
+    transfer: ServerTransfer,
+    multipliers: Vec<Multiplier>,
+    bias: Share,
+}
+
+/// One-time material of a layer: its outputs, evaluated, masked and blinded but for the message.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::linear::falcon::ServerMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ServerMaterial {
+    sealed: Sealed,
+    share: Share,
+}
+
+impl ServerMaterial {
+    /// The server's share of the layer's output.
+    #[must_use]
+    pub fn share(&self) -> &Share {
+        &self.share
+    }
+}
+
+impl ServerLayer {
+    /// Transforms and encodes a layer's weights (as in [`crate::linear::Convolution`]), with its bias per output element.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
+    /// fit the parameters.
+    pub fn new(
+        packing: &Packing,
+        parameters: &Parameters,
+        weights: &[i64],
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
+        let shape = packing.shape();
+        if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
+            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
+        }
+        if packing.slots() != parameters.degree() {
+            return Err(ProtocolError::Shape { what: "slots of a packing" });
+        }
+        let [inputs, _] = packing.ciphertexts();
+        let noise = output_noise(packing, parameters);
+        let transfer = ServerTransfer::new(parameters, packing.prime(), inputs, noise)?;
+        let spectrum = Spectrum::new(packing)?;
+        let mut multipliers = Vec::with_capacity(packing.operations().multiplications);
+        for output in packing.outputs() {
+            for slots in spectrum.multipliers(output, weights) {
+                multipliers.push(transfer.encoder().multiplier(&slots)?);
+            }
+        }
+        let bias = Share::embed(spectrum.ring(), bias);
+        Ok(Self { spectrum, transfer, multipliers, bias })
+    }
+
+    /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
+    /// share of the output; sends the second halves of the result.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
+    /// not allow the blinding.
+    pub fn offline(
+        &self,
+        channel: &mut dyn Channel,
+        key: &PublicKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ServerMaterial, ProtocolError> {
+        let inputs = self.transfer.receive_ahead(channel)?;
+        let scheme = EncryptedProducts { parameters: self.transfer.parameters() };
+        let evaluated = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
+        let sealed = self.transfer.send_ahead(channel, key, evaluated, rng)?;
+        // The client gets F y - r: what it makes of that, the server makes of r.
+        let share = self.spectrum.unpack(&sealed.masks())?.add(&self.bias)?;
+        Ok(ServerMaterial { sealed, share })
+    }
+
+    /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
+    /// server's share of it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
+    /// not fit.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ServerMaterial,
+        share: &Share,
+    ) -> Result<Share, ProtocolError> {
+        let encoder = self.transfer.encoder();
+        let own = |slots: &Vec<u64>| Ok(FirstHalf::of(&encoder.encode(slots)?));
+        // Transformed and encoded before the wait.
+        let packed = self.spectrum.pack(share)?;
+        let mut inputs = packed.iter().map(|slots| own(slots)).collect::<Result<Vec<_>, ProtocolError>>()?;
+        for input in &mut inputs {
+            input.add_assign(&self.transfer.receive(channel)?)?;
+        }
+        // [F y] = [F x_C + F x_S] * F W
+        let scheme = FirstHalfProducts { parameters: self.transfer.parameters() };
+        let outputs = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
+        material.sealed.send(channel, outputs)?;
+        Ok(material.share)
+    }
+}

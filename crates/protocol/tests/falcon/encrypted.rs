@@ -1,0 +1,158 @@
+//! Layers over BFV equal their ideal twin, and send what was foretold.
+
+use lanner_bfv::{Parameters, PublicKey, SecretKey};
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::falcon::{
+    ClientLayer, Packing, ServerLayer, Set, Sets, Variant, cheapest, key_cost, offline_cost, online_cost,
+    receive_key, send_key,
+};
+use lanner_share::{Ring, Share};
+
+use crate::clear::convolution;
+use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
+
+const P: u64 = 1_032_193;
+const PRIMES: [u64; 4] = [P, 33_538_049, 1_073_692_673, 137_438_822_401];
+
+/// A key pair, sent as in set-up.
+pub fn keys(parameters: &Parameters) -> (SecretKey, PublicKey) {
+    let (mut at_client, mut at_server) = Party::pair();
+    let secret = send_key(&mut at_client, parameters, &mut rng(200)).unwrap();
+    assert_eq!(bytes(&at_client), key_cost(parameters).client_bytes());
+    (secret, receive_key(&mut at_server, parameters).unwrap())
+}
+
+/// Bytes that a party sent, with frames.
+fn bytes(party: &Party) -> u64 {
+    party.sent.iter().map(|(_, payload)| payload.len() as u64 + 6).sum()
+}
+
+/// Runs a layer on given shares; returns the client's share of the output and the server's, and the channels.
+pub fn layer(
+    packing: &Packing,
+    parameters: &Parameters,
+    keys: &(SecretKey, PublicKey),
+    operands: (&[i64], &[i64]),
+    shares: (&Share, &Share),
+) -> (Share, Share, (Party, Party)) {
+    let client = ClientLayer::new(packing, parameters).unwrap();
+    let server = ServerLayer::new(packing, parameters, operands.0, operands.1).unwrap();
+    let mut channels = Party::pair();
+    let (c, s) = run(
+        &mut channels,
+        |channel| {
+            let request = client.request(channel, &keys.0, &mut rng(1)).unwrap();
+            let material = client.receive(channel, &keys.0, request).unwrap();
+            client.online(channel, material, shares.0).unwrap()
+        },
+        |channel| {
+            let material = server.offline(channel, &keys.1, &mut rng(2)).unwrap();
+            let known = material.share().clone();
+            let share = server.online(channel, material, shares.1).unwrap();
+            assert!(known.values() == share.values(), "the server's share is known ahead of time");
+            share
+        },
+    );
+    (c, s, channels)
+}
+
+/// One packing on shares at the ring's edges.
+fn check(packing: &Packing, parameters: &Parameters) {
+    let (shape, prime) = (packing.shape(), packing.prime());
+    let (ring, mut rng) = (Ring::Prime(prime), rng(3));
+    let weights = signed(shape.weights(), 127, &mut rng);
+    let bias = signed(shape.outputs().unwrap(), (prime as i64 - 1) / 2, &mut rng);
+    let secrets = signed(shape.inputs(), (prime as i64 - 1) / 2, &mut rng);
+    let server = edge_share(ring, secrets.len(), &mut rng);
+    let client = split(ring, &secrets, &server);
+    let keys = keys(parameters);
+    let (c, s, channels) = layer(packing, parameters, &keys, (&weights, &bias), (&client, &server));
+    let truth = ideal::linear(shape, &weights, &bias, (&client, &server), &mut rng);
+    assert_eq!(c.len(), shape.outputs().unwrap());
+    assert!(
+        c.reveal(&s).unwrap() == truth.0.reveal(&truth.1).unwrap(),
+        "{shape:?} {:?} {prime}",
+        packing.variant()
+    );
+    let offline = offline_cost(packing, parameters).unwrap();
+    let cost = offline.request.then(offline.answer).then(online_cost(packing, parameters).unwrap());
+    assert_eq!([bytes(&channels.0), bytes(&channels.1)], [cost.client_bytes(), cost.server_bytes()]);
+    assert_eq!(cost.rounds(), 2);
+}
+
+/// The cheapest packing, and the literal one.
+fn check_shape(shape: &Convolution, prime: u64) {
+    let sets = Sets::new().unwrap();
+    let (set, packing) = cheapest(shape, prime, &sets).unwrap();
+    let parameters = sets.get(set);
+    check(&packing, parameters);
+    check(&Packing::new(shape, prime, packing.slots(), Variant::Literal).unwrap(), parameters);
+}
+
+#[test]
+fn products_equal_their_twin() {
+    for prime in PRIMES {
+        check_shape(&Convolution::fully_connected(100, 10), prime);
+    }
+    check_shape(&Convolution::fully_connected(1, 1), P);
+    check_shape(&Convolution::fully_connected(9000, 2), PRIMES[1]);
+}
+
+#[test]
+fn convolutions_equal_their_twin() {
+    for prime in PRIMES {
+        check_shape(&convolution([3, 5], [9, 7], [3, 2]), prime);
+    }
+    let strided =
+        Convolution { strides: [2, 2], pads: [1, 1, 2, 2], ..convolution([1, 5], [28, 28], [5, 5]) };
+    check_shape(&strided, PRIMES[1]);
+    check_shape(&Convolution { groups: 6, pads: [1; 4], ..convolution([6, 12], [10, 10], [3, 3]) }, P);
+    check_shape(&Convolution { dilations: [2, 3], ..convolution([2, 3], [12, 14], [3, 3]) }, P);
+    check_shape(&convolution([1, 2], [100, 70], [3, 3]), PRIMES[2]);
+}
+
+#[test]
+fn sums_of_several_ciphertexts_equal_their_twin_in_both_sets() {
+    let sets = Sets::new().unwrap();
+    let shape = Convolution { pads: [1; 4], ..convolution([20, 3], [16, 16], [3, 3]) };
+    for set in Set::ALL {
+        for copies in [1, 2] {
+            let parameters = sets.get(set);
+            let packing = Packing::new(&shape, P, parameters.degree(), Variant::Folded { copies }).unwrap();
+            if ServerLayer::new(&packing, parameters, &vec![0; shape.weights()], &vec![0; 3 * 256]).is_ok() {
+                check(&packing, parameters);
+            } else {
+                assert!((set, packing.terms() > 2) == (Set::A2, true), "{set:?} {copies}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_layer_that_does_not_fit_is_refused() {
+    let sets = Sets::new().unwrap();
+    let shape = Convolution::fully_connected(4, 4);
+    let packing = |slots| Packing::new(&shape, P, slots, Variant::Folded { copies: 4 }).unwrap();
+    let (a2, b) = (sets.get(Set::A2), sets.get(Set::B));
+    let new = |parameters, weights: &[i64], bias: &[i64]| {
+        ServerLayer::new(&packing(4096), parameters, weights, bias).is_ok()
+    };
+    assert!(new(a2, &[0; 16], &[0; 4]));
+    assert!(!new(a2, &[0; 15], &[0; 4]));
+    assert!(!new(a2, &[0; 16], &[0; 3]));
+    assert!(!new(b, &[0; 16], &[0; 4]), "the slots of another degree");
+    assert!(ClientLayer::new(&packing(8192), a2).is_err());
+    // No room for the noise of a hundred products of 30 bits at N = 4096.
+    let shape = Convolution::fully_connected(4096 * 100, 1);
+    let packing = Packing::new(&shape, PRIMES[2], 4096, Variant::Folded { copies: 1 }).unwrap();
+    assert!(ServerLayer::new(&packing, a2, &vec![0; shape.weights()], &[0]).is_err());
+    // A share of another ring.
+    let packing = Packing::new(&Convolution::fully_connected(4, 4), P, 4096, Variant::Literal).unwrap();
+    let (client, keys) = (ClientLayer::new(&packing, a2).unwrap(), keys(a2));
+    let server = ServerLayer::new(&packing, a2, &[1; 16], &[0; 4]).unwrap();
+    let (mut at_client, mut at_server) = Party::pair();
+    let request = client.request(&mut at_client, &keys.0, &mut rng(1)).unwrap();
+    server.offline(&mut at_server, &keys.1, &mut rng(2)).unwrap();
+    let material = client.receive(&mut at_client, &keys.0, request).unwrap();
+    assert!(client.online(&mut at_client, material, &Share::zero(Ring::Prime(PRIMES[1]), 4)).is_err());
+}
