@@ -1,5 +1,5 @@
-//! The circuits of [FALCON] Li, Xue, Ma, Zhu, Chen, Xu, *FALCON: A Fourier Transform Based Approach for Fast and Secure
-//! Convolutional Neural Network Predictions*, <https://eprint.iacr.org/2020/1132>, section 5.3, listings 1 to 4, for every
+//! The circuits of Li, Xue, Ding, Gao, Wei, Wan, Wu, *FALCON: A Fourier Transform Based Approach for Fast and Secure
+//! Convolutional Neural Network Predictions*, <https://arxiv.org/abs/1811.08257>, section 5.3, listings 1 to 4, for every
 //! x of Z_p: baselines to compare with, as the circuits that rescale take only what [`ShareRing::signed_bound`] allows.
 //!
 //! The listings as printed do not compute what their text says, and these differ from them in four places:

@@ -1,6 +1,6 @@
 //! Max-pooling, before the ReLU: a region takes one activation instead of one for each of its values.
 //!
-//! [FALCON] Li et al., <https://eprint.iacr.org/2020/1132>, compares residues; here the values are compared in offset
+//! FALCON (Li et al., <https://arxiv.org/abs/1811.08257>) compares residues; here the values are compared in offset
 //! form, so that the maximum of {3, -1} is 3.
 
 use super::masked::{MaskedBuilder, MaskedCircuit};

@@ -1,4 +1,4 @@
-//! The two circuits of the softmax protocol, after [FALCON] Li et al., <https://eprint.iacr.org/2020/1132>, section 5.5.
+//! The two circuits of the softmax protocol, after FALCON (Li et al., <https://arxiv.org/abs/1811.08257>), section 5.5.
 
 use super::argmax::tournament;
 use super::masked::{MaskedBuilder, MaskedCircuit};

@@ -1,4 +1,4 @@
-//! The label and its softmax probability to a few digits, after [FALCON] Li et al., <https://eprint.iacr.org/2020/1132>, section 5.5.
+//! The label and its softmax probability to a few digits, after FALCON (Li et al., <https://arxiv.org/abs/1811.08257>), section 5.5.
 //!
 //! With t the class of the largest score, `p = 1 / S` where `S = sum_k e^-(x_t - x_k)`. Scores that lie more than m below the largest are
 //! taken at m below ([`Precision`] has m and the proof that the error is at most `10^-digits`). All the parties compute with public constants is
