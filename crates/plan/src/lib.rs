@@ -2,16 +2,20 @@
 //!
 //! A [`Plan`] is public: both parties derive every message's kind and length from it. It holds no weights.
 
+mod built;
 mod cost;
 mod error;
 mod fuse;
 mod held;
 mod limits;
 mod lower;
+pub mod protocol;
 mod step;
 
+pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
 pub use held::Held;
 pub use lower::plan;
-pub use step::{Mode, Plan, Protocol, Step};
+pub use protocol::{Built, Protocol};
+pub use step::{Mode, Plan, Step};

@@ -8,6 +8,7 @@ use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::nonlinear::windows::Windows;
 
 use crate::fuse::Fused;
+use crate::protocol::{local, packed, share, yao};
 use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
 
 /// Slots of the ciphertexts of parameter set B.
@@ -27,7 +28,7 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
     }
     planner.output(policy)?;
     let plan = Plan { mode: Mode::Gazelle, policy, steps: planner.steps };
-    limits::check_held(&plan.held()?)?;
+    limits::check_held(&plan.build()?.held())?;
     Ok(plan)
 }
 
@@ -56,11 +57,7 @@ impl<'n> Planner<'n> {
 
     /// Adds a step; returns the value that it makes.
     fn push(&mut self, name: &str, inputs: Vec<usize>, protocol: Protocol) -> usize {
-        let known = match protocol {
-            Protocol::GazelleLinear { .. } | Protocol::GazelleSquare { .. } | Protocol::Remask { .. } => true,
-            Protocol::Yao { .. } => false,
-            _ => inputs.iter().all(|input| self.known[*input]),
-        };
+        let known = protocol.describe().makes_known(inputs.iter().all(|input| self.known[*input]));
         self.steps.push(Step { name: name.to_owned(), inputs, protocol });
         self.known.push(known);
         self.steps.len()
@@ -80,9 +77,11 @@ impl<'n> Planner<'n> {
             node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
         let shape = network.shape(node.inputs[0]);
         let protocol = match &node.op {
-            FixedOp::SumPool(window) => Protocol::SumPool { windows: windows(shape, window), prime },
-            FixedOp::Add { factors } => Protocol::Add { factors: *factors, prime },
-            FixedOp::Scale { factor } => Protocol::Scale { factor: *factor, prime },
+            FixedOp::SumPool(window) => {
+                Protocol::SumPool(local::SumPool { windows: windows(shape, window), prime })
+            }
+            FixedOp::Add { factors } => Protocol::Add(local::Add { factors: *factors, prime }),
+            FixedOp::Scale { factor } => Protocol::Scale(local::Scale { factor: *factor, prime }),
             FixedOp::Reshape => {
                 self.values[index + 1] = Some(inputs[0]);
                 return Ok(());
@@ -90,17 +89,17 @@ impl<'n> Planner<'n> {
             FixedOp::Transpose { .. }
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
-            | FixedOp::Concat { .. } => Protocol::Move { node: index, prime },
+            | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, prime }),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
                 let shape = convolution(node, shape)?;
                 let packing = self.cheapest(&shape).map_err(|source| layer(node, source))?;
                 self.keys.extend(packing.keys());
-                Protocol::GazelleLinear { shape, prime, kernel: packing.kernel() }
+                Protocol::GazelleLinear(packed::Linear { shape, prime, kernel: packing.kernel() })
             }
             FixedOp::Square => {
                 let input = self.remask(&node.name, inputs[0], node.len(), prime);
                 self.values[node.inputs[0]] = Some(input);
-                let square = Protocol::GazelleSquare { values: node.len(), prime };
+                let square = Protocol::GazelleSquare(packed::Square { values: node.len(), prime });
                 self.values[index + 1] = Some(self.push(&node.name, vec![input], square));
                 return Ok(());
             }
@@ -136,7 +135,8 @@ impl<'n> Planner<'n> {
         // Later readers of the value use the sharing that the server knows.
         self.values[value] = Some(input);
         let to = network.nodes()[last].accumulator.prime();
-        let protocol = Protocol::Yao { function: fused.function, windows: fused.windows, from, to };
+        let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
+        let protocol = Protocol::Yao(activation);
         self.values[last + 1] = Some(self.push(name, vec![input], protocol));
         for node in &nodes[1..run] {
             self.inside[*node] = true;
@@ -158,10 +158,14 @@ impl<'n> Planner<'n> {
             }
             Policy::Label => {
                 let scores = self.remask("output", scores, values, from);
-                self.push("output", vec![scores], Protocol::YaoArgMax { classes: values, from });
+                self.push(
+                    "output",
+                    vec![scores],
+                    Protocol::YaoArgMax(yao::Classes { classes: values, from }),
+                );
             }
             Policy::Logits => {
-                self.push("output", vec![scores], Protocol::Reveal { values, from });
+                self.push("output", vec![scores], Protocol::Reveal(share::Reveal { values, from }));
             }
             Policy::Probability { .. } => return Err(PlanError::Policy { policy: "probability" }),
             Policy::TopK { .. } => return Err(PlanError::Policy { policy: "top-k" }),
@@ -174,7 +178,7 @@ impl<'n> Planner<'n> {
         if self.known[value] {
             value
         } else {
-            self.push(name, vec![value], Protocol::Remask { values, prime })
+            self.push(name, vec![value], Protocol::Remask(share::Remask { values, prime }))
         }
     }
 

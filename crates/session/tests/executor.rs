@@ -65,7 +65,7 @@ fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
 /// The server tells of every step of the phase, in order, how long it computed.
 fn check_computed(steps: &[Step], computed: &[Computation], phase: Phase) {
     let planned: Vec<_> =
-        steps.iter().map(|step| (step.name.as_str(), step.protocol.name(), phase)).collect();
+        steps.iter().map(|step| (step.name.as_str(), step.protocol.describe().name(), phase)).collect();
     let told: Vec<_> = computed.iter().map(|step| (step.name.as_str(), step.protocol, step.phase)).collect();
     assert_eq!(told, planned);
     assert!(computed.iter().map(|step| step.seconds).sum::<f64>() > 0.0);
@@ -73,7 +73,7 @@ fn check_computed(steps: &[Step], computed: &[Computation], phase: Phase) {
 
 /// Predicted bytes and rounds are the measured, for every step and phase.
 fn check_costs(plan: &Plan, setup: &StepCost, steps: &[StepCost]) {
-    let predicted = plan.cost().unwrap();
+    let predicted = plan.build().unwrap().cost().unwrap();
     let all = std::iter::once(&predicted.setup).chain(&predicted.offline).chain(&predicted.online);
     let measured: Vec<_> = std::iter::once(setup).chain(steps).collect();
     assert_eq!(all.clone().count(), measured.len());

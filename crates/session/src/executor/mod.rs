@@ -6,8 +6,8 @@ mod client;
 mod clock;
 mod cost;
 mod error;
-mod local;
 mod server;
+mod steps;
 mod values;
 
 pub use client::{ClientPlan, ClientSession, Outcome, Prepared};

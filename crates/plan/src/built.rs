@@ -1,0 +1,130 @@
+//! A plan with its circuits and layouts, built once for everything that is asked of it.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use lanner_bfv::{GaloisElement, Parameters};
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::{self, galois_element};
+
+use crate::{Built, Held, Plan, PlanError};
+
+/// A plan with what both parties build from it.
+pub struct BuiltPlan {
+    parameters: Parameters,
+    steps: Vec<BuiltStep>,
+}
+
+/// A step with what both parties build for it.
+pub struct BuiltStep {
+    /// The step's name.
+    pub name: String,
+    /// The protocol's name in reports.
+    pub protocol: &'static str,
+    /// What it is computed with.
+    pub built: Built,
+}
+
+impl Plan {
+    /// Builds every step's circuits and layouts.
+    ///
+    /// # Errors
+    /// [`PlanError::Layer`] naming a step that does not fit its protocol.
+    pub fn build(&self) -> Result<BuiltPlan, PlanError> {
+        let parameters = gazelle::parameters().map_err(|source| layer("parameters", source))?;
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let protocol = step.protocol.describe();
+            let built = protocol.build(&parameters).map_err(|source| layer(&step.name, source))?;
+            steps.push(BuiltStep { name: step.name.clone(), protocol: protocol.name(), built });
+        }
+        Ok(BuiltPlan { parameters, steps })
+    }
+}
+
+impl BuiltPlan {
+    /// The parameters of the packed layers.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The steps in order.
+    #[must_use]
+    pub fn steps(&self) -> &[BuiltStep] {
+        &self.steps
+    }
+
+    /// The steps in order, to be made those of one party.
+    #[must_use]
+    pub fn into_steps(self) -> Vec<BuiltStep> {
+        self.steps
+    }
+
+    /// The automorphisms that the packed layers need evaluation keys for.
+    ///
+    /// # Errors
+    /// [`PlanError::Layer`] if a rotation is none of the parameters'.
+    pub fn automorphisms(&self) -> Result<Vec<GaloisElement>, PlanError> {
+        let rotations = self.steps.iter().flat_map(|step| step.built.facts().rotations());
+        let needed: BTreeSet<_> = rotations.collect();
+        let degree = self.parameters.degree();
+        let elements = needed.into_iter().map(|rotation| galois_element(rotation, degree));
+        elements.collect::<Result<_, _>>().map_err(|source| layer("evaluation keys", source))
+    }
+
+    /// What each party keeps of one prepared prediction.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.steps.iter().map(|step| step.built.facts().held()).sum()
+    }
+
+    /// The steps in runs that are prepared together: in each, the client asks for all its transfers before it receives.
+    ///
+    /// What is asked for in one run is bounded, since the server may not read it while it sends.
+    ///
+    /// # Errors
+    /// As [`Self::cost`].
+    pub fn runs(&self) -> Result<Vec<Range<usize>>, PlanError> {
+        let asked = |step: &BuiltStep| {
+            let cost = step.built.facts().offline_cost().map_err(|source| layer(&step.name, source))?;
+            Ok(cost.request.client_bytes())
+        };
+        Ok(runs(self.steps.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
+    }
+}
+
+/// Bytes that the client asks with in one run of steps: well below what a channel takes in while it writes.
+const RUN_BYTES: u64 = 64 << 20;
+
+pub(crate) fn runs(bytes: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut sum = 0;
+    for (index, bytes) in bytes.into_iter().enumerate() {
+        if let Some(run) = runs.last_mut().filter(|_| sum + bytes <= RUN_BYTES) {
+            run.end = index + 1;
+            sum += bytes;
+        } else {
+            runs.push(index..index + 1);
+            sum = bytes;
+        }
+    }
+    runs
+}
+
+pub(crate) fn layer(name: &str, source: ProtocolError) -> PlanError {
+    PlanError::Layer { node: name.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_ask_for_a_bounded_number_of_bytes_and_leave_no_step_out() {
+        let mega = |sizes: &[u64]| runs(sizes.iter().map(|size| size << 20));
+        assert_eq!(mega(&[1, 0, 60, 3, 1, 0]), [0..4, 4..6]);
+        assert_eq!(mega(&[100, 0, 100]), [0..1, 1..2, 2..3]);
+        assert!(mega(&[]).is_empty());
+    }
+}

@@ -1,0 +1,156 @@
+//! The protocols that a plan is made of: one file for each family, and the tables that list them all.
+//!
+//! A protocol is described by a struct of public parameters ([`Describe`]), which a plan writes down, and built from it once
+//! ([`Facts`]): circuits, layouts. A new one adds a file here, a line to each table below, and its two sides to the executor.
+
+pub mod local;
+pub mod packed;
+pub mod share;
+pub mod yao;
+
+use std::collections::BTreeSet;
+
+use lanner_bfv::Parameters;
+use lanner_protocol::linear::gazelle::packing::Rotation;
+use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use serde::{Deserialize, Serialize};
+
+use crate::Held;
+
+/// The protocol of one step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "protocol", rename_all = "snake_case")]
+pub enum Protocol {
+    /// A linear layer on slots.
+    GazelleLinear(packed::Linear),
+    /// The square of each element, by encryption.
+    GazelleSquare(packed::Square),
+    /// Sums over windows of each party's own share: average pooling without the division.
+    SumPool(local::SumPool),
+    /// A weighted sum of each party's own shares.
+    Add(local::Add),
+    /// A multiple of each party's own share.
+    Scale(local::Scale),
+    /// Elements of each party's own shares in another order or number.
+    Move(local::Move),
+    /// The server draws its share anew, so that it is known before the input is.
+    Remask(share::Remask),
+    /// A garbled circuit on each window.
+    Yao(yao::Activation),
+    /// An oblivious arg-max whose result the client learns.
+    YaoArgMax(yao::Classes),
+    /// The server opens its share of the scores to the client.
+    Reveal(share::Reveal),
+}
+
+/// A protocol with what both parties build from its public parameters.
+#[derive(Clone, Debug)]
+pub enum Built {
+    /// A linear layer on slots.
+    Linear(packed::BuiltLinear),
+    /// Squares by encryption.
+    Square(packed::BuiltSquare),
+    /// A map that each party applies to its own shares.
+    Local(local::Local),
+    /// The server draws its share anew.
+    Remask(share::Remask),
+    /// A garbled circuit on each window.
+    Yao(lanner_protocol::nonlinear::yao::Layer),
+    /// An oblivious arg-max.
+    ArgMax(lanner_protocol::nonlinear::yao::ArgMax),
+    /// The server opens its share.
+    Reveal(share::Reveal),
+}
+
+/// A protocol's public parameters.
+pub trait Describe {
+    /// The protocol's name in reports.
+    fn name(&self) -> &'static str;
+
+    /// The ring of the values that it reads: a prime.
+    fn ring(&self) -> u64;
+
+    /// The ring of the values that it makes, where a protocol goes from one ring to another.
+    fn output_ring(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the server knows its share of the output before the network's input is known, given whether it knows those of
+    /// all that is read.
+    fn makes_known(&self, inputs_known: bool) -> bool;
+
+    /// Builds what both parties need.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the parameters are none of the protocol's.
+    fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError>;
+}
+
+/// What is known of a protocol that was built.
+pub trait Facts {
+    /// What the offline phase sends.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the ring is none of the protocol's.
+    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+        Ok(OfflineCost::default())
+    }
+
+    /// What the online phase sends.
+    ///
+    /// # Errors
+    /// As [`Self::offline_cost`].
+    fn online_cost(&self) -> Result<Cost, ProtocolError> {
+        Ok(Cost::NONE)
+    }
+
+    /// What each party keeps between the two.
+    fn held(&self) -> Held {
+        Held::default()
+    }
+
+    /// Rotations that need an evaluation key.
+    fn rotations(&self) -> BTreeSet<Rotation> {
+        BTreeSet::new()
+    }
+
+    /// Operations and sizes for reports, by name.
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+impl Protocol {
+    /// Its public parameters.
+    #[must_use]
+    pub fn describe(&self) -> &dyn Describe {
+        match self {
+            Self::GazelleLinear(protocol) => protocol,
+            Self::GazelleSquare(protocol) => protocol,
+            Self::SumPool(protocol) => protocol,
+            Self::Add(protocol) => protocol,
+            Self::Scale(protocol) => protocol,
+            Self::Move(protocol) => protocol,
+            Self::Remask(protocol) => protocol,
+            Self::Yao(protocol) => protocol,
+            Self::YaoArgMax(protocol) => protocol,
+            Self::Reveal(protocol) => protocol,
+        }
+    }
+}
+
+impl Built {
+    /// What is known of it.
+    #[must_use]
+    pub fn facts(&self) -> &dyn Facts {
+        match self {
+            Self::Linear(built) => built,
+            Self::Square(built) => built,
+            Self::Local(built) => built,
+            Self::Remask(built) => built,
+            Self::Yao(built) => built,
+            Self::ArgMax(built) => built,
+            Self::Reveal(built) => built,
+        }
+    }
+}

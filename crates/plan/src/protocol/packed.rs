@@ -1,0 +1,165 @@
+//! Protocols on the slots of ciphertexts.
+
+use std::collections::BTreeSet;
+
+use lanner_bfv::Parameters;
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
+use lanner_protocol::linear::gazelle::{self, Kernel};
+use lanner_protocol::nonlinear::square::Target;
+use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use serde::{Deserialize, Serialize};
+
+use super::{Built, Describe, Facts};
+use crate::Held;
+use crate::held::WORD;
+
+/// A linear layer over `Z_prime`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linear {
+    /// The layer's shape.
+    pub shape: Convolution,
+    /// The plaintext modulus.
+    pub prime: u64,
+    /// The kernel.
+    pub kernel: Kernel,
+}
+
+/// The square of each element, over `Z_prime`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Square {
+    /// Number of elements.
+    pub values: usize,
+    /// The plaintext modulus.
+    pub prime: u64,
+}
+
+/// A linear layer with its layout.
+#[derive(Clone, Debug)]
+pub struct BuiltLinear {
+    /// The parameters of its ciphertexts.
+    pub parameters: Parameters,
+    /// Where elements sit.
+    pub packing: Packing,
+    /// The plaintext modulus.
+    pub prime: u64,
+}
+
+/// Squares with what becomes of them.
+#[derive(Clone, Debug)]
+pub struct BuiltSquare {
+    /// The parameters of its ciphertexts.
+    pub parameters: Parameters,
+    /// What becomes of the squares.
+    pub target: Target,
+    /// The plaintext modulus.
+    pub prime: u64,
+}
+
+impl Describe for Linear {
+    fn name(&self) -> &'static str {
+        if self.shape.image[0] * self.shape.image[1] == 1 { "gazelle.fc" } else { "gazelle.conv" }
+    }
+
+    fn ring(&self) -> u64 {
+        self.prime
+    }
+
+    fn makes_known(&self, _: bool) -> bool {
+        true
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
+        let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
+        Ok(Built::Linear(BuiltLinear { parameters: parameters.clone(), packing, prime: self.prime }))
+    }
+}
+
+impl Facts for BuiltLinear {
+    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+        gazelle::offline_cost(&self.packing, &self.parameters, self.prime)
+    }
+
+    fn online_cost(&self) -> Result<Cost, ProtocolError> {
+        gazelle::online_cost(&self.packing, &self.parameters, self.prime)
+    }
+
+    fn held(&self) -> Held {
+        halves(self.packing.ciphertexts(), &self.parameters)
+    }
+
+    fn rotations(&self) -> BTreeSet<Rotation> {
+        self.packing.keys()
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let operations = self.packing.operations();
+        vec![
+            ("hoisted_rotations", operations.hoisted_rotations as u64),
+            ("rotations", operations.rotations as u64),
+            ("multiplications", operations.multiplications as u64),
+            ("input_ciphertexts", operations.input_ciphertexts as u64),
+            ("output_ciphertexts", operations.output_ciphertexts as u64),
+        ]
+    }
+}
+
+impl Describe for Square {
+    fn name(&self) -> &'static str {
+        "gazelle.square"
+    }
+
+    fn ring(&self) -> u64 {
+        self.prime
+    }
+
+    fn makes_known(&self, _: bool) -> bool {
+        true
+    }
+
+    fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
+        let (parameters, target) = (parameters.clone(), Target::Shares(self.values));
+        Ok(Built::Square(BuiltSquare { parameters, target, prime: self.prime }))
+    }
+}
+
+impl Facts for BuiltSquare {
+    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+        self.target.offline_cost(&self.parameters, self.prime)
+    }
+
+    fn online_cost(&self) -> Result<Cost, ProtocolError> {
+        self.target.online_cost(&self.parameters, self.prime)
+    }
+
+    fn held(&self) -> Held {
+        let [inputs, outputs] = self.target.ciphertexts(&self.parameters);
+        let held = halves([inputs, outputs], &self.parameters);
+        // The server also keeps its own share, ready to multiply and to add: once for the two inputs that carry it.
+        let own = (inputs / 2) as u64 * OWN_SHARE_LIMBS * limb(&self.parameters);
+        Held { server: held.server + own, ..held }
+    }
+}
+
+/// The halves that so many ciphertexts each way prepare.
+fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> Held {
+    let (inputs, outputs) = (inputs as u64, outputs as u64);
+    Held {
+        client: (inputs * ENCRYPTION_LIMBS + outputs * DECRYPTION_LIMBS) * limb(parameters),
+        server: outputs * SEALING_LIMBS * limb(parameters),
+    }
+}
+
+/// Bytes of one residue of a polynomial.
+fn limb(parameters: &Parameters) -> u64 {
+    parameters.degree() as u64 * WORD
+}
+
+/// Limbs of a multiplier and of a plaintext.
+const OWN_SHARE_LIMBS: u64 = 4 + 1;
+/// Limbs of a prepared encryption.
+const ENCRYPTION_LIMBS: u64 = 3;
+/// Limbs of a prepared decryption.
+const DECRYPTION_LIMBS: u64 = 1;
+/// Limbs of an output that is sealed but for its message: the first half, and the flooding less the mask.
+const SEALING_LIMBS: u64 = 3 + 2;

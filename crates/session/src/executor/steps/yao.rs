@@ -1,0 +1,145 @@
+//! Garbled circuits.
+
+use lanner_graph::PublicNetwork;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::nonlinear::yao;
+use lanner_share::Share;
+use lanner_wire::Channel;
+
+use super::{
+    AnyClientStep, AnyServerStep, Client, ClientStep, Inputs, ModelParts, Server, ServerStep, Sides, Value,
+    known,
+};
+use crate::executor::Outcome;
+
+impl Sides for yao::Layer {
+    fn client(self: Box<Self>, _: &PublicNetwork) -> Result<Box<dyn AnyClientStep>, ProtocolError> {
+        Ok(Box::new(yao::ClientLayer::new(*self)))
+    }
+
+    fn server(self: Box<Self>, _: &mut ModelParts) -> Result<Box<dyn AnyServerStep>, ProtocolError> {
+        Ok(Box::new(yao::ServerLayer::new(*self)))
+    }
+}
+
+impl Sides for yao::ArgMax {
+    fn client(self: Box<Self>, _: &PublicNetwork) -> Result<Box<dyn AnyClientStep>, ProtocolError> {
+        Ok(Box::new(yao::ClientArgMax::new(*self)))
+    }
+
+    fn server(self: Box<Self>, _: &mut ModelParts) -> Result<Box<dyn AnyServerStep>, ProtocolError> {
+        Ok(Box::new(yao::ServerArgMax::new(*self)))
+    }
+}
+
+impl ClientStep for yao::ClientLayer {
+    type Request = yao::ClientRequest;
+    type Material = yao::ClientMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<Self::Request, ProtocolError> {
+        self.request(channel, &mut client.evaluation)
+    }
+
+    fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        client: &Client,
+        request: Self::Request,
+    ) -> Result<Self::Material, ProtocolError> {
+        self.receive(channel, &client.evaluation, request)
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        client: &Client,
+        material: Self::Material,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, &client.evaluation, material, inputs.one()?).map(Value::Shared)
+    }
+}
+
+impl ServerStep for yao::ServerLayer {
+    type Material = yao::ServerMaterial;
+
+    fn offline(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        inputs: Option<&Inputs>,
+    ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
+        Ok((self.offline(channel, &mut server.garbling, known(inputs)?, &mut server.rng)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        server: &Server,
+        material: Self::Material,
+        _: &Inputs,
+    ) -> Result<Option<Share>, ProtocolError> {
+        self.online(channel, &server.garbling, material).map(Some)
+    }
+}
+
+impl ClientStep for yao::ClientArgMax {
+    type Request = yao::ClientRequest;
+    type Material = yao::ClientArgMaxMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<Self::Request, ProtocolError> {
+        self.request(channel, &mut client.evaluation)
+    }
+
+    fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Client,
+        request: Self::Request,
+    ) -> Result<Self::Material, ProtocolError> {
+        self.receive(channel, request)
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        client: &Client,
+        material: Self::Material,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        let label = self.online(channel, &client.evaluation, material, inputs.one()?)?;
+        Ok(Value::Known(Outcome::Label(label)))
+    }
+}
+
+impl ServerStep for yao::ServerArgMax {
+    type Material = yao::ServerArgMaxMaterial;
+
+    fn offline(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        inputs: Option<&Inputs>,
+    ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
+        Ok((self.offline(channel, &mut server.garbling, known(inputs)?, &mut server.rng)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        server: &Server,
+        material: Self::Material,
+        _: &Inputs,
+    ) -> Result<Option<Share>, ProtocolError> {
+        self.online(channel, &server.garbling, material)?;
+        Ok(None)
+    }
+}
