@@ -154,3 +154,19 @@ impl Built {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Step;
+
+    #[test]
+    fn a_protocol_lies_flat_in_its_step() {
+        let remask = Protocol::Remask(share::Remask { values: 3, prime: 1_032_193 });
+        let step = Step { name: "sum".to_owned(), inputs: vec![2], protocol: remask };
+        let json = r#"{"name":"sum","inputs":[2],"protocol":"remask","values":3,"prime":1032193}"#;
+        assert_eq!(serde_json::to_string(&step).unwrap(), json);
+        assert_eq!(serde_json::from_str::<Step>(json).unwrap(), step);
+    }
+}
