@@ -47,9 +47,9 @@ pub enum Protocol {
 #[derive(Clone, Debug)]
 pub enum Built {
     /// A linear layer on slots.
-    Linear(packed::BuiltLinear),
+    Linear(Box<packed::BuiltLinear>),
     /// Squares by encryption.
-    Square(packed::BuiltSquare),
+    Square(Box<packed::BuiltSquare>),
     /// A map that each party applies to its own shares.
     Local(local::Local),
     /// The server draws its share anew.
@@ -144,8 +144,8 @@ impl Built {
     #[must_use]
     pub fn facts(&self) -> &dyn Facts {
         match self {
-            Self::Linear(built) => built,
-            Self::Square(built) => built,
+            Self::Linear(built) => built.as_ref(),
+            Self::Square(built) => built.as_ref(),
             Self::Local(built) => built,
             Self::Remask(built) => built,
             Self::Yao(built) => built,

@@ -71,7 +71,8 @@ impl Describe for Linear {
 
     fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
         let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
-        Ok(Built::Linear(BuiltLinear { parameters: parameters.clone(), packing, prime: self.prime }))
+        let built = BuiltLinear { parameters: parameters.clone(), packing, prime: self.prime };
+        Ok(Built::Linear(Box::new(built)))
     }
 }
 
@@ -119,7 +120,7 @@ impl Describe for Square {
 
     fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
         let (parameters, target) = (parameters.clone(), Target::Shares(self.values));
-        Ok(Built::Square(BuiltSquare { parameters, target, prime: self.prime }))
+        Ok(Built::Square(Box::new(BuiltSquare { parameters, target, prime: self.prime })))
     }
 }
 

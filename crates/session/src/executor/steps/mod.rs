@@ -109,8 +109,8 @@ trait Sides {
 /// The one place where a protocol becomes a step.
 fn sides(built: Built) -> Box<dyn Sides> {
     match built {
-        Built::Linear(built) => Box::new(built),
-        Built::Square(built) => Box::new(built),
+        Built::Linear(built) => built,
+        Built::Square(built) => built,
         Built::Local(built) => Box::new(built),
         Built::Remask(built) => Box::new(built),
         Built::Yao(built) => Box::new(built),
