@@ -46,6 +46,7 @@
 //! ```
 
 mod ciphertext;
+mod coefficient;
 mod combination;
 mod encode;
 mod error;
@@ -62,6 +63,7 @@ mod reduce;
 mod security;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
+pub use coefficient::CoefficientFactor;
 pub use combination::{ExtendedCombination, ExtendedCombinations, LinearCombination, Product};
 pub use encode::{CoefficientEncoder, Multiplier, SlotEncoder};
 pub use error::BfvError;

@@ -1,6 +1,7 @@
 //! The one way out: ciphertexts that leave the server and hide what was computed.
 //!
-//! [`seal`], or [`Sealing`] half by half, is the only way to an [`OutgoingCiphertext`], and that type alone has an encoder. What the client
+//! [`seal`], or [`Sealing`] half by half, is the only way to an [`OutgoingCiphertext`], and that type alone has an encoder;
+//! [`PhaseSealing`] is the way of coefficient encodings, whose noise a uniform mask hides. What the client
 //! sees is `y - r`, and beyond it a ciphertext whose distribution does not depend on how `y` was computed:
 //!
 //! 1. a fresh encryption of zero under the client's public key is added, since otherwise `c1 = sum a_i w_i` is a linear
@@ -22,6 +23,7 @@
 mod blinding;
 mod budget;
 mod ciphertext;
+mod phase;
 mod sealing;
 
 pub use blinding::Blinding;
@@ -30,6 +32,7 @@ pub use blinding::Blinding;
 pub use blinding::Defect;
 pub use budget::Budget;
 pub use ciphertext::OutgoingCiphertext;
+pub use phase::{PhaseModulus, PhaseSealing, PreparedPhase};
 pub use sealing::{OutgoingFirstHalf, OutgoingSecondHalf, Sealing, half_len};
 
 use lanner_ring::{Coeff, Poly};

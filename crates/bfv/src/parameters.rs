@@ -10,6 +10,8 @@ use crate::{BfvError, security};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParameterSet {
+    /// `N = 4096`, one limb: coefficient-encoded layers whose shares may be off by one.
+    A0,
     /// `N = 4096`, two limbs: coefficient-encoded convolution and matrix-vector products.
     A1,
     /// `N = 4096`, two limbs: slotwise products without rotations.
@@ -29,6 +31,7 @@ impl ParameterSet {
     /// None for the sets above: the tests build each of them.
     pub fn parameters(self) -> Result<Parameters, BfvError> {
         let (degree, limbs, special) = match self {
+            Self::A0 => (4096, 1, false),
             Self::A1 | Self::A2 => (4096, 2, false),
             Self::B => (8192, 3, true),
             Self::L => (16384, 7, true),
@@ -188,9 +191,9 @@ mod tests {
 
     #[test]
     fn every_named_set_is_accepted() {
-        use ParameterSet::{A1, A2, B, L, LPrime};
+        use ParameterSet::{A0, A1, A2, B, L, LPrime};
         for (set, limbs, bits) in
-            [(A1, 2, 100.0), (A2, 2, 100.0), (B, 3, 150.0), (L, 7, 350.0), (LPrime, 16, 800.0)]
+            [(A0, 1, 50.0), (A1, 2, 100.0), (A2, 2, 100.0), (B, 3, 150.0), (L, 7, 350.0), (LPrime, 16, 800.0)]
         {
             let parameters = set.parameters().unwrap();
             assert_eq!(parameters.limbs(), limbs);

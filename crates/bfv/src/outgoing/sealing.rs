@@ -109,7 +109,7 @@ impl Sealing {
 impl NoiseBound {
     /// # Errors
     /// [`BfvError::Underblinded`] if `noise` exceeds this bound.
-    fn check_hides(self, noise: Self) -> Result<(), BfvError> {
+    pub(super) fn check_hides(self, noise: Self) -> Result<(), BfvError> {
         // The same operations in another order may differ in the last bits of a double.
         if noise.deviation() <= self.deviation() * (1.0 + 1e-9) {
             return Ok(());

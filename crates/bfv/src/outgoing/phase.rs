@@ -1,0 +1,350 @@
+//! The other way out, for coefficient encodings: the phase masked by a uniform element, coefficient by coefficient.
+//!
+//! 1. A fresh encryption of zero under the client's public key is added, as in [`super::seal`].
+//! 2. Both halves are switched from `q` to `2^w`, rounding.
+//! 3. `r`, uniform modulo `2^w`, is added to every coefficient of the first half that is sent; the others are not sent.
+//!
+//! What the client can compute from it is the phase `m 2^w / t + e + r`, which is uniform whatever `m` and the noise `e`: nothing about the
+//! weights is left, for any `w`. With `t = 2^l`, the parties' shares of `m` are the roundings of the phase and of `-r` to `l` bits. Their sum
+//! is off by one with probability `t |e| / 2^w`, and never by more where `t |e| < 2^(w-1)`; the public [`NoiseBound`] shows both.
+//!
+//! Threat model as of [`super::seal`].
+
+use lanner_primitives::Prg;
+use lanner_ring::{Coeff, Poly};
+use lanner_wire::{pack_bits, packed_len, unpack_bits};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::halves::FirstHalf;
+use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
+
+/// The modulus `2^w` in which masked coefficients of messages modulo `2^l` are sent.
+#[derive(Clone, Debug)]
+pub struct PhaseModulus {
+    parameters: Parameters,
+    /// `l`.
+    message_bits: u32,
+    /// `w`.
+    bits: u32,
+    /// For each limb `i`, `2^126 / (q_i q_(i+1) ...)` in whole and in units of `2^-50`.
+    reciprocals: Vec<[u128; 2]>,
+    /// `q_0^-1 mod q_1`, where there are two limbs.
+    inverse: u64,
+}
+
+/// What the server keeps of a ciphertext whose second half it has sent. It serves one and cannot be cloned.
+pub struct PhaseSealing {
+    modulus: PhaseModulus,
+    /// The noise of what was evaluated so far, and the bound that was announced.
+    noise: NoiseBound,
+    announced: NoiseBound,
+    /// The first half of the encryption of zero.
+    zero: Ciphertext,
+    /// The masks of the coefficients that will be sent.
+    masks: Zeroizing<Vec<u128>>,
+}
+
+/// What the client keeps of a second half: `c1 s` at the coefficients that will come. It serves one ciphertext.
+pub struct PreparedPhase {
+    modulus: PhaseModulus,
+    products: Zeroizing<Vec<u128>>,
+}
+
+impl PhaseModulus {
+    /// The smallest modulus in which shares are off by at most one, rarely.
+    ///
+    /// # Errors
+    /// [`BfvError::Budget`] if the noise may be too large for messages of `message_bits` bits; [`BfvError::Mismatch`] for more than two
+    /// limbs, or messages of more than 41 bits.
+    pub fn faithful(parameters: &Parameters, message_bits: u32, noise: NoiseBound) -> Result<Self, BfvError> {
+        Self::new(parameters, message_bits, message_bits + FAITHFUL_BITS, noise)
+    }
+
+    /// The smallest modulus in which no share of a ciphertext is off, but for a probability of `2^-40`.
+    ///
+    /// # Errors
+    /// As [`Self::faithful`], and [`BfvError::Budget`] for more bits than the parameters have room for.
+    pub fn exact(parameters: &Parameters, message_bits: u32, noise: NoiseBound) -> Result<Self, BfvError> {
+        let widest = Self::new(parameters, message_bits, widest(parameters), noise)?;
+        let enough = |bits: &u32| {
+            let modulus = Self { bits: *bits, ..widest.clone() };
+            modulus.log2_off_by_one(noise) <= STATISTICAL_BITS
+        };
+        let bits = (message_bits + FAITHFUL_BITS..=widest.bits).find(enough).ok_or(BfvError::Budget {
+            step: "rounding shares exactly",
+            needed: f64::from(widest.bits) + widest.log2_off_by_one(noise) - STATISTICAL_BITS,
+            available: f64::from(widest.bits),
+        })?;
+        Self::new(parameters, message_bits, bits, noise)
+    }
+
+    fn new(
+        parameters: &Parameters,
+        message_bits: u32,
+        bits: u32,
+        noise: NoiseBound,
+    ) -> Result<Self, BfvError> {
+        let moduli = parameters.moduli();
+        if moduli.len() > 2 || !(1..=41).contains(&message_bits) {
+            return Err(BfvError::Mismatch { what: "parameters and messages of masked phases" });
+        }
+        let reciprocal = |limb: usize| {
+            let product = moduli[limb..].iter().fold(1, |product, q| product * u128::from(q.value()));
+            let (whole, rest) = ((1_u128 << 126) / product, (1_u128 << 126) % product);
+            // Precise to a few units of 2^-50, either way.
+            let fraction = if product >> 64 == 0 { (rest << 50) / product } else { rest / (product >> 50) };
+            [whole, fraction]
+        };
+        let reciprocals = (0..moduli.len()).map(reciprocal).collect();
+        let inverse = match moduli {
+            [first, second] => second.inverse(second.reduce(first.value())),
+            _ => 1,
+        };
+        let modulus = Self { parameters: parameters.clone(), message_bits, bits, reciprocals, inverse };
+        let error = modulus.switched(noise).infinity(parameters.degree());
+        let needed = f64::from(message_bits) + 1.0 + error.log2();
+        let widest = f64::from(widest(parameters));
+        if needed > f64::from(bits) || f64::from(bits) > widest {
+            let needed = needed.max(f64::from(bits));
+            return Err(BfvError::Budget { step: "masking phases", needed, available: widest });
+        }
+        Ok(modulus)
+    }
+
+    /// `log2` of a bound on the probability that any share of a ciphertext with this noise is off by one.
+    #[must_use]
+    pub fn log2_off_by_one(&self, noise: NoiseBound) -> f64 {
+        let degree = self.parameters.degree() as f64;
+        let error = self.switched(noise).deviation();
+        degree.log2() + f64::from(self.message_bits) + error.log2() - f64::from(self.bits)
+    }
+
+    /// The noise after blinding and switching.
+    fn switched(&self, noise: NoiseBound) -> NoiseBound {
+        let blinded = noise.plus(NoiseBound::public_key(&self.parameters));
+        let scale = (f64::from(self.bits) - self.parameters.log2_modulus(self.parameters.limbs())).exp2();
+        blinded.multiplied_by_norm(scale).rescaled(&self.parameters)
+    }
+
+    /// Bytes of a second half.
+    #[must_use]
+    pub fn second_half_len(&self) -> usize {
+        wide_len(self.parameters.degree(), self.bits)
+    }
+
+    /// Bytes of `count` coefficients of a first half.
+    #[must_use]
+    pub fn first_half_len(&self, count: usize) -> usize {
+        wide_len(count, self.bits)
+    }
+
+    /// `round(2^w x / q) mod 2^w` for coefficient `i` of `poly`, to within one.
+    fn switch(&self, poly: &Poly<Coeff>, i: usize) -> u128 {
+        let digits = self.digits(poly, i);
+        let scaled = digits.iter().zip(&self.reciprocals).fold(0, |sum, (digit, [whole, fraction])| {
+            let digit = u128::from(*digit);
+            sum + digit * whole + ((digit * fraction) >> 50)
+        });
+        let shift = 126 - self.bits;
+        ((scaled + (1 << (shift - 1))) >> shift) & mask(self.bits)
+    }
+
+    /// The digits of coefficient `i`, which is `d_0 + q_0 d_1`.
+    fn digits(&self, poly: &Poly<Coeff>, i: usize) -> [u64; 2] {
+        let low = poly.limb(0)[i];
+        match poly.basis().moduli() {
+            [_, second] => {
+                let difference = second.sub(poly.limb(1)[i], second.reduce(low));
+                [low, second.mul(difference, self.inverse)]
+            }
+            _ => [low, 0],
+        }
+    }
+
+    /// Coefficient `i` as the integer of least magnitude, modulo `2^128`.
+    fn centred(&self, poly: &Poly<Coeff>, i: usize) -> u128 {
+        let [low, high] = self.digits(poly, i).map(u128::from);
+        let moduli = poly.basis().moduli().iter().map(|q| u128::from(q.value()));
+        let value = low + u128::from(poly.basis().moduli()[0].value()) * high;
+        let product: u128 = moduli.product();
+        let negative = ((product / 2).wrapping_sub(value) >> 127).wrapping_neg();
+        value.wrapping_sub(product & negative)
+    }
+
+    /// The share of a message that a phase or a mask gives: its rounding to `l` bits.
+    fn round(&self, phase: u128) -> u64 {
+        let shift = self.bits - self.message_bits;
+        (((phase + (1 << (shift - 1))) >> shift) & mask(self.message_bits)) as u64
+    }
+}
+
+impl PhaseSealing {
+    /// Blinds and switches the second half of what was evaluated, whose first half is still to come: its bytes, and what is kept.
+    ///
+    /// `count` coefficients of the first half will be sent. `noise` must follow from the public architecture.
+    ///
+    /// # Errors
+    /// [`BfvError::Underblinded`] if the ciphertext's noise exceeds `noise`; [`BfvError::Mismatch`] for other parameters.
+    pub fn new(
+        modulus: &PhaseModulus,
+        ciphertext: &Ciphertext,
+        key: &PublicKey,
+        noise: NoiseBound,
+        count: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Vec<u8>, Self), BfvError> {
+        modulus.parameters.check_same(key.parameters())?;
+        noise.check_hides(ciphertext.noise)?;
+        let zero = key.encrypt_zero(rng);
+        zero.check_same(ciphertext)?;
+        let mut c1 = ciphertext.c1.clone();
+        c1.add_assign(&zero.c1);
+        let c1 = c1.into_coeff();
+        let switched: Vec<u128> = (0..modulus.parameters.degree()).map(|i| modulus.switch(&c1, i)).collect();
+        let mut masks = Prg::new(lanner_primitives::Seed::random(rng));
+        let mut mask_of = || {
+            let mut bytes = [0; 16];
+            masks.fill_bytes(&mut bytes);
+            u128::from_le_bytes(bytes) & mask(modulus.bits)
+        };
+        let masks = Zeroizing::new((0..count).map(|_| mask_of()).collect());
+        let sealing =
+            Self { modulus: modulus.clone(), noise: ciphertext.noise, announced: noise, zero, masks };
+        Ok((pack_wide(&switched, modulus.bits), sealing))
+    }
+
+    /// The server's shares modulo `2^l` of the coefficients that will be sent.
+    #[must_use]
+    pub fn shares(&self) -> Vec<u64> {
+        let share = |mask_of: &u128| {
+            self.modulus.round(*mask_of).wrapping_neg() & mask(self.modulus.message_bits) as u64
+        };
+        self.masks.iter().map(share).collect()
+    }
+
+    /// The bytes of the first half at these coefficients.
+    ///
+    /// # Errors
+    /// [`BfvError::Underblinded`] if the noise may exceed what was announced; [`BfvError::Mismatch`] for another number of
+    /// coefficients, or a half of other parameters.
+    pub fn seal(self, half: &FirstHalf, coefficients: &[usize]) -> Result<Vec<u8>, BfvError> {
+        if coefficients.len() != self.masks.len() || !half.c0.basis().same(self.zero.c0.basis()) {
+            return Err(BfvError::Mismatch { what: "what was prepared of a masked phase" });
+        }
+        self.announced.check_hides(self.noise.plus(half.noise))?;
+        let mut c0 = half.c0.clone();
+        c0.add_assign(&self.zero.c0);
+        let c0 = c0.into_coeff();
+        let mask_bits = mask(self.modulus.bits);
+        let masked = coefficients.iter().zip(self.masks.iter());
+        let masked: Vec<u128> =
+            masked.map(|(i, r)| self.modulus.switch(&c0, *i).wrapping_add(*r) & mask_bits).collect();
+        Ok(pack_wide(&masked, self.modulus.bits))
+    }
+}
+
+impl Drop for PhaseSealing {
+    fn drop(&mut self) {
+        self.zero.c0.zeroize();
+        self.zero.c1.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for PhaseSealing {}
+
+impl SecretKey {
+    /// Prepares the opening of the coefficients that will come, by the second half that the server sent.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] unless the bytes are a second half's; [`BfvError::Mismatch`] for other parameters.
+    pub fn prepare_phase(
+        &self,
+        modulus: &PhaseModulus,
+        second_half: &[u8],
+        coefficients: &[usize],
+    ) -> Result<PreparedPhase, BfvError> {
+        self.parameters().check_same(&modulus.parameters)?;
+        let degree = modulus.parameters.degree();
+        let c1 = unpack_wide(second_half, degree, modulus.bits)?;
+        // |c1 s| <= N 2^(w-1), which the limbs taken hold.
+        let limbs =
+            (1..=modulus.parameters.limbs()).find(|limbs| room(&modulus.parameters, *limbs) >= modulus.bits);
+        let basis = modulus.parameters.basis(limbs.unwrap_or(modulus.parameters.limbs()));
+        let mut lifted = Poly::<Coeff>::zero(&basis);
+        let half = 1 << (modulus.bits - 1);
+        for (limb, q) in lifted.limbs_mut().zip(basis.moduli()) {
+            let offset = q.reduce_u128(half);
+            for (value, c1) in limb.iter_mut().zip(&c1) {
+                // (c1 + 2^(w-1) mod 2^w) - 2^(w-1) is the centred representative.
+                let shifted = c1.wrapping_add(half) & mask(modulus.bits);
+                *value = q.sub(q.reduce_u128(shifted), offset);
+            }
+        }
+        let mut product = lifted.into_eval();
+        self.multiply(&mut product);
+        let product = product.into_coeff();
+        let products =
+            coefficients.iter().map(|i| modulus.centred(&product, *i) & mask(modulus.bits)).collect();
+        Ok(PreparedPhase { modulus: modulus.clone(), products: Zeroizing::new(products) })
+    }
+}
+
+impl PreparedPhase {
+    /// The client's shares modulo `2^l` of the coefficients prepared.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] unless the bytes are those of so many coefficients.
+    pub fn open(self, first_half: &[u8]) -> Result<Vec<u64>, BfvError> {
+        let values = unpack_wide(first_half, self.products.len(), self.modulus.bits)?;
+        let phases = values.iter().zip(self.products.iter());
+        Ok(phases
+            .map(|(c0, product)| self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits)))
+            .collect())
+    }
+}
+
+/// The widest modulus whose products with ternary polynomials the limbs hold.
+fn room(parameters: &Parameters, limbs: usize) -> u32 {
+    let degree = (parameters.degree() as f64).log2();
+    (parameters.log2_modulus(limbs) - degree).floor() as u32
+}
+
+fn widest(parameters: &Parameters) -> u32 {
+    room(parameters, parameters.limbs())
+}
+
+const fn mask(bits: u32) -> u128 {
+    (1 << bits) - 1
+}
+
+/// Values of up to 96 bits: the low 48 bits of all, then the others'.
+fn pack_wide(values: &[u128], bits: u32) -> Vec<u8> {
+    let plane = |shift: u32, bits: u32| {
+        let words: Vec<u64> =
+            values.iter().map(|value| (value >> shift) as u64 & mask(bits) as u64).collect();
+        pack_bits(&words, bits)
+    };
+    if bits <= PLANE { plane(0, bits) } else { [plane(0, PLANE), plane(PLANE, bits - PLANE)].concat() }
+}
+
+fn unpack_wide(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u128>, BfvError> {
+    if bits <= PLANE {
+        return Ok(unpack_bits(bytes, count, bits)?.into_iter().map(u128::from).collect());
+    }
+    let (low, high) = bytes.split_at(packed_len(count, PLANE).min(bytes.len()));
+    let low = unpack_bits(low, count, PLANE)?.into_iter().map(u128::from);
+    let high = unpack_bits(high, count, bits - PLANE)?;
+    Ok(low.zip(high).map(|(low, high)| low | u128::from(high) << PLANE).collect())
+}
+
+fn wide_len(count: usize, bits: u32) -> usize {
+    packed_len(count, bits.min(PLANE)) + if bits > PLANE { packed_len(count, bits - PLANE) } else { 0 }
+}
+
+/// Bits of the first part of wide values.
+const PLANE: u32 = 48;
+/// Bits beyond the message's that leave shares off by one for one value in some hundreds.
+const FAITHFUL_BITS: u32 = 12;
+/// `log2` of the probability that a ciphertext of an exact layer is off somewhere.
+const STATISTICAL_BITS: f64 = -40.0;
