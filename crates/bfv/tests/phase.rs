@@ -40,11 +40,11 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
     let (n, mask) = (parameters.degree(), (1_u64 << bits) - 1);
     let norm = (2048.0_f64.powi(2) * (taps * inputs) as f64).sqrt();
     let noise = NoiseBound::fresh().multiplied_by_norm(norm);
-    let modulus = match exact {
-        true => PhaseModulus::exact(parameters, bits, noise),
-        false => PhaseModulus::faithful(parameters, bits, noise),
-    }
-    .unwrap();
+    let modulus = if exact {
+        PhaseModulus::exact(parameters, bits, noise).unwrap()
+    } else {
+        PhaseModulus::faithful(parameters, bits, noise).unwrap()
+    };
     let wanted: Vec<usize> = (0..n).step_by(3).collect();
     let (mut expected, mut firsts, mut seconds, mut factors) =
         (vec![0_i64; n], Vec::new(), Vec::new(), Vec::new());
@@ -52,14 +52,16 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
         let x: Vec<u64> = (0..n).map(|_| rng.next_u64() & mask).collect();
         let w: Vec<(usize, i64)> =
             (0..taps).map(|tap| (tap * 17 % n, (rng.next_u64() % 4096) as i64 - 2048)).collect();
-        for k in 0..n {
-            expected[k] = expected[k].wrapping_add(product(&x, &w, k));
+        for (k, sum) in expected.iter_mut().enumerate() {
+            *sum = sum.wrapping_add(product(&x, &w, k));
         }
         let (second, prepared) = secret.prepare_encryption(&mut rng);
         seconds.push(second.expand(parameters));
         firsts.push(prepared.encrypt(&encoder.encode(&x).unwrap()).unwrap());
         let mut dense = vec![0; n];
-        w.iter().for_each(|(place, w)| dense[*place] += w);
+        for (place, w) in &w {
+            dense[*place] += w;
+        }
         factors.push(CoefficientFactor::new(parameters, &dense).unwrap());
     }
     let ahead = Ciphertext::inner_product_ahead(&seconds, &factors, norm).unwrap();

@@ -1,5 +1,6 @@
 //! Linear layers on additive shares.
 
+pub mod cheetah;
 pub mod convolution;
 pub mod falcon;
 pub mod gazelle;

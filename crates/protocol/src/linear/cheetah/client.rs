@@ -1,0 +1,126 @@
+//! The client's side of a coefficient-encoded layer.
+
+use lanner_bfv::halves::{PreparedEncryption, SecondHalf};
+use lanner_bfv::outgoing::PreparedPhase;
+use lanner_bfv::{CoefficientEncoder, SecretKey};
+use lanner_share::{Ring, Share};
+use lanner_wire::{Channel, Encode};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::packing::Place;
+use super::scheme::Scheme;
+use crate::{ProtocolError, kind};
+
+/// A layer as the client runs it.
+pub struct ClientLayer {
+    scheme: Scheme,
+    encoder: CoefficientEncoder,
+    inputs: Vec<Vec<Place>>,
+    outputs: Vec<Vec<Place>>,
+}
+
+/// Encryptions whose second halves were announced.
+pub struct ClientRequest(Vec<PreparedEncryption>);
+
+/// One-time material of one run.
+pub struct ClientMaterial {
+    encryptions: Vec<PreparedEncryption>,
+    phases: Vec<PreparedPhase>,
+}
+
+impl ClientLayer {
+    /// Lays the layer out.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] if the ring does not fit the parameters.
+    pub fn new(scheme: Scheme) -> Result<Self, ProtocolError> {
+        let encoder = CoefficientEncoder::new(&scheme.parameters, 1 << scheme.bits)?;
+        let (inputs, outputs) = (scheme.packing.inputs(), scheme.packing.outputs());
+        Ok(Self { scheme, encoder, inputs, outputs })
+    }
+
+    /// Offline: announces the second halves of the inputs.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn request(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ClientRequest, ProtocolError> {
+        let prepare = |_| key.prepare_encryption(rng);
+        let (announced, encryptions): (Vec<_>, Vec<_>) = (0..self.inputs.len()).map(prepare).unzip();
+        // C -> S: seeds of c1
+        let seeds: Vec<u8> = announced.iter().flat_map(SecondHalf::to_bytes).collect();
+        channel.send(kind::LINEAR_SEEDS, &seeds)?;
+        channel.flush()?;
+        Ok(ClientRequest(encryptions))
+    }
+
+    /// Offline: receives the second halves of the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        request: ClientRequest,
+    ) -> Result<ClientMaterial, ProtocolError> {
+        let mut phases = Vec::with_capacity(self.outputs.len());
+        for wanted in &self.outputs {
+            // S -> C: c1 of an output
+            let bytes = channel.receive(kind::LINEAR_SECOND_HALF, self.scheme.modulus.second_half_len())?;
+            phases.push(key.prepare_phase(&self.scheme.modulus, &bytes, &coefficients(wanted))?);
+        }
+        Ok(ClientMaterial { encryptions: request.0, phases })
+    }
+
+    /// Online: this party's share of the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ClientMaterial,
+        share: &Share,
+    ) -> Result<Share, ProtocolError> {
+        let shape = self.scheme.packing.shape();
+        let ring = Ring::Pow2(self.scheme.bits);
+        if (share.ring(), share.len()) != (ring, shape.inputs()) {
+            return Err(ProtocolError::Shape { what: "input share of a linear layer" });
+        }
+        for (places, encryption) in self.inputs.iter().zip(material.encryptions) {
+            let message = self.encoder.encode(&scatter(places, share.values(), &self.scheme))?;
+            // C -> S: c0 of an input
+            channel.send(kind::LINEAR_INPUT, &encryption.encrypt(&message)?.to_bytes())?;
+        }
+        channel.flush()?;
+        let mut values = vec![0; shape.outputs()?];
+        for (wanted, phase) in self.outputs.iter().zip(material.phases) {
+            // S -> C: c0 of an output, where it holds one
+            let length = self.scheme.modulus.first_half_len(wanted.len());
+            let bytes = channel.receive(kind::LINEAR_OUTPUT, length)?;
+            for ((_, element), value) in wanted.iter().zip(phase.open(&bytes)?) {
+                values[*element] = value;
+            }
+        }
+        Ok(Share::new(ring, values)?)
+    }
+}
+
+/// A share's elements at their coefficients.
+pub(super) fn scatter(places: &[Place], values: &[u64], scheme: &Scheme) -> Zeroizing<Vec<u64>> {
+    let mut coefficients = Zeroizing::new(vec![0; scheme.parameters.degree()]);
+    for (place, element) in places {
+        coefficients[*place] = values[*element];
+    }
+    coefficients
+}
+
+pub(super) fn coefficients(places: &[Place]) -> Vec<usize> {
+    places.iter().map(|(coefficient, _)| *coefficient).collect()
+}

@@ -1,0 +1,32 @@
+//! Coefficient-encoded linear layers over `Z_2^l`, after Cheetah ([HLHD22](https://eprint.iacr.org/2022/207), section 3): no rotations, no
+//! evaluation keys, any plaintext modulus.
+//!
+//! ```text
+//! C: x_C mod 2^l                          S: x_S, W, b
+//! offline:
+//!   a uniform (c1 of [x_C])
+//!       ------------------------------->  r uniform modulo 2^w
+//!                                         a K, blinded by an encryption of zero, switched to 2^w
+//!       <-------------------------------  c1
+//! online:
+//!   c0 of [x_C]
+//!       ------------------------------->  (c0 + x_S) K, blinded, switched; r added
+//!       <-------------------------------  c0 at the outputs' coefficients alone
+//! round(2^l phase / 2^w)                  b - round(2^l r / 2^w)
+//! ```
+//!
+//! `K` is the polynomial of the filters ([`Packing`]). Threat model: semi-honest; the client learns uniform phases and pseudorandom
+//! second halves ([`lanner_bfv::outgoing::PhaseSealing`]), the server ciphertexts. The shares' sum is off by one with the probability
+//! that [`Accuracy`] says. Deviations from the paper: the phase is masked by a uniform element of `Z_2^w`, which hides
+//! the noise at any width; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
+//! filters are spread over ciphertexts by cost; dilations and groups; and all work on second halves is done ahead.
+
+mod client;
+mod packing;
+mod scheme;
+mod server;
+
+pub use client::{ClientLayer, ClientMaterial, ClientRequest};
+pub use packing::Packing;
+pub use scheme::{Accuracy, Scheme, key_cost, receive_key, send_key};
+pub use server::{ServerLayer, ServerMaterial};

@@ -1,0 +1,323 @@
+//! Which coefficients hold what.
+//!
+//! Of a tile of `h x w` pixels (padding included), channel `c` of a block of `C` has pixel `(i, j)` at coefficient `(c h + i) w + j`. Tap
+//! `(u, v)` of the filter from `c` to output channel `m` of a block of `M` is at `O - (m C + c) h w - u w - v`, with
+//! `O = (M C - 1) h w + (reach_h - 1) w + reach_w - 1`; the product has output `(y, x)` of channel `m` at `O - m C h w + (y w + x) stride`.
+//! Nothing else falls there as long as `M C h w <= N`. A fully connected layer is the case of one pixel.
+
+use crate::ProtocolError;
+use crate::linear::Convolution;
+
+/// How a layer is spread over ciphertexts.
+#[derive(Clone, Debug)]
+pub struct Packing {
+    shape: Convolution,
+    degree: usize,
+    /// Output rows and columns of a tile.
+    region: [usize; 2],
+    /// Tiles down and across.
+    tiles: [usize; 2],
+    /// Groups that share ciphertexts.
+    together: usize,
+    /// Channels of an input ciphertext, and output channels of an output ciphertext.
+    block: [usize; 2],
+}
+
+/// A coefficient, and the element of a value that it holds.
+pub(super) type Place = (usize, usize);
+
+impl Packing {
+    /// The cheapest way to spread a layer over ciphertexts of degree `N`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the shape is no layer, or one row of its kernel does not fit a ciphertext.
+    pub fn cheapest(shape: &Convolution, degree: usize) -> Result<Self, ProtocolError> {
+        let image = shape.output_image()?;
+        let mut best: Option<(usize, Self)> = None;
+        for region in regions(image) {
+            let tiles = [0, 1].map(|axis| image[axis].div_ceil(region[axis]));
+            for together in (1..=shape.groups).filter(|count| shape.groups.is_multiple_of(*count)) {
+                let packing = Self { shape: shape.clone(), degree, region, tiles, together, block: [1, 1] };
+                for candidate in packing.blocks() {
+                    let cost = candidate.cost();
+                    if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                        best = Some((cost, candidate));
+                    }
+                }
+            }
+        }
+        best.map(|(_, packing)| packing)
+            .ok_or(ProtocolError::Shape { what: "a kernel larger than a ciphertext" })
+    }
+
+    /// This tiling with every sensible number of channels in a ciphertext.
+    fn blocks(self) -> impl Iterator<Item = Self> {
+        let capacity = self.degree / self.area();
+        let [inputs, outputs] = self.channels();
+        // Groups that share a ciphertext have all their channels in it.
+        let parts = if self.together == 1 { inputs } else { 1 };
+        (1..=parts).filter_map(move |parts| {
+            let channels = inputs.div_ceil(parts);
+            let filters = (capacity / channels).min(outputs);
+            (filters > 0 && inputs.div_ceil(channels) == parts).then(|| Self {
+                block: [channels, outputs.div_ceil(outputs.div_ceil(filters))],
+                ..self.clone()
+            })
+        })
+    }
+
+    /// Roughly nanoseconds: bytes at a gigabit a second and a little more, transforms, products.
+    fn cost(&self) -> usize {
+        let [inputs, outputs] = self.ciphertexts();
+        let bytes = 7 * self.degree * inputs + 4 * self.degree * outputs;
+        3 * bytes + 40_000 * inputs + 150_000 * outputs + 1000 * self.products()
+    }
+
+    /// The layer.
+    #[must_use]
+    pub fn shape(&self) -> &Convolution {
+        &self.shape
+    }
+
+    /// Input and output ciphertexts.
+    #[must_use]
+    pub fn ciphertexts(&self) -> [usize; 2] {
+        let spread = self.tiles[0] * self.tiles[1] * self.bundles();
+        self.per_bundle().map(|blocks| blocks * spread)
+    }
+
+    /// Products of a ciphertext by a filter polynomial.
+    #[must_use]
+    pub fn products(&self) -> usize {
+        self.tiles[0] * self.tiles[1] * self.factors()
+    }
+
+    /// Filter polynomials.
+    #[must_use]
+    pub fn factors(&self) -> usize {
+        let [inputs, outputs] = self.per_bundle();
+        self.bundles() * inputs * outputs
+    }
+
+    /// Bundles of groups that share ciphertexts.
+    pub(super) fn bundles(&self) -> usize {
+        self.shape.groups / self.together
+    }
+
+    /// Input and output ciphertexts of one tile of one bundle.
+    pub(super) fn per_bundle(&self) -> [usize; 2] {
+        let channels = self.channels();
+        [0, 1].map(|side| channels[side].div_ceil(self.block[side]))
+    }
+
+    /// The most filter taps that are not zero in the polynomials of one output ciphertext together.
+    pub(super) fn taps(&self) -> usize {
+        let [height, width] = self.shape.kernel;
+        self.block[1] * self.shape.group_inputs() * height * width
+    }
+
+    /// Input and output channels of a bundle.
+    fn channels(&self) -> [usize; 2] {
+        [self.shape.group_inputs(), self.shape.group_outputs()].map(|channels| channels * self.together)
+    }
+
+    /// Rows and columns of a tile.
+    fn tile(&self) -> [usize; 2] {
+        let reach = self.shape.reach();
+        [0, 1].map(|axis| (self.region[axis] - 1) * self.shape.strides[axis] + reach[axis])
+    }
+
+    fn area(&self) -> usize {
+        self.tile().iter().product()
+    }
+
+    /// What each input ciphertext holds, in order.
+    pub(super) fn inputs(&self) -> Vec<Vec<Place>> {
+        self.spread(|tile, bundle, block| self.input(tile, bundle, block), 0)
+    }
+
+    /// Which coefficients of each output ciphertext are outputs, in order.
+    pub(super) fn outputs(&self) -> Vec<Vec<Place>> {
+        self.spread(|tile, bundle, block| self.output(tile, bundle, block), 1)
+    }
+
+    /// Tile by tile, bundle by bundle, block by block.
+    fn spread<T>(&self, of: impl Fn([usize; 2], usize, usize) -> T, side: usize) -> Vec<T> {
+        let mut all = Vec::new();
+        for down in 0..self.tiles[0] {
+            for across in 0..self.tiles[1] {
+                for bundle in 0..self.bundles() {
+                    all.extend((0..self.per_bundle()[side]).map(|block| of([down, across], bundle, block)));
+                }
+            }
+        }
+        all
+    }
+
+    fn input(&self, tile: [usize; 2], bundle: usize, block: usize) -> Vec<Place> {
+        let [height, width] = self.tile();
+        let [image_height, image_width] = self.shape.image;
+        let start = [0, 1].map(|axis| tile[axis] * self.region[axis] * self.shape.strides[axis]);
+        let mut places = Vec::new();
+        for (c, channel) in self.channels_of(0, bundle, block).enumerate() {
+            for i in 0..height {
+                let Some(row) = inside(start[0] + i, self.shape.pads[0], image_height) else { continue };
+                for j in 0..width {
+                    if let Some(column) = inside(start[1] + j, self.shape.pads[1], image_width) {
+                        let element = (channel * image_height + row) * image_width + column;
+                        places.push(((c * height + i) * width + j, element));
+                    }
+                }
+            }
+        }
+        places
+    }
+
+    fn output(&self, tile: [usize; 2], bundle: usize, block: usize) -> Vec<Place> {
+        let [height, width] = self.tile();
+        let [strides, reach] = [self.shape.strides, self.shape.reach()];
+        let image = self.shape.output_image().unwrap_or_default();
+        let first = self.offset() + (reach[0] - 1) * width + reach[1] - 1;
+        let mut places = Vec::new();
+        for (m, channel) in self.channels_of(1, bundle, block).enumerate() {
+            for y in 0..self.region[0].min(image[0] - tile[0] * self.region[0]) {
+                for x in 0..self.region[1].min(image[1] - tile[1] * self.region[1]) {
+                    let [row, column] = [tile[0] * self.region[0] + y, tile[1] * self.region[1] + x];
+                    let at = first + y * strides[0] * width + x * strides[1];
+                    let element = (channel * image[0] + row) * image[1] + column;
+                    places.push((at - m * self.block[0] * height * width, element));
+                }
+            }
+        }
+        places
+    }
+
+    /// The coefficients of the filters from an input block to an output block of a bundle, each with its weight's number.
+    pub(super) fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
+        let [_, width] = self.tile();
+        let dilations = self.shape.dilations;
+        let first = self.offset() + (self.shape.reach()[0] - 1) * width + self.shape.reach()[1] - 1;
+        let mut places = Vec::new();
+        for (m, out_channel) in self.channels_of(1, bundle, output).enumerate() {
+            let group = out_channel / self.shape.group_outputs() * self.shape.group_inputs();
+            for (c, channel) in self.channels_of(0, bundle, input).enumerate() {
+                let Some(of_group) = channel.checked_sub(group).filter(|c| *c < self.shape.group_inputs())
+                else {
+                    continue;
+                };
+                for u in 0..self.shape.kernel[0] {
+                    for v in 0..self.shape.kernel[1] {
+                        let before = (m * self.block[0] + c) * self.area()
+                            + u * dilations[0] * width
+                            + v * dilations[1];
+                        places.push((first - before, self.shape.weight_index(out_channel, of_group, [u, v])));
+                    }
+                }
+            }
+        }
+        places
+    }
+
+    /// Where the last filter's block begins.
+    fn offset(&self) -> usize {
+        (self.block[0] * self.block[1] - 1) * self.area()
+    }
+
+    /// The input (0) or output (1) channels of a block.
+    fn channels_of(&self, side: usize, bundle: usize, block: usize) -> impl Iterator<Item = usize> + use<> {
+        let channels = self.channels()[side];
+        let first = bundle * channels;
+        first + block * self.block[side]..first + ((block + 1) * self.block[side]).min(channels)
+    }
+}
+
+/// The index in an image of a padded index.
+fn inside(padded: usize, pad: usize, size: usize) -> Option<usize> {
+    padded.checked_sub(pad).filter(|index| *index < size)
+}
+
+/// Output regions that split an image evenly.
+fn regions(image: [usize; 2]) -> impl Iterator<Item = [usize; 2]> {
+    let parts = |size: usize| {
+        let mut sizes: Vec<usize> = (1..=size.min(MOST_TILES)).map(|parts| size.div_ceil(parts)).collect();
+        sizes.push(1);
+        sizes.dedup();
+        sizes
+    };
+    let columns = parts(image[1]);
+    parts(image[0])
+        .into_iter()
+        .flat_map(move |rows| columns.clone().into_iter().map(move |columns| [rows, columns]))
+}
+
+/// Tiles along an axis that are tried, besides those of one row or column.
+const MOST_TILES: usize = 16;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The layer by schoolbook products of integer polynomials, reduced modulo `X^N + 1`.
+    fn apply(packing: &Packing, weights: &[i64], input: &[i64]) -> Vec<i64> {
+        let n = packing.degree;
+        let [inputs, outputs] = packing.per_bundle();
+        let (places, wanted) = (packing.inputs(), packing.outputs());
+        let mut result = vec![0; packing.shape.outputs().unwrap()];
+        for (number, wanted) in wanted.iter().enumerate() {
+            let (spread, block) = (number / outputs, number % outputs);
+            let bundle = spread % packing.bundles();
+            for k in 0..inputs {
+                let filter = packing.filter(bundle, k, block);
+                for (at, element) in wanted {
+                    for (place, weight) in &filter {
+                        // Coefficient at - place of the input, from above with the other sign.
+                        let (from, sign) = if place > at { (at + n - place, -1) } else { (at - place, 1) };
+                        let source = places[spread * inputs + k].iter().find(|(c, _)| *c == from);
+                        result[*element] += source.map_or(0, |(_, e)| sign * weights[*weight] * input[*e]);
+                    }
+                }
+            }
+        }
+        result
+    }
+
+    #[test]
+    fn every_spread_gives_the_convolution() {
+        let base = Convolution {
+            in_channels: 4,
+            out_channels: 6,
+            image: [7, 6],
+            kernel: [3, 2],
+            strides: [1, 1],
+            pads: [1, 0, 1, 1],
+            dilations: [1, 1],
+            groups: 1,
+        };
+        let shapes = [
+            base.clone(),
+            Convolution { strides: [2, 3], ..base.clone() },
+            Convolution { dilations: [2, 1], pads: [2, 1, 2, 1], ..base.clone() },
+            Convolution { groups: 2, ..base.clone() },
+            Convolution { groups: 4, out_channels: 4, ..base.clone() },
+            Convolution::fully_connected(30, 7),
+        ];
+        for shape in shapes {
+            let weights: Vec<i64> = (0..shape.weights() as i64).map(|i| i * 7 % 11 - 5).collect();
+            let input: Vec<i64> = (0..shape.inputs() as i64).map(|i| i * 5 % 13 - 6).collect();
+            let expected = shape.apply(&weights, &input).unwrap();
+            for degree in [64, 128, 256, 1024, 4096] {
+                let packing = Packing::cheapest(&shape, degree).unwrap();
+                let [h, w] = packing.tile();
+                assert!(packing.block[0] * packing.block[1] * h * w <= degree);
+                assert_eq!(apply(&packing, &weights, &input), expected, "{shape:?} at {degree}");
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_larger_than_a_ciphertext_are_refused() {
+        let shape = Convolution { image: [80, 80], kernel: [70, 70], ..Convolution::fully_connected(1, 1) };
+        assert!(Packing::cheapest(&shape, 4096).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! The server's side of a coefficient-encoded layer.
+
+use lanner_bfv::halves::{FirstHalf, SecondHalf};
+use lanner_bfv::outgoing::PhaseSealing;
+use lanner_bfv::{Ciphertext, CoefficientEncoder, CoefficientFactor, PublicKey};
+use lanner_share::{Ring, Share};
+use lanner_wire::Channel;
+use rand_core::CryptoRng;
+
+use super::client::{coefficients, scatter};
+use super::packing::Place;
+use super::scheme::Scheme;
+use crate::{ProtocolError, kind};
+
+/// A layer as the server runs it: filters transformed once, shared by all sessions.
+pub struct ServerLayer {
+    scheme: Scheme,
+    encoder: CoefficientEncoder,
+    /// For each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs.
+    factors: Vec<Vec<CoefficientFactor>>,
+    bias: Share,
+    inputs: Vec<Vec<Place>>,
+    outputs: Vec<Vec<Place>>,
+}
+
+/// One-time material of one run.
+pub struct ServerMaterial {
+    sealings: Vec<PhaseSealing>,
+    share: Share,
+}
+
+impl ServerMaterial {
+    /// The server's share of the outputs, which is known before the input is.
+    #[must_use]
+    pub fn share(&self) -> &Share {
+        &self.share
+    }
+}
+
+impl ServerLayer {
+    /// Transforms the filters; `bias` has one integer for each output element.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::WEIGHT_BITS`] bits.
+    pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self, ProtocolError> {
+        let packing = &scheme.packing;
+        let bound = 1_i64 << (Scheme::WEIGHT_BITS - 1);
+        let fits = |weight: &i64| (-bound..=bound).contains(weight);
+        if (weights.len(), bias.len()) != (packing.shape().weights(), packing.shape().outputs()?)
+            || !weights.iter().all(fits)
+        {
+            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
+        }
+        let [inputs, outputs] = packing.per_bundle();
+        let mut factors = Vec::with_capacity(packing.bundles() * outputs);
+        for (bundle, output) in (0..packing.bundles()).flat_map(|b| (0..outputs).map(move |o| (b, o))) {
+            let factor = |input: usize| {
+                let mut polynomial = vec![0; scheme.parameters.degree()];
+                for (place, weight) in packing.filter(bundle, input, output) {
+                    polynomial[place] = weights[weight];
+                }
+                CoefficientFactor::new(&scheme.parameters, &polynomial)
+            };
+            factors.push((0..inputs).map(factor).collect::<Result<_, _>>()?);
+        }
+        let encoder = CoefficientEncoder::new(&scheme.parameters, 1 << scheme.bits)?;
+        let (inputs, outputs) = (packing.inputs(), packing.outputs());
+        let bias = Share::embed(Ring::Pow2(scheme.bits), bias);
+        Ok(Self { scheme, encoder, factors, bias, inputs, outputs })
+    }
+
+    /// Offline: receives the second halves of the inputs, and sends those of the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
+    pub fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        key: &PublicKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ServerMaterial, ProtocolError> {
+        let Scheme { parameters, modulus, norm, noise, .. } = &self.scheme;
+        // C -> S: seeds of c1
+        let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * SecondHalf::ENCODED_LEN)?;
+        let expand = |seed| Ok::<_, ProtocolError>(SecondHalf::from_bytes(seed)?.expand(parameters));
+        let inputs: Vec<Ciphertext> =
+            seeds.chunks(SecondHalf::ENCODED_LEN).map(expand).collect::<Result<_, _>>()?;
+        let mut values = self.bias.values().to_vec();
+        let ring = self.bias.ring();
+        let mut sealings = Vec::with_capacity(self.outputs.len());
+        for (number, wanted) in self.outputs.iter().enumerate() {
+            let (inputs, factors) = self.operands(number, &inputs);
+            let evaluated = Ciphertext::inner_product_ahead(inputs, factors, *norm)?;
+            let (bytes, sealing) = PhaseSealing::new(modulus, &evaluated, key, *noise, wanted.len(), rng)?;
+            // S -> C: c1 of an output
+            channel.send(kind::LINEAR_SECOND_HALF, &bytes)?;
+            for ((_, element), share) in wanted.iter().zip(sealing.shares()) {
+                values[*element] = ring.add(values[*element], share);
+            }
+            sealings.push(sealing);
+        }
+        channel.flush()?;
+        Ok(ServerMaterial { sealings, share: Share::new(ring, values)? })
+    }
+
+    /// Online: this party's share of the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ServerMaterial,
+        share: &Share,
+    ) -> Result<Share, ProtocolError> {
+        let parameters = &self.scheme.parameters;
+        if (share.ring(), share.len()) != (self.bias.ring(), self.scheme.packing.shape().inputs()) {
+            return Err(ProtocolError::Shape { what: "input share of a linear layer" });
+        }
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for places in &self.inputs {
+            // C -> S: c0 of an input
+            let bytes = channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(parameters))?;
+            let mut input = FirstHalf::from_bytes(parameters, &bytes)?;
+            input.add_plain(&self.encoder.encode(&scatter(places, share.values(), &self.scheme))?)?;
+            inputs.push(input);
+        }
+        for ((number, wanted), sealing) in self.outputs.iter().enumerate().zip(material.sealings) {
+            let (inputs, factors) = self.operands(number, &inputs);
+            let evaluated = FirstHalf::inner_product(inputs, factors, self.scheme.norm)?;
+            // S -> C: c0 of an output, where it holds one
+            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(&evaluated, &coefficients(wanted))?)?;
+        }
+        channel.flush()?;
+        Ok(material.share)
+    }
+
+    /// The inputs and the filters of an output ciphertext.
+    fn operands<'a, T>(&'a self, output: usize, inputs: &'a [T]) -> (&'a [T], &'a [CoefficientFactor]) {
+        let [in_blocks, out_blocks] = self.scheme.packing.per_bundle();
+        let (spread, block) = (output / out_blocks, output % out_blocks);
+        let bundle = spread % self.scheme.packing.bundles();
+        (&inputs[spread * in_blocks..(spread + 1) * in_blocks], &self.factors[bundle * out_blocks + block])
+    }
+}

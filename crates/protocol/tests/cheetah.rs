@@ -1,0 +1,137 @@
+//! Coefficient-encoded layers: outputs equal the convolution, bytes are those announced, shares are uniform.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use common::{Party as End, edge_share, rng, run, signed, split};
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::cheetah::{
+    Accuracy, ClientLayer, Scheme, ServerLayer, key_cost, receive_key, send_key,
+};
+use lanner_share::{Ring, Share};
+use lanner_testkit::{chi_square_limit, uniform_chi_square};
+
+struct Outcome {
+    off: Vec<i64>,
+    client: Share,
+    transcript: Vec<(u16, usize)>,
+}
+
+fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, pad: usize) -> Convolution {
+    Convolution {
+        in_channels: channels[0],
+        out_channels: channels[1],
+        image,
+        kernel: [kernel; 2],
+        strides: [strides; 2],
+        pads: [pad; 4],
+        dilations: [1, 1],
+        groups: 1,
+    }
+}
+
+/// One run of a layer on random weights and inputs; checks what was sent against the costs.
+fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
+    let parameters = accuracy.parameter_set().parameters().unwrap();
+    let scheme = Scheme::new(shape, bits, accuracy, &parameters).unwrap();
+    let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
+    let ring = Ring::Pow2(bits);
+    let outputs = shape.outputs().unwrap();
+    let weights = signed(shape.weights(), 2047, &mut rng(seed));
+    let bias = signed(outputs, 1000, &mut rng(seed + 1));
+    let input = signed(shape.inputs(), 255, &mut rng(seed + 2));
+    let server_input = edge_share(ring, input.len(), &mut rng(seed + 3));
+    let client_input = split(ring, &input, &server_input);
+    let mut channels = End::pair();
+    let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
+    let client_layer = ClientLayer::new(scheme.clone()).unwrap();
+    let server_layer = ServerLayer::new(scheme, &weights, &bias).unwrap();
+    let (client, server) = run(
+        &mut channels,
+        |end| {
+            let rng = &mut rng(seed + 4);
+            let key = send_key(end, &parameters, rng).unwrap();
+            assert_eq!(bytes(end), key_cost(&parameters).client_bytes());
+            let request = client_layer.request(end, &key, rng).unwrap();
+            let material = client_layer.receive(end, &key, request).unwrap();
+            let before = bytes(end);
+            let share = client_layer.online(end, material, &client_input).unwrap();
+            assert_eq!(bytes(end) - before, online.client_bytes());
+            share
+        },
+        |end| {
+            let rng = &mut rng(seed + 5);
+            let key = receive_key(end, &parameters).unwrap();
+            let material = server_layer.prepare(end, &key, rng).unwrap();
+            assert_eq!(bytes(end), offline.answer.server_bytes());
+            let known = material.share().values().to_vec();
+            let before = bytes(end);
+            let share = server_layer.online(end, material, &server_input).unwrap();
+            assert_eq!(bytes(end) - before, online.server_bytes());
+            assert_eq!(share.values(), known, "the server's share is known ahead");
+            share
+        },
+    );
+    let expected = shape.apply(&weights, &input).unwrap();
+    let off = |(i, got): (usize, i64)| ring.signed(ring.embed(got - expected[i] - bias[i]));
+    let off = client.reveal(&server).unwrap().into_iter().enumerate().map(off).collect();
+    let lengths =
+        |end: &End| end.sent.iter().map(|(kind, payload)| (kind.0, payload.len())).collect::<Vec<_>>();
+    let transcript = [lengths(&channels.0), lengths(&channels.1)].concat();
+    Outcome { off, client, transcript }
+}
+
+#[test]
+fn exact_layers_equal_the_convolution() {
+    let shapes = [
+        conv([3, 8], [12, 11], 3, 1, 1),
+        conv([5, 4], [9, 9], 5, 2, 2),
+        conv([1, 5], [28, 28], 5, 1, 0),
+        conv([2, 2], [80, 70], 3, 1, 1),
+        Convolution { groups: 6, ..conv([6, 6], [10, 10], 3, 1, 1) },
+        Convolution::fully_connected(2048, 1),
+        Convolution::fully_connected(300, 40),
+    ];
+    for (number, shape) in shapes.iter().enumerate() {
+        let outcome = outcome(shape, 28, Accuracy::Exact, 10 * number as u8);
+        assert!(outcome.off.iter().all(|off| *off == 0), "{shape:?}");
+    }
+}
+
+#[test]
+fn other_layers_are_off_by_one_at_most_and_rarely() {
+    for (shape, bits) in [
+        (conv([3, 8], [12, 11], 3, 1, 1), 24),
+        (Convolution::fully_connected(1024, 16), 22),
+        (conv([16, 16], [34, 34], 3, 1, 0), 20),
+    ] {
+        let outcome = outcome(&shape, bits, Accuracy::OffByOne, 3);
+        assert!(outcome.off.iter().all(|off| off.abs() <= 1), "{shape:?}");
+        let wrong = outcome.off.iter().filter(|off| **off != 0).count();
+        assert!(wrong <= outcome.off.len() / 20 + 2, "{wrong} of {}", outcome.off.len());
+    }
+}
+
+#[test]
+fn messages_have_one_length_and_shares_are_uniform_whatever_is_computed() {
+    let shape = conv([2, 3], [20, 20], 3, 1, 1);
+    let (a, b) = (outcome(&shape, 20, Accuracy::OffByOne, 50), outcome(&shape, 20, Accuracy::OffByOne, 60));
+    assert_eq!(a.transcript, b.transcript);
+    let mut counts = [0_u64; 16];
+    for value in a.client.values().iter().chain(b.client.values()) {
+        counts[(value >> 16) as usize] += 1;
+    }
+    assert!(uniform_chi_square(&counts) < chi_square_limit(15), "{counts:?}");
+}
+
+#[test]
+fn weights_of_more_bits_and_other_lengths_are_refused() {
+    let parameters = Accuracy::OffByOne.parameter_set().parameters().unwrap();
+    let shape = Convolution::fully_connected(4, 2);
+    let scheme = || Scheme::new(&shape, 20, Accuracy::OffByOne, &parameters).unwrap();
+    assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());
+    assert!(ServerLayer::new(scheme(), &[1; 7], &[0; 2]).is_err());
+    assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 3]).is_err());
+    assert!(ServerLayer::new(scheme(), &[2049; 8], &[0; 2]).is_err());
+    assert!(Scheme::new(&shape, 40, Accuracy::OffByOne, &parameters).is_err());
+}
