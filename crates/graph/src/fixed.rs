@@ -48,6 +48,23 @@ impl FixedRun {
         arg_max(&self.output)
     }
 
+    /// The indices of the `k` largest scores in order, the lowest index first among equals.
+    #[must_use]
+    pub fn best(&self, k: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.output.len()).collect();
+        order.sort_by_key(|&index| (std::cmp::Reverse(self.output[index]), index));
+        order.truncate(k);
+        order
+    }
+
+    /// The label's softmax probability, for scores in units of `scale`. Floating point: what a protocol reveals to some digits is within
+    /// one unit of the last.
+    #[must_use]
+    pub fn probability(&self, scale: f64) -> f64 {
+        let largest = self.output.iter().max().copied().unwrap_or(0);
+        1.0 / self.output.iter().map(|score| ((score - largest) as f64 * scale).exp()).sum::<f64>()
+    }
+
     /// Sums outside what their rings allow, over all nodes.
     #[must_use]
     pub fn overflow_count(&self) -> usize {

@@ -24,3 +24,16 @@ pub enum Policy {
     /// Every score: an explicit choice, since scores help to extract a model.
     Logits,
 }
+
+impl Policy {
+    /// The policy's name, as on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Label => "label",
+            Self::Probability { .. } => "probability",
+            Self::TopK { .. } => "top-k",
+            Self::Logits => "logits",
+        }
+    }
+}

@@ -49,7 +49,7 @@ impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         let (kind, place) = match &error {
             PlanError::Unsupported { node, .. } => (ErrorKind::Unsupported, node.clone()),
-            PlanError::Policy { .. } => (ErrorKind::Unsupported, String::new()),
+            PlanError::Policy { .. } => (ErrorKind::Model, "output".to_owned()),
             PlanError::Layer { node, .. } | PlanError::TooLarge { node, .. } => {
                 (ErrorKind::Model, node.clone())
             }

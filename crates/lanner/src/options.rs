@@ -46,7 +46,7 @@ impl CompileOptions {
             "top-k" => Ok(Policy::TopK { k: self.k }),
             other => {
                 let error = Error::new(ErrorKind::Misuse, format!("there is no output policy {other}"));
-                Err(error.fix("give label or logits"))
+                Err(error.fix("give label, probability, top-k or logits"))
             }
         }
     }

@@ -73,9 +73,23 @@ pub struct LayerCost {
 
 impl Prediction {
     pub(crate) fn new(manifest: &Manifest, outcome: Outcome, setup: &StepCost, costs: &[StepCost]) -> Self {
-        let (label, values) = match outcome {
-            Outcome::Label(label) => (label, None),
-            Outcome::Logits(values) => (lanner_graph::arg_max(&values), Some(values)),
+        let (mut probability, mut top, mut values) = (None, None, None);
+        let label = match outcome {
+            Outcome::Label(label) => label,
+            Outcome::Probability(likely) => {
+                probability = Some(likely.probability());
+                likely.label
+            }
+            Outcome::TopK(best) => {
+                let label = best.first().copied().unwrap_or(0);
+                top = Some(best);
+                label
+            }
+            Outcome::Logits(scores) => {
+                let label = lanner_graph::arg_max(&scores);
+                values = Some(scores);
+                label
+            }
         };
         let scale = manifest.network.output_scale();
         let logits = values.as_ref().map(|values| values.iter().map(|value| *value as f64 * scale).collect());
@@ -86,8 +100,8 @@ impl Prediction {
         Self {
             label,
             class_name: manifest.class_name(label).map(str::to_owned),
-            probability: None,
-            top: None,
+            probability,
+            top,
             logits,
             values,
             mode: manifest.mode.clone(),

@@ -1,6 +1,6 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
-use lanner_graph::Network;
+use lanner_graph::{Network, Policy};
 use lanner_plan::{BuiltStep, Step};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "values": network.values(),
         "steps": steps.collect::<Vec<_>>(),
         "parameters": {"set": "B", "degree": built.parameters().degree(), "security_bits": 128, "statistical_bits": 40},
-        "leakage": leakage(&manifest.output),
+        "leakage": leakage(manifest.policy),
     }))
 }
 
@@ -31,8 +31,15 @@ fn step_report((step, built): (&Step, &BuiltStep)) -> Value {
 }
 
 /// What each party learns beyond its own secrets, in sentences.
-fn leakage(output: &str) -> Value {
-    let result = if output == "logits" { "every score of its input" } else { "the label of its input" };
+fn leakage(policy: Policy) -> Value {
+    let result = match policy {
+        Policy::Label => "the label of its input".to_owned(),
+        Policy::Probability { digits } => {
+            format!("the label of its input and the label's probability to {digits} decimal digits")
+        }
+        Policy::TopK { k } => format!("the {k} best labels of its input, in order"),
+        Policy::Logits => "every score of its input".to_owned(),
+    };
     json!({
         "client": format!("the architecture (operators, shapes, rings, shifts), the input's scale and range, and {result}"),
         "server": "that a prediction was made, and when; nothing of the input or the result",

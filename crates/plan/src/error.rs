@@ -17,11 +17,13 @@ pub enum PlanError {
         /// What is missing.
         reason: String,
     },
-    /// No mode gives this output yet.
-    #[error("the output policy {policy} is not available in mode gazelle; choose label or logits")]
+    /// The output policy does not fit the network's scores.
+    #[error("the output policy {policy} does not fit: {reason}")]
     Policy {
         /// The policy asked for.
         policy: &'static str,
+        /// What does not fit, and what would.
+        reason: String,
     },
     /// The network is larger than either party may be made to prepare for.
     #[error(

@@ -4,6 +4,7 @@
 //! keys without bound, so every sum that memory or time grows with has a limit far beyond real networks.
 
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
 
 use crate::lower::SLOTS;
 use crate::{Held, PlanError};
@@ -27,11 +28,28 @@ pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanE
         totals.add(node, network.shape(index));
         totals.check(&node.name)?;
     }
-    let classes = network.output_len() as u64;
-    if policy == Policy::Label {
-        within("output", "classes of an arg-max", classes, MAX_CLASSES)?;
+    check_policy(network.output_len(), policy)
+}
+
+/// Checks that a policy fits the number of scores.
+fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
+    let wrong = |reason: String| Err(PlanError::Policy { policy: policy.name(), reason });
+    match policy {
+        Policy::Logits => return Ok(()),
+        _ if scores < 2 => return wrong("it needs two scores or more; choose logits".to_owned()),
+        Policy::Label => {}
+        Policy::TopK { k } if !(1..=scores).contains(&(k as usize)) => {
+            return wrong(format!("k is {k} and there are {scores} scores; give 1 to {scores}"));
+        }
+        Policy::TopK { .. } => {}
+        Policy::Probability { digits } if !(1..=MAX_DIGITS).contains(&digits) => {
+            return wrong(format!("it has {digits} digits; give 1 to {MAX_DIGITS}"));
+        }
+        Policy::Probability { .. } => {
+            return within("output", "classes of a softmax", scores as u64, MAX_SOFTMAX_CLASSES as u64);
+        }
     }
-    Ok(())
+    within("output", "classes of an arg-max", scores as u64, MAX_CLASSES)
 }
 
 /// Checks what each party would keep of one prediction.
@@ -150,6 +168,28 @@ mod tests {
             r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"prime":1032193}"#;
         let refusal = plan(&network("[4]", linear), Policy::Label).unwrap_err();
         assert!(refusal.to_string().contains("65536 classes of an arg-max"), "{refusal}");
+    }
+
+    #[test]
+    fn policies_that_do_not_fit_the_scores_are_refused() {
+        let linear = |outputs: usize| {
+            format!(
+                r#"{{"name":"fc","op":{{"Linear":{{"outputs":{outputs}}}}},"inputs":[0],"shape":[{outputs}],"prime":1032193}}"#
+            )
+        };
+        let refusal =
+            |outputs, policy| plan(&network("[4]", &linear(outputs)), policy).unwrap_err().to_string();
+        assert!(refusal(1, Policy::Label).contains("two scores"));
+        assert!(refusal(1, Policy::Probability { digits: 2 }).contains("two scores"));
+        assert!(refusal(1, Policy::TopK { k: 1 }).contains("two scores"));
+        assert!(refusal(10, Policy::TopK { k: 0 }).contains("give 1 to 10"));
+        assert!(refusal(10, Policy::TopK { k: 11 }).contains("k is 11"));
+        assert!(refusal(10, Policy::Probability { digits: 0 }).contains("give 1 to 6"));
+        assert!(refusal(10, Policy::Probability { digits: 7 }).contains("7 digits"));
+        assert!(refusal(1025, Policy::Probability { digits: 2 }).contains("1025 classes of a softmax"));
+        for policy in [Policy::TopK { k: 10 }, Policy::Probability { digits: 6 }] {
+            assert!(plan(&network("[4]", &linear(10)), policy).is_ok());
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::nonlinear::windows::Windows;
 
 use crate::fuse::Fused;
-use crate::protocol::{local, packed, share, yao};
+use crate::protocol::{local, packed, share, softmax, yao};
 use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
 
 /// Slots of the ciphertexts of parameter set B.
@@ -148,28 +148,21 @@ impl<'n> Planner<'n> {
         let last = self.network.nodes().len();
         let (values, from) = (self.network.output_len(), self.network.accumulator(last).prime());
         let scores = self.value(&self.network.nodes()[last - 1], last)?;
-        match policy {
-            Policy::Label if values < 2 => {
-                return Err(PlanError::Unsupported {
-                    node: "output".to_owned(),
-                    operator: "ArgMax",
-                    reason: "a label needs at least two scores; choose logits".to_owned(),
-                });
+        let protocol = match policy {
+            Policy::Logits => Protocol::Reveal(share::Reveal { values, from }),
+            Policy::Label => Protocol::YaoArgMax(yao::Classes { classes: values, from }),
+            Policy::TopK { k } => Protocol::YaoTopK(yao::Best { classes: values, k: k as usize, from }),
+            Policy::Probability { digits } => {
+                let scale = self.network.output_scale();
+                Protocol::Softmax(softmax::Likely { classes: values, digits, scale, from })
             }
-            Policy::Label => {
-                let scores = self.remask("output", scores, values, from);
-                self.push(
-                    "output",
-                    vec![scores],
-                    Protocol::YaoArgMax(yao::Classes { classes: values, from }),
-                );
-            }
-            Policy::Logits => {
-                self.push("output", vec![scores], Protocol::Reveal(share::Reveal { values, from }));
-            }
-            Policy::Probability { .. } => return Err(PlanError::Policy { policy: "probability" }),
-            Policy::TopK { .. } => return Err(PlanError::Policy { policy: "top-k" }),
-        }
+        };
+        // All but the logits come out of a circuit, which is garbled for a share known ahead of time.
+        let scores = match policy {
+            Policy::Logits => scores,
+            _ => self.remask("output", scores, values, from),
+        };
+        self.push("output", vec![scores], protocol);
         Ok(())
     }
 

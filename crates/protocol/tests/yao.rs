@@ -9,8 +9,8 @@ use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{
-    ArgMax, ClientArgMax, ClientLayer, EvaluationSession, Function, GarblingSession, Layer, ServerArgMax,
-    ServerLayer, Slope,
+    ClientLayer, ClientRanking, EvaluationSession, Function, GarblingSession, Layer, Ranking, ServerLayer,
+    ServerRanking, Slope, setup_cost,
 };
 use lanner_share::{Ring, Share};
 use lanner_wire::{ChannelError, Kind};
@@ -185,19 +185,29 @@ fn argmax(
     from: u64,
     channels: &mut (Party, Party),
 ) -> Result<usize, ProtocolError> {
-    let layer = ArgMax::new(client.len(), from).unwrap();
+    let layer = Ranking::label(client.len(), from).unwrap();
+    rank(&layer, client, server, channels).map(|indices| indices[0])
+}
+
+/// The indices that the client gets, or its error.
+fn rank(
+    layer: &Ranking,
+    client: &Share,
+    server: &Share,
+    channels: &mut (Party, Party),
+) -> Result<Vec<usize>, ProtocolError> {
     let labels = run(
         channels,
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(1))?;
-            let layer = ClientArgMax::new(layer.clone());
+            let layer = ClientRanking::new(layer.clone());
             let request = layer.request(channel, &mut session)?;
             let material = layer.receive(channel, request)?;
             layer.online(channel, &session, material, client)
         },
         |channel| {
             let mut session = GarblingSession::setup(channel, &mut rng(2))?;
-            let layer = ServerArgMax::new(layer.clone());
+            let layer = ServerRanking::new(layer.clone());
             let material = layer.offline(channel, &mut session, server, &mut rng(3))?;
             layer.online(channel, &session, material)
         },
@@ -244,6 +254,45 @@ fn argmax_of_many_classes_equals_its_twin() {
         check_argmax(&scores, PRIMES[0]);
     }
     check_argmax(&signed(10, 1 << 30, &mut rng(7)), PRIMES[3]);
+}
+
+#[test]
+fn the_best_in_order_equal_their_twin() {
+    for from in PRIMES {
+        let (ring, mut rng) = (Ring::Prime(from), rng(9));
+        let top = ShareRing::Prime(from).signed_bound(0).unwrap() as i64 - 1;
+        for (scores, best) in [
+            (vec![top, -top, top], 3),
+            (vec![-5; 10], 4),
+            (vec![3, 7, 7, -7, 7, 0, 1, 2, 3, 4], 5),
+            (signed(10, top, &mut rng), 1),
+            (signed(100, top, &mut rng), 5),
+        ] {
+            let server = edge_share(ring, scores.len(), &mut rng);
+            let client = split(ring, &scores, &server);
+            let layer = Ranking::top(scores.len(), best, from).unwrap();
+            let mut channels = Party::pair();
+            let indices = rank(&layer, &client, &server, &mut channels).unwrap();
+            assert_eq!(indices, ideal::top((&client, &server), best), "{from} {best}");
+            let sent = |party: &Party| party.sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
+            let (offline, setup) = (layer.offline_cost(), setup_cost());
+            let cost = setup.then(offline.request).then(offline.answer).then(layer.online_cost());
+            assert_eq!((cost.client_bytes(), cost.server_bytes()), (sent(&channels.0), sent(&channels.1)));
+        }
+    }
+    assert!(Ranking::top(10, 0, PRIMES[0]).is_err() && Ranking::top(10, 11, PRIMES[0]).is_err());
+}
+
+#[test]
+fn an_index_that_comes_twice_is_malformed() {
+    // Two of two: the permute bits of the second index flipped, it is the first again.
+    const DECODING: Kind = Kind(0x51);
+    let ring = Ring::Prime(PRIMES[0]);
+    let (client, server) = ideal::deal(ring, &[5, 1], &mut rng(8));
+    let mut channels = Party::pair();
+    channels.1.tamper = Some((DECODING, |bytes| bytes[0] ^= 2));
+    let error = rank(&Ranking::top(2, 2, PRIMES[0]).unwrap(), &client, &server, &mut channels).unwrap_err();
+    assert!(matches!(error.channel(), Some(ChannelError::Malformed { .. })), "{error}");
 }
 
 #[test]

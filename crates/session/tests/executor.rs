@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use lanner_graph::{FixedExecutor, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile};
+use lanner_graph::{
+    FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
+};
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Plan, Step, plan};
 use lanner_session::executor::{
@@ -109,6 +111,29 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
     let labels = run(&network, Policy::Label, &inputs);
     assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
+    check_ranking(&network, &inputs, &truth);
+    check_probability(&network, &inputs, &truth);
+}
+
+/// The best classes, in order, and all of them.
+fn check_ranking(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
+    let classes = network.public().output_len();
+    for k in [1, 2, classes] {
+        let outcomes = run(network, Policy::TopK { k: k as u32 }, &inputs[..1]);
+        assert_eq!(outcomes, [Outcome::TopK(truth[0].best(k))]);
+    }
+}
+
+/// Within one part of the exact softmax of the reference's integers.
+fn check_probability(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
+    for digits in [1, 2, 6] {
+        for (outcome, truth) in run(network, Policy::Probability { digits }, inputs).iter().zip(truth) {
+            let Outcome::Probability(likely) = outcome else { panic!("{outcome:?}") };
+            assert_eq!((likely.label, likely.digits), (truth.label(), digits));
+            let error = likely.probability() - truth.probability(network.public().output_scale());
+            assert!(error.abs() <= 10_f64.powi(-(digits as i32)), "{digits}: {error}");
+        }
+    }
 }
 
 #[test]

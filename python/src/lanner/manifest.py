@@ -88,6 +88,12 @@ class Manifest:
                 f"this is not a model's public half ({error})", where=where, fix="export it again"
             ) from None
 
+    @property
+    def digits(self) -> int | None:
+        """How many decimal digits of the probability the policy reveals, if any."""
+        policy = self.document["policy"]
+        return int(policy["probability"]["digits"]) if "probability" in policy else None
+
     @classmethod
     def read(cls, path: Path) -> Manifest:
         """Read the file that ``lanner export`` wrote.

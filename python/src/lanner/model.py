@@ -30,10 +30,14 @@ class Model:
 
     Attributes:
         native: The native model.
+        softmax_appended: Whether `compile` was asked for a probability of a network that does not end in a softmax.
     """
 
-    def __init__(self, native: _native.NativeModel, reference: OnnxReference | None = None) -> None:
+    def __init__(
+        self, native: _native.NativeModel, reference: OnnxReference | None = None, *, softmax_appended: bool = False
+    ) -> None:
         self.native = native
+        self.softmax_appended = softmax_appended
         self._reference = reference
 
     @cached_property
@@ -101,6 +105,24 @@ class Model:
         """
         return self.predict_integers(x)[0] / np.float64(self.logits_scale)
 
+    def predict_probability(self, x: ArrayLike) -> NDArray[np.float64]:
+        """The largest softmax probability of each sample's fixed-point logits.
+
+        A secure prediction under policy ``probability`` with l digits is within ``10**-l`` of it.
+
+        Args:
+            x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
+
+        Returns:
+            Shape (n,).
+
+        Raises:
+            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+        """
+        logits = self.predict_fixed(x)
+        probabilities: NDArray[np.float64] = 1.0 / np.exp(logits - logits.max(1, keepdims=True)).sum(1)
+        return probabilities
+
     def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
 
@@ -151,7 +173,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         mode: One of gazelle, falcon, cheetah, tabula, spectral, auto.
         output: What the client learns: label, probability, top-k or logits.
         k: How many classes ``top-k`` reveals.
-        digits: How many decimal digits ``probability`` reveals.
+        digits: How many decimal digits ``probability`` reveals, 1 to 6. The probability is that of a softmax after the
+            logits, whether the model ends in one or not.
         classes: Names of the classes, one per output.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
         name: The name on the server; the file's name without its suffix where it is not given.
@@ -171,13 +194,15 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     if description is not None:
         description.check_shape(imported.input_shape)
     _check_classes(classes, imported.graph.output_shape)
+    options.check_scores(int(np.prod(imported.graph.output_shape)))
     with native_errors(options.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
                 imported.graph.document, imported.graph.tensors, batch, options.document()
             )
         )
-    return Model(native, reference_of(imported))
+    ends = {"Softmax", "LogSoftmax"}.intersection(imported.operators)
+    return Model(native, reference_of(imported), softmax_appended=output == "probability" and not ends)
 
 
 def load(path: str | Path) -> Model:

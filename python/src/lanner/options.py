@@ -13,9 +13,11 @@ from lanner.images import ImageDescription
 MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
 AVAILABLE_MODES = ("gazelle", "auto")
 
-#: Output policies that the interface names, and those that this version computes.
+#: Output policies.
 OUTPUTS = ("label", "probability", "top-k", "logits")
-AVAILABLE_OUTPUTS = ("label", "logits")
+
+#: The most decimal digits that ``probability`` reveals.
+MAX_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class CompileOptions:
         mode: One of `MODES`; ``auto`` lets the planner choose per layer.
         output: One of `OUTPUTS`.
         k: How many classes ``top-k`` reveals.
-        digits: How many decimal digits ``probability`` reveals.
+        digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`.
         classes: The names of the classes in the order of the outputs.
         image: How a picture becomes an input.
     """
@@ -42,11 +44,22 @@ class CompileOptions:
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
-        _check_choice("output", self.output, OUTPUTS, AVAILABLE_OUTPUTS)
+        _check_choice("output", self.output, OUTPUTS, OUTPUTS)
         if self.k < 1:
             raise MisuseError(f"k is {self.k}", fix="give 1 or more")
-        if not 1 <= self.digits <= 9:
-            raise MisuseError(f"digits is {self.digits}", fix="give 1 to 9")
+        if not 1 <= self.digits <= MAX_DIGITS:
+            raise MisuseError(f"digits is {self.digits}", fix=f"give 1 to {MAX_DIGITS}")
+
+    def check_scores(self, scores: int) -> None:
+        """Check that the output policy fits the number of scores.
+
+        Raises:
+            MisuseError: If there are fewer than two where the policy compares them, or k is larger than their number.
+        """
+        if self.output != "logits" and scores < 2:
+            raise MisuseError(f"output {self.output} compares scores, and the model has {scores}", fix="choose logits")
+        if self.output == "top-k" and self.k > scores:
+            raise MisuseError(f"k is {self.k}, and the model has {scores} scores", fix=f"give 1 to {scores}")
 
     def document(self) -> str:
         """The options as the JSON text that the native compiler takes."""

@@ -54,7 +54,7 @@ class Prediction:
         label: The class index, where the policy reveals a label.
         class_name: The label's name, where the model names its classes.
         probability: The label's probability, where the policy reveals it.
-        top: Pairs of class index and probability, best first, where the policy reveals them.
+        top: The best classes' indices, the best first, where the policy reveals them.
         logits: The network's outputs as real numbers, where the policy reveals them.
         values: The outputs as the integers of the fixed-point reference, where the policy reveals them.
         mode: The mode that computed the prediction.
@@ -73,7 +73,7 @@ class Prediction:
     input: str | None = None
     index: int = 0
     class_name: str | None = None
-    top: list[Any] | None = None
+    top: list[int] | None = None
     values: list[int] | None = None
 
     @classmethod

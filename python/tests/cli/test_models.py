@@ -149,7 +149,7 @@ def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.
     assert "ring" in error["what"]
 
 
-@pytest.mark.parametrize("option", [["--output", "probability"], ["--output", "top-k"], ["--mode", "falcon"]])
+@pytest.mark.parametrize("option", [["--mode", "falcon"], ["--mode", "tabula"]])
 def test_choice_of_a_later_version_exits_3(
     tmp_path: Path,
     tiny_onnx: Path,
@@ -160,6 +160,40 @@ def test_choice_of_a_later_version_exits_3(
     arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
     assert main([*arguments, *option, "--json"]) == 3
     assert document_of(capsys)["error"]["kind"] == "unsupported"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--output", "top-k", "--k", "5"],
+        ["--output", "top-k", "--k", "0"],
+        ["--output", "probability", "--digits", "7"],
+    ],
+)
+def test_policy_that_does_not_fit_exits_2(
+    tmp_path: Path,
+    tiny_onnx: Path,
+    calibration: Path,
+    option: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    assert main([*arguments, *option, "--json"]) == 2
+    assert document_of(capsys)["error"]["kind"] == "misuse"
+
+
+def test_probability_without_a_softmax_is_noted(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "net.lanner"
+    arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration)]
+    assert main([*arguments, "--output", "probability", "--digits", "3"]) == 0
+    assert "does not end in a softmax" in capsys.readouterr().err
+    model = lanner.load(target)
+    assert (model.manifest.output, model.manifest.digits) == ("probability", 3)
+    largest = model.predict_probability(tiny_samples(3))
+    assert largest.shape == (3,)
+    assert ((largest > 0.25) & (largest <= 1.0)).all()
 
 
 def test_compiled_model_cannot_be_changed_by_run(

@@ -139,6 +139,34 @@ def test_run_is_both_parties(tiny_onnx: Path, tiny_label: Path, samples_file: Pa
     assert len(result.document["predictions"][0]["logits"]) == 4
 
 
+def test_probability_is_right_to_its_last_digit(tiny_onnx: Path, samples_file: Path) -> None:
+    x = np.load(samples_file)["x"]
+    for digits in (1, 2, 6):
+        arguments = ["--output", "probability", "--digits", digits, "--calibration", samples_file]
+        result = lanner("run", tiny_onnx, samples_file, *arguments)
+        assert result.code == 0, result.errors
+        assert "does not end in a softmax" in result.errors
+        model = library.compile(tiny_onnx, x)
+        predictions = result.document["predictions"]
+        assert [prediction["label"] for prediction in predictions] == model.predict_fixed(x).argmax(1).tolist()
+        probabilities = np.array([prediction["probability"] for prediction in predictions])
+        assert (np.abs(probabilities - model.predict_probability(x)) <= 10.0**-digits).all()
+        assert np.allclose(probabilities * 10**digits, np.round(probabilities * 10**digits))
+        assert predictions[0]["logits"] is None
+        assert predictions[0]["top"] is None
+
+
+def test_best_classes_come_in_order(tiny_onnx: Path, samples_file: Path) -> None:
+    x = np.load(samples_file)["x"]
+    arguments = ["--output", "top-k", "--k", 3, "--calibration", samples_file]
+    result = lanner("run", tiny_onnx, samples_file, *arguments)
+    assert result.code == 0, result.errors
+    expected = np.argsort(-library.compile(tiny_onnx, x).predict_fixed(x), axis=1, kind="stable")[:, :3].tolist()
+    predictions = result.document["predictions"]
+    assert [prediction["top"] for prediction in predictions] == expected
+    assert [prediction["label"] for prediction in predictions] == [best[0] for best in expected]
+
+
 def test_evaluate_counts_what_agrees(tiny_logits: Path, samples_file: Path) -> None:
     result = lanner("evaluate", tiny_logits, "--data", samples_file, "--secure", "--limit", 2)
     assert result.code == 0, result.errors

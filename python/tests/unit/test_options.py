@@ -21,11 +21,19 @@ def test_document_has_the_agreed_members() -> None:
     }
 
 
-@pytest.mark.parametrize("output", ["probability", "top-k"])
-def test_policy_of_a_later_mode_is_unsupported(output: str) -> None:
-    with pytest.raises(UnsupportedOpError, match=output) as caught:
-        CompileOptions("net", output=output)
-    assert caught.value.exit_code == 3
+@pytest.mark.parametrize("output", ["label", "probability", "top-k"])
+def test_policies_that_compare_need_two_scores(output: str) -> None:
+    CompileOptions("net", output=output).check_scores(2)
+    with pytest.raises(MisuseError, match="choose logits") as caught:
+        CompileOptions("net", output=output).check_scores(1)
+    assert caught.value.exit_code == 2
+    CompileOptions("net", output="logits").check_scores(1)
+
+
+def test_top_k_needs_k_scores() -> None:
+    CompileOptions("net", output="top-k", k=10).check_scores(10)
+    with pytest.raises(MisuseError, match="give 1 to 10"):
+        CompileOptions("net", output="top-k", k=11).check_scores(10)
 
 
 @pytest.mark.parametrize("mode", ["falcon", "cheetah", "tabula", "spectral"])
@@ -34,7 +42,7 @@ def test_later_mode_is_unsupported(mode: str) -> None:
         CompileOptions("net", mode=mode)
 
 
-@pytest.mark.parametrize("change", [{"mode": "fast"}, {"output": "all"}, {"k": 0}, {"digits": 0}, {"digits": 10}])
+@pytest.mark.parametrize("change", [{"mode": "fast"}, {"output": "all"}, {"k": 0}, {"digits": 0}, {"digits": 7}])
 def test_unknown_choice_is_misuse(change: dict[str, object]) -> None:
     with pytest.raises(MisuseError):
         CompileOptions("net", **change)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ mod rescale;
 mod reshare;
 mod ring;
 mod softmax;
+mod top_k;
 
 pub use argmax::{argmax, argmax_with_max};
 pub use falcon::{falcon_max_pool, falcon_max_pool_relu, falcon_prepare, falcon_relu};
@@ -34,3 +35,4 @@ pub use rescale::rescale;
 pub use reshare::{max_pool_relu_rescale_reshare, relu_rescale_reshare};
 pub use ring::ShareRing;
 pub use softmax::{reciprocal, softmax_exponents};
+pub use top_k::top_k;

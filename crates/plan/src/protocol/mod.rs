@@ -6,6 +6,7 @@
 pub mod local;
 pub mod packed;
 pub mod share;
+pub mod softmax;
 pub mod yao;
 
 use std::collections::BTreeSet;
@@ -39,6 +40,10 @@ pub enum Protocol {
     Yao(yao::Activation),
     /// An oblivious arg-max whose result the client learns.
     YaoArgMax(yao::Classes),
+    /// The best classes in order, which the client learns.
+    YaoTopK(yao::Best),
+    /// The label and its probability, which the client learns.
+    Softmax(softmax::Likely),
     /// The server opens its share of the scores to the client.
     Reveal(share::Reveal),
 }
@@ -56,8 +61,10 @@ pub enum Built {
     Remask(share::Remask),
     /// A garbled circuit on each window.
     Yao(lanner_protocol::nonlinear::yao::Layer),
-    /// An oblivious arg-max.
-    ArgMax(lanner_protocol::nonlinear::yao::ArgMax),
+    /// An oblivious arg-max, or the best classes in order.
+    Ranking(lanner_protocol::nonlinear::yao::Ranking),
+    /// The label and its probability.
+    Softmax(Box<lanner_protocol::nonlinear::softmax::Softmax>),
     /// The server opens its share.
     Reveal(share::Reveal),
 }
@@ -134,6 +141,8 @@ impl Protocol {
             Self::Remask(protocol) => protocol,
             Self::Yao(protocol) => protocol,
             Self::YaoArgMax(protocol) => protocol,
+            Self::YaoTopK(protocol) => protocol,
+            Self::Softmax(protocol) => protocol,
             Self::Reveal(protocol) => protocol,
         }
     }
@@ -149,7 +158,8 @@ impl Built {
             Self::Local(built) => built,
             Self::Remask(built) => built,
             Self::Yao(built) => built,
-            Self::ArgMax(built) => built,
+            Self::Ranking(built) => built,
+            Self::Softmax(built) => built.as_ref(),
             Self::Reveal(built) => built,
         }
     }

@@ -2,7 +2,7 @@
 
 use lanner_bfv::Parameters;
 use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao::{ArgMax, Function, Layer};
+use lanner_protocol::nonlinear::yao::{Function, Layer, Ranking};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,17 @@ pub struct Activation {
 pub struct Classes {
     /// Number of scores.
     pub classes: usize,
+    /// The ring of the scores.
+    pub from: u64,
+}
+
+/// The best classes in order, which the client learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Best {
+    /// Number of scores.
+    pub classes: usize,
+    /// How many of them.
+    pub k: usize,
     /// The ring of the scores.
     pub from: u64,
 }
@@ -90,11 +101,29 @@ impl Describe for Classes {
     }
 
     fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
-        ArgMax::new(self.classes, self.from).map(Built::ArgMax)
+        Ranking::label(self.classes, self.from).map(Built::Ranking)
     }
 }
 
-impl Facts for ArgMax {
+impl Describe for Best {
+    fn name(&self) -> &'static str {
+        "yao.top_k"
+    }
+
+    fn ring(&self) -> u64 {
+        self.from
+    }
+
+    fn makes_known(&self, _: bool) -> bool {
+        false
+    }
+
+    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+        Ranking::top(self.classes, self.k, self.from).map(Built::Ranking)
+    }
+}
+
+impl Facts for Ranking {
     fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
         Ok(self.offline_cost())
     }

@@ -97,3 +97,12 @@ pub(crate) fn softmax(shares: (&Share, &Share), scale: f64) -> (usize, f64) {
     let terms = values.iter().map(|x| (scale * (x - values[label]) as f64).exp());
     (label, 1.0 / terms.sum::<f64>())
 }
+
+/// The indices of the largest scores in order, ties to the lowest.
+pub(crate) fn top(shares: (&Share, &Share), best: usize) -> Vec<usize> {
+    let values = shares.0.reveal(shares.1).unwrap();
+    let mut order: Vec<_> = (0..values.len()).collect();
+    order.sort_by_key(|i| (std::cmp::Reverse(values[*i]), *i));
+    order.truncate(best);
+    order
+}

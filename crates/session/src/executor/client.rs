@@ -8,6 +8,7 @@ use lanner_graph::PublicNetwork;
 use lanner_plan::{Held, Plan};
 use lanner_primitives::Prg;
 use lanner_protocol::linear::gazelle;
+use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::yao::EvaluationSession;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
@@ -45,6 +46,10 @@ pub struct Prepared {
 pub enum Outcome {
     /// The index of the largest score, ties to the lowest index.
     Label(usize),
+    /// The label and its probability to some decimal digits.
+    Probability(Likely),
+    /// The indices of the largest scores in order, ties to the lowest index.
+    TopK(Vec<usize>),
     /// Every score, as integers at the network's output scale.
     Logits(Vec<i64>),
 }

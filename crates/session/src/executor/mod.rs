@@ -14,4 +14,5 @@ pub use client::{ClientPlan, ClientSession, Outcome, Prepared};
 pub use clock::Computation;
 pub use cost::{Phase, StepCost};
 pub use error::ExecutionError;
+pub use lanner_protocol::nonlinear::softmax::Likely;
 pub use server::{PreparedServer, ServedModel, ServerSession};

@@ -50,7 +50,7 @@ def measure(case: Case, mode: str, repeat: int) -> list[Row]:
     model, sample = case.build(mode)
     predictions = _predict(model, sample, repeat)
     reference = model.predict_integers(sample)[0][0]
-    if not all(agrees(prediction, reference) for prediction in predictions):
+    if not all(agrees(prediction, reference, model) for prediction in predictions):
         raise LannerError("the secure result differs from the fixed-point reference", where=f"bench {case.name}")
     rows = []
     for phase in PHASES:

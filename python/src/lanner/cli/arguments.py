@@ -20,7 +20,9 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=MODES, help="the protocols (default: auto)")
     parser.add_argument("--output", choices=OUTPUTS, help="what the client learns (default: label)")
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
-    parser.add_argument("--digits", type=int, metavar="L", help="decimal digits of the probability (default: 2)")
+    parser.add_argument(
+        "--digits", type=int, metavar="L", help="decimal digits of the probability, 1 to 6 (default: 2)"
+    )
     parser.add_argument(
         "--image",
         type=Path,

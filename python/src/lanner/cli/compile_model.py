@@ -44,6 +44,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
         output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
+    warn_of_softmax(model, output)
     model.save(options.target)
     show_model(model, output)
     output.say(
@@ -60,6 +61,12 @@ def compile_file(path: Path, samples: NDArray[np.float32], name: str, options: a
     """Compile an ONNX file with the command line's options."""
     keywords: dict[str, Any] = compile_keywords(options)
     return compile(path, samples, name=name, **keywords)
+
+
+def warn_of_softmax(model: Model, output: Output) -> None:
+    """Say that the probability is one of a softmax that the network does not have."""
+    if model.softmax_appended:
+        output.warn(f"{model.name} does not end in a softmax; one is appended to its scores for the probability")
 
 
 def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:

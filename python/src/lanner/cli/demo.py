@@ -36,12 +36,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     x, y = _digits(options.images)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         with output.progress(f"compiling {NETWORK}"):
-            model = compile_embedded(NETWORK, options.mode)
+            model = compile_embedded(NETWORK, options.mode, "probability")
             path = Path(folder) / f"{NETWORK}.lanner"
             model.save(path)
         predictions, seconds = _classify(path, x, output)
     reference = model.predict_integers(x)[0]
-    agreement = [agrees(prediction, row) for prediction, row in zip(predictions, reference, strict=True)]
+    agreement = [agrees(prediction, row, model) for prediction, row in zip(predictions, reference, strict=True)]
     document = [
         {**prediction.document(), "truth": int(truth), "agrees_with_reference": agree}
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)

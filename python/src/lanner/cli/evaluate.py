@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     predictions = []
     if options.secure:
         predictions = _secure(options.model, x, output)
-        document["secure"] = _compare(predictions, y, integers)
+        document["secure"] = _compare(predictions, y, integers, model)
     _show(document, predictions, output)
     output.document(document)
     return 0
@@ -99,10 +99,12 @@ def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Predicti
     return predictions
 
 
-def _compare(predictions: list[Prediction], y: NDArray[np.int64], integers: NDArray[np.int64]) -> dict[str, Any]:
+def _compare(
+    predictions: list[Prediction], y: NDArray[np.int64], integers: NDArray[np.int64], model: Model
+) -> dict[str, Any]:
     """Accuracy of the protocol, and on how many samples it equals the reference in all that it reveals."""
     labels = np.array([prediction_label(prediction) for prediction in predictions])
-    agree = [agrees(prediction, reference) for prediction, reference in zip(predictions, integers, strict=True)]
+    agree = [agrees(prediction, reference, model) for prediction, reference in zip(predictions, integers, strict=True)]
     return {"accuracy": _accuracy(labels, y), "agrees_with_reference": sum(agree), "samples": len(predictions)}
 
 
@@ -113,11 +115,26 @@ def prediction_label(prediction: Prediction) -> int:
     return int(np.argmax(prediction.logits or [0.0]))
 
 
-def agrees(prediction: Prediction, reference: NDArray[np.int64]) -> bool:
-    """Whether all that a prediction reveals equals the fixed-point reference's integers for the same sample."""
+def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -> bool:
+    """Whether all that a prediction reveals is what the fixed-point reference's integers give for the same sample.
+
+    All is equal but a probability, which is within one unit of its last digit.
+    """
     if prediction.values is not None and list(reference) != list(prediction.values):
         return False
+    if prediction.top is not None and prediction.top != best_classes(reference, len(prediction.top)):
+        return False
+    digits = model.manifest.digits
+    if prediction.probability is not None and digits is not None:
+        exact = 1.0 / np.exp((reference - reference.max()) / model.logits_scale).sum()
+        if abs(prediction.probability - exact) > 10.0**-digits:
+            return False
     return prediction_label(prediction) == int(reference.argmax())
+
+
+def best_classes(reference: NDArray[np.int64], count: int) -> list[int]:
+    """The indices of the largest scores, the largest first, ties to the lowest index."""
+    return [int(index) for index in np.argsort(-reference, kind="stable")[:count]]
 
 
 def _show(document: dict[str, Any], predictions: list[Prediction], output: Output) -> None:

@@ -53,8 +53,15 @@ def predict_samples(client: Client, samples: Sequence[Sample], output: Output) -
 
 def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     """Print results and costs for people."""
-    rows = [(prediction.input, prediction.index, *result_of(prediction)) for prediction in predictions]
-    output.table(("input", "index", "label", "class", "probability", "logits"), rows)
+    rows: list[tuple[object, ...]] = [
+        (prediction.input, prediction.index, *result_of(prediction)) for prediction in predictions
+    ]
+    columns = ["input", "index", "label", "class", "probability", "logits"]
+    if any(prediction.top is not None for prediction in predictions):
+        columns.append("best")
+        bests = [" ".join(map(str, prediction.top or [])) for prediction in predictions]
+        rows = [(*row, best) for row, best in zip(rows, bests, strict=True)]
+    output.table(columns, rows)
     output.costs(predictions)
 
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from lanner.cli.arguments import add_compile_options
-from lanner.cli.compile_model import compile_file
+from lanner.cli.compile_model import compile_file, warn_of_softmax
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
@@ -60,6 +60,7 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
     samples = load_array(options.calibration or options.input)
     with output.progress(f"compiling {options.model.name}"):
         model = compile_file(options.model, samples, options.model.stem, options)
+    warn_of_softmax(model, output)
     path = folder / "model.lanner"
     model.save(path)
     return model, path

@@ -8,7 +8,7 @@ use lanner_wire::{Channel, ChannelError};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::function::{ArgMax, Layer, group};
+use super::function::{Layer, Ranking, group};
 use crate::convert::bits_to_ring::ClientBits;
 use crate::{ProtocolError, kind};
 
@@ -41,16 +41,16 @@ pub struct ClientMaterial {
     output: ClientBits,
 }
 
-/// One-time material of an arg-max: garbled tables, labels of random bits, and what decodes the index.
+/// One-time material of a ranking: garbled tables, labels of random bits, and what decodes the indices.
 ///
 /// It is used up by value and cannot be copied:
 ///
 /// ```compile_fail
-/// fn twice(material: lanner_protocol::nonlinear::yao::ClientArgMaxMaterial) {
+/// fn twice(material: lanner_protocol::nonlinear::yao::ClientRankingMaterial) {
 ///     let copy = material.clone();
 /// }
 /// ```
-pub struct ClientArgMaxMaterial {
+pub struct ClientRankingMaterial {
     garbled: Garbled,
     decoding: OutputDecoding,
 }
@@ -74,8 +74,8 @@ pub(in crate::nonlinear) struct Garbled {
 /// An activation layer on the client's side.
 pub struct ClientLayer(Layer);
 
-/// An arg-max on the client's side.
-pub struct ClientArgMax(ArgMax);
+/// A ranking on the client's side.
+pub struct ClientRanking(Ranking);
 
 impl EvaluationSession<CotReceiver> {
     /// Set-up, once a session: base transfers, and the salt of the server's garbling.
@@ -239,10 +239,10 @@ impl ClientLayer {
     }
 }
 
-impl ClientArgMax {
-    /// Prepares an arg-max.
+impl ClientRanking {
+    /// Prepares a ranking.
     #[must_use]
-    pub fn new(layer: ArgMax) -> Self {
+    pub fn new(layer: Ranking) -> Self {
         Self(layer)
     }
 
@@ -258,7 +258,7 @@ impl ClientArgMax {
         session.request(channel, self.0.circuit(), 1, 0)
     }
 
-    /// Offline, second half: receives garbled tables and what decodes the index.
+    /// Offline, second half: receives garbled tables and what decodes the indices.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
@@ -266,33 +266,43 @@ impl ClientArgMax {
         &self,
         channel: &mut dyn Channel,
         request: ClientRequest,
-    ) -> Result<ClientArgMaxMaterial, ProtocolError> {
+    ) -> Result<ClientRankingMaterial, ProtocolError> {
         let circuit = self.0.circuit();
         let garbled = request.inputs.receive_tables(channel, circuit, 1, request.first_batch)?;
         let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
         let decoding = OutputDecoding::from_bytes(circuit.outputs(), &bytes);
         let decoding = decoding.map_err(|_| ChannelError::Malformed { what: "output decoding" })?;
-        Ok(ClientArgMaxMaterial { garbled, decoding })
+        Ok(ClientRankingMaterial { garbled, decoding })
     }
 
-    /// Online: the index of the largest score, ties to the lowest index.
+    /// How many indices are asked for in order, or none if it is the label alone.
+    #[must_use]
+    pub fn best(&self) -> Option<usize> {
+        self.0.best()
+    }
+
+    /// Online: the indices of the largest scores, the largest first, ties to the lowest index.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's message is not the one
-    /// due or the index is not of a class.
+    /// due, an index is not of a class, or one comes twice.
     pub fn online<R: CorrelatedReceiver>(
         &self,
         channel: &mut dyn Channel,
         session: &EvaluationSession<R>,
-        material: ClientArgMaxMaterial,
+        material: ClientRankingMaterial,
         share: &Share,
-    ) -> Result<usize, ProtocolError> {
+    ) -> Result<Vec<usize>, ProtocolError> {
         let input = self.0.evaluator_bits(share)?;
         let colours = session.evaluate(channel, self.0.circuit(), 1, material.garbled, &input)?;
-        let index = material.decoding.decode(&colours)?;
-        let index = index.iter().enumerate().map(|(place, bit)| usize::from(bit) << place).sum();
-        if index < self.0.classes() {
-            Ok(index)
+        let outputs = material.decoding.decode(&colours)?;
+        let width = outputs.len() / self.0.best().unwrap_or(1);
+        let index = |place: usize| (0..width).map(|i| usize::from(outputs.get(place * width + i)) << i).sum();
+        let indices: Vec<usize> = (0..self.0.best().unwrap_or(1)).map(index).collect();
+        let mut seen = vec![false; self.0.classes()];
+        let fresh = |index: &usize| seen.get_mut(*index).is_some_and(|seen| !std::mem::replace(seen, true));
+        if indices.iter().all(fresh) {
+            Ok(indices)
         } else {
             Err(ChannelError::Malformed { what: "garbled tables" }.into())
         }

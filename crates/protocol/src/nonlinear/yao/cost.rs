@@ -4,7 +4,7 @@ use lanner_gc::{Circuit, chunk_lengths};
 use lanner_ot::{arithmetic, softspoken};
 use lanner_primitives::{Bits, Block};
 
-use super::function::{ArgMax, Layer, group};
+use super::function::{Layer, Ranking, group};
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The cost of setting up a session, with [`softspoken`] as the source of transfers.
@@ -54,7 +54,7 @@ impl Layer {
     }
 }
 
-impl ArgMax {
+impl Ranking {
     /// The cost of the offline phase.
     #[must_use]
     pub fn offline_cost(&self) -> OfflineCost {

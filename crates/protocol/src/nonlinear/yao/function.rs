@@ -47,11 +47,13 @@ pub struct Layer {
     encoding: BitEncoding,
 }
 
-/// The index of the largest of several shared scores, ties to the lowest.
+/// The indices of the largest of several shared scores, ties to the lowest: of the one largest, or of some in order.
 #[derive(Clone, Debug)]
-pub struct ArgMax {
+pub struct Ranking {
     circuit: MaskedCircuit,
     classes: usize,
+    /// How many are asked for in order; the label alone if there is none.
+    best: Option<usize>,
     from: Ring,
 }
 
@@ -129,14 +131,29 @@ impl Layer {
     }
 }
 
-impl ArgMax {
+impl Ranking {
     /// The arg-max of `classes` scores in `Z_from`.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
-    pub fn new(classes: usize, from: u64) -> Result<Self, ProtocolError> {
+    pub fn label(classes: usize, from: u64) -> Result<Self, ProtocolError> {
         let circuit = library::argmax(ShareRing::Prime(from), classes)?;
-        Ok(Self { circuit, classes, from: Ring::Prime(from) })
+        Ok(Self { circuit, classes, best: None, from: Ring::Prime(from) })
+    }
+
+    /// The `best` largest of `classes` scores in `Z_from`, in order.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
+    pub fn top(classes: usize, best: usize, from: u64) -> Result<Self, ProtocolError> {
+        let circuit = library::top_k(ShareRing::Prime(from), classes, best)?;
+        Ok(Self { circuit, classes, best: Some(best), from: Ring::Prime(from) })
+    }
+
+    /// How many are asked for in order, or none if it is the label alone.
+    #[must_use]
+    pub fn best(&self) -> Option<usize> {
+        self.best
     }
 
     /// Number of scores.
@@ -163,7 +180,7 @@ impl ArgMax {
         if (share.ring(), share.len()) == (self.from, self.classes) {
             Ok(share.values())
         } else {
-            Err(ProtocolError::Shape { what: "input share of an arg-max" })
+            Err(ProtocolError::Shape { what: "input share of a ranking" })
         }
     }
 }

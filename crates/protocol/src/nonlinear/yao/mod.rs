@@ -34,11 +34,11 @@ mod function;
 mod server;
 
 pub use client::{
-    ClientArgMax, ClientArgMaxMaterial, ClientLayer, ClientMaterial, ClientRequest, EvaluationSession,
+    ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, EvaluationSession,
 };
 pub(in crate::nonlinear) use client::{Garbled, Transfers};
 pub use cost::setup_cost;
 pub(in crate::nonlinear) use cost::tables_cost;
-pub use function::{ArgMax, Function, Layer, Slope};
-pub use server::{GarblingSession, ServerArgMax, ServerArgMaxMaterial, ServerLayer, ServerMaterial};
+pub use function::{Function, Layer, Ranking, Slope};
+pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};
 pub(in crate::nonlinear) use server::{InputLabels, receive_bits};

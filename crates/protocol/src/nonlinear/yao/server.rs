@@ -8,7 +8,7 @@ use lanner_wire::{Channel, ChannelError, Kind};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::function::{ArgMax, Layer, group};
+use super::function::{Layer, Ranking, group};
 use crate::convert::bits_to_ring::ServerBits;
 use crate::{ProtocolError, kind};
 
@@ -34,16 +34,16 @@ pub struct ServerMaterial {
     output: ServerBits,
 }
 
-/// One-time material of an arg-max: what answers the client with labels.
+/// One-time material of a ranking: what answers the client with labels.
 ///
 /// It is used up by value and cannot be copied:
 ///
 /// ```compile_fail
-/// fn twice(material: lanner_protocol::nonlinear::yao::ServerArgMaxMaterial) {
+/// fn twice(material: lanner_protocol::nonlinear::yao::ServerRankingMaterial) {
 ///     let copy = material.clone();
 /// }
 /// ```
-pub struct ServerArgMaxMaterial(InputLabels);
+pub struct ServerRankingMaterial(InputLabels);
 
 /// `D_i` of each input wire. Two answers would give delta away, so one answer consumes them.
 pub(in crate::nonlinear) struct InputLabels(Zeroizing<Vec<Block>>);
@@ -51,8 +51,8 @@ pub(in crate::nonlinear) struct InputLabels(Zeroizing<Vec<Block>>);
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
 
-/// An arg-max on the server's side.
-pub struct ServerArgMax(ArgMax);
+/// A ranking on the server's side.
+pub struct ServerRanking(Ranking);
 
 impl GarblingSession<CotSender> {
     /// Set-up, once a session: base transfers with a fresh delta, and a fresh salt.
@@ -183,14 +183,14 @@ impl ServerLayer {
     }
 }
 
-impl ServerArgMax {
-    /// Prepares an arg-max.
+impl ServerRanking {
+    /// Prepares a ranking.
     #[must_use]
-    pub fn new(layer: ArgMax) -> Self {
+    pub fn new(layer: Ranking) -> Self {
         Self(layer)
     }
 
-    /// Offline: garbles for the server's share of the scores and sends what decodes the index.
+    /// Offline: garbles for the server's share of the scores and sends what decodes the indices.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
@@ -200,15 +200,15 @@ impl ServerArgMax {
         session: &mut GarblingSession<S>,
         share: &Share,
         rng: &mut Prg,
-    ) -> Result<ServerArgMaxMaterial, ProtocolError> {
+    ) -> Result<ServerRankingMaterial, ProtocolError> {
         let garbler_bits = self.0.garbler_bits(share)?;
         let (wires, _) = session.transfers(channel, self.0.circuit().evaluator_inputs())?;
         let (labels, permute) = session.garble(channel, self.0.circuit(), 1, wires, &garbler_bits, rng)?;
         channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
-        Ok(ServerArgMaxMaterial(labels))
+        Ok(ServerRankingMaterial(labels))
     }
 
-    /// Online: answers the client's input; the client learns the index.
+    /// Online: answers the client's input; the client learns the indices.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's message is not the one due.
@@ -216,7 +216,7 @@ impl ServerArgMax {
         &self,
         channel: &mut dyn Channel,
         session: &GarblingSession<S>,
-        material: ServerArgMaxMaterial,
+        material: ServerRankingMaterial,
     ) -> Result<(), ProtocolError> {
         session.answer(channel, material.0, &Bits::zeros(0))
     }

@@ -6,6 +6,7 @@
 mod local;
 mod packed;
 mod share;
+mod softmax;
 mod yao;
 
 use std::any::Any;
@@ -114,7 +115,8 @@ fn sides(built: Built) -> Box<dyn Sides> {
         Built::Local(built) => Box::new(built),
         Built::Remask(built) => Box::new(built),
         Built::Yao(built) => Box::new(built),
-        Built::ArgMax(built) => Box::new(built),
+        Built::Ranking(built) => Box::new(built),
+        Built::Softmax(built) => built,
         Built::Reveal(built) => Box::new(built),
     }
 }

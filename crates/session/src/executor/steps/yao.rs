@@ -22,13 +22,13 @@ impl Sides for yao::Layer {
     }
 }
 
-impl Sides for yao::ArgMax {
+impl Sides for yao::Ranking {
     fn client(self: Box<Self>, _: &PublicNetwork) -> Result<Box<dyn AnyClientStep>, ProtocolError> {
-        Ok(Box::new(yao::ClientArgMax::new(*self)))
+        Ok(Box::new(yao::ClientRanking::new(*self)))
     }
 
     fn server(self: Box<Self>, _: &mut ModelParts) -> Result<Box<dyn AnyServerStep>, ProtocolError> {
-        Ok(Box::new(yao::ServerArgMax::new(*self)))
+        Ok(Box::new(yao::ServerRanking::new(*self)))
     }
 }
 
@@ -87,9 +87,9 @@ impl ServerStep for yao::ServerLayer {
     }
 }
 
-impl ClientStep for yao::ClientArgMax {
+impl ClientStep for yao::ClientRanking {
     type Request = yao::ClientRequest;
-    type Material = yao::ClientArgMaxMaterial;
+    type Material = yao::ClientRankingMaterial;
 
     fn request(
         &self,
@@ -115,13 +115,17 @@ impl ClientStep for yao::ClientArgMax {
         material: Self::Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let label = self.online(channel, &client.evaluation, material, inputs.one()?)?;
-        Ok(Value::Known(Outcome::Label(label)))
+        let best = self.online(channel, &client.evaluation, material, inputs.one()?)?;
+        let outcome = match self.best() {
+            Some(_) => Outcome::TopK(best),
+            None => Outcome::Label(best[0]),
+        };
+        Ok(Value::Known(outcome))
     }
 }
 
-impl ServerStep for yao::ServerArgMax {
-    type Material = yao::ServerArgMaxMaterial;
+impl ServerStep for yao::ServerRanking {
+    type Material = yao::ServerRankingMaterial;
 
     fn offline(
         &self,
