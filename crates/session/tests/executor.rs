@@ -186,13 +186,13 @@ fn linear_layers_without_activation_equal_the_reference() {
 }
 
 #[test]
-fn policies_that_no_mode_gives_yet_are_refused() {
+fn policies_that_do_not_fit_the_scores_are_refused() {
     let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
         {"name":"fc","op":{"MatMul":{"weight":"w","bias":null}},"inputs":["x"]}],"output":"fc"}"#;
     let (network, _) = network(json, &[("w", &[4, 3])], 4);
-    for policy in [Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }] {
+    for policy in [Policy::Probability { digits: 7 }, Policy::TopK { k: 4 }] {
         let error = plan(network.public(), policy).unwrap_err();
-        assert!(error.to_string().contains("choose label or logits"));
+        assert!(error.to_string().contains(policy.name()), "{error}");
     }
 }
 
