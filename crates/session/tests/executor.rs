@@ -239,7 +239,8 @@ fn transcripts_are_alike_whatever_the_weights_and_the_input() {
     let other = without_weights(&network);
     assert_eq!(network.public(), other.public());
     let input = network.public().input().quantize(&samples[0]).unwrap();
-    for policy in [Policy::Label, Policy::Logits] {
+    let policies = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
+    for policy in policies {
         let transcript = transcripts(&network, policy, &input);
         assert!(transcript[0].len() > 20);
         assert_eq!(transcripts(&network, policy, &[0; 64]), transcript);
