@@ -37,17 +37,16 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
     match policy {
         Policy::Logits => return Ok(()),
         _ if scores < 2 => return wrong("it needs two scores or more; choose logits".to_owned()),
-        Policy::Label => {}
         Policy::TopK { k } if !(1..=scores).contains(&(k as usize)) => {
             return wrong(format!("k is {k} and there are {scores} scores; give 1 to {scores}"));
         }
-        Policy::TopK { .. } => {}
         Policy::Probability { digits } if !(1..=MAX_DIGITS).contains(&digits) => {
             return wrong(format!("it has {digits} digits; give 1 to {MAX_DIGITS}"));
         }
         Policy::Probability { .. } => {
             return within("output", "classes of a softmax", scores as u64, MAX_SOFTMAX_CLASSES as u64);
         }
+        Policy::Label | Policy::TopK { .. } => {}
     }
     within("output", "classes of an arg-max", scores as u64, MAX_CLASSES)
 }
