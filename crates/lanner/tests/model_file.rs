@@ -51,6 +51,19 @@ fn a_model_survives_its_file() {
 }
 
 #[test]
+fn a_policy_survives_its_file() {
+    for options in
+        [CompileOptions { digits: 3, ..options("probability") }, CompileOptions { k: 2, ..options("top-k") }]
+    {
+        let model = compile(&options).unwrap();
+        let path = place(&format!("{}.lanner", options.output));
+        model.save(&path).unwrap();
+        // The plan is computed again from the network that was read, and must be the one in the file.
+        assert_eq!(Model::load(&path).unwrap().manifest(), model.manifest());
+    }
+}
+
+#[test]
 fn equal_models_have_different_identities() {
     let (one, two) = (compile(&options("label")).unwrap(), compile(&options("label")).unwrap());
     assert_ne!(one.manifest().weights, two.manifest().weights);
@@ -80,12 +93,13 @@ fn damage_anywhere_in_the_file_is_an_error() {
 
 #[test]
 fn what_cannot_be_served_is_refused_at_compile_time() {
-    for (output, kind) in [
-        ("probability", ErrorKind::Unsupported),
-        ("top-k", ErrorKind::Unsupported),
-        ("best", ErrorKind::Misuse),
+    assert_eq!(compile(&options("best")).err().unwrap().kind, ErrorKind::Misuse);
+    for changed in [
+        CompileOptions { k: 4, ..options("top-k") },
+        CompileOptions { k: 0, ..options("top-k") },
+        CompileOptions { digits: 7, ..options("probability") },
     ] {
-        assert_eq!(compile(&options(output)).err().unwrap().kind, kind);
+        assert_eq!(compile(&changed).err().unwrap().kind, ErrorKind::Model);
     }
     let falcon = CompileOptions { mode: "falcon".to_owned(), ..options("label") };
     assert_eq!(compile(&falcon).err().unwrap().kind, ErrorKind::Unsupported);
