@@ -136,8 +136,7 @@ impl Bench {
         self.check(&result, |i| product(i) * TERMS as u64 % T);
         let hoisted = self.evaluator.hoist(&self.fresh).unwrap();
         let extended = hoisted.apply_extended(self.evaluator.rotation(0).unwrap(), &self.keys).unwrap();
-        let factors: Vec<_> =
-            (0..TERMS).map(|_| self.encoder.extended_multiplier(&weights).unwrap()).collect();
+        let factors: Vec<_> = (0..TERMS).map(|_| self.encoder.multiplier(&weights).unwrap()).collect();
         let result = time("64 extended multiply-accumulates", 30, || {
             let mut sum = ExtendedCombination::new(&self.parameters).unwrap();
             for factor in &factors {
@@ -147,7 +146,7 @@ impl Bench {
         });
         self.check(&result, |i| product(i) * TERMS as u64 % T);
         let inputs = vec![extended; 25];
-        let factors: Vec<_> = (0..400).map(|_| self.encoder.extended_multiplier(&weights).unwrap()).collect();
+        let factors: Vec<_> = (0..400).map(|_| self.encoder.multiplier(&weights).unwrap()).collect();
         time("25 ciphertexts into 16 sums, one by one", 10, || {
             let mut sums: Vec<_> =
                 (0..16).map(|_| ExtendedCombination::new(&self.parameters).unwrap()).collect();

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use lanner_ring::{Accumulator, Eval, Modulus, Poly, RnsBasis};
 
+use crate::encode::Values;
 use crate::{BfvError, Ciphertext, ExtendedCiphertext, Multiplier, NoiseBound, Parameters};
 
 /// The sum of ciphertexts multiplied by plaintexts.
@@ -51,11 +52,10 @@ impl ExtendedCombination {
         Ok(Self { parameters: parameters.clone(), sums: Sums::new(parameters.key_switching()?) })
     }
 
-    /// Adds `ciphertext * factor`; the factor is an
-    /// [extended](crate::SlotEncoder::extended_multiplier) one.
+    /// Adds `ciphertext * factor`.
     ///
     /// # Errors
-    /// [`BfvError::Mismatch`] if either belongs to other parameters or the factor is not extended.
+    /// [`BfvError::Mismatch`] if either belongs to other parameters.
     pub fn add(&mut self, ciphertext: &ExtendedCiphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let ExtendedCiphertext { c0, c1, noise } = ciphertext;
         self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
@@ -141,10 +141,11 @@ impl<'a, T> Terms<'a, T> {
         Ok(terms)
     }
 
-    /// Adds the sum of products, over a block of one limb, to `total`.
+    /// Adds the sum of products with `factors`, over a block of one limb, to `total`.
     pub(crate) fn add_block(
         &self,
         part: impl Fn(&'a T) -> &'a Poly<Eval>,
+        factors: &[Values<'_>],
         total: &mut Poly<Eval>,
         modulus: &Modulus,
         limb: usize,
@@ -154,15 +155,44 @@ impl<'a, T> Terms<'a, T> {
         let sum = &mut sum[..block.len()];
         let operands: Vec<_> =
             self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
-        let weights: Vec<_> =
-            self.factors.iter().map(|factor| &factor.poly.limb(limb)[block.clone()]).collect();
+        let weights: Vec<_> = factors.iter().map(|factor| &factor[block.clone()]).collect();
         modulus.dot(sum, &operands, &weights);
         modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+    }
+
+    /// The factors' values at one limb.
+    fn values(&self, limb: usize) -> Vec<Values<'a>> {
+        self.factors.iter().map(|factor| factor.values(limb)).collect()
+    }
+}
+
+/// Adds the products of `terms` to their rows, one limb after another, with `add`: the row, its terms, their values, the limb, and a
+/// block of slots.
+///
+/// Rows whose factors are at hand pass together, block by block, so that a block of all operands stays in the cache. Those whose factors
+/// are lifted pass alone, so that few lifted factors are in memory.
+pub(crate) fn add_blocks<T, R>(
+    basis: &RnsBasis,
+    rows: &mut [R],
+    terms: &[Terms<'_, T>],
+    add: impl Fn(&mut R, &Terms<'_, T>, &[Values<'_>], usize, &Range<usize>),
+) {
+    for limb in 0..basis.len() {
+        let prepared = terms.iter().flat_map(|terms| &terms.factors).all(|factor| factor.is_prepared(limb));
+        let together = if prepared { rows.len().max(1) } else { 1 };
+        for (rows, terms) in rows.chunks_mut(together).zip(terms.chunks(together)) {
+            let values: Vec<_> = terms.iter().map(|terms| terms.values(limb)).collect();
+            for block in blocks(basis) {
+                for ((row, terms), values) in rows.iter_mut().zip(terms).zip(&values) {
+                    add(row, terms, values, limb, &block);
+                }
+            }
+        }
     }
 }
 
 /// The blocks of a polynomial: a block of some tens of operands fits the second-level cache.
-pub(crate) fn blocks(basis: &RnsBasis) -> impl Iterator<Item = Range<usize>> + use<> {
+fn blocks(basis: &RnsBasis) -> impl Iterator<Item = Range<usize>> + use<> {
     let degree = basis.degree();
     (0..degree).step_by(BLOCK).map(move |start| start..degree.min(start + BLOCK))
 }
@@ -194,12 +224,10 @@ impl ExtendedCombinations {
         self.add_products(ciphertexts, &Product::dense(ciphertexts.len(), self.rows.len(), factors)?)
     }
 
-    /// Adds products of some of the ciphertexts to some of the sums; the factors are
-    /// [extended](crate::SlotEncoder::extended_multiplier) ones.
+    /// Adds products of some of the ciphertexts to some of the sums.
     ///
     /// # Errors
-    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters
-    /// or a factor is not extended.
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters.
     pub fn add_products(
         &mut self,
         ciphertexts: &[ExtendedCiphertext],
@@ -210,14 +238,11 @@ impl ExtendedCombinations {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
         let terms = Terms::by_row(ciphertexts, products, self.rows.len(), basis)?;
-        for (limb, modulus) in basis.moduli().iter().enumerate() {
-            for block in blocks(basis) {
-                for (row, terms) in self.rows.iter_mut().zip(&terms) {
-                    terms.add_block(|ciphertext| &ciphertext.c0, &mut row.c0, modulus, limb, &block);
-                    terms.add_block(|ciphertext| &ciphertext.c1, &mut row.c1, modulus, limb, &block);
-                }
-            }
-        }
+        add_blocks(basis, &mut self.rows, &terms, |row, terms, values, limb, block| {
+            let modulus = &basis.moduli()[limb];
+            terms.add_block(|ciphertext| &ciphertext.c0, values, &mut row.c0, modulus, limb, block);
+            terms.add_block(|ciphertext| &ciphertext.c1, values, &mut row.c1, modulus, limb, block);
+        });
         for (row, terms) in self.rows.iter_mut().zip(&terms) {
             for (ciphertext, factor) in terms.operands.iter().zip(&terms.factors) {
                 row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm));
@@ -263,9 +288,10 @@ impl Sums {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
         factor.check_covers(&self.basis)?;
-        for (sums, part) in self.accumulators.iter_mut().zip(parts) {
-            for ((sum, limb), weights) in sums.iter_mut().zip(part.limbs()).zip(factor.poly.limbs()) {
-                sum.mul_add(limb, weights);
+        for limb in 0..self.basis.len() {
+            let weights = factor.values(limb);
+            for (sums, part) in self.accumulators.iter_mut().zip(parts) {
+                sums[limb].mul_add(part.limb(limb), &weights);
             }
         }
         self.noise = self.noise.plus(noise);

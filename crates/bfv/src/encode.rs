@@ -6,61 +6,173 @@ mod slots;
 pub use coefficients::CoefficientEncoder;
 pub use slots::SlotEncoder;
 
-use lanner_ring::{Eval, Poly, RnsBasis};
+use std::ops::Deref;
+
+use lanner_ring::{Buffer, Eval, Modulus, Poly, RnsBasis};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::{BfvError, Parameters, Plaintext};
 
-/// A plaintext polynomial lifted to centred integers and prepared for products with ciphertexts.
+/// A plaintext polynomial lifted to centred integers, for products with ciphertexts.
+///
+/// Its coefficients are kept, 4 or 8 bytes each. A *prepared* one also keeps its values modulo the limbs, ready to multiply, which takes
+/// [`Self::bytes`] several times larger; all others are computed by a transform whenever they are needed.
 ///
 /// It usually holds weights: it is zeroized when dropped and has neither `Debug` nor `==`.
 #[derive(Clone)]
 pub struct Multiplier {
-    /// Over the limbs, or over the limbs and the special modulus.
-    pub(crate) poly: Poly<Eval>,
+    parameters: Parameters,
+    coefficients: Coefficients,
+    /// Over the limbs.
+    prepared: Option<Poly<Eval>>,
     /// A public bound on the 2-norm of its coefficients.
     pub(crate) norm: f64,
 }
 
+/// Centred coefficients, in the smallest words that hold any modulo `t`.
+#[derive(Clone)]
+enum Coefficients {
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+}
+
+/// The values of a multiplier modulo one prime.
+pub(crate) enum Values<'m> {
+    Prepared(&'m [u64]),
+    Lifted(Buffer),
+}
+
 impl Multiplier {
-    /// Lifts the coefficients of `plaintext` to `(-t/2, t/2]` and transforms them over `basis`.
-    pub(crate) fn new(plaintext: &Plaintext, basis: &RnsBasis) -> Result<Self, BfvError> {
+    /// Lifts the coefficients of `plaintext` to `(-t/2, t/2]`.
+    pub(crate) fn new(plaintext: &Plaintext) -> Self {
         let t = plaintext.modulus().value();
         let half = t / 2;
         let center = |value: &u64| {
             let above = ((half.wrapping_sub(*value) as i64) >> 63) as u64;
             value.wrapping_sub(t & above) as i64
         };
-        let mut lifted: Vec<i64> = plaintext.coefficients().iter().map(center).collect();
-        let poly = Poly::from_signed(basis, &lifted)?.into_eval();
-        lifted.zeroize();
-        Ok(Self { poly, norm: largest_norm(basis.degree(), t) })
+        let lifted = plaintext.coefficients().iter().map(center);
+        let coefficients = if is_narrow(t) {
+            Coefficients::Narrow(lifted.map(|value| value as i32).collect())
+        } else {
+            Coefficients::Wide(lifted.collect())
+        };
+        let parameters = plaintext.modulus().parameters().clone();
+        let norm = largest_norm(parameters.degree(), t);
+        Self { parameters, coefficients, prepared: None, norm }
     }
 
-    /// The same integer in every slot, over the limbs and the special modulus: one coefficient, so that products have less
-    /// noise. `bound` is public and not below its magnitude.
+    /// The same integer in every slot: one coefficient, so that products have less noise. `bound` is public and not below its
+    /// magnitude.
     ///
     /// # Errors
-    /// [`BfvError::Range`] if the magnitude exceeds the bound; [`BfvError::NoSpecialModulus`].
+    /// [`BfvError::Range`] if the magnitude exceeds the bound.
     pub fn constant(parameters: &Parameters, value: i64, bound: u64) -> Result<Self, BfvError> {
         if value.unsigned_abs() > bound {
             return Err(BfvError::Range { index: 0, modulus: bound });
         }
-        let mut poly = Poly::zero(parameters.key_switching()?);
-        let magnitude = value.unsigned_abs();
-        for (limb, modulus) in poly.limbs_mut().zip(parameters.extended().moduli()) {
-            let residue = modulus.reduce(magnitude);
-            limb.fill(if value < 0 { modulus.sub(0, residue) } else { residue });
+        let mut coefficients = vec![0; parameters.degree()];
+        coefficients[0] = value;
+        let coefficients = Coefficients::Wide(coefficients);
+        Ok(Self { parameters: parameters.clone(), coefficients, prepared: None, norm: bound as f64 })
+    }
+
+    /// Computes the values modulo the limbs, once for all products.
+    #[must_use]
+    pub fn prepare(mut self) -> Self {
+        let mut poly = Poly::zero(&self.parameters.basis(self.parameters.limbs()));
+        for limb in 0..self.parameters.limbs() {
+            self.lift(limb, poly.limb_mut(limb));
         }
-        Ok(Self { poly, norm: bound as f64 })
+        self.prepared = Some(poly);
+        self
+    }
+
+    /// Bytes that a multiplier modulo `t` takes, prepared or not.
+    #[must_use]
+    pub fn bytes(parameters: &Parameters, t: u64, prepared: bool) -> usize {
+        let coefficient = if is_narrow(t) { size_of::<i32>() } else { size_of::<i64>() };
+        let values = if prepared { parameters.limbs() * size_of::<u64>() } else { 0 };
+        parameters.degree() * (coefficient + values)
+    }
+
+    /// Whether the values modulo that limb, or the special modulus after the last, are at hand.
+    pub(crate) fn is_prepared(&self, limb: usize) -> bool {
+        self.prepared.is_some() && limb < self.parameters.limbs()
+    }
+
+    /// The values modulo a limb, or modulo the special modulus after the last.
+    pub(crate) fn values(&self, limb: usize) -> Values<'_> {
+        match &self.prepared {
+            Some(poly) if limb < self.parameters.limbs() => Values::Prepared(poly.limb(limb)),
+            _ => {
+                let mut values = Buffer::zeroed(self.parameters.degree());
+                self.lift(limb, &mut values);
+                Values::Lifted(values)
+            }
+        }
+    }
+
+    fn lift(&self, limb: usize, values: &mut [u64]) {
+        let basis = self.parameters.extended();
+        let modulus = &basis.moduli()[limb];
+        match &self.coefficients {
+            Coefficients::Narrow(words) if modulus.value() > i32::MAX as u64 + 1 => {
+                for (value, word) in values.iter_mut().zip(words) {
+                    *value = lift_narrow(modulus, *word);
+                }
+            }
+            Coefficients::Narrow(words) => {
+                for (value, word) in values.iter_mut().zip(words) {
+                    *value = modulus.reduce_signed(i64::from(*word));
+                }
+            }
+            Coefficients::Wide(words) => {
+                for (value, word) in values.iter_mut().zip(words) {
+                    *value = modulus.reduce_signed(*word);
+                }
+            }
+        }
+        basis.ntts()[limb].forward(values);
     }
 
     /// # Errors
-    /// [`BfvError::Mismatch`] unless `basis` is a prefix of the factor's.
+    /// [`BfvError::Mismatch`] unless `basis` is a prefix of that of the factor's parameters.
     pub(crate) fn check_covers(&self, basis: &RnsBasis) -> Result<(), BfvError> {
-        let own = self.poly.basis();
+        let own = self.parameters.extended();
         let covers = basis.len() <= own.len() && own.prefix(basis.len()).same(basis);
         if covers { Ok(()) } else { Err(BfvError::Mismatch { what: "the bases of ciphertext and factor" }) }
+    }
+}
+
+/// The residue of an integer, for a modulus above all magnitudes.
+#[inline]
+fn lift_narrow(modulus: &Modulus, value: i32) -> u64 {
+    let value = i64::from(value);
+    (value as u64).wrapping_add(modulus.value() & (value >> 63) as u64)
+}
+
+/// Whether centred coefficients modulo `t` fit 32 bits.
+const fn is_narrow(t: u64) -> bool {
+    t >> 32 == 0
+}
+
+impl Deref for Values<'_> {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Prepared(values) => values,
+            Self::Lifted(values) => values,
+        }
+    }
+}
+
+impl Drop for Values<'_> {
+    fn drop(&mut self) {
+        if let Self::Lifted(values) = self {
+            values.zeroize();
+        }
     }
 }
 
@@ -71,8 +183,71 @@ pub(crate) fn largest_norm(degree: usize, t: u64) -> f64 {
 
 impl Drop for Multiplier {
     fn drop(&mut self) {
-        self.poly.zeroize();
+        match &mut self.coefficients {
+            Coefficients::Narrow(words) => words.zeroize(),
+            Coefficients::Wide(words) => words.zeroize(),
+        }
+        if let Some(poly) = &mut self.prepared {
+            poly.zeroize();
+        }
     }
 }
 
 impl ZeroizeOnDrop for Multiplier {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{ParameterSet, PlaintextModulus, parameters};
+
+    /// The values by the long way: residues one by one, then the transform.
+    fn naively(parameters: &Parameters, coefficients: &[u64], t: u64, limb: usize) -> Vec<u64> {
+        let (modulus, ntt) = (&parameters.extended().moduli()[limb], &parameters.extended().ntts()[limb]);
+        let centred = |c: &u64| if *c > t / 2 { -i128::from(t - c) } else { i128::from(*c) };
+        let residue = |c| centred(c).rem_euclid(i128::from(modulus.value())) as u64;
+        let mut values: Vec<u64> = coefficients.iter().map(residue).collect();
+        ntt.forward(&mut values);
+        values
+    }
+
+    #[test]
+    fn prepared_and_lifted_values_are_those_of_the_centred_coefficients() {
+        for parameters in [ParameterSet::B.parameters().unwrap(), parameters::small()] {
+            for t in [64, 114_689, (1 << 32) - 1, 1 << 32, 137_438_822_401, 1 << 41] {
+                let modulus = PlaintextModulus::new(&parameters, t).unwrap();
+                let edges = [0, 1, t / 2 - 1, t / 2, t / 2 + 1, t - 1];
+                let coefficients: Vec<u64> =
+                    (0..parameters.degree()).map(|i| (edges[i % 6] + 5 * i as u64) % t).collect();
+                let compact = Multiplier::new(&Plaintext::new(&modulus, coefficients.clone()).unwrap());
+                let prepared = compact.clone().prepare();
+                for limb in 0..=parameters.limbs() {
+                    let expected = naively(&parameters, &coefficients, t, limb);
+                    assert!(*compact.values(limb) == expected, "{t} at limb {limb}");
+                    assert!(*prepared.values(limb) == expected, "{t} at limb {limb}, prepared");
+                    assert!(!compact.is_prepared(limb));
+                    assert_eq!(prepared.is_prepared(limb), limb < parameters.limbs());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_that_are_kept() {
+        let parameters = ParameterSet::B.parameters().unwrap();
+        for t in [114_689, 137_438_822_401] {
+            let modulus = PlaintextModulus::new(&parameters, t).unwrap();
+            let plaintext = Plaintext::new(&modulus, vec![1; parameters.degree()]).unwrap();
+            let kept = |factor: &Multiplier| {
+                let coefficients = match &factor.coefficients {
+                    Coefficients::Narrow(words) => size_of_val(&words[..]),
+                    Coefficients::Wide(words) => size_of_val(&words[..]),
+                };
+                coefficients + factor.prepared.as_ref().map_or(0, |poly| size_of_val(poly.words()))
+            };
+            let compact = Multiplier::new(&plaintext);
+            assert_eq!(kept(&compact), Multiplier::bytes(&parameters, t, false));
+            assert_eq!(kept(&compact.prepare()), Multiplier::bytes(&parameters, t, true));
+        }
+    }
+}

@@ -107,10 +107,8 @@ impl Evaluator {
         factor.check_covers(a.c0.basis())?;
         let mut product = a.clone();
         for part in [&mut product.c0, &mut product.c1] {
-            for ((modulus, limb), weights) in
-                self.parameters.moduli().iter().zip(part.limbs_mut()).zip(factor.poly.limbs())
-            {
-                modulus.mul_assign_slice(limb, weights);
+            for (j, (modulus, limb)) in self.parameters.moduli().iter().zip(part.limbs_mut()).enumerate() {
+                modulus.mul_assign_slice(limb, &factor.values(j));
             }
         }
         product.noise = a.noise.multiplied_by_norm(factor.norm);

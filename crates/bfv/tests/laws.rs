@@ -142,7 +142,7 @@ fn extended_combination_is_sum_of_rotated_products() {
         let element = evaluator.rotation(steps).unwrap();
         let keys = setting.keys(&[element]);
         let w = setting.random();
-        let factor = setting.encoder.extended_multiplier(&w).unwrap();
+        let factor = setting.encoder.multiplier(&w).unwrap();
         sum.add(&hoisted.apply_extended(element, &keys).unwrap(), &factor).unwrap();
         expected = zip(&expected, &zip(&rotated(&x, steps), &w, |x, w| x * w, t), |x, y| x + y, t);
     }
@@ -166,7 +166,7 @@ fn extended_combinations_of_many_rows_equal_those_of_one() {
         rotated.push(hoisted.apply_extended(element, &keys).unwrap());
         for _ in 0..3 {
             let weights = setting.random();
-            factors.push(setting.encoder.extended_multiplier(&weights).unwrap());
+            factors.push(setting.encoder.multiplier(&weights).unwrap());
         }
     }
     let mut many = ExtendedCombinations::new(&setting.parameters, 3).unwrap();
@@ -288,8 +288,7 @@ fn products_go_to_their_own_sums() {
     let turned = hoisted.apply_extended(element, &keys).unwrap();
     let still = hoisted.apply_extended(setting.evaluator.rotation(0).unwrap(), &keys).unwrap();
     let weights: Vec<Vec<u64>> = (0..3).map(|_| setting.random()).collect();
-    let factors: Vec<_> =
-        weights.iter().map(|values| setting.encoder.extended_multiplier(values).unwrap()).collect();
+    let factors: Vec<_> = weights.iter().map(|values| setting.encoder.multiplier(values).unwrap()).collect();
     let product = |operand, row, factor: usize| Product { operand, row, factor: &factors[factor] };
     let mut sums = ExtendedCombinations::new(&setting.parameters, 3).unwrap();
     sums.add_products(&[still, turned], &[product(0, 0, 0), product(1, 0, 1), product(1, 2, 2)]).unwrap();

@@ -77,7 +77,7 @@ fn extended_combinations_are_below_their_bound() {
     let evaluator = setting.evaluator.clone();
     let hoisted = evaluator.hoist(&fresh).unwrap();
     let weights = setting.random();
-    let factor = setting.encoder.extended_multiplier(&weights).unwrap();
+    let factor = setting.encoder.multiplier(&weights).unwrap();
     let mut sum = ExtendedCombination::new(&setting.parameters).unwrap();
     for steps in 0..8 {
         let element = setting.evaluator.rotation(steps).unwrap();

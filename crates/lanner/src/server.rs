@@ -92,8 +92,7 @@ impl Server {
         let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time of {drain_seconds} s is not possible"));
         let grace = Duration::try_from_secs_f64(drain_seconds).map_err(wrong)?;
         if let Some(running) = self.running.take() {
-            self.ended = running.metrics();
-            let _cut = running.stop(grace);
+            self.ended = running.stop(grace).metrics;
         }
         Ok(())
     }
@@ -110,7 +109,7 @@ impl Server {
         self.fingerprint.as_deref()
     }
 
-    /// Counts since the start.
+    /// Counts since the start; of a server that was stopped, with what it served while it stopped.
     #[must_use]
     pub fn stats(&self) -> Snapshot {
         self.running.as_ref().map_or(self.ended, server_loop::Server::metrics)

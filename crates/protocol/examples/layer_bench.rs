@@ -1,4 +1,4 @@
-//! Times the parts of a packed layer; `cargo run -p lanner-protocol --release --example layer_bench [-- REPEATS]`.
+//! Times the parts of a packed layer; `cargo run -p lanner-protocol --release --example layer_bench [-- REPEATS [LAYER]]`.
 //!
 //! One thread plays both parties in turn, so that their times add up. Results are checked outside the clock.
 //! Medians in milliseconds.
@@ -13,20 +13,26 @@ use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::linear::gazelle::{
-    ClientLayer, ServerLayer, galois_element, parameters, receive_keys, send_keys,
+    ClientLayer, Form, ServerLayer, galois_element, keys_cost, offline_cost, online_cost, parameters,
+    receive_keys, send_keys,
 };
 use lanner_share::{Ring, Share};
 use queue::Queue;
 
 const PRIME: u64 = 33_538_049;
+/// Kernels that take more evaluation keys are left out.
+const MOST_KEYS: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let repeats = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
-    println!("p = {PRIME}, {repeats} repeats; medians in milliseconds");
-    println!("{:77} {:>19} {:>19}", "", "offline", "online");
+    let mut arguments = std::env::args().skip(1);
+    let repeats = arguments.next().map_or(Ok(15), |repeats| repeats.parse())?;
+    let chosen = arguments.next().unwrap_or_default();
+    println!("p = {PRIME}, {repeats} repeats; medians in milliseconds, offline and online of both parties in turn; bytes of one");
+    println!("prediction; keys, and weights as the server keeps them, in MB");
     println!(
-        "{:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {:>9} {:>9} {:>9} {:>9}",
-        "layer", "kernel", "keys", "hoist", "rot", "mul", "client", "server", "client", "server"
+        "{:<24} {:<24} {:<8} {:>5} {:>5} {:>4} {:>5} {:>7} {:>7} | {:>8} {:>8} {:>9} | {:>8} {:>8} {:>8} {:>9}",
+        "layer", "kernel", "weights", "keys", "hoist", "rot", "mul", "keys MB", "wgts MB", "client", "server",
+        "bytes", "client", "server", "total", "bytes"
     );
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
@@ -39,28 +45,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         dilations: [1, 1],
         groups: 1,
     };
+    let same = |channels, side, kernel: usize| Convolution { pads: [kernel / 2; 4], ..convolution(channels, side, kernel, 1) };
     let layers = [
-        ("conv 28x28x1 5x5 -> 5", convolution([1, 5], 28, 5, 1)),
-        ("conv 28x28x1 5x5/2 -> 5", convolution([1, 5], 28, 5, 2)),
-        ("conv 28x28x1 5x5 -> 16", convolution([1, 16], 28, 5, 1)),
-        ("conv 12x12x16 5x5 -> 16", convolution([16, 16], 12, 5, 1)),
-        ("conv 32x32x32 3x3 -> 32", Convolution { pads: [1; 4], ..convolution([32, 32], 32, 3, 1) }),
-        (
-            "depthwise 32x32x32 3x3",
-            Convolution { pads: [1; 4], groups: 32, ..convolution([32, 32], 32, 3, 1) },
-        ),
         ("fc 2048 -> 1", Convolution::fully_connected(2048, 1)),
         ("fc 1024 -> 128", Convolution::fully_connected(1024, 128)),
         ("fc 1024 -> 16", Convolution::fully_connected(1024, 16)),
-        ("fc 256 -> 100", Convolution::fully_connected(256, 100)),
         ("fc 128 -> 16", Convolution::fully_connected(128, 16)),
+        ("conv 28x28x1 5x5 -> 5", convolution([1, 5], 28, 5, 1)),
+        ("conv 16x16x128 3x3 -> 128", same([128, 128], 16, 3)),
+        ("conv 32x32x32 3x3 -> 32", same([32, 32], 32, 3)),
+        ("conv 28x28x1 5x5/2 -> 5", convolution([1, 5], 28, 5, 2)),
+        ("conv 28x28x1 5x5 -> 16", convolution([1, 16], 28, 5, 1)),
+        ("conv 12x12x16 5x5 -> 16", convolution([16, 16], 12, 5, 1)),
+        ("depthwise 32x32x32 3x3", Convolution { groups: 32, ..same([32, 32], 32, 3) }),
+        ("fc 256 -> 100", Convolution::fully_connected(256, 100)),
     ];
-    for (name, shape) in layers {
-        for packing in Packing::choices(&shape, parameters.degree())? {
-            let few = packing.keys().len() <= 64 && packing.operations().output_ciphertexts <= 8;
-            if few && packing.multipliers() <= 2048 {
-                measure(name, &packing, &parameters, repeats)?;
+    for (name, shape) in layers.iter().filter(|(name, _)| name.contains(&chosen)) {
+        for packing in Packing::choices(shape, parameters.degree())? {
+            if packing.keys().len() <= MOST_KEYS {
+                measure(name, &packing, Form::Prepared, &parameters, repeats)?;
             }
+        }
+        // The forms differ by the same work for each product: one layout shows it.
+        if let Some(packing) = Packing::choices(shape, parameters.degree())?.last() {
+            measure(name, packing, Form::Compact, &parameters, repeats)?;
         }
     }
     Ok(())
@@ -69,6 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(
     name: &str,
     packing: &Packing,
+    form: Form,
     parameters: &Parameters,
     repeats: usize,
 ) -> Result<(), Box<dyn Error>> {
@@ -86,7 +95,7 @@ fn measure(
     let key = send_keys(&mut at_client, parameters, &elements, &mut rng)?;
     let keys = receive_keys(&mut at_server, parameters, &elements)?;
     let client = ClientLayer::new(packing, parameters, PRIME)?;
-    let server = ServerLayer::new(packing.clone(), parameters, PRIME, &weights, &bias)?;
+    let server = ServerLayer::in_form(form, packing.clone(), parameters, PRIME, &weights, &bias)?;
     let ring = Ring::Prime(PRIME);
     let mut times: [Vec<f64>; 4] = Default::default();
     for repeat in 0..repeats {
@@ -116,14 +125,21 @@ fn measure(
         }
     }
     let [client_offline, server_offline, client_online, server_online] = times.map(median);
-    let operations = packing.operations();
+    let (operations, offline) = (packing.operations(), offline_cost(packing, parameters, PRIME)?);
+    let mega = |bytes: u64| bytes as f64 / 1e6;
+    let form_name = if form == Form::Prepared { "prepared" } else { "compact" };
     println!(
-        "{name:<24} {:<28} {:>5} {:>5} {:>5} {:>5} {client_offline:>9.2} {server_offline:>9.2} {client_online:>9.2} {server_online:>9.2}",
+        "{name:<24} {:<24} {form_name:<8} {:>5} {:>5} {:>4} {:>5} {:>7.1} {:>7.1} | {client_offline:>8.2} {server_offline:>8.2} {:>9} | {client_online:>8.2} {server_online:>8.2} {:>8.2} {:>9}",
         format!("{} {}", packing.kernel().name(), packing.baby()),
         elements.len(),
         operations.hoisted_rotations,
         operations.rotations,
         operations.multiplications,
+        mega(keys_cost(parameters, &elements)?.bytes()),
+        mega(ServerLayer::bytes(packing, parameters, PRIME, form)),
+        offline.request.beside(offline.answer).bytes(),
+        client_online + server_online,
+        online_cost(packing, parameters, PRIME)?.bytes(),
     );
     Ok(())
 }

@@ -205,7 +205,7 @@ fn measured(packing: &Packing, parameters: &Parameters) -> Operations {
     let encoder = SlotEncoder::new(parameters, PRIMES[0]).unwrap();
     let slots = vec![1; packing.slots()];
     let multipliers: Vec<_> =
-        (0..packing.multipliers()).map(|_| encoder.extended_multiplier(&slots).unwrap()).collect();
+        (0..packing.multipliers()).map(|_| encoder.multiplier(&slots).unwrap()).collect();
     let encrypt = |_| keys.secret.encrypt(&encoder.encode(&slots).unwrap(), &mut rng(6)).unwrap().expand();
     let inputs: Vec<_> = (0..packing.operations().input_ciphertexts).map(encrypt).collect();
     let count = || Cell::new(0);

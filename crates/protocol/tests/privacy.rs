@@ -47,7 +47,7 @@ impl Setting {
         let encode = |index| {
             let slots = self.packing.weighting(index, weights).into_slots(8192);
             let slots: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
-            self.encoder.extended_multiplier(&slots).unwrap()
+            self.encoder.multiplier(&slots).unwrap()
         };
         (0..self.packing.multipliers()).map(encode).collect()
     }
@@ -219,7 +219,7 @@ fn measured_noise_of_the_largest_weights_is_below_its_bound() {
             let edge = |bit: bool| if bit { prime / 2 } else { prime / 2 + 1 };
             let coefficients = (0..8192).map(|_| edge(!random || rng.next_u64() & 1 == 1)).collect();
             let plaintext = lanner_bfv::Plaintext::new(encoder.modulus(), coefficients).unwrap();
-            encoder.extended_multiplier(&encoder.decode(&plaintext).unwrap()).unwrap()
+            encoder.multiplier(&encoder.decode(&plaintext).unwrap()).unwrap()
         };
         for random in [false, true] {
             // One multiplier for all terms keeps the test small; nothing cancels.

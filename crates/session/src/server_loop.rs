@@ -94,6 +94,15 @@ pub struct ServerOptions {
     pub limits: Limits,
 }
 
+/// What is known of a server that was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Busy sessions that were cut.
+    pub cut: usize,
+    /// The counters, with what was served while the server stopped.
+    pub metrics: Snapshot,
+}
+
 /// A server that runs until it is stopped or dropped.
 pub struct Server {
     address: SocketAddr,
@@ -154,10 +163,11 @@ impl Server {
     }
 
     /// Accepts no more clients, ends idle sessions, lets the others finish what they serve for at most `grace`, then
-    /// cuts the rest. Returns how many were cut.
+    /// cuts the rest.
     #[must_use = "a session that was cut is a prediction lost"]
-    pub fn stop(mut self, grace: Duration) -> usize {
-        self.end(grace)
+    pub fn stop(mut self, grace: Duration) -> Stopped {
+        let cut = self.end(grace);
+        Stopped { cut, metrics: self.metrics() }
     }
 
     fn end(&mut self, grace: Duration) -> usize {

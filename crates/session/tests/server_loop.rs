@@ -285,7 +285,13 @@ fn a_stop_ends_idle_sessions_and_lets_busy_ones_finish() {
     busy.flush().unwrap();
     thread::sleep(Duration::from_millis(100));
     let start = Instant::now();
-    assert_eq!(service.server.stop(LONG), 0);
+    let stopped = service.server.stop(LONG);
+    assert_eq!(stopped.cut, 0);
+    assert_eq!(
+        (stopped.metrics.sessions, stopped.metrics.predictions),
+        (2, 2),
+        "the last one was served while stopping"
+    );
     assert!(start.elapsed() < Duration::from_secs(5));
     assert_eq!(busy.receive(SLOW, LENGTH).unwrap(), [7; LENGTH]);
     assert!(busy.receive_header().is_err());
@@ -300,6 +306,6 @@ fn a_stop_without_grace_cuts_busy_sessions() {
     busy.send(SLOW, &[7; LENGTH]).unwrap();
     busy.flush().unwrap();
     thread::sleep(Duration::from_millis(100));
-    assert_eq!(service.server.stop(Duration::ZERO), 1);
+    assert_eq!(service.server.stop(Duration::ZERO).cut, 1);
     assert!(busy.receive(SLOW, LENGTH).is_err());
 }

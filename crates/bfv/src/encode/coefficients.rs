@@ -47,12 +47,11 @@ impl CoefficientEncoder {
         Ok(plaintext.coefficients().to_vec())
     }
 
-    /// A factor for negacyclic products with ciphertexts.
+    /// A factor for negacyclic products with ciphertexts, [prepared](Multiplier::prepare).
     ///
     /// # Errors
     /// As [`Self::encode`].
     pub fn multiplier(&self, values: &[u64]) -> Result<Multiplier, BfvError> {
-        let parameters = self.modulus.parameters();
-        Multiplier::new(&self.encode(values)?, &parameters.basis(parameters.limbs()))
+        Ok(Multiplier::new(&self.encode(values)?).prepare())
     }
 }

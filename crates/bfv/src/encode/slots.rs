@@ -85,20 +85,19 @@ impl SlotEncoder {
         Ok(slots)
     }
 
-    /// A factor for products with ciphertexts, slot by slot.
+    /// A factor for products with ciphertexts, slot by slot, [prepared](Multiplier::prepare).
     ///
     /// # Errors
     /// As [`Self::encode`].
     pub fn multiplier(&self, values: &[u64]) -> Result<Multiplier, BfvError> {
-        let parameters = self.modulus.parameters();
-        Multiplier::new(&self.encode(values)?, &parameters.basis(parameters.limbs()))
+        Ok(self.compact_multiplier(values)?.prepare())
     }
 
-    /// A factor that may also multiply [`crate::ExtendedCombination`]s; it takes one limb more.
+    /// A factor for products with ciphertexts, slot by slot, that is not prepared.
     ///
     /// # Errors
-    /// As [`Self::encode`]; [`BfvError::NoSpecialModulus`].
-    pub fn extended_multiplier(&self, values: &[u64]) -> Result<Multiplier, BfvError> {
-        Multiplier::new(&self.encode(values)?, self.modulus.parameters().key_switching()?)
+    /// As [`Self::encode`].
+    pub fn compact_multiplier(&self, values: &[u64]) -> Result<Multiplier, BfvError> {
+        Ok(Multiplier::new(&self.encode(values)?))
     }
 }

@@ -3,7 +3,7 @@
 use lanner_ring::{Eval, Poly};
 
 use super::FirstHalf;
-use crate::combination::{Product, Terms, blocks};
+use crate::combination::{Product, Terms, add_blocks};
 use crate::{BfvError, Multiplier, NoiseBound, Parameters};
 
 /// Many sums of the same first halves: row `j` is the sum of `half_k * factor_kj`.
@@ -39,13 +39,9 @@ impl FirstHalfCombinations {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
         let terms = Terms::by_row(halves, products, self.rows.len(), &basis)?;
-        for (limb, modulus) in basis.moduli().iter().enumerate() {
-            for block in blocks(&basis) {
-                for ((row, _), terms) in self.rows.iter_mut().zip(&terms) {
-                    terms.add_block(|half| &half.c0, row, modulus, limb, &block);
-                }
-            }
-        }
+        add_blocks(&basis, &mut self.rows, &terms, |(row, _), terms, values, limb, block| {
+            terms.add_block(|half| &half.c0, values, row, &basis.moduli()[limb], limb, block);
+        });
         for ((_, noise), terms) in self.rows.iter_mut().zip(&terms) {
             for (half, factor) in terms.operands.iter().zip(&terms.factors) {
                 *noise = noise.plus(half.noise.multiplied_by_norm(factor.norm));

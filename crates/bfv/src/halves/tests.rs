@@ -36,7 +36,7 @@ impl Setting {
         let rotation = |steps| GaloisElement::rotation(steps, n).unwrap();
         let elements = [rotation(0), rotation(5), GaloisElement::row_swap(n).unwrap()];
         let encoder = SlotEncoder::new(&parameters, T).unwrap();
-        let factor = |seed| encoder.extended_multiplier(&slots(seed)).unwrap();
+        let factor = |seed| encoder.multiplier(&slots(seed)).unwrap();
         Self {
             factors: (10..16).map(factor).collect(),
             public: PublicKey::generate(&secret, &mut rng(2)),

@@ -33,7 +33,7 @@ fn check(packing: &Packing, weights: &[i64], input: &[i64]) {
     let keys = EvaluationKeys::generate(&secret, &elements, &mut rng).unwrap();
     let embed = |values: Vec<i64>| -> Vec<u64> { values.into_iter().map(|x| RING.embed(x)).collect() };
     let multiplier = |index| match packing.weighting(index, weights) {
-        Weighting::Slots(values) => encoder.extended_multiplier(&embed(values)).unwrap(),
+        Weighting::Slots(values) => encoder.multiplier(&embed(values)).unwrap(),
         Weighting::Constant(value) => Multiplier::constant(parameters(), value, T / 2).unwrap(),
     };
     let multipliers: Vec<_> = (0..packing.multipliers()).map(multiplier).collect();

@@ -42,7 +42,7 @@ pub use first_half::FirstHalfSlots;
 pub use kernel::{Kernel, Operations};
 pub use keys::{ClientKeys, keys_cost, parameters, receive_keys, send_keys};
 pub use noise::{noise_after, output_noise};
-pub use server::{ServerLayer, ServerMaterial};
+pub use server::{Form, ServerLayer, ServerMaterial};
 
 pub(crate) use layout::Layout;
 pub(crate) use server::LinearMap;

@@ -51,9 +51,19 @@ impl ServerMaterial {
     }
 }
 
+/// How a layer's weights are kept: a choice between memory and the time of each prediction, which no message shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Transformed once, ready to multiply.
+    Prepared,
+    /// As coefficients, transformed whenever they are needed: a seventh of the memory.
+    Compact,
+}
+
 impl LinearMap {
     /// Encodes weights and bias as [`ServerLayer::new`] does.
     pub(crate) fn new(
+        form: Form,
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
@@ -65,14 +75,17 @@ impl LinearMap {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
         }
         let (encoder, ring) = (SlotEncoder::new(parameters, prime)?, Ring::Prime(prime));
-        let encode = |index| match packing.weighting(index, weights) {
-            Weighting::Slots(slots) => {
-                let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
-                encoder.extended_multiplier(&residues)
-            }
-            Weighting::Constant(weight) => {
-                Multiplier::constant(parameters, ring.signed(ring.embed(weight)), prime / 2)
-            }
+        let encode = |index| -> Result<Multiplier, ProtocolError> {
+            let compact = match packing.weighting(index, weights) {
+                Weighting::Slots(slots) => {
+                    let residues: Vec<u64> = slots.into_iter().map(|weight| ring.embed(weight)).collect();
+                    encoder.compact_multiplier(&residues)?
+                }
+                Weighting::Constant(weight) => {
+                    Multiplier::constant(parameters, ring.signed(ring.embed(weight)), prime / 2)?
+                }
+            };
+            Ok(if form == Form::Prepared { compact.prepare() } else { compact })
         };
         let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
         let bias = Share::embed(ring, &bias.repeat(packing.images()));
@@ -99,6 +112,7 @@ impl LinearMap {
 
 impl ServerLayer {
     /// Encodes a layer's weights (as in [`crate::linear::Convolution`]) and its bias per output element, modulo `prime`.
+    /// [`ServerLayer::bytes`] says what it keeps.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not
@@ -110,10 +124,31 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
+        Self::in_form(Form::Prepared, packing, parameters, prime, weights, bias)
+    }
+
+    /// As [`Self::new`], in the form of choice.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn in_form(
+        form: Form,
+        packing: Packing,
+        parameters: &Parameters,
+        prime: u64,
+        weights: &[i64],
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
         let noise: NoiseBound = output_noise(&packing, parameters, prime)?;
         let [inputs, _] = packing.ciphertexts();
         let transfer = ServerTransfer::new(parameters, prime, inputs, noise)?;
-        Ok(Self { map: LinearMap::new(packing, parameters, prime, weights, bias)?, transfer })
+        Ok(Self { map: LinearMap::new(form, packing, parameters, prime, weights, bias)?, transfer })
+    }
+
+    /// Bytes of a layer's encoded weights modulo `prime`.
+    #[must_use]
+    pub fn bytes(packing: &Packing, parameters: &Parameters, prime: u64, form: Form) -> u64 {
+        packing.multipliers() as u64 * Multiplier::bytes(parameters, prime, form == Form::Prepared) as u64
     }
 
     /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's

@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 use super::{Target, squared};
 use crate::ProtocolError;
 use crate::linear::gazelle::packing::Packing;
-use crate::linear::gazelle::{ClientKeys, EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
+use crate::linear::gazelle::{ClientKeys, EncryptedSlots, FirstHalfSlots, Form, Layout, LinearMap};
 use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// Squares as the server knows them.
@@ -72,7 +72,7 @@ impl ServerSquare {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        let map = LinearMap::new(packing.clone(), parameters, prime, weights, bias)?;
+        let map = LinearMap::new(Form::Prepared, packing.clone(), parameters, prime, weights, bias)?;
         Self::with(&Target::Layer(Box::new(packing)), Map::Linear(Box::new(map)), parameters, prime)
     }
 

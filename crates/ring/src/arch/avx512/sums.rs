@@ -8,6 +8,10 @@ use crate::{EvalPermutation, Modulus};
 /// How many products of reduced factors the two halves hold: `2^12` low halves of 52 bits fill a word.
 pub(crate) const CAPACITY: u64 = 1 << 12;
 
+/// Words ahead of which right factors are asked for. They come from memory, each from its own place, and there are more of them than
+/// the processor follows by itself.
+const AHEAD: usize = 64;
+
 /// `low + 2^52 high += a b` on whole vectors, `a` permuted if a permutation is given.
 ///
 /// # Safety
@@ -101,6 +105,11 @@ unsafe fn dot_at<const WIDTH: usize>(
             }
         }
         for (a, b) in a.iter().zip(b) {
+            for part in 0..WIDTH {
+                let ahead = b.as_ptr().wrapping_add(i + AHEAD + 8 * part);
+                // A hint, which reads nothing: it may lie beyond the end.
+                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+            }
             for part in 0..WIDTH {
                 let y = load(b.as_ptr().add(i + 8 * part));
                 let x = if permutation.is_some() {
