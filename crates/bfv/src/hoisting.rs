@@ -136,6 +136,14 @@ impl<'a> Hoisted<'a> {
 }
 
 impl ExtendedCiphertext {
+    /// Bytes that one takes in memory.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`].
+    pub fn kept_bytes(parameters: &Parameters) -> Result<usize, BfvError> {
+        Ok(2 * parameters.key_switching()?.len() * parameters.degree() * size_of::<u64>())
+    }
+
     /// Makes this the encryption of the sum.
     ///
     /// # Errors

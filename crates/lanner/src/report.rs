@@ -1,7 +1,7 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
 use lanner_graph::{Network, Policy};
-use lanner_plan::{BuiltStep, Step};
+use lanner_plan::{BuiltPlan, BuiltStep, Step};
 use serde_json::{Value, json};
 
 use crate::{Manifest, Result};
@@ -13,8 +13,21 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     Ok(json!({
         "values": network.values(),
         "steps": steps.collect::<Vec<_>>(),
+        "memory": memory(&built)?,
         "parameters": {"set": "B", "degree": built.parameters().degree(), "security_bits": 128, "statistical_bits": 40},
         "leakage": leakage(manifest.policy),
+    }))
+}
+
+/// Bytes that each party keeps, to within small change.
+fn memory(built: &BuiltPlan) -> Result<Value> {
+    let (server, held) = (built.memory()?, built.held());
+    Ok(json!({
+        "server_bytes": server.model,
+        "server_bytes_per_session": server.session,
+        "server_bytes_per_prediction": server.prediction,
+        "server_bytes_at_work": server.working,
+        "client_bytes_per_prediction": held.client,
     }))
 }
 

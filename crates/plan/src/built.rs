@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use lanner_bfv::{GaloisElement, Parameters};
+use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::{self, galois_element};
 
-use crate::{Built, Held, Plan, PlanError};
+use crate::memory::prepare;
+use crate::{Built, Held, Memory, Plan, PlanError};
 
 /// A plan with what both parties build from it.
 pub struct BuiltPlan {
@@ -38,6 +39,7 @@ impl Plan {
             let built = protocol.build(&parameters).map_err(|source| layer(&step.name, source))?;
             steps.push(BuiltStep { name: step.name.clone(), protocol: protocol.name(), built });
         }
+        prepare(&mut steps);
         Ok(BuiltPlan { parameters, steps })
     }
 }
@@ -77,6 +79,19 @@ impl BuiltPlan {
     #[must_use]
     pub fn held(&self) -> Held {
         self.steps.iter().map(|step| step.built.facts().held()).sum()
+    }
+
+    /// What a server of this plan keeps.
+    ///
+    /// # Errors
+    /// [`PlanError::Layer`] naming a step that does not fit the parameters.
+    pub fn memory(&self) -> Result<Memory, PlanError> {
+        let keys = EvaluationKeys::kept_bytes(&self.parameters, self.automorphisms()?.len());
+        let session = keys.map_err(|source| layer("evaluation keys", source.into()))? as u64;
+        let start = Memory { session, prediction: self.held().server, ..Memory::default() };
+        self.steps.iter().try_fold(start, |memory, step| {
+            Ok(memory.beside(step.built.facts().memory().map_err(|source| layer(&step.name, source))?))
+        })
     }
 
     /// The steps in runs that are prepared together: in each, the client asks for all its transfers before it receives.

@@ -5,7 +5,7 @@
 pub struct Held {
     /// The client's: prepared encryptions and decryptions, garbled tables, labels, products.
     pub client: u64,
-    /// The server's: prepared sealings, labels, products.
+    /// The server's: prepared sealings, products.
     pub server: u64,
 }
 

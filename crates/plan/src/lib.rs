@@ -7,8 +7,10 @@ mod cost;
 mod error;
 mod fuse;
 mod held;
+mod layouts;
 mod limits;
 mod lower;
+mod memory;
 pub mod protocol;
 mod step;
 
@@ -17,5 +19,6 @@ pub use cost::PlanCost;
 pub use error::PlanError;
 pub use held::Held;
 pub use lower::plan;
+pub use memory::Memory;
 pub use protocol::{Built, Protocol};
 pub use step::{Mode, Plan, Step};

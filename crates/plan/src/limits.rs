@@ -7,7 +7,7 @@ use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
 
 use crate::lower::SLOTS;
-use crate::{Held, PlanError};
+use crate::{Held, Memory, PlanError};
 
 /// What a network adds up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,15 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
 /// [`PlanError::TooLarge`] if it is more than a machine may be made to hold.
 pub(crate) fn check_held(held: &Held) -> Result<(), PlanError> {
     within("output", "bytes of one-time material for a prediction", held.client.max(held.server), MAX_HELD)
+}
+
+/// Checks what a server would keep besides.
+///
+/// # Errors
+/// As [`check_held`].
+pub(crate) fn check_memory(memory: &Memory) -> Result<(), PlanError> {
+    within("output", "bytes of encoded weights", memory.model, MAX_HELD)?;
+    within("output", "bytes of keys and partial sums of a session", memory.session + memory.working, MAX_HELD)
 }
 
 impl Totals {
@@ -122,11 +131,11 @@ fn area(size: [usize; 2]) -> u64 {
 
 /// Elements of all values together, and of all pooling windows.
 const MAX_ELEMENTS: u64 = 1 << 25;
-/// Ciphertext-plaintext products of all layers together; each needs an encoded plaintext of 256 KiB on the server.
+/// Ciphertext-plaintext products of all layers together; each needs a plaintext of 32 KiB or more on the server.
 const MAX_PRODUCTS: u64 = 1 << 18;
 /// Filter taps of all layers together: each may need an evaluation key of its own.
 const MAX_TAPS: u64 = 1 << 12;
-/// Bytes of one prediction's material: 16 GiB.
+/// Bytes of one prediction's material, and of what else a server keeps: 16 GiB.
 const MAX_HELD: u64 = 16 << 30;
 /// Classes of an oblivious arg-max.
 const MAX_CLASSES: u64 = 1 << 13;

@@ -1,13 +1,11 @@
 //! From a network to the protocols of mode gazelle.
 
-use std::collections::BTreeSet;
-
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::nonlinear::windows::Windows;
 
 use crate::fuse::Fused;
+use crate::layouts::Layouts;
 use crate::protocol::{local, packed, share, softmax, yao};
 use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
 
@@ -20,7 +18,7 @@ pub(crate) const SLOTS: usize = 8192;
 /// [`PlanError`] naming the node or the policy that the mode does not support.
 pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> {
     limits::check(network, policy)?;
-    let mut planner = Planner::new(network);
+    let mut planner = Planner::new(network)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -28,7 +26,9 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
     }
     planner.output(policy)?;
     let plan = Plan { mode: Mode::Gazelle, policy, steps: planner.steps };
-    limits::check_held(&plan.build()?.held())?;
+    let built = plan.build()?;
+    limits::check_held(&built.held())?;
+    limits::check_memory(&built.memory()?)?;
     Ok(plan)
 }
 
@@ -41,18 +41,17 @@ struct Planner<'n> {
     inside: Vec<bool>,
     /// For each value of the plan, whether the server knows its share before the input is known, as garbling needs.
     known: Vec<bool>,
-    /// The evaluation keys that earlier layers need anyway.
-    keys: BTreeSet<Rotation>,
+    layouts: Layouts,
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork) -> Self {
+    fn new(network: &'n PublicNetwork) -> Result<Self, PlanError> {
         let nodes = network.nodes().len();
         let mut values = vec![None; nodes + 1];
         values[0] = Some(0);
         // The server's share of the input is zero.
         let (inside, known) = (vec![false; nodes], vec![true]);
-        Self { network, steps: Vec::new(), values, inside, known, keys: BTreeSet::new() }
+        Ok(Self { network, steps: Vec::new(), values, inside, known, layouts: layouts(network)? })
     }
 
     /// Adds a step; returns the value that it makes.
@@ -92,9 +91,10 @@ impl<'n> Planner<'n> {
             | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, prime }),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
                 let shape = convolution(node, shape)?;
-                let packing = self.cheapest(&shape).map_err(|source| layer(node, source))?;
-                self.keys.extend(packing.keys());
-                Protocol::GazelleLinear(packed::Linear { shape, prime, kernel: packing.kernel() })
+                let packing = self.layouts.of(&shape);
+                let kernel =
+                    packing.ok_or_else(|| unsupported(node, "it has no layout".to_owned()))?.kernel();
+                Protocol::GazelleLinear(packed::Linear { shape, prime, kernel })
             }
             FixedOp::Square => {
                 let input = self.remask(&node.name, inputs[0], node.len(), prime);
@@ -174,24 +174,22 @@ impl<'n> Planner<'n> {
             self.push(name, vec![value], Protocol::Remask(share::Remask { values, prime }))
         }
     }
-
-    /// The layout that takes the server the least time, counting keys that no earlier layer needs.
-    fn cheapest(&self, shape: &Convolution) -> Result<Packing, lanner_protocol::ProtocolError> {
-        let layouts = Packing::choices(shape, SLOTS)?;
-        let cost = |packing: &Packing| {
-            let operations = packing.operations();
-            let new_keys = packing.keys().difference(&self.keys).count();
-            operations.hoisted_rotations * HOISTED_ROTATION + operations.rotations * ROTATION + new_keys * KEY
-        };
-        let best = layouts.into_iter().min_by_key(cost);
-        best.ok_or(lanner_protocol::ProtocolError::Shape { what: "layouts" })
-    }
 }
 
-/// Relative costs at N = 8192 with three limbs: of the transforms that dominate each. A key is paid once a session.
-const HOISTED_ROTATION: usize = 8;
-const ROTATION: usize = 20;
-const KEY: usize = 16;
+/// The layouts of all linear layers, which share their keys.
+fn layouts(network: &PublicNetwork) -> Result<Layouts, PlanError> {
+    let (mut nodes, mut shapes) = (Vec::new(), Vec::new());
+    for node in network.nodes() {
+        if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
+            shapes.push(convolution(node, network.shape(node.inputs[0]))?);
+            nodes.push(node);
+        }
+    }
+    Layouts::choose(&shapes, SLOTS, MAX_KEYS).map_err(|(index, source)| layer(nodes[index], source))
+}
+
+/// Evaluation keys of a session if layouts allow: 30 MB to send in its set-up, and 76 MB for the server to keep.
+const MAX_KEYS: usize = 48;
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
     PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }

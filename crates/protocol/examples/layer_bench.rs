@@ -27,12 +27,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let repeats = arguments.next().map_or(Ok(15), |repeats| repeats.parse())?;
     let chosen = arguments.next().unwrap_or_default();
-    println!("p = {PRIME}, {repeats} repeats; medians in milliseconds, offline and online of both parties in turn; bytes of one");
+    println!(
+        "p = {PRIME}, {repeats} repeats; medians in milliseconds, offline and online of both parties in turn; bytes of one"
+    );
     println!("prediction; keys, and weights as the server keeps them, in MB");
     println!(
         "{:<24} {:<24} {:<8} {:>5} {:>5} {:>4} {:>5} {:>7} {:>7} | {:>8} {:>8} {:>9} | {:>8} {:>8} {:>8} {:>9}",
-        "layer", "kernel", "weights", "keys", "hoist", "rot", "mul", "keys MB", "wgts MB", "client", "server",
-        "bytes", "client", "server", "total", "bytes"
+        "layer",
+        "kernel",
+        "weights",
+        "keys",
+        "hoist",
+        "rot",
+        "mul",
+        "keys MB",
+        "wgts MB",
+        "client",
+        "server",
+        "bytes",
+        "client",
+        "server",
+        "total",
+        "bytes"
     );
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
@@ -45,7 +61,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         dilations: [1, 1],
         groups: 1,
     };
-    let same = |channels, side, kernel: usize| Convolution { pads: [kernel / 2; 4], ..convolution(channels, side, kernel, 1) };
+    let same = |channels, side, kernel: usize| Convolution {
+        pads: [kernel / 2; 4],
+        ..convolution(channels, side, kernel, 1)
+    };
     let layers = [
         ("fc 2048 -> 1", Convolution::fully_connected(2048, 1)),
         ("fc 1024 -> 128", Convolution::fully_connected(1024, 128)),

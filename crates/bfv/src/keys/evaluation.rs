@@ -88,6 +88,15 @@ impl EvaluationKeys {
         Ok(SEED_BYTES + key * sorted(parameters, elements)?.len())
     }
 
+    /// Bytes that keys of so many automorphisms take in memory, to within small change.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`].
+    pub fn kept_bytes(parameters: &Parameters, keys: usize) -> Result<usize, BfvError> {
+        let pair = 2 * parameters.key_switching()?.len() * parameters.degree() * size_of::<u64>();
+        Ok(keys * parameters.limbs() * pair)
+    }
+
     /// Reads the keys of `elements`.
     ///
     /// # Errors

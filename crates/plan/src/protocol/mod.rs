@@ -16,7 +16,7 @@ use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use serde::{Deserialize, Serialize};
 
-use crate::Held;
+use crate::{Held, Memory};
 
 /// The protocol of one step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +114,14 @@ pub trait Facts {
     /// What each party keeps between the two.
     fn held(&self) -> Held {
         Held::default()
+    }
+
+    /// What the server keeps for the step once a model, and while it computes it.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the parameters are none of the protocol's.
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        Ok(Memory::default())
     }
 
     /// Rotations that need an evaluation key.

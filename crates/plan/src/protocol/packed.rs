@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use lanner_bfv::Parameters;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
-use lanner_protocol::linear::gazelle::{self, Kernel};
+use lanner_protocol::linear::gazelle::{self, Form, Kernel, ServerLayer};
 use lanner_protocol::nonlinear::square::Target;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use serde::{Deserialize, Serialize};
 
 use super::{Built, Describe, Facts};
-use crate::Held;
 use crate::held::WORD;
+use crate::{Held, Memory};
 
 /// A linear layer over `Z_prime`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub struct BuiltLinear {
     pub packing: Packing,
     /// The plaintext modulus.
     pub prime: u64,
+    /// How the server keeps the weights.
+    pub form: Form,
 }
 
 /// Squares with what becomes of them.
@@ -71,7 +73,8 @@ impl Describe for Linear {
 
     fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
         let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
-        let built = BuiltLinear { parameters: parameters.clone(), packing, prime: self.prime };
+        let (parameters, prime) = (parameters.clone(), self.prime);
+        let built = BuiltLinear { parameters, packing, prime, form: Form::Compact };
         Ok(Built::Linear(Box::new(built)))
     }
 }
@@ -87,6 +90,12 @@ impl Facts for BuiltLinear {
 
     fn held(&self) -> Held {
         halves(self.packing.ciphertexts(), &self.parameters)
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let model = ServerLayer::bytes(&self.packing, &self.parameters, self.prime, self.form);
+        let working = gazelle::working_bytes(&self.packing, &self.parameters)?;
+        Ok(Memory { model, working, ..Memory::default() })
     }
 
     fn rotations(&self) -> BTreeSet<Rotation> {
@@ -156,8 +165,8 @@ fn limb(parameters: &Parameters) -> u64 {
     parameters.degree() as u64 * WORD
 }
 
-/// Limbs of a multiplier and of a plaintext.
-const OWN_SHARE_LIMBS: u64 = 4 + 1;
+/// Limbs of a prepared multiplier with its coefficients, and of a plaintext.
+const OWN_SHARE_LIMBS: u64 = 3 + 1 + 1;
 /// Limbs of a prepared encryption.
 const ENCRYPTION_LIMBS: u64 = 3;
 /// Limbs of a prepared decryption.

@@ -78,7 +78,7 @@ impl Facts for Layer {
         let labels = (self.circuit().evaluator_inputs() * self.instances()) as u64 * LABEL;
         let products = self.output_bits() as u64 * WORD;
         let tables = self.circuit().table_bytes(self.instances()) as u64;
-        Held { client: tables + labels + products, server: labels + products }
+        Held { client: tables + labels + products, server: products }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -134,7 +134,7 @@ impl Facts for Ranking {
 
     fn held(&self) -> Held {
         let labels = self.circuit().evaluator_inputs() as u64 * LABEL;
-        Held { client: self.circuit().table_bytes(1) as u64 + labels, server: labels }
+        Held { client: self.circuit().table_bytes(1) as u64 + labels, server: 0 }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

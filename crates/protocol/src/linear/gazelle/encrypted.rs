@@ -7,6 +7,7 @@ use lanner_bfv::{
 };
 use lanner_ring::GaloisElement;
 
+use super::packing::Packing;
 use super::program::Term;
 use super::rotation::Rotation;
 use super::scheme::PackedScheme;
@@ -40,6 +41,16 @@ pub(super) fn products<'m>(terms: &[&[Term]], multipliers: &'m [Multiplier]) -> 
         factor: &multipliers[term.multiplier],
     };
     terms.map(product).collect()
+}
+
+/// Bytes of the rotated inputs and the partial sums that a server has in memory while it evaluates a layer.
+///
+/// # Errors
+/// [`ProtocolError::Bfv`] if the parameters have no special modulus.
+pub fn working_bytes(packing: &Packing, parameters: &Parameters) -> Result<u64, ProtocolError> {
+    let program = packing.program();
+    let rotated = program.inputs.iter().map(Vec::len).max().unwrap_or(0).min(AT_A_TIME);
+    Ok(((program.sums + rotated) * ExtendedCiphertext::kept_bytes(parameters)?) as u64)
 }
 
 /// The automorphism of a rotation.

@@ -84,4 +84,4 @@ impl PackedScheme for FirstHalfSlots<'_> {
 }
 
 /// Rotated halves that are in memory at the same time.
-const AT_A_TIME: usize = 64;
+const AT_A_TIME: usize = 32;

@@ -37,7 +37,7 @@ mod server;
 
 pub use crate::linear::transfer::{ClientMaterial, ClientPending, ClientRequest};
 pub use client::ClientLayer;
-pub use encrypted::{EncryptedSlots, galois_element};
+pub use encrypted::{EncryptedSlots, galois_element, working_bytes};
 pub use first_half::FirstHalfSlots;
 pub use kernel::{Kernel, Operations};
 pub use keys::{ClientKeys, keys_cost, parameters, receive_keys, send_keys};

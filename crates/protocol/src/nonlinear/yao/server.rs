@@ -2,7 +2,7 @@
 
 use lanner_gc::{Circuit, Garbler, OutputDecoding};
 use lanner_ot::{CorrelatedSender, CotSender, arithmetic, random_delta};
-use lanner_primitives::{Bits, Block, Prg};
+use lanner_primitives::{Bits, Block, Prg, Seed};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, Kind};
 use rand_core::CryptoRng;
@@ -45,8 +45,24 @@ pub struct ServerMaterial {
 /// ```
 pub struct ServerRankingMaterial(InputLabels);
 
-/// `D_i` of each input wire. Two answers would give delta away, so one answer consumes them.
-pub(in crate::nonlinear) struct InputLabels(Zeroizing<Vec<Block>>);
+/// `D_i` of each input wire, as the seed that they are expanded from. Two answers would give delta away, so one answer
+/// consumes them.
+pub(in crate::nonlinear) struct InputLabels {
+    seed: Seed,
+    wires: usize,
+}
+
+impl InputLabels {
+    fn random(wires: usize, rng: &mut Prg) -> Self {
+        Self { seed: rng.seed(), wires }
+    }
+
+    fn expand(&self) -> Zeroizing<Vec<Block>> {
+        let mut labels = Zeroizing::new(vec![Block::ZERO; self.wires]);
+        Prg::new(self.seed.clone()).fill_blocks(&mut labels);
+        labels
+    }
+}
 
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
@@ -102,16 +118,15 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         garbler_bits: &Bits,
         rng: &mut Prg,
     ) -> Result<(InputLabels, Bits), ProtocolError> {
-        let mut labels = Zeroizing::new(vec![Block::ZERO; wires.len()]);
-        rng.fill_blocks(&mut labels);
-        wires.iter_mut().zip(labels.iter()).for_each(|(q, d)| *q ^= *d);
+        let labels = InputLabels::random(wires.len(), rng);
+        wires.iter_mut().zip(labels.expand().iter()).for_each(|(q, d)| *q ^= *d);
 
         let mut garbler = Garbler::new(circuit, self.cot.delta(), self.salt, self.next_batch)?;
         // S -> C: tables
         let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
         let permute = garbler.garble(instances, &wires, garbler_bits, &mut send)?;
         self.next_batch = garbler.next_batch();
-        Ok((InputLabels(labels), permute))
+        Ok((labels, permute))
     }
 
     /// Online: receives the masked input bits and answers with the labels of what they mask, and of the server's own bits behind.
@@ -121,7 +136,8 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         labels: InputLabels,
         own: &Bits,
     ) -> Result<(), ProtocolError> {
-        let InputLabels(mut labels) = labels;
+        // Expanded before the wait.
+        let mut labels = labels.expand();
         let inputs =
             labels.len().checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
         // C -> S: d

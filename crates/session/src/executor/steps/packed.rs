@@ -20,10 +20,11 @@ impl Sides for BuiltLinear {
     }
 
     fn server(self: Box<Self>, model: &mut ModelParts) -> Result<Box<dyn AnyServerStep>, ProtocolError> {
-        let Self { parameters, packing, prime } = *self;
+        let Self { parameters, packing, prime, form } = *self;
         let weights = model.weights()?;
         let bias = weights.bias_of(packing.shape().outputs()?);
-        let layer = gazelle::ServerLayer::new(packing, &parameters, prime, weights.weight(), &bias)?;
+        let layer =
+            gazelle::ServerLayer::in_form(form, packing, &parameters, prime, weights.weight(), &bias)?;
         Ok(Box::new(layer))
     }
 }

@@ -1,0 +1,137 @@
+//! One server and many clients at once.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use lanner::{Client, ClientConfig, CompileOptions, Error, Model, Server, ServerConfig};
+use lanner_graph::{Graph, Tensor, Tensors};
+
+const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
+    {"name":"conv","op":{"Conv":{"weight":"w1","bias":null,"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"relu1","op":"Relu","inputs":["conv"]},
+    {"name":"flat","op":"Flatten","inputs":["relu1"]},
+    {"name":"fc1","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]},
+    {"name":"relu2","op":"Relu","inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["relu2"]}],"output":"fc2"}"#;
+
+fn value(index: usize, seed: usize) -> f32 {
+    ((index * 7919 + seed * 104_729) % 211) as f32 / 105.5 - 1.0
+}
+
+fn sample(seed: usize) -> Vec<f32> {
+    (0..144).map(|i| value(i, 10 + seed).abs()).collect()
+}
+
+fn model() -> Model {
+    let mut tensors = Tensors::default();
+    let shapes: [(&str, &[usize]); 3] = [("w1", &[5, 1, 5, 5]), ("w2", &[125, 20]), ("w3", &[20, 10])];
+    for (seed, (name, shape)) in shapes.into_iter().enumerate() {
+        let weights = (0..shape.iter().product()).map(|i| value(i, seed)).collect();
+        tensors.insert(name, Tensor::new(shape.to_vec(), weights).unwrap()).unwrap();
+    }
+    let options = CompileOptions {
+        name: "small".to_owned(),
+        mode: "gazelle".to_owned(),
+        output: "logits".to_owned(),
+        k: 1,
+        digits: 2,
+        classes: None,
+        image: None,
+    };
+    let calibration: Vec<f32> = (0..40).flat_map(sample).collect();
+    Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()
+}
+
+fn serve(model: &Arc<Model>, max_sessions: usize) -> Server {
+    let config = ServerConfig {
+        listen: "127.0.0.1:0".to_owned(),
+        tls_cert: None,
+        tls_key: None,
+        client_ca: None,
+        state_dir: std::env::temp_dir(),
+        max_sessions,
+        timeout: Some(120.0),
+        insecure_plaintext: true,
+    };
+    let mut server = Server::new(vec![("small".to_owned(), Arc::clone(model))], config).unwrap();
+    server.start().unwrap();
+    server
+}
+
+fn connect(address: &str) -> Result<Client, Error> {
+    Client::connect(&ClientConfig {
+        address: address.to_owned(),
+        model: None,
+        pin: None,
+        ca: None,
+        cert: None,
+        key: None,
+        pin_model: None,
+        insecure_plaintext: true,
+        timeout: Some(120.0),
+    })
+}
+
+/// Waits until a count of the server's is there.
+fn wait_for(server: &Server, condition: impl Fn(&lanner::Snapshot) -> bool) {
+    while !condition(&server.stats()) {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn twenty_clients_at_once_get_their_own_results_and_one_more_is_turned_away() {
+    const CLIENTS: usize = 20;
+    let model = Arc::new(model());
+    let mut server = serve(&model, CLIENTS);
+    let (address, everyone) = (server.address().to_owned(), Barrier::new(CLIENTS + 1));
+    thread::scope(|scope| {
+        for seed in 0..CLIENTS {
+            let (address, everyone, model) = (&address, &everyone, &model);
+            scope.spawn(move || {
+                let mut client = connect(address).unwrap();
+                everyone.wait();
+                // The one too many is turned away.
+                everyone.wait();
+                let values = client.predict(&sample(seed)).unwrap().values.unwrap();
+                let truth = model.fixed(&sample(seed)).unwrap();
+                assert_eq!((values, truth.overflows), (truth.scores[0].clone(), 0));
+                everyone.wait();
+                client.close().unwrap();
+            });
+        }
+        everyone.wait();
+        let refusal = connect(&address).err().unwrap();
+        assert!(refusal.to_string().contains("busy"), "{refusal}");
+        everyone.wait();
+        // All sessions are open until everybody has a result.
+        everyone.wait();
+    });
+    server.stop(30.0).unwrap();
+    let stats = server.stats();
+    assert_eq!((stats.sessions, stats.predictions), (CLIENTS as u64, CLIENTS as u64));
+    assert_eq!((stats.refused, stats.failures), (1, 0));
+}
+
+#[test]
+fn what_is_served_while_the_server_stops_is_counted() {
+    let model = Arc::new(model());
+    let mut server = serve(&model, 4);
+    let address = server.address().to_owned();
+    let clients = [1, 2, 3].map(|seed| {
+        let mut client = connect(&address).unwrap();
+        // Predicts until the server has stopped.
+        thread::spawn(move || (0..).take_while(|_| client.predict(&sample(seed)).is_ok()).count() as u64)
+    });
+    wait_for(&server, |stats| stats.predictions >= 3);
+    let before = server.stats().predictions;
+    server.stop(60.0).unwrap();
+    let stats = server.stats();
+    let served: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
+    assert_eq!(stats.predictions, served, "{before} before the stop");
+    assert!(stats.bytes_sent > 0 && stats.bytes_received > 0);
+    assert_eq!(server.stats(), stats, "nothing changes after the stop");
+}

@@ -1,0 +1,52 @@
+//! What a server keeps in memory, from public parameters alone.
+
+use lanner_protocol::linear::gazelle::{Form, ServerLayer};
+
+use crate::{Built, BuiltStep};
+
+/// Bytes that a server keeps, to within small change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Once a model, shared by all sessions: encoded weights.
+    pub model: u64,
+    /// Once a session: the client's evaluation keys.
+    pub session: u64,
+    /// Of each prepared prediction.
+    pub prediction: u64,
+    /// While a layer is computed: its rotated inputs and partial sums.
+    pub working: u64,
+}
+
+impl Memory {
+    /// What one client more takes, with one prediction prepared and one layer in work.
+    #[must_use]
+    pub const fn client(self) -> u64 {
+        self.session + self.prediction + self.working
+    }
+
+    /// Both, of which one is in work at a time.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        Self {
+            model: self.model + other.model,
+            session: self.session + other.session,
+            prediction: self.prediction + other.prediction,
+            working: self.working.max(other.working),
+        }
+    }
+}
+
+/// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the steps taken in order.
+pub(crate) fn prepare(steps: &mut [BuiltStep]) {
+    let mut left = MAX_PREPARED_BYTES;
+    for step in steps {
+        if let Built::Linear(linear) = &mut step.built {
+            let bytes = ServerLayer::bytes(&linear.packing, &linear.parameters, linear.prime, Form::Prepared);
+            if let Some(rest) = left.checked_sub(bytes) {
+                (left, linear.form) = (rest, Form::Prepared);
+            }
+        }
+    }
+}
+
+/// Bytes of prepared weights of a model: 1 GiB. What goes beyond is transformed at every prediction, which takes more time.
+const MAX_PREPARED_BYTES: u64 = 1 << 30;
