@@ -124,7 +124,9 @@ fn what_is_served_while_the_server_stops_is_counted() {
     let clients = [1, 2, 3].map(|seed| {
         let mut client = connect(&address).unwrap();
         // Predicts until the server has stopped.
-        thread::spawn(move || (0..).take_while(|_| client.predict(&sample(seed)).is_ok()).count() as u64)
+        thread::spawn(move || {
+            (0..u32::MAX).take_while(|_| client.predict(&sample(seed)).is_ok()).count() as u64
+        })
     });
     wait_for(&server, |stats| stats.predictions >= 3);
     let before = server.stats().predictions;

@@ -130,6 +130,19 @@ fn only_the_padded_kernel_weighs_slots_that_are_no_output() {
 }
 
 #[test]
+fn messages_of_a_prediction_are_alike_for_filters_of_any_size_but_the_keys_of_a_session_are_not() {
+    let of = |side: usize| {
+        let shape = Convolution { kernel: [side; 2], pads: [side / 2; 4], ..convolution([3, 2], [20, 20]) };
+        Packing::of(&shape, 8192, Kernel::InputRotations).unwrap()
+    };
+    let transcript = |packing: &Packing| observe(packing, &Keys::new([packing]), 1, 1).0;
+    let (small, large) = (of(3), of(5));
+    assert_eq!(transcript(&small), transcript(&large));
+    // So the size is public, as docs/threat-model.md says.
+    assert!(small.keys().len() < large.keys().len());
+}
+
+#[test]
 fn layouts_and_work_depend_on_the_shape_alone() {
     // A multiplier of zero weights is there like any other: nothing is left out for the weights' sake.
     for packing in packings() {

@@ -53,13 +53,15 @@ pub(in crate::nonlinear) struct InputLabels {
 }
 
 impl InputLabels {
-    fn random(wires: usize, rng: &mut Prg) -> Self {
-        Self { seed: rng.seed(), wires }
+    /// Fresh ones, and all of them.
+    fn random(wires: usize, rng: &mut Prg) -> (Self, Zeroizing<Vec<Block>>) {
+        let seed = rng.seed();
+        (Self { seed: seed.clone(), wires }, Self { seed, wires }.expand())
     }
 
-    fn expand(&self) -> Zeroizing<Vec<Block>> {
+    fn expand(self) -> Zeroizing<Vec<Block>> {
         let mut labels = Zeroizing::new(vec![Block::ZERO; self.wires]);
-        Prg::new(self.seed.clone()).fill_blocks(&mut labels);
+        Prg::new(self.seed).fill_blocks(&mut labels);
         labels
     }
 }
@@ -118,8 +120,8 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         garbler_bits: &Bits,
         rng: &mut Prg,
     ) -> Result<(InputLabels, Bits), ProtocolError> {
-        let labels = InputLabels::random(wires.len(), rng);
-        wires.iter_mut().zip(labels.expand().iter()).for_each(|(q, d)| *q ^= *d);
+        let (labels, expanded) = InputLabels::random(wires.len(), rng);
+        wires.iter_mut().zip(expanded.iter()).for_each(|(q, d)| *q ^= *d);
 
         let mut garbler = Garbler::new(circuit, self.cot.delta(), self.salt, self.next_batch)?;
         // S -> C: tables
