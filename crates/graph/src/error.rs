@@ -59,6 +59,11 @@ pub enum CompileError {
         /// What is wrong.
         reason: String,
     },
+    /// No node has weights.
+    #[error(
+        "the network has no convolution or matrix product with weights, so there is no model to protect; compute it in the clear"
+    )]
+    NoLayer,
     /// Shapes do not fit an operator.
     #[error("node `{node}` ({operator}): {reason}")]
     Shape {

@@ -24,15 +24,10 @@ pub(super) fn make_layers(draft: &mut Draft) -> Result<(), CompileError> {
 }
 
 fn is_leftover(draft: &Draft, index: usize, terms: bool) -> bool {
-    let node = &draft.graph.nodes[index];
-    let channels = image_of(draft, index)[0];
     let values = constant::values_of(draft, index).unwrap_or_default();
-    let fits = channels <= MAX_CHANNELS;
-    match node.op {
-        Op::AddConstant { .. } => fits && terms,
-        Op::MulConstant { .. } => {
-            fits && uniform(&values).is_none() && per_channel(&values, channels).is_some()
-        }
+    match draft.graph.nodes[index].op {
+        Op::AddConstant { .. } => terms && image_of(draft, index, &values).is_some(),
+        Op::MulConstant { .. } => uniform(&values).is_none() && image_of(draft, index, &values).is_some(),
         _ => false,
     }
 }
@@ -43,16 +38,32 @@ pub(crate) fn uniform(values: &[f32]) -> Option<f32> {
     (first.is_normal() && values.iter().all(|value| value.to_bits() == first.to_bits())).then_some(first)
 }
 
-/// The shape in which the layer works: an image's own, else one channel for each element.
-fn image_of(draft: &Draft, index: usize) -> [usize; 3] {
-    let shape = draft.input_shape(index);
-    <[usize; 3]>::try_from(shape).unwrap_or([shape.iter().product(), 1, 1])
+/// The shape in which a layer of one tap each can apply the values: an image's own, where factors are one per channel, else one
+/// channel for each run of equal values. None where these are too many channels.
+fn image_of(draft: &Draft, index: usize, values: &[f32]) -> Option<[usize; 3]> {
+    let is_term = matches!(draft.graph.nodes[index].op, Op::AddConstant { .. });
+    let own = <[usize; 3]>::try_from(draft.input_shape(index))
+        .ok()
+        .filter(|image| is_term || per_channel(values, image[0]).is_some());
+    let run = longest_run(values);
+    let image = own.unwrap_or([values.len() / run, run, 1]);
+    (image[0] <= MAX_CHANNELS).then_some(image)
+}
+
+/// The largest length of equal pieces, from the first value on, in each of which all values are equal.
+fn longest_run(values: &[f32]) -> usize {
+    let changes = (1..values.len()).filter(|&at| values[at].to_bits() != values[at - 1].to_bits());
+    changes.fold(values.len(), greatest_divisor).max(1)
+}
+
+const fn greatest_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
 }
 
 fn make_layer(draft: &mut Draft, index: usize) -> Result<(), CompileError> {
     let Node { name, op, inputs } = draft.graph.nodes[index].clone();
-    let (shape, image) = (draft.input_shape(index).to_vec(), image_of(draft, index));
-    let values = constant::values_of(draft, index)?;
+    let (shape, values) = (draft.input_shape(index).to_vec(), constant::values_of(draft, index)?);
+    let Some(image) = image_of(draft, index, &values) else { return Ok(()) };
     let channels = image[0];
     let (weight, bias) = match op {
         Op::AddConstant { .. } => {
@@ -78,4 +89,18 @@ fn make_layer(draft: &mut Draft, index: usize) -> Result<(), CompileError> {
     ];
     draft.graph.nodes.splice(index..=index, nodes);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest_run;
+
+    #[test]
+    fn runs_are_equal_pieces_of_equal_values() {
+        assert_eq!(longest_run(&[1.0; 6]), 6);
+        assert_eq!(longest_run(&[1.0, 1.0, 2.0, 2.0, 3.0, 3.0]), 2);
+        assert_eq!(longest_run(&[1.0, 1.0, 1.0, 1.0, 2.0, 2.0]), 2);
+        assert_eq!(longest_run(&[1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]), 1);
+        assert_eq!(longest_run(&[]), 1);
+    }
 }

@@ -1,11 +1,13 @@
 //! Passes: rewrites of the float graph that keep its meaning and bring it into the form that fixed point needs.
 //!
 //! In order: nodes that the output does not need go; a final Softmax or `ArgMax` is recorded and goes; products of a value with itself
-//! become squares; batch normalisation becomes a constant factor and a constant term; transpositions move towards the output, where
+//! become squares; batch normalisation becomes a constant factor and a constant term; an average whose divisor varies becomes one that
+//! counts its padding, times a factor for each place; transpositions move towards the output, where
 //! they meet and cancel; padding joins its convolution; constants move into neighbouring weights and biases; max-pooling moves before
 //! the activation; constants that no layer could take become layers of their own. A value with several users is changed for none.
 //! What the passes cannot remove stays, and quantisation refuses it by name.
 
+mod average;
 mod batch_norm;
 mod constant;
 mod fold;
@@ -38,6 +40,7 @@ pub(crate) fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head),
     let head = tidy::take_head(&mut draft)?;
     tidy::name_squares(&mut draft);
     batch_norm::expand(&mut draft)?;
+    average::count_padding(&mut draft)?;
     transpose::push_back(&mut draft)?;
     pad::join(&mut draft)?;
     constant::fold(&mut draft)?;

@@ -103,9 +103,7 @@ pub(super) fn items(
         values.insert(&node.name, items.len());
     }
     if !items.iter().any(|item| matches!(item.action, Action::Layer { .. })) {
-        let reason =
-            "it has no convolution or matrix product with weights; nothing is there to protect".to_owned();
-        return Err(CompileError::Wiring { node: draft.graph.output.clone(), reason });
+        return Err(CompileError::NoLayer);
     }
     Ok(items)
 }
@@ -142,17 +140,8 @@ fn translate(
             Err(unsupported(node, format!("alpha = {alpha}"), "use an alpha between 0 and 1"))
         }
         &Op::MaxPool { kernel, strides, pads } => one(Action::Max(Window { kernel, strides, pads })),
-        &Op::AveragePool { kernel, strides, pads, count_include_pad } => {
-            if pads != [0; 4] && !count_include_pad {
-                let attribute = format!("pads = {pads:?} and count_include_pad = 0");
-                return Err(unsupported(
-                    node,
-                    attribute,
-                    "its divisor changes at the border; set count_include_pad = 1 or no pads",
-                ));
-            }
-            one(Action::Mean(Window { kernel, strides, pads }))
-        }
+        // The passes left averages over whole windows alone.
+        &Op::AveragePool { kernel, strides, pads, .. } => one(Action::Mean(Window { kernel, strides, pads })),
         Op::GlobalAveragePool => {
             one(Action::Mean(Window { kernel: [input[1], input[2]], strides: [1, 1], pads: [0; 4] }))
         }

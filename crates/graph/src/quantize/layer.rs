@@ -37,6 +37,8 @@ pub(super) struct Room {
     pub(super) growth: f64,
     /// The largest absolute value, in real units, of all that is added to the sums; `None` if it is not known yet.
     pub(super) others: Option<f64>,
+    /// Whether the sums are joined with other values: the peak is that of all, the worst case of the sums alone.
+    pub(super) joined: bool,
     /// What the ring allows.
     pub(super) limit: i64,
     /// How the scale of the sums must relate to another value's.
@@ -101,17 +103,18 @@ impl RealLayer {
         };
         let bits = if room.sparing { options.min_weight_bits } else { options.max_weight_bits };
         let finest = self.largest() / half_range(bits) as f64;
-        self.fit_proved(room, finest).filter(enough).or_else(|| {
-            let scale = 2.0 * room.peak * slack / (room.limit as f64 * room.input_scale);
-            Some(self.quantize(room.related(positive(scale.max(finest))), room.input_scale)).filter(enough)
+        let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
+        let least = if room.joined { calibrated } else { finest };
+        self.fit_proved(room, least).filter(enough).or_else(|| {
+            Some(self.quantize(room.related(positive(calibrated)), room.input_scale)).filter(enough)
         })
     }
 
-    /// The finest weights whose worst case fits.
-    fn fit_proved(&self, room: &Room, finest: f64) -> Option<FittedLayer> {
+    /// The finest weights whose worst case fits, their scale at least `least`.
+    fn fit_proved(&self, room: &Room, least: f64) -> Option<FittedLayer> {
         let others = room.others?;
         let allowed = room.limit as f64 / room.growth;
-        let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(finest));
+        let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(least));
         for _ in 0..ATTEMPTS {
             scale = room.related(scale);
             let fitted = self.quantize(scale, room.input_scale);

@@ -72,7 +72,7 @@ fn has_squares(items: &[item::Item]) -> bool {
     items.iter().any(|item| matches!(item.action, item::Action::Square))
 }
 
-/// Compiles with one way to treat squares, with more and more slack.
+/// Compiles with one way to treat squares: with more and more slack, then with larger rings for the groups that overflow.
 fn with_squares(
     squares: Squares,
     source: &lower::Source<'_>,
@@ -80,18 +80,29 @@ fn with_squares(
     calibration: &[f32],
 ) -> Result<Network, CompileError> {
     let structure = Structure::new(source.items, squares);
-    let mut refused = None;
-    for slack in SLACK {
-        let lowered = lower::lower(source, &structure, slack)?;
-        let provisional = lowered.network(head, None)?;
-        let measured = calibrate::integer_ranges(&provisional, calibration)?;
-        refused = overflow(&provisional, &measured);
-        if refused.is_none() {
-            return lowered.network(head, Some(&measured));
+    let mut least = vec![0; structure.groups];
+    loop {
+        let mut refused = None;
+        for slack in SLACK {
+            let lowered = lower::lower(source, &structure, slack, &least)?;
+            let provisional = lowered.network(head, None)?;
+            let measured = calibrate::integer_ranges(&provisional, calibration)?;
+            let Some((node, error)) = overflow(&provisional, &measured) else {
+                return lowered.network(head, Some(&measured));
+            };
+            refused = Some((lowered.group(node), lowered.ring(node), error));
         }
+        let Some((group, ring, error)) = refused else { return Err(no_scale()) };
+        let next = 1 + source.options.accumulators.iter().position(|offered| *offered == ring).unwrap_or(0);
+        if next >= source.options.accumulators.len() {
+            return Err(error);
+        }
+        least[group] = least[group].max(next);
     }
-    Err(refused
-        .unwrap_or(CompileError::Calibration { reason: "no scale fits; pass other samples".to_owned() }))
+}
+
+fn no_scale() -> CompileError {
+    CompileError::Calibration { reason: "no scale fits; pass other samples".to_owned() }
 }
 
 /// Sorts the rings and checks every option.
@@ -116,14 +127,14 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
     }
 }
 
-/// The first value without a proof whose calibrated range, doubled, exceeds what its ring allows.
-fn overflow(network: &Network, measured: &[Calibrated]) -> Option<CompileError> {
+/// The first node without a proof whose calibrated range, doubled, exceeds what its ring allows.
+fn overflow(network: &Network, measured: &[Calibrated]) -> Option<(usize, CompileError)> {
     let nodes = network.public().nodes();
     network.values().iter().zip(measured).enumerate().skip(1).find_map(|(value, (report, seen))| {
         let grows = nodes[value - 1].op.may_grow();
         let largest = seen.high.max(-seen.low);
         let exceeds = grows && report.evidence == Evidence::Calibrated && largest > report.limit / 2;
         let (bound, limit) = (2 * i128::from(largest), report.limit);
-        exceeds.then(|| CompileError::RangeOverflow { node: report.name.clone(), bound, limit })
+        exceeds.then(|| (value - 1, CompileError::RangeOverflow { node: report.name.clone(), bound, limit }))
     })
 }

@@ -258,6 +258,44 @@ fn differences_of_branches_agree() {
 }
 
 #[test]
+fn values_joined_with_much_smaller_sums_fit_their_ring() {
+    let mut sketch = Sketch::new(&[3, 6, 6], 16).conv("a", 4, 3, 1, 1).conv("b", 4, 3, 1, 1);
+    sketch.tensors.insert("tiny", crate::Tensor::vector(vec![0.01])).unwrap();
+    let mut sketch = sketch
+        .op("t", Op::MulConstant { value: "tiny".into() })
+        .join("both", Op::Concat { axis: 0 }, &["a", "t"])
+        .flatten("f")
+        .dense("fc", 4);
+    let network = compiled(&mut sketch);
+    let (error, _) = agreement(&mut sketch, &network);
+    assert!(error < 0.03, "{error}");
+}
+
+#[test]
+fn a_large_sum_less_what_it_reads_fits_its_ring() {
+    for (seed, factor) in (0..8).flat_map(|seed| [10.0, 20.0, 50.0].map(|factor| (seed, factor))) {
+        let mut sketch = Sketch::new(&[3, 6, 6], seed).conv("a", 4, 3, 1, 1).relu("r").conv("b", 4, 3, 1, 1);
+        sketch.tensors.insert("large", crate::Tensor::vector(vec![factor])).unwrap();
+        sketch.tensors.insert("minus", crate::Tensor::vector(vec![-1.0])).unwrap();
+        let mut sketch = sketch
+            .op("l", Op::MulConstant { value: "large".into() })
+            .resume("r")
+            .op("n", Op::MulConstant { value: "minus".into() })
+            .join("difference", Op::Add, &["l", "n"])
+            .flatten("f")
+            .dense("fc", 4);
+        let network = compiled(&mut sketch);
+        let FixedOp::Add { factors } = network.public().nodes()[5].op else {
+            panic!("{:?}", ops(&network));
+        };
+        // The layer's scale is a whole multiple of what it is joined with, so that the sum needs no finer one.
+        assert_eq!(factors[0], 1);
+        let (error, _) = agreement(&mut sketch, &network);
+        assert!(error < 0.03, "{error}");
+    }
+}
+
+#[test]
 fn slopes_below_zero_round_down_and_then_once() {
     let mut sketch =
         Sketch::new(&[6], 10).dense("a", 12).op("leaky", Op::LeakyRelu { alpha: 0.1 }).dense("b", 3);

@@ -192,9 +192,32 @@ fn transpositions_of_channels_last_exports_cancel() {
     let sketch = sketch.op("t3", first()).conv("c2", 4, 3, 1, 1).op("t4", last());
     let sketch = join(sketch, "sum", Op::Add, &["t4", "k"]).relu("r").op("t5", first()).max_pool("p", 2);
     let draft = same_meaning(&sketch.op("t6", last()).flatten("f").dense("fc", 3));
-    // The constant that differs by row can join no layer; the pool goes before the activation.
-    let expected =
-        ["Transpose", "Conv", "Mul by a constant", "Clip", "Conv", "Add", "MaxPool", "Relu", "Transpose"];
-    assert_eq!(names(&draft)[..9], expected);
-    assert_eq!(names(&draft)[9..], ["Flatten", "MatMul"]);
+    // The constant that differs by row joins no layer and becomes one; the pool goes before the activation.
+    let expected = ["Transpose", "Conv", "Reshape", "Conv", "Reshape", "Clip"];
+    assert_eq!(names(&draft)[..6], expected);
+    assert_eq!(names(&draft)[6..], ["Conv", "Add", "MaxPool", "Relu", "Transpose", "Flatten", "MatMul"]);
+}
+
+#[test]
+fn averages_over_real_elements_count_their_padding_afterwards() {
+    let pool =
+        || Op::AveragePool { kernel: [3, 2], strides: [2, 1], pads: [1, 0, 1, 1], count_include_pad: false };
+    let sketch = Sketch::new(&[2, 5, 6], 21).conv("c", 3, 3, 1, 1).op("p", pool());
+    assert_eq!(names(&same_meaning(&sketch)), ["Conv", "AveragePool", "Reshape", "Conv", "Reshape"]);
+    let dense = Sketch::new(&[2, 5, 6], 22).op("p", pool()).flatten("f").dense("fc", 4);
+    assert_eq!(names(&same_meaning(&dense)), ["AveragePool", "Flatten", "MatMul"]);
+}
+
+#[test]
+fn factors_that_differ_by_place_become_a_layer() {
+    let sketch = Sketch::new(&[2, 4, 4], 23).conv("c", 2, 3, 1, 1).relu("r").mul_constant("m", &[4, 1], -1.0);
+    let draft = same_meaning(&sketch);
+    assert_eq!(names(&draft), ["Conv", "Relu", "Reshape", "Conv", "Reshape"]);
+    // One channel for each row, which has one factor.
+    assert_eq!(draft.shapes["m/layer"], [8, 4, 1]);
+    let moved =
+        Sketch::new(&[6, 5, 5], 24).batch_norm("bn", [-2.0, 2.0]).flatten("f").relu("r").dense("fc", 3);
+    let draft = same_meaning(&moved);
+    assert_eq!(names(&draft), ["Flatten", "Reshape", "Conv", "Reshape", "Relu", "MatMul"]);
+    assert_eq!(draft.shapes["bn/scale/layer"], [6, 25, 1]);
 }

@@ -54,6 +54,9 @@ impl Builder<'_> {
             peak: reached.iter().map(peak).fold(0.0, f64::max),
             growth: reached.iter().map(|at| at.growth).fold(1.0, f64::max),
             others: self.others(reached),
+            joined: self
+                .partners(reached)
+                .any(|(_, user, _)| !matches!(self.source.items[user].action, Action::Add)),
             limit,
             relation: self.relation(reached),
             sparing: reached.iter().any(is_squared),
@@ -98,18 +101,30 @@ impl Builder<'_> {
         if reached.iter().any(doubled) { None } else { added.sum() }
     }
 
+    /// The scale that a value has, or will have since it follows from that of a lowered one.
+    fn scale_of(&self, value: usize) -> Option<f64> {
+        if let Some(placed) = self.placed[value] {
+            return Some(placed.scale);
+        }
+        let item = &self.source.items[value.checked_sub(1)?];
+        if item.action.multiplies() || item.action.joins() || self.structure.rescaled[value] {
+            return None;
+        }
+        Some(self.scale_of(item.inputs[0])? * item.action.unit())
+    }
+
     /// The relation to the first lowered value that the sums are joined with: before the rescale, else behind it.
     fn relation(&self, reached: &[Reached]) -> Option<Relation> {
         let before = self
             .partners(reached)
-            .find_map(|(at, _, input)| Some(Relation::Multiple(self.placed[input]?.scale / at.unit)));
+            .find_map(|(at, _, input)| Some(Relation::Multiple(self.scale_of(input)? / at.unit)));
         before.or_else(|| {
             let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
             rescaled.clone().find_map(|start| {
                 let ends = ends(self.source.items, self.structure, start.value);
                 ends.iter().find_map(|end| {
-                    let lowered = self.partners_of(end).find_map(|(_, _, input)| self.placed[input]);
-                    lowered.map(|other| Relation::PowerOfTwo(other.scale / (start.unit * end.unit)))
+                    let lowered = self.partners_of(end).find_map(|(_, _, input)| self.scale_of(input));
+                    lowered.map(|other| Relation::PowerOfTwo(other / (start.unit * end.unit)))
                 })
             })
         })

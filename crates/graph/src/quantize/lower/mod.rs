@@ -39,6 +39,8 @@ pub(super) struct Source<'a> {
 pub(super) struct Lowered {
     input: NetworkInput,
     nodes: Vec<FixedNode>,
+    /// The group of each node.
+    groups: Vec<usize>,
     weights: BTreeMap<usize, LinearWeights>,
     /// The scale of each value: the input, then each node's.
     scales: Vec<f64>,
@@ -47,6 +49,16 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
+    /// The group whose ring a node has.
+    pub(super) fn group(&self, node: usize) -> usize {
+        self.groups[node]
+    }
+
+    /// A node's ring.
+    pub(super) fn ring(&self, node: usize) -> Accumulator {
+        self.nodes[node].accumulator
+    }
+
     /// The network; without calibrated ranges they count as 0.
     pub(super) fn network(
         &self,
@@ -61,12 +73,17 @@ impl Lowered {
     }
 }
 
-/// Chooses rings, shifts and scales.
+/// Chooses rings, shifts and scales; `least` is the first ring that each group may take.
 ///
 /// # Errors
 /// [`CompileError::RangeOverflow`] naming the layer that fits no ring offered.
-pub(super) fn lower(source: &Source<'_>, structure: &Structure, slack: f64) -> Result<Lowered, CompileError> {
-    let mut least = vec![0; structure.groups];
+pub(super) fn lower(
+    source: &Source<'_>,
+    structure: &Structure,
+    slack: f64,
+    least: &[usize],
+) -> Result<Lowered, CompileError> {
+    let mut least = least.to_vec();
     loop {
         match Builder::new(*source, structure, slack, &least)?.build() {
             Ok(lowered) => return Ok(lowered),
@@ -214,8 +231,9 @@ impl<'a> Builder<'a> {
                 accumulator,
             });
         }
+        let groups = self.nodes.iter().map(|pending| pending.group).collect();
         let Self { input, weights, scales, errors, .. } = self;
-        Ok(Lowered { input, nodes, weights, scales, errors, output_scale: output.scale })
+        Ok(Lowered { input, nodes, groups, weights, scales, errors, output_scale: output.scale })
     }
 
     fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {
