@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::layout::Channels;
 use super::{Cell, Packing};
 use crate::linear::gazelle::kernel::Kernel;
 use crate::linear::gazelle::program::{Hoisted, Program, Term};
@@ -55,10 +56,11 @@ impl Packing {
     /// The plaintexts of an input ciphertext that are not zero for all weights, by the rotation they weigh.
     fn cells_of(&self, input: usize) -> Vec<Cell> {
         let shifts = [self.axes[0].shifts(), self.axes[1].shifts()];
+        let (sources, targets) = (self.source_groups(input), self.target_groups());
         let mut cells = Vec::new();
         for diagonal in 0..self.channels.diagonals {
-            for output in 0..self.channels.outputs {
-                let phases = self.phases_that_meet(input, output, diagonal);
+            for (output, targets) in targets.iter().enumerate() {
+                let phases = self.phases_that_meet(&sources, targets, diagonal);
                 for down in &shifts[0] {
                     for right in &shifts[1] {
                         let shift = [*down, *right];
@@ -73,14 +75,40 @@ impl Packing {
         cells
     }
 
+    /// The group and the phase of the input channel at each position of an input ciphertext's first copy.
+    fn source_groups(&self, input: usize) -> Vec<Option<(usize, [usize; 2])>> {
+        let group = |(channel, phase)| (channel / self.shape.group_inputs(), phase);
+        (0..self.channels.period).map(|at| self.channels.input(&self.shape, input, at).map(group)).collect()
+    }
+
+    /// The group of the output channel that each position weighs inputs for, by output ciphertext.
+    fn target_groups(&self) -> Vec<Vec<Option<usize>>> {
+        let group = |output, at| {
+            self.channels.output(&self.shape, output, at).map(|channel| channel / self.shape.group_outputs())
+        };
+        (0..self.channels.outputs)
+            .map(|output| (0..self.channels.positions).map(|at| group(output, at)).collect())
+            .collect()
+    }
+
     /// The phases of input channels that a diagonal weighs for an output channel of their group.
-    fn phases_that_meet(&self, input: usize, output: usize, diagonal: usize) -> Vec<[usize; 2]> {
-        let channels = &self.channels;
+    fn phases_that_meet(
+        &self,
+        sources: &[Option<(usize, [usize; 2])>],
+        targets: &[Option<usize>],
+        diagonal: usize,
+    ) -> Vec<[usize; 2]> {
+        let Channels { positions, period, .. } = self.channels;
         let all = self.axes[0].phases().len() * self.axes[1].phases().len();
+        let rotation = self.block_rotation(diagonal, 1);
         let mut phases = Vec::new();
-        for position in 0..channels.positions {
-            let phase = self.pair(input, output, diagonal, position).map(|(_, _, phase)| phase);
-            if let Some(phase) = phase.filter(|phase| !phases.contains(phase)) {
+        for (position, target) in targets.iter().enumerate() {
+            let (Some(target), Some((group, phase))) =
+                (target, sources[rotation.source(position, positions) % period])
+            else {
+                continue;
+            };
+            if *target == group && !phases.contains(&phase) {
                 phases.push(phase);
             }
             if phases.len() == all {
