@@ -34,6 +34,25 @@ def bounds(**values: list[int]) -> dict[str, Any]:
     return {name: np.array(value, np.int64) for name, value in values.items()}
 
 
+def conditional() -> onnx.ModelProto:
+    """An If whose condition is constant and whose branches read the secret without listing it."""
+    branches = [
+        helper.make_graph(
+            [helper.make_node(operator, ["x"], [f"{operator}_out"])],
+            operator,
+            [],
+            [helper.make_tensor_value_info(f"{operator}_out", onnx.TensorProto.FLOAT, IMAGE)],
+        )
+        for operator in ("Relu", "Neg")
+    ]
+    nodes = [
+        helper.make_node("Identity", ["x"], ["same"]),
+        helper.make_node("If", ["c"], ["z"], name="under_test", then_branch=branches[0], else_branch=branches[1]),
+        helper.make_node("Add", ["same", "z"], ["y"]),
+    ]
+    return make_model(nodes, IMAGE, {"c": np.array(True)})
+
+
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "operator": (single("Sigmoid"), "operator Sigmoid"),
     "softmax over space": (single("Softmax", axis=2), "axis of Softmax"),
@@ -41,15 +60,18 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "three-dimensional kernel": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
     "flatten elsewhere": (single("Flatten", axis=2), "axis of Flatten"),
     "transpose of the batch": (single("Transpose", perm=[1, 0, 2, 3]), "perm of Transpose"),
-    "concat with a constant": (single("Concat", "w", weights=weight(1, 3, 8, 8), axis=1), "input 1 of Concat"),
+    "concat with a constant for several samples": (
+        single("Concat", "w", weights=weight(2, 3, 8, 8), axis=1),
+        "input 1 of Concat",
+    ),
+    "concat with a constant of another shape": (
+        single("Concat", "w", weights=weight(1, 3, 8, 9), axis=1),
+        "inputs of Concat",
+    ),
     "concat of samples": (single("Concat", "x", axis=0), "axis of Concat"),
     "slice of samples": (single("Slice", "f", "t", "f", "t", weights=bounds(f=[0], t=[2])), "steps of Slice"),
     "slice of nothing": (single("Slice", "f", "t", "a", weights=bounds(f=[5], t=[2], a=[2])), "ends of Slice"),
     "pad by reflection": (single("Pad", "p", weights=bounds(p=[0] * 8), mode="reflect"), "mode of Pad"),
-    "pad with ones": (
-        single("Pad", "p", "v", weights=bounds(p=[0, 0, 1, 1] * 2) | {"v": np.float32(1)}),
-        "constant_value of Pad",
-    ),
     "pad of the batch": (single("Pad", "p", weights=bounds(p=[1] + [0] * 7)), "pads of Pad"),
     "split of samples": (single("Split", "s", weights=bounds(s=[1]), axis=0), "axis of Split"),
     "gather here and there": (single("Gather", "i", weights=bounds(i=[0, 1, 4]), axis=2), "input 1 of Gather"),
@@ -78,7 +100,27 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "division by zero": (single("Div", "w", weights={"w": np.zeros(1, np.float32)}), "input 1 of Div"),
     "constant that enlarges": (single("Add", "w", weights=weight(2, 3, 8, 8)), "input 1 of Add"),
     "cube": (single("Pow", "w", weights={"w": np.float32(3)}), "input 1 of Pow"),
-    "product with images": (single("MatMul", "w", weights=weight(8, 2)), "input 0 of MatMul"),
+    "product with matrices for several samples": (
+        single("MatMul", "w", weights=weight(2, 1, 8, 2)),
+        "input 1 of MatMul",
+    ),
+    "product of two secrets": (single("MatMul", "x"), "input 1 of MatMul"),
+    "bias of several rows": (
+        make_model(
+            [
+                helper.make_node("Flatten", ["x"], ["f"]),
+                helper.make_node("Gemm", ["f", "w", "b"], ["y"], name="under_test"),
+            ],
+            IMAGE,
+            random_weights(0, w=(192, 2), b=(3, 2)),
+        ),
+        "input 2 of Gemm",
+    ),
+    "bounds that contradict each other": (
+        single("Clip", "l", "h", weights={"l": np.float32(2), "h": np.float32(1)}),
+        "input 1 of Clip",
+    ),
+    "branch": (conditional(), "operator If is not supported"),
     "convolution of two secrets": (single("Conv", "x"), "input 1 of Conv"),
 }
 
@@ -120,12 +162,12 @@ def test_one_input_and_one_output() -> None:
     model = single("Relu")
     second = helper.make_tensor_value_info("x2", onnx.TensorProto.FLOAT, ["n", 1])
     model.graph.input.append(second)
-    with pytest.raises(ModelError, match="one input, and there are 2"):
+    with pytest.raises(ModelError, match=r"2 inputs \(x, x2\), and one is needed"):
         import_model(model)
     model = single("Relu")
     model.graph.node.append(helper.make_node("Relu", ["y"], ["z"]))
     model.graph.output.append(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, IMAGE))
-    with pytest.raises(ModelError, match="one output, and there are 2"):
+    with pytest.raises(ModelError, match=r"2 outputs \(y, z\), and one is needed"):
         import_model(model)
 
 
@@ -133,8 +175,28 @@ def test_input_must_be_float32() -> None:
     model = single("Relu")
     model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
-    with pytest.raises(ModelError, match="DOUBLE"):
+    with pytest.raises(UnsupportedOpError, match="node under_test: input x of Relu is of type DOUBLE"):
         import_model(model)
+
+
+def test_outputs_that_nobody_reads_do_not_matter() -> None:
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["pooled", "indices"], kernel_shape=[2, 2]),
+        helper.make_node("Dropout", ["pooled"], ["kept", "mask"]),
+        helper.make_node("Split", ["kept", "sizes"], ["unused", "y"], axis=1),
+    ]
+    model = import_model(make_model(nodes, IMAGE, bounds(sizes=[1, 2])))
+    assert model.graph.output_shape == (2, 7, 7)
+
+
+def test_views_behind_the_last_softmax_do_not_matter() -> None:
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["logits"]),
+        helper.make_node("Softmax", ["logits"], ["p"], axis=1),
+        helper.make_node("Reshape", ["p", "shape"], ["q"]),
+        helper.make_node("Identity", ["q"], ["y"]),
+    ]
+    assert import_model(make_model(nodes, IMAGE, bounds(shape=[-1, 192, 1]))).logits == "logits"
 
 
 def test_output_must_depend_on_the_input() -> None:

@@ -37,18 +37,28 @@ def lower_prelu(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Clip")
 def lower_clip(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Clip``; bounds that clip nothing in float32 count as absent, and ``max(x, 0)`` alone is ``Relu``.
+    """Lower ``Clip``; bounds that clip nothing in float32 count as absent.
+
+    Fixed point clips from 0, so other bounds are moved there: ``clip(x, low, high)`` is
+    ``clip(x - low, 0, high - low) + low``, and ``min(x, high)`` is ``high - max(high - x, 0)``.
 
     Raises:
-        UnsupportedOpError: If a bound is not constant.
+        UnsupportedOpError: If a bound is not constant, or the lower one is above the upper one.
     """
     x = node.wire(0)
     low, high = _bound(node, 1), _bound(node, 2)
-    if low is None and high is None:
-        return x
-    if low == 0.0 and high is None:
-        return graph.relu(x)
-    return graph.add_node("Clip", (x,), x.shape, {"min": low, "max": high})
+    if high is None:
+        return x if low is None else _shift(graph, graph.relu(_shift(graph, x, -low)), low)
+    if low is None:
+        return graph.subtract_from(high, graph.relu(graph.subtract_from(high, x)))
+    if low > high:
+        raise node.unsupported("input 1", f"is {low:g}, above input 2, which is {high:g}")
+    bounds = {"min": 0.0, "max": high - low}
+    return _shift(graph, graph.add_node("Clip", (_shift(graph, x, -low),), x.shape, bounds), low)
+
+
+def _shift(graph: GraphBuilder, x: Wire, distance: float) -> Wire:
+    return x if distance == 0.0 else graph.add_constant(x, np.array(distance, np.float32))
 
 
 def _bound(node: Node, index: int) -> float | None:

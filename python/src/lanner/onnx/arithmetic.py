@@ -24,10 +24,10 @@ def lower_sub(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Sub`` to sums with a negated operand; the result has the secret operand's shape."""
     if _both_secret(node):
         x, y = _equal_shapes(node)
-        return graph.add(x, graph.multiply_constant(y, _MINUS_ONE))
+        return graph.add(x, graph.negate(y))
     x, value, constant_first = _secret_and_constant(node)
     if constant_first:
-        return graph.add_constant(graph.multiply_constant(x, _MINUS_ONE), value)
+        return graph.subtract_from(value, x)
     return graph.add_constant(x, -value)
 
 
@@ -59,7 +59,7 @@ def lower_div(node: Node, graph: GraphBuilder) -> Wire:
 @lowers("Neg")
 def lower_neg(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Neg``; the result has x's shape."""
-    return graph.multiply_constant(node.wire(0), _MINUS_ONE)
+    return graph.negate(node.wire(0))
 
 
 @lowers("Pow")
@@ -102,6 +102,3 @@ def _secret_and_constant(node: Node) -> tuple[Wire, NDArray[np.float32], bool]:
             f"has shape {value.shape}, which does not broadcast to {x.shape}",
         )
     return x, value, constant_first
-
-
-_MINUS_ONE = np.array(-1.0, dtype=np.float32)

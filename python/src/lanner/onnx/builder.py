@@ -28,6 +28,11 @@ class Wire:
         """The number of elements of one sample."""
         return int(np.prod(self.shape, dtype=np.int64))
 
+    @property
+    def batch_shape(self) -> str:
+        """The shape with its batch axis, as messages show it."""
+        return f"({', '.join(['n', *map(str, self.shape)])})"
+
 
 @dataclass(frozen=True, slots=True)
 class FloatGraph:
@@ -92,6 +97,12 @@ class GraphBuilder:
         """Add ``x @ weight + bias``: x (n_in,), weight (n_in, n_out), bias (n_out,)."""
         return self.add_node("MatMul", (x,), (weight.shape[1],), tensors={"weight": weight, "bias": bias})
 
+    def one_tap(self, x: Wire, weight: NDArray[np.float32], groups: int) -> Wire:
+        """Add a convolution of one tap: x (c_in, h, w), weight (c_out, c_in / groups, 1, 1)."""
+        attributes = {"strides": [1, 1], "pads": [0] * 4, "dilations": [1, 1], "groups": groups}
+        shape = (weight.shape[0], *x.shape[1:])
+        return self.add_node("Conv", (x,), shape, attributes, {"weight": weight, "bias": None})
+
     def add_constant(self, x: Wire, value: NDArray[np.float32]) -> Wire:
         """Add ``x + value``, where value broadcasts to x's shape."""
         return self.add_node("AddConstant", (x,), x.shape, tensors={"value": value})
@@ -99,6 +110,14 @@ class GraphBuilder:
     def multiply_constant(self, x: Wire, value: NDArray[np.float32]) -> Wire:
         """Add ``x * value``, where value broadcasts to x's shape."""
         return self.add_node("MulConstant", (x,), x.shape, tensors={"value": value})
+
+    def negate(self, x: Wire) -> Wire:
+        """Add ``-x``."""
+        return self.multiply_constant(x, np.array(-1.0, np.float32))
+
+    def subtract_from(self, value: float | NDArray[np.float32], x: Wire) -> Wire:
+        """Add ``value - x``, where value broadcasts to x's shape."""
+        return self.add_constant(self.negate(x), np.asarray(value, np.float32))
 
     def add(self, x: Wire, y: Wire) -> Wire:
         """Add the sum of two wires of equal shape."""

@@ -6,10 +6,35 @@ the label or the probability from the logits.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import onnx
+
 from lanner.onnx.builder import Wire
 from lanner.onnx.node import Node
 
 ENDINGS = ("Softmax", "LogSoftmax", "ArgMax")
+
+#: Behind an ending these show the same numbers in another shape; the conversion of old opsets adds them.
+_VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
+
+
+def take_endings(nodes: Iterable[onnx.NodeProto], output: str) -> tuple[str, list[onnx.NodeProto]]:
+    """The name of the logits, and the final operators between them and the output, the first one first."""
+    producers = {name: node for node in nodes for name in node.output}
+    node = producers.get(output)
+    while node is not None and _is_any_of(node, _VIEWS):
+        node = producers.get(node.input[0])
+    logits, endings = output, []
+    while node is not None and _is_any_of(node, ENDINGS):
+        endings.append(node)
+        logits = node.input[0]
+        node = producers.get(logits)
+    return logits, endings[::-1]
+
+
+def _is_any_of(node: onnx.NodeProto, operators: Iterable[str]) -> bool:
+    return node.op_type in operators and node.domain in ("", "ai.onnx")
 
 
 def check_ending(node: Node, logits: Wire) -> None:

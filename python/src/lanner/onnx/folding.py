@@ -28,8 +28,8 @@ _RANDOM = {
 }
 
 
-def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[NDArray[np.generic]] | None:
-    """Return the outputs of a node whose value is known, or None.
+def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDArray[np.generic]] | None:
+    """Return the outputs in use, by name, of a node whose value is known, or None.
 
     Known are nodes with constant inputs only, and the shape of anything.
 
@@ -37,8 +37,8 @@ def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[NDArray[
         ModelError: If ONNX's reference evaluator cannot compute the node.
     """
     if node.operator in ("Shape", "Size") and isinstance(node.inputs[0], Wire):
-        return [_shape(node, (BATCH, *node.inputs[0].shape))]
-    if any(isinstance(value, Wire) for value in node.inputs) or node.operator in _RANDOM:
+        return {node.proto.output[0]: _shape(node, (BATCH, *node.inputs[0].shape))}
+    if any(isinstance(value, Wire) for value in node.inputs) or node.operator in _RANDOM or _has_body(node):
         return None
     constants = {
         name: value for name, value in zip(node.proto.input, node.inputs, strict=True) if isinstance(value, np.ndarray)
@@ -52,13 +52,19 @@ def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[NDArray[
     )
     try:
         model = helper.make_model(graph, opset_imports=list(opsets))
-        return [np.asarray(value) for value in ReferenceEvaluator(model).run(None, {})]
+        computed = zip(filter(None, node.proto.output), ReferenceEvaluator(model).run(None, {}), strict=True)
+        return {name: np.asarray(value) for name, value in computed}
     except Exception as error:  # noqa: BLE001 - the evaluator raises errors of many kinds
         raise ModelError(
             f"the constant {node.operator} cannot be computed ({error})",
             where=node.where,
             fix="simplify the model, for example with onnxsim",
         ) from None
+
+
+def _has_body(node: Node) -> bool:
+    """Whether it is a loop or a branch, whose body may read the secret without listing it as an input."""
+    return any(attribute.HasField("g") or attribute.graphs for attribute in node.proto.attribute)
 
 
 def _shape(node: Node, shape: tuple[int, ...]) -> NDArray[np.generic]:

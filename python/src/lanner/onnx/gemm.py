@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,31 +25,86 @@ def lower_gemm(node: Node, graph: GraphBuilder) -> Wire:
     x, weight = _vector(node), node.weight(1)
     weight = weight.T if node.attr("transB", 0) else weight
     _check_sizes(node, x, weight)
+    columns = weight.shape[1]
     bias = None
     if node.constant(2) is not None:
         addend = node.weight(2) * np.float32(node.attr("beta", 1.0))
-        bias = np.broadcast_to(addend, (1, weight.shape[1]))[0]
+        if addend.ndim > 2 or addend.shape[:-1] not in ((), (1,)) or addend.shape[-1:] not in ((), (1,), (columns,)):
+            raise node.unsupported("input 2", f"has shape {addend.shape}; one row of {columns} numbers is needed")
+        bias = np.broadcast_to(addend, (1, columns))[0]
     return graph.matmul(x, weight * np.float32(node.attr("alpha", 1.0)), bias)
 
 
 @lowers("MatMul")
 def lower_matmul(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``MatMul`` by a constant on the right.
+    """Lower ``MatMul`` by a constant on either side; of more rows than one it is a convolution of one tap.
 
-    Shapes: a (k,), b (k, m); the result is (m,).
+    Shapes: a (..., m, k) or (k,), b (..., k, n) or (k,), what stands before by numpy's rule; the result is (..., m, n).
+    A constant on the left needs a sample of two axes or more, for the first axis of all is the batch.
 
     Raises:
-        UnsupportedOpError: If b is not a constant matrix.
+        UnsupportedOpError: If both operands are secret, or the constant's shape does not fit.
     """
-    x, weight = _vector(node), node.weight(1)
-    _check_sizes(node, x, weight)
-    return graph.matmul(x, weight)
+    if isinstance(node.inputs[0], Wire):
+        x, weight = node.wire(0), node.weight(1)
+        if weight.ndim == 1 and len(x.shape) > 1:
+            product = _rows_by_matrix(node, graph, x, weight[:, np.newaxis])
+            return graph.reshape(product, product.shape[:-1])
+        return _rows_by_matrix(node, graph, x, weight)
+    weight, x = node.weight(0), node.wire(1)
+    if weight.ndim < 2 or len(x.shape) < 2:
+        raise node.unsupported("inputs", f"have shapes {weight.shape} and {x.batch_shape}; samples must stay apart")
+    # (w x) is the transpose of (x' w').
+    return _swap_last(graph, _rows_by_matrix(node, graph, _swap_last(graph, x), np.swapaxes(weight, -1, -2)))
+
+
+def _rows_by_matrix(node: Node, graph: GraphBuilder, x: Wire, weight: NDArray[np.float32]) -> Wire:
+    """Multiply x (..., m, k) by one matrix (k, n), or by one for each of x's leading axes."""
+    inner, columns = x.shape[-1], weight.shape[-1]
+    # Those of the file's axes, the batch included, that stand before the matrices.
+    leading = (1, *x.shape)[:-2]
+    if weight.ndim < 2 or weight.shape[-2] != inner or not _broadcasts(weight.shape[:-2], leading):
+        raise node.unsupported(
+            f"input {int(isinstance(node.inputs[0], Wire))}",
+            f"has shape {weight.shape}; matrices of {inner} rows that fit {x.batch_shape} are needed",
+        )
+    count = math.prod(x.shape[:-1])
+    if count == 1:
+        product = graph.matmul(graph.reshape(x, (inner,)), weight.reshape(inner, columns))
+    elif math.prod(weight.shape[:-2]) == 1:
+        product = _grouped(graph, graph.reshape(x, (1, count, inner)), weight.reshape(1, inner, columns))
+    else:
+        matrices = np.broadcast_to(weight, (*leading, inner, columns)).reshape(-1, inner, columns)
+        product = _grouped(graph, graph.reshape(x, (len(matrices), x.shape[-2], inner)), matrices)
+    return graph.reshape(product, (*x.shape[:-1], columns))
+
+
+def _grouped(graph: GraphBuilder, x: Wire, matrices: NDArray[np.float32]) -> Wire:
+    """Multiply x (g, m, k) by matrices (g, k, n): the inner axis becomes the channels, the rows the picture."""
+    groups, rows, inner = x.shape
+    columns = matrices.shape[-1]
+    image = graph.reshape(graph.transpose(x, (0, 2, 1)), (groups * inner, rows, 1))
+    taps = np.swapaxes(matrices, 1, 2).reshape(groups * columns, inner, 1, 1)
+    product = graph.one_tap(image, taps, groups)
+    return graph.transpose(graph.reshape(product, (groups, columns, rows)), (0, 2, 1))
+
+
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
+def _swap_last(graph: GraphBuilder, x: Wire) -> Wire:
+    axes = tuple(range(len(x.shape)))
+    return graph.transpose(x, (*axes[:-2], axes[-1], axes[-2]))
 
 
 def _vector(node: Node) -> Wire:
     x = node.wire(0)
     if len(x.shape) != 1:
-        raise node.unsupported("input 0", f"has shape {('n', *x.shape)}; a matrix of one row per sample is needed")
+        raise node.unsupported("input 0", f"has shape {x.batch_shape}; a matrix of one row per sample is needed")
     return x
 
 

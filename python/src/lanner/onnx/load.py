@@ -82,7 +82,7 @@ def _read(path: Path) -> onnx.ModelProto:
         return onnx.load(str(path))
     except (DecodeError, OSError, ValueError, checker.ValidationError) as error:
         raise ModelError(
-            f"cannot be read as ONNX ({_first_line(error)})",
+            f"cannot be read as ONNX ({_sentence(error)})",
             where=str(path),
             fix="export or copy the file again",
         ) from None
@@ -97,7 +97,7 @@ def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
         return inliner.inline_local_functions(proto) if proto.functions else proto
     except (checker.ValidationError, RuntimeError, ValueError) as error:
         raise ModelError(
-            f"this is not a valid ONNX model ({_first_line(error)})",
+            f"this is not a valid ONNX model ({_sentence(error)})",
             where=where,
             fix="export the model again",
         ) from None
@@ -117,12 +117,13 @@ def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
         return version_converter.convert_version(proto, OLDEST_OPSET)
     except (RuntimeError, ValueError, checker.ValidationError) as error:
         raise ModelError(
-            f"opset {opset} cannot be converted to {OLDEST_OPSET} ({_first_line(error)})",
+            f"opset {opset} cannot be converted to {OLDEST_OPSET} ({_sentence(error)})",
             where=where,
             fix=f"export the model with opset {OLDEST_OPSET} or later",
         ) from None
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+def _sentence(error: Exception) -> str:
+    """The checker's or converter's words in one line, without the place in its source and the context behind."""
+    words = " ".join(str(error).partition("==> Context")[0].split())
+    return words.rpartition("failed: ")[2].rstrip(". ") or type(error).__name__

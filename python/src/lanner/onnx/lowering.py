@@ -13,7 +13,7 @@ from onnx import numpy_helper
 
 from lanner.errors import ModelError, UnsupportedOpError
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
-from lanner.onnx.ending import ENDINGS, check_ending
+from lanner.onnx.ending import ENDINGS, check_ending, take_endings
 from lanner.onnx.folding import fold
 from lanner.onnx.node import Node
 from lanner.onnx.registry import Value, find_lowering
@@ -55,6 +55,7 @@ def lower_model(proto: onnx.ModelProto) -> ImportedModel:
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     entry = _only(graph.input, "input", constants)
     output = _only(graph.output, "output", {})
+    _check_type(entry, graph)
     shape, batched = _sample_shape(entry)
     builder = GraphBuilder(entry.name, shape)
     walk = _Walk(proto, builder, {entry.name: builder.input, **constants})
@@ -76,12 +77,9 @@ class _Walk:
 
     def lower_to(self, output: str) -> str:
         """Lower what the output depends on; returns the name of the logits."""
-        nodes = _ancestors(self._proto.graph.node, output)
-        count = _count_endings(nodes, output)
-        body, endings = nodes[: len(nodes) - count], nodes[len(nodes) - count :]
-        for proto in body:
+        logits, endings = take_endings(self._proto.graph.node, output)
+        for proto in _ancestors(self._proto.graph.node, logits):
             self._lower(Node(proto, [self._value(name, proto) for name in proto.input]))
-        logits = endings[0].input[0] if endings else output
         for proto in endings:
             check_ending(Node(proto, []), self._wire(logits))
             self.operators[proto.op_type] += 1
@@ -92,7 +90,7 @@ class _Walk:
             raise _unknown(node)
         folded = fold(node, self._proto.opset_import)
         if folded is not None:
-            self.values.update(zip(filter(None, node.proto.output), folded, strict=True))
+            self.values.update(folded)
             return
         lowering = find_lowering(node.operator)
         if lowering is None:
@@ -101,7 +99,7 @@ class _Walk:
         self._builder.enter(node.name)
         lowered = lowering(node, self._builder)
         values = lowered if isinstance(lowered, tuple) else (lowered,)
-        self.values.update(zip(node.proto.output, values, strict=False))
+        self.values.update((name, value) for name, value in zip(node.proto.output, values, strict=False) if name)
 
     def _wire(self, name: str) -> Wire:
         value = self.values[name]
@@ -130,23 +128,23 @@ def _unknown(node: Node) -> UnsupportedOpError:
 
 
 def _ancestors(nodes: Iterable[onnx.NodeProto], output: str) -> list[onnx.NodeProto]:
-    """The nodes that a tensor depends on, in the file's order, which is topological."""
+    """The nodes that a tensor depends on, in the file's order, which is topological, with the outputs in use alone."""
     needed, chosen = {output}, []
     for node in reversed(list(nodes)):
         if needed.intersection(node.output):
             needed.update(node.input)
-            chosen.append(node)
+            chosen.append(_with_used_outputs(node, needed))
     return chosen[::-1]
 
 
-def _count_endings(nodes: list[onnx.NodeProto], output: str) -> int:
-    """How many of the last nodes are a Softmax, LogSoftmax or ArgMax on the output's own chain."""
-    wanted = output
-    for count, node in enumerate(reversed(nodes)):
-        if wanted not in node.output or node.op_type not in ENDINGS or node.domain not in ("", "ai.onnx"):
-            return count
-        wanted = node.input[0]
-    return len(nodes)
+def _with_used_outputs(node: onnx.NodeProto, used: set[str]) -> onnx.NodeProto:
+    """The node, other outputs left unnamed: a file may list the mask of a Dropout that nothing reads."""
+    if used.issuperset(node.output):
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.output[:] = [name if name in used else "" for name in node.output]
+    return copy
 
 
 def _only(
@@ -156,20 +154,35 @@ def _only(
     free = [entry for entry in entries if entry.name not in constants]
     if len(free) != 1:
         names = ", ".join(entry.name for entry in free) or "none"
-        raise ModelError(f"there must be one {role}, and there are {len(free)} ({names})", fix="export the model so")
+        raise ModelError(
+            f"the model has {len(free)} {role}s ({names}), and one is needed", fix=f"export it with one {role}"
+        )
     return free[0]
+
+
+def _check_type(entry: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
+    """Check that the input is a tensor of float32; otherwise name the first node that reads it."""
+    kind = entry.type.WhichOneof("value") or "tensor_type"
+    if kind == "tensor_type" and entry.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+        return
+    shown = onnx.TensorProto.DataType.Name(entry.type.tensor_type.elem_type) if kind == "tensor_type" else kind
+    reader = next((node for node in graph.node if entry.name in node.input), onnx.NodeProto(op_type="the graph"))
+    raise Node(reader, []).unsupported(
+        f"input {entry.name}",
+        f"is of type {shown.removesuffix('_type')}; only tensors of float32 are supported",
+        "export the model with a float32 input",
+    )
 
 
 def _sample_shape(entry: onnx.ValueInfoProto) -> tuple[tuple[int, ...], bool]:
     """The shape of one sample, and whether the batch axis is symbolic."""
     tensor = entry.type.tensor_type
-    if tensor.elem_type != onnx.TensorProto.FLOAT:
-        kind = onnx.TensorProto.DataType.Name(tensor.elem_type)
-        raise ModelError(f"the input is of type {kind}", where=f"input {entry.name}", fix="export it with float32")
     sides = [side.dim_value if side.HasField("dim_value") else None for side in tensor.shape.dim]
     sample = [side for side in sides[1:] if side is not None and side > 0]
     if len(sides) < 2 or len(sample) != len(sides) - 1 or sides[0] not in (None, 1):
-        shown = ", ".join(side.dim_param or str(side.dim_value or "?") for side in tensor.shape.dim)
+        shown = ", ".join(
+            str(side.dim_value) if side.HasField("dim_value") else side.dim_param or "?" for side in tensor.shape.dim
+        )
         raise ModelError(
             f"the input has shape ({shown})",
             where=f"input {entry.name}",

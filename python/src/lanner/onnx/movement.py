@@ -1,10 +1,12 @@
-"""Operators that move elements, drop some or add zeros, and compute nothing."""
+"""Operators that move elements, drop some or put constants around or beside them."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
@@ -29,17 +31,49 @@ def lower_transpose(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Concat")
 def lower_concat(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Concat`` of values computed from the secret, equal on every axis but one.
+    """Lower ``Concat`` of values equal on every axis but one; constants become zeros that they are then added to.
 
     Raises:
-        UnsupportedOpError: If an input is constant, the shapes do not fit, or samples would be joined.
+        UnsupportedOpError: If the shapes do not fit, or samples would be joined.
     """
-    wires = tuple(node.wire(index) for index in range(len(node.inputs)))
+    wires = [value for value in node.inputs if isinstance(value, Wire)]
     axis = _sample_axis(node, wires[0], node.attr("axis", 0))
-    others = {(*wire.shape[:axis], *wire.shape[axis + 1 :]) for wire in wires}
-    if len(others) > 1 or len({len(wire.shape) for wire in wires}) > 1:
-        raise node.unsupported("inputs", f"have shapes {[wire.shape for wire in wires]}; they must fit along the axis")
-    return wires[0] if len(wires) == 1 else graph.concat(wires, axis)
+    parts = [
+        value if isinstance(value, Wire) else _without_batch(node, index) for index, value in enumerate(node.inputs)
+    ]
+    shapes = [part.shape for part in parts]
+    if len({len(shape) for shape in shapes}) > 1 or len({(*s[:axis], *s[axis + 1 :]) for s in shapes}) > 1:
+        raise node.unsupported("inputs", f"have shapes {shapes}; they must fit along the axis")
+    if len(wires) == len(parts):
+        return wires[0] if len(wires) == 1 else graph.concat(tuple(wires), axis)
+    return _concat_with_constants(graph, parts, axis)
+
+
+def _concat_with_constants(graph: GraphBuilder, parts: Sequence[Wire | NDArray[np.float32]], axis: int) -> Wire:
+    """Constants are zeros around the wire before them, or the first, to which they are added when all is joined."""
+    first = next(index for index, part in enumerate(parts) if isinstance(part, Wire))
+    rank = len(parts[first].shape)
+    joined: list[Wire] = []
+    for index, part in enumerate(parts):
+        if isinstance(part, Wire):
+            ahead = sum(constant.shape[axis] for constant in parts[:first]) if index == first else 0
+            joined.append(graph.pad(part, _along(axis, rank, ahead), (0,) * rank))
+        elif index > first:
+            joined[-1] = graph.pad(joined[-1], (0,) * rank, _along(axis, rank, part.shape[axis]))
+    whole = graph.concat(tuple(joined), axis) if len(joined) > 1 else joined[0]
+    terms = [np.zeros(part.shape, np.float32) if isinstance(part, Wire) else part for part in parts]
+    return graph.add_constant(whole, np.concatenate(terms, axis))
+
+
+def _along(axis: int, rank: int, count: int) -> tuple[int, ...]:
+    return tuple(count if position == axis else 0 for position in range(rank))
+
+
+def _without_batch(node: Node, index: int) -> NDArray[np.float32]:
+    value = node.weight(index)
+    if value.ndim < 2 or value.shape[0] != BATCH:
+        raise node.unsupported(f"input {index}", f"has shape {value.shape}; a constant must fit a batch of one")
+    return np.asarray(value[0], np.float32)
 
 
 @lowers("Slice")
@@ -122,16 +156,14 @@ def lower_gather(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Pad")
 def lower_pad(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Pad`` with zeros; negative pads cut off first.
+    """Lower ``Pad`` with a constant; negative pads cut off first, and another constant than 0 is added to the zeros.
 
     Raises:
-        UnsupportedOpError: If the mode is not ``constant``, the value is not 0, samples are added, or nothing is left.
+        UnsupportedOpError: If the mode is not ``constant``, samples are added, or nothing is left.
     """
     node.require("mode", "constant")
     x = node.wire(0)
-    value = node.constant(2)
-    if value is not None and np.any(value):
-        raise node.unsupported("constant_value", f"is {np.ravel(value)[0]}; only 0 is supported")
+    value = 0.0 if node.constant(2) is None else float(node.weight(2).reshape(()))
     before, after = _pads(node, len(x.shape) + 1)
     if before[0] or after[0]:
         raise node.unsupported("pads", "adds samples to the batch")
@@ -142,7 +174,11 @@ def lower_pad(node: Node, graph: GraphBuilder) -> Wire:
     if not all(kept):
         raise node.unsupported("pads", f"leaves nothing of {x.shape}")
     zeros = [tuple(max(pad, 0) for pad in pads[1:]) for pads in (before, after)]
-    return graph.pad(graph.slice(x, kept), zeros[0], zeros[1])
+    padded = graph.pad(graph.slice(x, kept), zeros[0], zeros[1])
+    if value == 0.0 or not any(zeros[0] + zeros[1]):
+        return padded
+    inside = np.zeros([len(side) for side in kept], np.float32)
+    return graph.add_constant(padded, np.pad(inside, list(zip(*zeros, strict=True)), constant_values=value))
 
 
 def _pads(node: Node, rank: int) -> tuple[list[int], list[int]]:

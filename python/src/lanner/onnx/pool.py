@@ -50,7 +50,7 @@ def lower_global_average_pool(node: Node, graph: GraphBuilder) -> Wire:
     """
     x = node.wire(0)
     if len(x.shape) != 3:
-        raise node.unsupported("input 0", f"has shape {('n', *x.shape)}; an image is needed")
+        raise node.unsupported("input 0", f"has shape {x.batch_shape}; an image is needed")
     return graph.global_average_pool(x)
 
 

@@ -83,7 +83,7 @@ def lower_squeeze(node: Node, graph: GraphBuilder) -> Wire:
 def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str) -> Wire:
     x = node.wire(0)
     if len(shape) < 2 or shape[0] != BATCH or math.prod(shape) != x.size:
-        raise node.unsupported(attribute, f"turns {('n', *x.shape)} into {tuple(shape)}; samples must stay apart")
+        raise node.unsupported(attribute, f"turns {x.batch_shape} into {tuple(shape)}; samples must stay apart")
     return graph.reshape(x, tuple(shape[1:]))
 
 
