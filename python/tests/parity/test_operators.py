@@ -93,6 +93,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "leaky_relu": lambda: ([node("LeakyRelu", alpha=0.1)], {}),
     "relu": lambda: ([node("Relu")], {}),
     "relu6": lambda: ([node("Clip", "low", "high")], constants(low=0, high=1.5)),
+    "clip between other bounds": lambda: ([node("Clip", "low", "high")], constants(low=-0.5, high=0.25)),
+    "clip from above": lambda: ([node("Clip", "", "high")], constants(high=0.25)),
     "clip that is relu": lambda: ([node("Clip", "low")], constants(low=0)),
     "max pool": lambda: ([node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])], {}),
     "max pool with pads": lambda: ([node("MaxPool", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 1, 1, 0])], {}),
@@ -105,6 +107,15 @@ CASES: dict[str, Callable[[], Case]] = {
     "average pool that counts its pads": lambda: (
         [node("AveragePool", kernel_shape=[2, 2], strides=[2, 2], pads=[1, 1, 0, 0], count_include_pad=1)],
         {},
+    ),
+    "average pool whose divisor varies": lambda: (
+        [node("AveragePool", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])],
+        {},
+    ),
+    "product over the last axis": lambda: ([node("MatMul", "w")], random_weights(6, w=(9, 4))),
+    "product from the left": lambda: (
+        [helper.make_node("MatMul", ["w", "x"], ["t"], name="under_test")],
+        random_weights(6, w=(3, 4, 7)),
     ),
     "global average pool": lambda: ([node("GlobalAveragePool")], {}),
     "mean over the image": lambda: ([node("ReduceMean", axes=[2, 3], keepdims=0)], {}),
@@ -125,6 +136,10 @@ CASES: dict[str, Callable[[], Case]] = {
         [helper.make_node("Relu", ["x"], ["r"], name="r"), node("Concat", "r", "x", axis=-3)],
         {},
     ),
+    "concat with constants": lambda: (
+        [helper.make_node("Concat", ["a", "x", "b"], ["t"], name="under_test", axis=2)],
+        constants(a=np.full((1, 3, 1, 9), 0.5), b=np.full((1, 3, 2, 9), -0.25)),
+    ),
     "slice": lambda: sliced(starts=[1, -8], ends=[6, 2**40], axes=[2, -1], steps=[2, 3]),
     "slice backwards": lambda: sliced(starts=[-1, 4], ends=[-(2**40), 0], axes=[1, 2], steps=[-1, -2]),
     "slice without axes": lambda: sliced(starts=[0, 1], ends=[2**40, 3]),
@@ -133,6 +148,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "gather of one index": lambda: ([node("Gather", "indices", axis=2)], constants(indices=-2)),
     "gather of several": lambda: ([node("Gather", "indices", axis=1)], constants(indices=[2, 1, 0])),
     "pad": lambda: ([node("Pad", "pads")], constants(pads=[0, 1, 2, 0, 0, 0, 1, 3])),
+    "pad with a value": lambda: (
+        [node("Pad", "pads", "v")],
+        constants(pads=[0, 0, 1, 2, 0, 0, 0, 1], v=-0.75),
+    ),
     "pad that cuts": lambda: ([node("Pad", "pads")], constants(pads=[0, 0, -2, 1, 0, 2, 1, -3])),
     "shortcut of a residual network": lambda: (
         [
@@ -269,7 +288,7 @@ def test_batch_fixed_at_one_is_taken_sample_by_sample() -> None:
 
 
 FLOAT_ONLY: dict[str, Callable[[], Case]] = {
-    "Clip": lambda: ([node("Clip", "low", "high")], constants(low=-1, high=1)),
+    "LeakyRelu": lambda: ([node("LeakyRelu", alpha=-0.5)], {}),
     "Mul": lambda: ([helper.make_node("Relu", ["x"], ["r"], name="r"), node("Mul", "r")], {}),
 }
 

@@ -1,0 +1,238 @@
+"""The onnx package's own cases of every operator: each equals onnxruntime, or is refused by name for a stated reason.
+
+Equal means: the float executor within 1e-4, and the fixed-point executor within two hundredths of the largest output,
+which is what an input of 8 bits, weights of 8 bits and a rounding leave.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import lanner
+from helpers.node_cases import NodeCase, node_cases
+from lanner.errors import ModelError, UnsupportedOpError
+
+#: The operators that lanner takes.
+SUPPORTED = [
+    *("Conv", "Gemm", "MatMul", "BatchNormalization", "Relu", "Clip", "LeakyRelu", "PRelu"),
+    *("MaxPool", "AveragePool", "GlobalAveragePool", "ReduceMean", "Add", "Sub", "Mul", "Div", "Neg", "Pow"),
+    *("Flatten", "Reshape", "Transpose", "Concat", "Slice", "Split", "Gather", "Pad", "Squeeze", "Unsqueeze"),
+    *("Identity", "Dropout", "Constant", "Softmax", "LogSoftmax", "ArgMax"),
+]
+
+#: Operators that are refused whatever their form.
+UNKNOWN = ["Sigmoid", "Tanh", "Exp", "LSTM", "GRU", "RNN"]
+
+FLOAT_TOLERANCE = 1e-4
+FIXED_TOLERANCE = 0.02
+
+
+TRAINING = ("test_training_dropout_default", "test_training_dropout", "test_training_dropout_zero_ratio")
+INTEGERS = ("int8", "int16", "uint8", "uint16", "uint32", "uint64")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Cases that are refused: why, the sentence's beginning behind the node, and the cases' names."""
+
+    reason: str
+    sentence: str
+    cases: tuple[str, ...]
+
+
+REFUSALS = (
+    Refusal(
+        "private values are float32 tensors",
+        "input the_secret of {operator} is of type ",
+        (
+            *(f"test_{name}_{kind} of *" for name in ("add", "sub", "mul", "div") for kind in INTEGERS),
+            *("test_div_int32_trunc of *", "test_clip_default_int8_*", "test_maxpool_2d_uint8"),
+            *("test_pow_types_int* of secret 0", "test_pow_types_float32_* of secret 1"),
+            *("test_pow_types_int64_int64 of secret 1", "test_pow_types_int32_int32 of secret 1"),
+            *("test_edge_pad", "test_reflect_pad", "test_wrap_pad", "test_identity_sequence", "test_identity_opt"),
+        ),
+    ),
+    Refusal(
+        "a product of two secrets",
+        "Mul with two different computed values",
+        ("test_mul of secret 0 and 1", "test_mul_example of secret 0 and 1"),
+    ),
+    Refusal(
+        "a product of secret matrices",
+        "input 1 of MatMul must be a constant",
+        ("test_matmul_* of secret 0 and 1",),
+    ),
+    Refusal(
+        "a secret divisor",
+        "input 1 of Div must be a constant",
+        ("test_div of *1", "test_div_example of *1", "test_div_bcast of *1"),
+    ),
+    Refusal(
+        "a secret exponent",
+        "input [01] of Pow must (come from|be a constant)",
+        ("test_pow of *1", "test_pow_example of *1", "test_pow_bcast_array of *1", "test_pow_types_int*_float32 of *1"),
+    ),
+    Refusal(
+        "a power other than the square",
+        "input 1 of Pow must be 2",
+        (
+            *("test_pow of secret 0", "test_pow_example of secret 0", "test_pow_bcast_array of secret 0"),
+            "test_pow_types_float32_* of secret 0",
+        ),
+    ),
+    Refusal(
+        "a secret that a constant enlarges",
+        "input 0 of {operator} has shape .* does not broadcast",
+        ("test_add_bcast of secret 1", "test_sub_bcast of secret 1", "test_mul_bcast of secret 1"),
+    ),
+    Refusal(
+        "secrets of two shapes",
+        "inputs of {operator} have shapes",
+        ("test_add_bcast of *and*", "test_sub_bcast of *and*", "test_mul_bcast of *and*"),
+    ),
+    Refusal(
+        "a secret that matrices on its right enlarge, or a product without an axis",
+        "input 1 of MatMul has shape",
+        ("test_matmul_bcast of secret 0", "test_matmul_1d_3d of secret 0", "test_matmul_1d_1d of secret 0"),
+    ),
+    Refusal(
+        "a secret that matrices on its left enlarge",
+        "input 0 of MatMul has shape",
+        ("test_matmul_bcast of secret 1",),
+    ),
+    Refusal(
+        "a matrix on the left would mix samples",
+        "inputs of MatMul have shapes",
+        ("test_matmul_1d_3d of secret 1", "test_matmul_4d_1d of secret 1", "test_matmul_1d_1d of secret 1"),
+    ),
+    Refusal("a bias that differs by sample", "input 2 of Gemm has shape", ("test_gemm_default_matrix_bias",)),
+    Refusal("a product over samples", "transA of Gemm is 1", ("test_gemm_transposeA", "test_gemm_all_attributes")),
+    Refusal("training", "training_mode of {operator} is", ("test_batchnorm_*_training_mode", *TRAINING)),
+    Refusal("bounds that contradict each other", "input 1 of Clip is 2", ("test_clip_min_greater_than_max",)),
+    Refusal("slopes that differ", "input 1 of PRelu holds several slopes", ("test_prelu_*",)),
+    Refusal(
+        "further outputs that are used",
+        "output [a-z] of {operator} is not supported",
+        ("test_maxpool_with_argmax_*", "test_dropout_default_mask*", "test_training_dropout*_mask"),
+    ),
+    Refusal("kernels of one or three axes", "kernel_shape of {operator} is", ("test_*pool_1d_*", "test_*pool_3d_*")),
+    Refusal("windows with holes", "dilations of {operator} is", ("test_*pool_2d_dilations",)),
+    Refusal(
+        "samples would be mixed",
+        "axis of Flatten turns",
+        ("test_flatten_axis[23]", "test_flatten_negative_axis[12]"),
+    ),
+    Refusal("nothing is left", "ends of Slice leaves nothing", ("test_slice_start_out_of_bounds",)),
+    Refusal("indices in no order", "input 1 of Gather is", ("test_gather_*",)),
+    Refusal("a mean over other axes than a picture's", "axes of ReduceMean is", ("test_reduce_mean_*",)),
+    Refusal(
+        "classes that are not one sample's whole output",
+        "axis of {operator} is",
+        (
+            *("test_*softmax_axis_?", "test_*softmax_negative_axis", "test_*softmax_default_axis"),
+            *("test_argmax_*_random*", "test_argmax_default_axis_example*"),
+        ),
+    ),
+    Refusal(
+        "ties that go to the highest index",
+        "select_last_index of ArgMax is 1",
+        ("test_argmax_no_keepdims_example_s*", "test_argmax_keepdims_example_s*", "test_argmax_neg*_example_s*"),
+    ),
+)
+
+#: An axis without elements is the input's fault, not an operator's.
+EMPTY = ("test_reshape_allowzero_reordered", "test_split_zero_size_splits_*")
+
+
+@functools.cache
+def cases_of(operator: str) -> list[NodeCase]:
+    return list(node_cases(operator))
+
+
+@pytest.mark.parametrize("operator", SUPPORTED)
+def test_every_case_is_equal_or_refused_by_name(operator: str) -> None:
+    cases = cases_of(operator)
+    assert cases
+    complaints = [f"{case.name}: {complaint}" for case in cases for complaint in complaints_of(case, operator)]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize("operator", UNKNOWN)
+def test_every_case_of_an_unknown_operator_is_refused_by_name(operator: str) -> None:
+    for case in cases_of(operator):
+        with pytest.raises(UnsupportedOpError, match=f"^node under_test: operator {operator} is not supported"):
+            compiled(case)
+
+
+def test_every_refusal_concerns_a_case() -> None:
+    names = [case.name for operator in SUPPORTED for case in cases_of(operator)]
+    assert len(set(names)) == len(names)
+    patterns = [pattern for refusal in REFUSALS for pattern in refusal.cases] + list(EMPTY)
+    assert [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)] == []
+
+
+def complaints_of(case: NodeCase, operator: str) -> list[str]:
+    """What is wrong with how a case is taken, or nothing."""
+    refusals = [refusal for refusal in REFUSALS if matches(case, refusal.cases)]
+    if len(refusals) + matches(case, EMPTY) > 1:
+        return [f"is refused for more than one reason: {refusals}"]
+    try:
+        model = compiled(case)
+    except ModelError as error:
+        if matches(case, EMPTY):
+            return [] if error.where == "input the_secret" else [f"blames the wrong place: {error}"]
+        if not refusals:
+            return [f"is refused without a reason: {error}"]
+        return wrong_refusal(error, refusals[0].sentence.replace("{operator}", operator))
+    if refusals or matches(case, EMPTY):
+        return ["is taken, and the table says that it is refused"]
+    return wrong_values(case, model)
+
+
+def matches(case: NodeCase, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(case.name, pattern) for pattern in patterns)
+
+
+def compiled(case: NodeCase) -> lanner.Model:
+    return lanner.compile(case.model, case.x, output="logits")
+
+
+def wrong_refusal(error: ModelError, sentence: str) -> list[str]:
+    """Whether a refusal names the node, and the operator and attribute as the sentence does."""
+    named = isinstance(error, UnsupportedOpError) and error.where in ("node under_test", "under_test")
+    if named and re.search(rf"^(node `under_test`: )?{sentence}", error.what):
+        return []
+    return [f"is refused otherwise than by '{sentence}': {error!r} at {error.where}"]
+
+
+def wrong_values(case: NodeCase, model: lanner.Model) -> list[str]:
+    """Where an executor's values differ from onnxruntime's."""
+    x = np.ascontiguousarray(case.x)
+    computed = model.native.float(x)
+    fixed = model.predict_fixed(x)
+    largest = float(np.abs(computed).max())
+    complaints = []
+    if not np.allclose(ended(case, computed), case.expected, rtol=FLOAT_TOLERANCE, atol=1e-5):
+        complaints.append(f"float computes {computed}, not {case.expected}")
+    if not np.abs(fixed - computed).max() <= FIXED_TOLERANCE * largest:
+        complaints.append(f"fixed point computes {fixed}, not {computed}")
+    return complaints
+
+
+def ended(case: NodeCase, logits: NDArray[np.float32]) -> Any:  # noqa: ANN401 - of any type
+    """What the case's ending makes of the logits."""
+    if case.ending == "ArgMax":
+        return logits.argmax(1, keepdims=True)
+    if not case.ending:
+        return logits
+    shifted = logits.astype(np.float64) - logits.max(1, keepdims=True)
+    log_softmax = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    return log_softmax if case.ending == "LogSoftmax" else np.exp(log_softmax)

@@ -1,0 +1,66 @@
+"""Random small networks at every opset from 7 on: float equals onnxruntime, fixed point is near, others are refused.
+
+The seeds are fixed, so that a failure is found again by its seed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+
+import lanner
+from helpers.random_graphs import POISONS, RandomNetwork, random_network
+from lanner.errors import UnsupportedOpError
+
+#: The newest opset that the onnxruntime of the lock file takes.
+NEWEST = 26
+
+OPSETS = range(7, NEWEST + 1)
+SEEDS = range(80)
+
+#: Of the largest score; a network has up to ten operators, each rounding activations to 8 bits.
+FIXED_TOLERANCE = 0.05
+
+
+def opset_of(seed: int) -> int:
+    return OPSETS[seed % len(OPSETS)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
+    network = random_network(seed, opset_of(seed))
+    expected = reference(network)
+    model = lanner.compile(network.model, network.x, output="logits")
+    computed = model.native.float(network.x)
+    largest = float(np.abs(computed).max())
+    scores = softmax(computed) if network.model.graph.node[-1].op_type == "Softmax" else computed
+    assert np.allclose(scores, expected, rtol=1e-4, atol=1e-4 * float(np.abs(expected).max()))
+    assert np.allclose(model.predict_float(network.x), computed, rtol=1e-4, atol=1e-4 * largest)
+    assert np.abs(model.predict_fixed(network.x) - computed).max() <= FIXED_TOLERANCE * largest
+    assert model.predict_integers(network.x)[1] == 0
+
+
+@pytest.mark.parametrize("poison", POISONS)
+@pytest.mark.parametrize("seed", range(100, 103))
+def test_what_is_not_supported_is_refused_by_name_wherever_it_stands(poison: str, seed: int) -> None:
+    network = random_network(seed, opset_of(seed), poison)
+    with pytest.raises(UnsupportedOpError) as caught:
+        lanner.compile(network.model, network.x, output="logits")
+    assert network.poison in caught.value.where
+    assert poison in caught.value.what
+
+
+def reference(network: RandomNetwork) -> NDArray[np.float32]:
+    """onnxruntime's outputs, sample by sample: a constant joined to the batch has a batch of one."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(network.model.SerializeToString(), options)
+    return np.concatenate([session.run(None, {"x": sample[np.newaxis]})[0] for sample in network.x])
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    exponentials = np.exp(logits - logits.max(1, keepdims=True))
+    scores: NDArray[np.float32] = exponentials / exponentials.sum(1, keepdims=True)
+    return scores
