@@ -62,6 +62,8 @@ class ImageDescription:
         Raises:
             MisuseError: If the file cannot be read or a field is wrong; the field is named.
         """
+        if not path.is_file():
+            raise MisuseError("no such file", where=str(path), fix="check the path")
         try:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

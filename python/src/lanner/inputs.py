@@ -21,7 +21,8 @@ from lanner.images import open_image
 from lanner.manifest import InputDescription, Manifest
 
 PICTURES = (".png", ".jpg", ".jpeg")
-TABLES = (".npy", ".npz", ".csv")
+NUMPY = (".npy", ".npz")
+TABLES = (*NUMPY, ".csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ def load_labels(path: Path) -> NDArray[np.int64]:
     Raises:
         InputError: If it is absent or not a vector of whole numbers.
     """
+    if path.suffix.lower() == ".npy":
+        raise InputError("there are no labels in a .npy file", where=str(path), fix="give a .npz file with `x` and `y`")
     labels = np.asarray(_load_numpy(path, "y"))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -228,6 +231,12 @@ def _load_numpy(path: Path, member: str) -> NDArray[Any]:
     """The array of a ``.npy`` file, or the named one of a ``.npz`` file. Pickles are never loaded."""
     if not path.is_file():
         raise InputError("no such file", where=str(path), fix="check the path")
+    if path.suffix.lower() not in NUMPY:
+        raise InputError(
+            f"a file of kind {path.suffix or 'without a suffix'} is not read here",
+            where=str(path),
+            fix=f"give {' or '.join(NUMPY)}",
+        )
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -238,8 +247,13 @@ def _load_numpy(path: Path, member: str) -> NDArray[Any]:
             held = ", ".join(loaded.files) or "nothing"
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, MemoryError) as error:
         raise InputError(
-            f"cannot be read as a NumPy file ({error})",
+            f"cannot be read as a NumPy file ({_without_advice(error)})",
             where=str(path),
             fix="write it with numpy.save or numpy.savez",
         ) from None
     raise InputError(f"there is no `{member}` in it but {held}", where=str(path), fix=f"name the array `{member}`")
+
+
+def _without_advice(error: Exception) -> str:
+    """NumPy's words; where it takes damage for a pickle, it advises to load what must not be loaded."""
+    return "its beginning is none" if "pickle" in str(error) else str(error)

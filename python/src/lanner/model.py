@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
-from lanner.errors import InputError, MisuseError, native_errors
+from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
@@ -211,6 +211,10 @@ def load(path: str | Path) -> Model:
     Raises:
         ModelError: If the file cannot be read, is damaged, or has another format version; both are named.
     """
+    if Path(path).suffix == ".onnx" and Path(path).is_file():
+        raise ModelError(
+            "this is an ONNX model, which must be compiled first", where=str(path), fix="see `lanner compile --help`"
+        )
     with native_errors(str(path)):
         return Model(_native.NativeModel.load(str(path)))
 

@@ -49,10 +49,24 @@ def read_classes(path: Path) -> list[str]:
     Raises:
         MisuseError: If the file cannot be read.
     """
+    if not path.is_file():
+        raise MisuseError("no such file", where=str(path), fix="check the path")
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8").rstrip().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise MisuseError(f"cannot be read ({error})", where=str(path), fix="give one class name a line") from None
+
+
+def check_target(path: Path) -> None:
+    """Check, before work is done for it, that a file can be written.
+
+    Raises:
+        MisuseError: If its folder does not exist, or it is a folder itself.
+    """
+    if path.is_dir():
+        raise MisuseError("this is a folder", where=str(path), fix="name the file to write")
+    if not path.absolute().parent.is_dir():
+        raise MisuseError("there is no such folder to write to", where=str(path.parent), fix="create it first")
 
 
 def add_trust_options(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.arguments import add_compile_options, compile_keywords
+from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
 from lanner.cli.inspect import show_model
 from lanner.cli.output import Output
-from lanner.errors import MisuseError
+from lanner.errors import InputError, MisuseError
 from lanner.inputs import load_array
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 
@@ -37,10 +37,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(
             "--calibration is missing", where="lanner compile", fix="give typical samples, 32 or more, as a .npy file"
         )
+    check_target(options.target)
     samples = load_array(options.calibration)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}"):
-        model = compile_file(options.model, samples, name, options)
+        model = compile_file(options, samples, options.calibration, name)
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
         output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
@@ -57,10 +58,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def compile_file(path: Path, samples: NDArray[np.float32], name: str, options: argparse.Namespace) -> Model:
-    """Compile an ONNX file with the command line's options."""
+def compile_file(options: argparse.Namespace, samples: NDArray[np.float32], source: Path, name: str) -> Model:
+    """Compile the ONNX file with the command line's options; `source` is the file that the samples are from.
+
+    Raises:
+        InputError: If the samples do not fit the model, naming their file.
+    """
     keywords: dict[str, Any] = compile_keywords(options)
-    return compile(path, samples, name=name, **keywords)
+    try:
+        return compile(options.model, samples, name=name, **keywords)
+    except InputError as error:
+        raise InputError(error.what, where=str(source), fix=error.fix) from None
 
 
 def warn_of_softmax(model: Model, output: Output) -> None:

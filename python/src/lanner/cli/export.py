@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from lanner.cli.arguments import check_target
 from lanner.cli.output import Output
 from lanner.model import load
 
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Write the public half."""
+    check_target(options.target)
     model = load(options.model)
     model.export_public(options.target)
     output.say(f"written to {options.target}; commitment {model.commitment}")

@@ -57,9 +57,10 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
         raise MisuseError("--calibration is missing", where="lanner run", fix="only .npy and .npz can stand in for it")
     if options.calibration is None:
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
-    samples = load_array(options.calibration or options.input)
+    source = options.calibration or options.input
+    samples = load_array(source)
     with output.progress(f"compiling {options.model.name}"):
-        model = compile_file(options.model, samples, options.model.stem, options)
+        model = compile_file(options, samples, source, options.model.stem)
     warn_of_softmax(model, output)
     path = folder / "model.lanner"
     model.save(path)

@@ -1,0 +1,211 @@
+"""Wrong models and inputs as a newcomer gives them: one sentence with what, where and what to do, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
+from lanner.cli import main
+
+
+def error_of(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int) -> dict[str, str]:
+    """The error's document, after checking that people see the same in one line."""
+    assert main([*arguments, "--json"]) == code
+    output = capsys.readouterr()
+    (line,) = output.out.splitlines()
+    error: dict[str, str] = json.loads(line)["error"]
+    sentence = output.err.splitlines()[-1]
+    assert sentence.startswith("error: ")
+    assert error["what"] in sentence
+    assert "\n" not in error["what"]
+    return error
+
+
+def changed(change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
+    model = tiny_classifier()
+    change(model)
+    return model
+
+
+def set_attribute(node: onnx.NodeProto, name: str, value: object) -> None:
+    kept = [entry for entry in node.attribute if entry.name != name]
+    del node.attribute[:]
+    node.attribute.extend([*kept, helper.make_attribute(name, value)])
+
+
+def of_type(kind: int) -> onnx.ModelProto:
+    def change(model: onnx.ModelProto) -> None:
+        model.graph.input[0].type.tensor_type.elem_type = kind
+
+    return changed(change)
+
+
+def single(operator: str) -> onnx.ModelProto:
+    return make_model([helper.make_node(operator, ["x"], ["y"], name="odd")], ["n", 1, 8, 8], {})
+
+
+MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], str, str]] = {
+    "an operator that is not supported": (lambda: single("Sigmoid"), "node odd", "operator Sigmoid is not supported"),
+    "no layer": (lambda: single("Relu"), "net", "no convolution or matrix product"),
+    "an input of integers": (lambda: of_type(onnx.TensorProto.INT64), "node conv1", "input x of Conv is of type INT64"),
+    "half precision": (lambda: of_type(onnx.TensorProto.FLOAT16), "node conv1", "input x of Conv is of type FLOAT16"),
+    "a batch of four": (
+        lambda: changed(lambda m: set_side(m, 0, 4)),
+        "input x",
+        "the input has shape (4, 1, 8, 8)",
+    ),
+    "sides that are not fixed": (
+        lambda: changed(lambda m: set_side(m, 2, "height")),
+        "input x",
+        "the input has shape (n, 1, height, 8)",
+    ),
+    "an opset of the future": (
+        lambda: changed(lambda m: setattr(m.opset_import[0], "version", 999)),
+        "net.onnx",
+        "opset 999 is newer",
+    ),
+    "a weight that is not there": (
+        lambda: changed(lambda m: m.graph.initializer.pop(0)),
+        "net.onnx",
+        "input 'conv' of node: name: conv1 OpType: Conv is not output of any previous nodes",
+    ),
+    "weights of another kernel": (
+        lambda: changed(lambda m: set_attribute(m.graph.node[0], "kernel_shape", [5, 3])),
+        "node conv1",
+        "kernel_shape of Conv is (5, 3), and its weights are of (3, 3)",
+    ),
+    "weights of another shape": (
+        lambda: changed(lambda m: replace_input(m.graph.node[0], 1, "fc")),
+        "node conv1",
+        "input 1 of Conv has shape (4, 27)",
+    ),
+    "two inputs": (
+        lambda: changed(lambda m: m.graph.input.append(helper.make_tensor_value_info("z", 1, ["n", 3]))),
+        "",
+        "the model has 2 inputs (x, z), and one is needed",
+    ),
+}
+
+
+def set_side(model: onnx.ModelProto, axis: int, side: int | str) -> None:
+    dimension = model.graph.input[0].type.tensor_type.shape.dim[axis]
+    if isinstance(side, str):
+        dimension.dim_param = side
+    else:
+        dimension.dim_value = side
+
+
+def replace_input(node: onnx.NodeProto, index: int, name: str) -> None:
+    node.input[index] = name
+
+
+@pytest.fixture
+def calibration(tmp_path: Path) -> Path:
+    path = tmp_path / "samples.npy"
+    np.save(path, tiny_samples())
+    return path
+
+
+@pytest.mark.parametrize("case", MODELS)
+def test_wrong_model_exits_3(case: str, tmp_path: Path, calibration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make, where, what = MODELS[case]
+    path = save_model(tmp_path / "net.onnx", make())
+    arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    error = error_of(capsys, arguments, 3)
+    assert what in error["what"]
+    assert error["where"].endswith(where)
+    assert bool(error["where"]) == bool(where)
+    assert error["fix"]
+    assert not (tmp_path / "net.lanner").exists()
+
+
+ARRAYS: dict[str, tuple[Any, str]] = {
+    "of another shape": (np.zeros((4, 8, 8)), "the shape is (4, 8, 8)"),
+    "empty": (np.zeros((0, 1, 8, 8)), "the shape is (0, 1, 8, 8)"),
+    "not finite": (np.full((1, 1, 8, 8), np.nan), "element [0, 0, 0, 0] is nan"),
+    "not numbers": (np.full((1, 1, 8, 8), "seven"), "the values are of type <U5"),
+    "all zero": (np.zeros((4, 1, 8, 8)), "every value is 0"),
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_wrong_calibration_exits_6_naming_its_file(
+    case: str, tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values, what = ARRAYS[case]
+    np.save(tmp_path / "odd.npy", values)
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner")]
+    for command in (
+        [*arguments, "--calibration", str(tmp_path / "odd.npy")],
+        ["run", str(tiny_onnx), str(tmp_path / "odd.npy")],
+    ):
+        error = error_of(capsys, command, 6)
+        assert what in error["what"]
+        assert error["where"] == str(tmp_path / "odd.npy")
+        assert error["fix"]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("samples.csv", "a file of kind .csv is not read here"),
+        ("damaged.npy", "cannot be read as a NumPy file (its beginning is none)"),
+        ("absent.npy", "no such file"),
+    ],
+)
+def test_calibration_that_is_no_numpy_file_exits_6(
+    name: str, what: str, tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name != "absent.npy":
+        (tmp_path / name).write_text("1,2,3\n")
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(tmp_path / name)]
+    error = error_of(capsys, arguments, 6)
+    assert (error["what"], error["where"]) == (what, str(tmp_path / name))
+
+
+def test_target_that_cannot_be_written_exits_2_before_the_work(
+    tmp_path: Path, tiny_onnx: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = str(tmp_path / "absent.npy")
+    compiling = ["compile", str(tiny_onnx), "--calibration", absent, "-o"]
+    for command in (compiling, ["export", str(tiny_label), "-o"]):
+        assert error_of(capsys, [*command, str(tmp_path)], 2)["what"] == "this is a folder"
+        error = error_of(capsys, [*command, str(tmp_path / "no" / "net.lanner")], 2)
+        assert (error["what"], error["where"]) == ("there is no such folder to write to", str(tmp_path / "no"))
+
+
+@pytest.mark.parametrize("option", ["--image", "--classes"])
+def test_option_that_names_no_file_exits_2(
+    option: str, tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    error = error_of(capsys, [*arguments, option, str(tmp_path / "absent")], 2)
+    assert (error["what"], error["where"]) == ("no such file", str(tmp_path / "absent"))
+
+
+@pytest.mark.parametrize("command", ["serve", "export", "evaluate"])
+def test_onnx_where_a_compiled_model_is_wanted_exits_3(
+    command: str, tmp_path: Path, tiny_onnx: Path, samples_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"export": ["-o", str(tmp_path / "net.public")], "evaluate": ["--data", str(samples_file)]}
+    error = error_of(capsys, [command, str(tiny_onnx), *options.get(command, [])], 3)
+    assert error["what"] == "this is an ONNX model, which must be compiled first"
+    assert error["where"] == str(tiny_onnx)
+
+
+def test_data_without_labels_exits_6(
+    tmp_path: Path, tiny_label: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "x.npz", x=tiny_samples(2))
+    error = error_of(capsys, ["evaluate", str(tiny_label), "--data", str(tmp_path / "x.npz")], 6)
+    assert error["what"] == "there is no `y` in it but x"
+    error = error_of(capsys, ["evaluate", str(tiny_label), "--data", str(calibration)], 6)
+    assert error["what"] == "there are no labels in a .npy file"
