@@ -16,7 +16,7 @@ LIMBS = [1125899903827969, 1125899902124033, 1125899887312897]
 SPECIAL = 1125899886395393
 T = 1032193
 STEPS = 1
-FLOOD_BITS = 79
+FLOOD_BITS = 78
 WORD = (1 << 64) - 1
 
 Poly = list[int]
@@ -140,9 +140,12 @@ def uniform_limb(expansion: Expansion, q: int) -> list[int]:
 
 
 def flood(rng: SplitMix64) -> Poly:
-    low, high = rng.words(N), rng.words(N)
-    mask = (1 << (FLOOD_BITS + 1)) - 1
-    return [((b << 64 | a) & mask) - (1 << FLOOD_BITS) for a, b in zip(low, high)]
+    """Sums of three uniform integers of FLOOD_BITS bits, centred."""
+    sums = [-(3 << FLOOD_BITS - 1)] * N
+    for _ in range(3):
+        low, high = rng.words(N), rng.words(N)
+        sums = [s + ((b << 64 | a) & (1 << FLOOD_BITS) - 1) for s, a, b in zip(sums, low, high)]
+    return sums
 
 
 def below(rng: SplitMix64, bound: int) -> list[int]:

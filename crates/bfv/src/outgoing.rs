@@ -9,9 +9,10 @@
 //! 2. the sum is switched to the fewest limbs that have room for the next step, which divides all noise that depends on
 //!    the weights but the rounding;
 //! 3. the mask `r` is subtracted from every slot, scaled exactly;
-//! 4. uniform noise in `[-2^b, 2^b)` is added with `2^b >= 2^39 N sigma`, where `sigma >= E|e_k|` bounds every coefficient of
-//!    what noise there is. Given everything the client knows, the sum is within statistical distance `sum |e_k| / 2^(b+1)`
-//!    of the flooding alone, and on average over the client's own randomness within `2^-40`;
+//! 4. noise is added whose every coefficient is a sum of three uniform integers below `2^b`, centred, with
+//!    `2^b >= 1.07 * 2^40 sqrt(N) sigma`, where `sigma^2 >= E e_k^2` bounds every coefficient of what noise there is. Given everything the
+//!    client knows, the sum is within statistical distance `1.07 ||e||_2 / 2^b` of the flooding alone, and on average over the client's
+//!    own randomness the whole ciphertext is within `2^-40` (docs/protocols/flooding.md has the proof);
 //! 5. limbs that the message does not need are dropped. This only processes what is already safe to send.
 //!
 //! Steps 1 and 4 do not depend on the ciphertext: a [`Blinding`] is made ahead of time and used once. [`Sealing`] is the same in two

@@ -67,8 +67,8 @@ impl Manifest {
         if hex(&manifest.identity()?) != manifest.commitment {
             return Err(damaged("the commitment in the manifest is not that of its content".to_owned()));
         }
-        let expected = plan(&manifest.network, manifest.policy)?;
-        if expected != manifest.plan {
+        let expected = plan(&manifest.network, manifest.policy, manifest.plan.mode)?;
+        if expected != manifest.plan || manifest.mode != expected.mode.name() {
             return Err(damaged(
                 "the plan in the manifest is not this version's plan for its network".to_owned(),
             ));

@@ -55,11 +55,10 @@ impl Model {
         calibration: &[f32],
         options: &CompileOptions,
     ) -> Result<Self> {
-        options.check_mode()?;
-        let policy = options.policy()?;
+        let (mode, policy) = (options.mode()?, options.policy()?);
         let network = compile(&graph, &tensors, calibration, &QuantizationOptions::default())?;
         let (public, input) = (network.public().clone(), network.public().input());
-        let plan = plan(&public, policy)?;
+        let plan = plan(&public, policy, mode)?;
         if let Some(classes) = &options.classes
             && classes.len() != public.output_len()
         {

@@ -1,6 +1,7 @@
 //! What the owner of a model chooses when compiling it.
 
 use lanner_graph::Policy;
+use lanner_plan::Mode;
 use serde::Deserialize;
 
 use crate::{Error, ErrorKind, Result};
@@ -11,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
-    /// `gazelle`, or `auto` for the planner's choice.
+    /// `gazelle`, `falcon`, or `auto` for the planner's choice.
     pub mode: String,
     /// `label`, `probability`, `top-k` or `logits`.
     pub output: String,
@@ -26,13 +27,14 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// Checks the mode.
-    pub(crate) fn check_mode(&self) -> Result<()> {
+    /// The mode.
+    pub(crate) fn mode(&self) -> Result<Mode> {
         match self.mode.as_str() {
-            "gazelle" | "auto" => Ok(()),
+            "gazelle" | "auto" => Ok(Mode::Gazelle),
+            "falcon" => Ok(Mode::Falcon),
             other => {
                 let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
-                Err(error.fix("compile with gazelle or auto"))
+                Err(error.fix("compile with gazelle, falcon or auto"))
             }
         }
     }

@@ -9,12 +9,18 @@ use crate::{Manifest, Result};
 /// Ranges, bits, operations, circuits and leakage.
 pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let built = manifest.plan.build()?;
+    let keys = built.keys()?.into_iter().map(|keys| {
+        json!({
+            "set": keys.set.name(), "degree": keys.parameters.degree(), "evaluation_keys": keys.automorphisms.len(),
+            "security_bits": 128, "statistical_bits": 40
+        })
+    });
     let steps = manifest.plan.steps.iter().zip(built.steps()).map(step_report);
     Ok(json!({
         "values": network.values(),
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory(&built)?,
-        "parameters": {"set": "B", "degree": built.parameters().degree(), "security_bits": 128, "statistical_bits": 40},
+        "parameters": keys.collect::<Vec<_>>(),
         "leakage": leakage(manifest.policy),
     }))
 }

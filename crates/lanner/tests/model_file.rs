@@ -40,7 +40,14 @@ fn place(name: &str) -> std::path::PathBuf {
 
 #[test]
 fn a_model_survives_its_file() {
-    let model = compile(&options("logits")).unwrap();
+    for mode in ["auto", "gazelle", "falcon"] {
+        survives(&CompileOptions { mode: mode.to_owned(), ..options("logits") });
+    }
+}
+
+fn survives(options: &CompileOptions) {
+    let model = compile(options).unwrap();
+    assert!(options.mode == "auto" || model.manifest().mode == options.mode);
     let path = place("survives.lanner");
     model.save(&path).unwrap();
     let again = Model::load(&path).unwrap();
@@ -101,8 +108,8 @@ fn what_cannot_be_served_is_refused_at_compile_time() {
     ] {
         assert_eq!(compile(&changed).err().unwrap().kind, ErrorKind::Model);
     }
-    let falcon = CompileOptions { mode: "falcon".to_owned(), ..options("label") };
-    assert_eq!(compile(&falcon).err().unwrap().kind, ErrorKind::Unsupported);
+    let later = CompileOptions { mode: "spectral".to_owned(), ..options("label") };
+    assert_eq!(compile(&later).err().unwrap().kind, ErrorKind::Unsupported);
     let classes = CompileOptions { classes: Some(vec!["a".to_owned()]), ..options("label") };
     assert_eq!(compile(&classes).err().unwrap().kind, ErrorKind::Model);
 }

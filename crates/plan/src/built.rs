@@ -1,19 +1,30 @@
 //! A plan with its circuits and layouts, built once for everything that is asked of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
 use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::gazelle::{self, galois_element};
+use lanner_protocol::linear::gazelle::galois_element;
+use lanner_protocol::linear::{Set, Sets};
 
 use crate::memory::prepare;
 use crate::{Built, Held, Memory, Plan, PlanError};
 
 /// A plan with what both parties build from it.
 pub struct BuiltPlan {
-    parameters: Parameters,
+    sets: Sets,
     steps: Vec<BuiltStep>,
+}
+
+/// What a session's keys of one parameter set are made for.
+pub struct NeededKeys {
+    /// The set.
+    pub set: Set,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The automorphisms that need an evaluation key.
+    pub automorphisms: Vec<GaloisElement>,
 }
 
 /// A step with what both parties build for it.
@@ -32,25 +43,19 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Layer`] naming a step that does not fit its protocol.
     pub fn build(&self) -> Result<BuiltPlan, PlanError> {
-        let parameters = gazelle::parameters().map_err(|source| layer("parameters", source))?;
+        let sets = Sets::new().map_err(|source| layer("parameters", source))?;
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let protocol = step.protocol.describe();
-            let built = protocol.build(&parameters).map_err(|source| layer(&step.name, source))?;
+            let built = protocol.build(&sets).map_err(|source| layer(&step.name, source))?;
             steps.push(BuiltStep { name: step.name.clone(), protocol: protocol.name(), built });
         }
         prepare(&mut steps);
-        Ok(BuiltPlan { parameters, steps })
+        Ok(BuiltPlan { sets, steps })
     }
 }
 
 impl BuiltPlan {
-    /// The parameters of the packed layers.
-    #[must_use]
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
-    }
-
     /// The steps in order.
     #[must_use]
     pub fn steps(&self) -> &[BuiltStep] {
@@ -63,16 +68,25 @@ impl BuiltPlan {
         self.steps
     }
 
-    /// The automorphisms that the packed layers need evaluation keys for.
+    /// The keys that a session needs, one for each parameter set in use.
     ///
     /// # Errors
-    /// [`PlanError::Layer`] if a rotation is none of the parameters'.
-    pub fn automorphisms(&self) -> Result<Vec<GaloisElement>, PlanError> {
-        let rotations = self.steps.iter().flat_map(|step| step.built.facts().rotations());
-        let needed: BTreeSet<_> = rotations.collect();
-        let degree = self.parameters.degree();
-        let elements = needed.into_iter().map(|rotation| galois_element(rotation, degree));
-        elements.collect::<Result<_, _>>().map_err(|source| layer("evaluation keys", source))
+    /// [`PlanError::Layer`] if a rotation is none of its set's parameters.
+    pub fn keys(&self) -> Result<Vec<NeededKeys>, PlanError> {
+        let mut needed: BTreeMap<Set, BTreeSet<_>> = BTreeMap::new();
+        for facts in self.steps.iter().map(|step| step.built.facts()) {
+            if let Some(set) = facts.keys() {
+                needed.entry(set).or_default().extend(facts.rotations());
+            }
+        }
+        let keys = |(set, rotations): (Set, BTreeSet<_>)| {
+            let parameters = self.sets.get(set).clone();
+            let element = |rotation| galois_element(rotation, parameters.degree());
+            let automorphisms = rotations.into_iter().map(element).collect::<Result<_, _>>();
+            let automorphisms = automorphisms.map_err(|source| layer("evaluation keys", source))?;
+            Ok(NeededKeys { set, parameters, automorphisms })
+        };
+        needed.into_iter().map(keys).collect()
     }
 
     /// What each party keeps of one prepared prediction.
@@ -86,8 +100,10 @@ impl BuiltPlan {
     /// # Errors
     /// [`PlanError::Layer`] naming a step that does not fit the parameters.
     pub fn memory(&self) -> Result<Memory, PlanError> {
-        let keys = EvaluationKeys::kept_bytes(&self.parameters, self.automorphisms()?.len());
-        let session = keys.map_err(|source| layer("evaluation keys", source.into()))? as u64;
+        let session = self.keys()?.iter().try_fold(0, |bytes, keys| {
+            let more = EvaluationKeys::kept_bytes(&keys.parameters, keys.automorphisms.len());
+            Ok::<_, PlanError>(bytes + more.map_err(|source| layer("evaluation keys", source.into()))? as u64)
+        })?;
         let start = Memory { session, prediction: self.held().server, ..Memory::default() };
         self.steps.iter().try_fold(start, |memory, step| {
             Ok(memory.beside(step.built.facts().memory().map_err(|source| layer(&step.name, source))?))

@@ -1,6 +1,6 @@
 //! What a plan sends: the sum of its protocols' costs.
 
-use lanner_protocol::linear::gazelle;
+use lanner_protocol::linear::keys::keys_cost;
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 
@@ -39,7 +39,9 @@ impl BuiltPlan {
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn cost(&self) -> Result<PlanCost, PlanError> {
-        let keys = gazelle::keys_cost(self.parameters(), &self.automorphisms()?);
+        let keys = self.keys()?.into_iter().try_fold(Cost::NONE, |cost, keys| {
+            Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
+        });
         let setup = keys.map_err(|source| layer("evaluation keys", source))?.then(yao::setup_cost());
         let costs = self.steps().iter().map(phases).collect::<Result<Vec<_>, _>>()?;
         let online = costs.iter().scan(Cost::NONE, |before, (_, online)| Some(follow(before, *online)));

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum PlanError {
     /// The mode has no protocol for a node.
-    #[error("node {node}: {operator} is not supported by mode gazelle: {reason}")]
+    #[error("node {node}: {operator} is not supported: {reason}")]
     Unsupported {
         /// The node.
         node: String,

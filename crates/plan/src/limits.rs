@@ -68,6 +68,14 @@ pub(crate) fn check_memory(memory: &Memory) -> Result<(), PlanError> {
     within("output", "bytes of keys and partial sums of a session", memory.session + memory.working, MAX_HELD)
 }
 
+/// Checks the products that layers in the frequency domain add up to.
+///
+/// # Errors
+/// [`PlanError::TooLarge`] naming the node.
+pub(crate) fn check_products(node: &FixedNode, products: u64) -> Result<(), PlanError> {
+    within(&node.name, "ciphertext products", products, MAX_PRODUCTS)
+}
+
 impl Totals {
     fn add(&mut self, node: &FixedNode, input: &[usize]) {
         let outputs = node.len() as u64;
@@ -144,7 +152,7 @@ const MAX_CLASSES: u64 = 1 << 13;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::plan;
+    use crate::{Mode, plan};
 
     /// A network of one node on an input of this shape, as a hostile server would describe it.
     fn network(input: &str, node: &str) -> PublicNetwork {
@@ -155,7 +163,10 @@ mod tests {
     }
 
     fn refused(input: &str, node: &str) -> bool {
-        matches!(plan(&network(input, node), Policy::Logits), Err(PlanError::TooLarge { .. }))
+        let network = network(input, node);
+        let refused = |mode| matches!(plan(&network, Policy::Logits, mode), Err(PlanError::TooLarge { .. }));
+        assert_eq!(refused(Mode::Gazelle), refused(Mode::Falcon));
+        refused(Mode::Falcon)
     }
 
     #[test]
@@ -171,10 +182,25 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_too_long_to_transform_is_still_planned_in_a_moment() {
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[3,1],"strides":[1,1],"pads":[1048576,0,1048576,0],"dilations":[1048576,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"prime":1032193}"#;
+        let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
+        assert_eq!(plan.steps[0].protocol.describe().name(), "falcon.fc");
+    }
+
+    #[test]
+    fn a_layer_without_a_frequency_domain_form_is_computed_by_rotations() {
+        // Every output reads padding alone.
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[1,1],"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,2,2],"prime":1032193}"#;
+        let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
+        assert_eq!(plan.steps[0].protocol.describe().name(), "gazelle.fc");
+    }
+
+    #[test]
     fn an_arg_max_over_too_many_classes_is_refused() {
         let linear =
             r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"prime":1032193}"#;
-        let refusal = plan(&network("[4]", linear), Policy::Label).unwrap_err();
+        let refusal = plan(&network("[4]", linear), Policy::Label, Mode::Gazelle).unwrap_err();
         assert!(refusal.to_string().contains("65536 classes of an arg-max"), "{refusal}");
     }
 
@@ -185,8 +211,9 @@ mod tests {
                 r#"{{"name":"fc","op":{{"Linear":{{"outputs":{outputs}}}}},"inputs":[0],"shape":[{outputs}],"prime":1032193}}"#
             )
         };
-        let refusal =
-            |outputs, policy| plan(&network("[4]", &linear(outputs)), policy).unwrap_err().to_string();
+        let refusal = |outputs, policy| {
+            plan(&network("[4]", &linear(outputs)), policy, Mode::Gazelle).unwrap_err().to_string()
+        };
         assert!(refusal(1, Policy::Label).contains("two scores"));
         assert!(refusal(1, Policy::Probability { digits: 2 }).contains("two scores"));
         assert!(refusal(1, Policy::TopK { k: 1 }).contains("two scores"));
@@ -196,7 +223,7 @@ mod tests {
         assert!(refusal(10, Policy::Probability { digits: 7 }).contains("7 digits"));
         assert!(refusal(1025, Policy::Probability { digits: 2 }).contains("1025 classes of a softmax"));
         for policy in [Policy::TopK { k: 10 }, Policy::Probability { digits: 6 }] {
-            assert!(plan(&network("[4]", &linear(10)), policy).is_ok());
+            assert!(plan(&network("[4]", &linear(10)), policy, Mode::Gazelle).is_ok());
         }
     }
 

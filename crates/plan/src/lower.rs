@@ -1,31 +1,31 @@
-//! From a network to the protocols of mode gazelle.
+//! From a network to the protocols of a mode.
 
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork, Window};
-use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::{Convolution, Sets, falcon};
 use lanner_protocol::nonlinear::windows::Windows;
 
 use crate::fuse::Fused;
 use crate::layouts::Layouts;
-use crate::protocol::{local, packed, share, softmax, yao};
+use crate::protocol::{self, local, packed, share, softmax, yao};
 use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
 
 /// Slots of the ciphertexts of parameter set B.
 pub(crate) const SLOTS: usize = 8192;
 
-/// Plans a network in mode gazelle for an output policy.
+/// Plans a network in a mode for an output policy.
 ///
 /// # Errors
 /// [`PlanError`] naming the node or the policy that the mode does not support.
-pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> {
+pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
     limits::check(network, policy)?;
-    let mut planner = Planner::new(network)?;
+    let mut planner = Planner::new(network, mode)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
         }
     }
     planner.output(policy)?;
-    let plan = Plan { mode: Mode::Gazelle, policy, steps: planner.steps };
+    let plan = Plan { mode, policy, steps: planner.steps };
     let built = plan.build()?;
     limits::check_held(&built.held())?;
     limits::check_memory(&built.memory()?)?;
@@ -34,6 +34,8 @@ pub fn plan(network: &PublicNetwork, policy: Policy) -> Result<Plan, PlanError> 
 
 struct Planner<'n> {
     network: &'n PublicNetwork,
+    mode: Mode,
+    sets: Sets,
     steps: Vec<Step>,
     /// For each value of the network, the plan's latest sharing of it; a value inside a circuit has none.
     values: Vec<Option<usize>>,
@@ -41,17 +43,23 @@ struct Planner<'n> {
     inside: Vec<bool>,
     /// For each value of the plan, whether the server knows its share before the input is known, as garbling needs.
     known: Vec<bool>,
+    /// The layouts of the layers that are computed by rotations.
     layouts: Layouts,
+    /// The products of earlier layers in the frequency domain.
+    products: u64,
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork) -> Result<Self, PlanError> {
+    fn new(network: &'n PublicNetwork, mode: Mode) -> Result<Self, PlanError> {
+        let sets =
+            Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
         let mut values = vec![None; nodes + 1];
         values[0] = Some(0);
         // The server's share of the input is zero.
         let (inside, known) = (vec![false; nodes], vec![true]);
-        Ok(Self { network, steps: Vec::new(), values, inside, known, layouts: layouts(network)? })
+        let (steps, layouts) = (Vec::new(), layouts(network, mode, &sets)?);
+        Ok(Self { network, mode, sets, steps, values, inside, known, layouts, products: 0 })
     }
 
     /// Adds a step; returns the value that it makes.
@@ -89,13 +97,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, prime }),
-            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                let shape = convolution(node, shape)?;
-                let packing = self.layouts.of(&shape);
-                let kernel =
-                    packing.ok_or_else(|| unsupported(node, "it has no layout".to_owned()))?.kernel();
-                Protocol::GazelleLinear(packed::Linear { shape, prime, kernel })
-            }
+            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
             FixedOp::Square => {
                 let input = self.remask(&node.name, inputs[0], node.len(), prime);
                 self.values[node.inputs[0]] = Some(input);
@@ -174,15 +176,36 @@ impl<'n> Planner<'n> {
             self.push(name, vec![value], Protocol::Remask(share::Remask { values, prime }))
         }
     }
+
+    fn linear(&mut self, node: &FixedNode, shape: Convolution) -> Result<Protocol, PlanError> {
+        let prime = node.accumulator.prime();
+        if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {
+            let falcon::Choice { set, variant, operations } = choice;
+            self.products = self.products.saturating_add(operations.multiplications as u64);
+            limits::check_products(node, self.products)?;
+            return Ok(Protocol::FalconLinear(protocol::falcon::Linear { shape, prime, set, variant }));
+        }
+        let packing = self.layouts.of(&shape);
+        let kernel = packing.ok_or_else(|| unsupported(node, "it has no layout".to_owned()))?.kernel();
+        Ok(Protocol::GazelleLinear(packed::Linear { shape, prime, kernel }))
+    }
 }
 
-/// The layouts of all linear layers, which share their keys.
-fn layouts(network: &PublicNetwork) -> Result<Layouts, PlanError> {
+/// How a layer is computed in the frequency domain, if the mode wants it so and there is a way.
+fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> Option<falcon::Choice> {
+    (mode == Mode::Falcon).then(|| falcon::cheapest(shape, prime, sets).ok()).flatten()
+}
+
+/// The layouts of all linear layers that are computed by rotations, which share their keys.
+fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, PlanError> {
     let (mut nodes, mut shapes) = (Vec::new(), Vec::new());
     for node in network.nodes() {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
-            shapes.push(convolution(node, network.shape(node.inputs[0]))?);
-            nodes.push(node);
+            let shape = convolution(node, network.shape(node.inputs[0]))?;
+            if in_frequencies(mode, &shape, node.accumulator.prime(), sets).is_none() {
+                shapes.push(shape);
+                nodes.push(node);
+            }
         }
     }
     Layouts::choose(&shapes, SLOTS, MAX_KEYS).map_err(|(index, source)| layer(nodes[index], source))

@@ -1,7 +1,8 @@
 //! What a server keeps in memory, from public parameters alone.
 
-use lanner_protocol::linear::gazelle::{Form, ServerLayer};
+use lanner_protocol::linear::{Form, falcon, gazelle};
 
+use crate::protocol::packed::BuiltLinear;
 use crate::{Built, BuiltStep};
 
 /// Bytes that a server keeps, to within small change.
@@ -39,11 +40,19 @@ impl Memory {
 pub(crate) fn prepare(steps: &mut [BuiltStep]) {
     let mut left = MAX_PREPARED_BYTES;
     for step in steps {
-        if let Built::Linear(linear) = &mut step.built {
-            let bytes = ServerLayer::bytes(&linear.packing, &linear.parameters, linear.prime, Form::Prepared);
-            if let Some(rest) = left.checked_sub(bytes) {
-                (left, linear.form) = (rest, Form::Prepared);
+        let (bytes, form) = match &mut step.built {
+            Built::Linear(linear) => {
+                let BuiltLinear { packing, parameters, prime, form } = linear.as_mut();
+                (gazelle::ServerLayer::bytes(packing, parameters, *prime, Form::Prepared), form)
             }
+            Built::FalconLinear(linear) => {
+                let bytes = falcon::ServerLayer::bytes(&linear.packing, &linear.parameters, Form::Prepared);
+                (bytes, &mut linear.form)
+            }
+            _ => continue,
+        };
+        if let Some(rest) = left.checked_sub(bytes) {
+            (left, *form) = (rest, Form::Prepared);
         }
     }
 }

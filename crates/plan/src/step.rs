@@ -11,6 +11,8 @@ use crate::Protocol;
 pub enum Mode {
     /// GAZELLE: packed BFV layers and garbled circuits.
     Gazelle,
+    /// FALCON: layers in the frequency domain, garbled circuits.
+    Falcon,
 }
 
 impl Mode {
@@ -19,6 +21,7 @@ impl Mode {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gazelle => "gazelle",
+            Self::Falcon => "falcon",
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use lanner_graph::{Policy, PublicNetwork};
-use lanner_plan::{Plan, plan};
+use lanner_plan::{Mode, Plan, plan};
 
 /// The public half of a network, layer by layer, in the smallest ring.
 struct Builder {
@@ -68,17 +68,17 @@ impl Builder {
         self.push(&format!(r#"{{"Linear":{{"outputs":{outputs}}}}}"#), &[from], [outputs, 1, 1], true)
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self, mode: Mode) -> Plan {
         let json = format!(
             r#"{{"format_version":2,"input":{{"name":"x","shape":{:?},"scale":1.0,"low":0,"high":255,"prime":{PRIME}}},"nodes":[{}],"output_scale":1.0,"head":"scores"}}"#,
             self.input, self.nodes
         );
-        plan(&PublicNetwork::from_json(&json).unwrap(), Policy::Logits).unwrap()
+        plan(&PublicNetwork::from_json(&json).unwrap(), Policy::Logits, mode).unwrap()
     }
 }
 
 /// Fully connected layers with ReLU or squares between them.
-fn mnist(convolutions: impl Fn(&mut Builder) -> usize, hidden: &[usize], square: bool) -> Plan {
+fn mnist(convolutions: impl Fn(&mut Builder) -> usize, hidden: &[usize], square: bool) -> Builder {
     let mut network = Builder::new([1, 28, 28]);
     let mut at = convolutions(&mut network);
     at = network.flatten(at);
@@ -91,10 +91,10 @@ fn mnist(convolutions: impl Fn(&mut Builder) -> usize, hidden: &[usize], square:
         };
     }
     network.linear(at, 10);
-    network.plan()
+    network
 }
 
-fn mnist_d() -> Plan {
+fn mnist_d() -> Builder {
     let convolutions = |network: &mut Builder| {
         let mut at = 0;
         for _ in 0..2 {
@@ -108,7 +108,7 @@ fn mnist_d() -> Plan {
 }
 
 /// ResNet for CIFAR-10 with `blocks` blocks at each of three sizes; shortcuts that change it are convolutions of one tap.
-fn resnet(blocks: usize) -> Plan {
+fn resnet(blocks: usize) -> Builder {
     let mut network = Builder::new([3, 32, 32]);
     let mut at = network.conv_relu(0, 16, 3);
     for (stage, channels) in [16, 32, 64].into_iter().enumerate() {
@@ -130,11 +130,11 @@ fn resnet(blocks: usize) -> Plan {
     at = network.pool(at, 8, "SumPool");
     at = network.flatten(at);
     network.linear(at, 10);
-    network.plan()
+    network
 }
 
 /// The network of MiniONN for CIFAR-10.
-fn minionn() -> Plan {
+fn minionn() -> Builder {
     let mut network = Builder::new([3, 32, 32]);
     let mut at = network.conv_relu(0, 64, 3);
     for _ in 0..2 {
@@ -146,13 +146,13 @@ fn minionn() -> Plan {
     at = network.conv_relu(at, 16, 1);
     at = network.flatten(at);
     network.linear(at, 10);
-    network.plan()
+    network
 }
 
-fn one_convolution() -> Plan {
+fn one_convolution() -> Builder {
     let mut network = Builder::new([128, 16, 16]);
     network.conv(0, 128, 3, 1, 1);
-    network.plan()
+    network
 }
 
 const MEGA: u64 = 1_000_000;
@@ -180,13 +180,16 @@ fn keys_and_memory_of_published_networks_keep_to_their_limits() {
         ("ResNet-32", resnet(5)),
         ("conv 16x16x128 3x3 -> 128", one_convolution()),
     ];
-    for (name, plan) in networks {
-        let built = plan.build().unwrap();
-        let keys = built.automorphisms().unwrap().len();
+    let modes = [Mode::Gazelle, Mode::Falcon];
+    for ((name, network), mode) in networks.iter().flat_map(|network| modes.map(|mode| (network, mode))) {
+        let built = network.plan(mode).build().unwrap();
+        let keys: usize = built.keys().unwrap().iter().map(|keys| keys.automorphisms.len()).sum();
+        assert!(keys == 0 || mode == Mode::Gazelle, "{name} takes no rotation in the frequency domain");
         let (setup, memory, held) =
             (built.cost().unwrap().setup.bytes(), built.memory().unwrap(), built.held());
         println!(
-            "{name:<26} {keys:>3} keys, set-up {:>5.1} MB; server {:>5} MB a model, {:>4} MB a client (keys {}, prediction {}, working {}); client {:>4} MB a prediction",
+            "{name:<26} {:<8} {keys:>3} keys, set-up {:>5.1} MB; server {:>5} MB a model, {:>4} MB a client (keys {}, prediction {}, working {}); client {:>4} MB a prediction",
+            mode.name(),
             setup as f64 / 1e6,
             memory.model / MEGA,
             memory.client() / MEGA,

@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use lanner_bfv::Parameters;
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::falcon::{
-    ClientLayer, Packing, ServerLayer, Set, Sets, Variant, cheapest, choices, offline_cost, online_cost,
-    receive_key, send_key,
+    ClientLayer, Packing, ServerLayer, Variant, cheapest, choices, offline_cost, online_cost,
 };
+use lanner_protocol::linear::keys::{receive_keys, send_keys};
+use lanner_protocol::linear::{Convolution, Set, Sets};
 use lanner_share::{Ring, Share};
 use queue::Queue;
 
@@ -58,19 +58,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sets = Sets::new()?;
     for (name, shape) in layers {
         for prime in [1_032_193, 33_538_049] {
-            let (best, packing) = cheapest(&shape, prime, &sets)?;
-            measure(name, &packing, best, sets.get(best), repeats)?;
+            let best = cheapest(&shape, prime, &sets)?;
+            let parameters = sets.get(best.set);
+            let run = |variant| {
+                let packing = Packing::new(&shape, prime, parameters.degree(), variant)?;
+                measure(name, &packing, best.set, parameters, repeats)
+            };
+            run(best.variant)?;
             // The paper's ways: every product on its own, and one output for each filter.
-            for (set, variant, operations) in choices(&shape, prime, &sets)? {
-                let plain = matches!(variant, Variant::Literal | Variant::Folded { copies: 1 });
-                if set == best
-                    && plain
-                    && variant != packing.variant()
-                    && operations.output_ciphertexts <= 256
-                {
-                    let parameters = sets.get(set);
-                    let packing = Packing::new(&shape, prime, parameters.degree(), variant)?;
-                    measure(name, &packing, set, parameters, repeats)?;
+            for choice in choices(&shape, prime, &sets)? {
+                let plain = matches!(choice.variant, Variant::Literal | Variant::Folded { copies: 1 });
+                let other = choice.set == best.set && choice.variant != best.variant;
+                if plain && other && choice.operations.output_ciphertexts <= 256 {
+                    run(choice.variant)?;
                 }
             }
         }
@@ -92,8 +92,8 @@ fn measure(
     let input: Vec<i64> = (0..shape.inputs() as i64).map(|i| i * 31 % 16).collect();
     let truth = shape.apply(&weights, &input)?;
     let (mut at_client, mut at_server) = Queue::pair();
-    let key = send_key(&mut at_client, parameters, &mut rng)?;
-    let public = receive_key(&mut at_server, parameters)?;
+    let key = send_keys(&mut at_client, parameters, &[], &mut rng)?;
+    let public = receive_keys(&mut at_server, parameters, &[])?.public;
     let client = ClientLayer::new(packing, parameters)?;
     let server = ServerLayer::new(packing, parameters, &weights, &bias)?;
     let ring = Ring::Prime(prime);

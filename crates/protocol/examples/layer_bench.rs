@@ -11,11 +11,12 @@ use std::time::Instant;
 use lanner_bfv::Parameters;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::Convolution;
+use lanner_protocol::linear::Form;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::linear::gazelle::{
-    ClientLayer, Form, ServerLayer, galois_element, keys_cost, offline_cost, online_cost, parameters,
-    receive_keys, send_keys,
+    ClientLayer, ServerLayer, galois_element, offline_cost, online_cost, parameters,
 };
+use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
 use lanner_share::{Ring, Share};
 use queue::Queue;
 

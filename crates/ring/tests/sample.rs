@@ -3,7 +3,9 @@
 
 use lanner_ring::sample::{ERROR_BOUND, ERROR_STD, error, flood, ternary, uniform, uniform_below};
 use lanner_ring::{Coeff, Eval, Modulus, Poly, RnsBasis};
-use lanner_testkit::{TestRng, chi_square, chi_square_limit, mean_and_variance, uniform_chi_square};
+use lanner_testkit::{
+    TestRng, chi_square, chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square,
+};
 
 const PRIMES: [u64; 2] = [1_125_899_903_827_969, 1_125_899_902_124_033];
 const N: usize = 32_768;
@@ -91,19 +93,33 @@ fn primes_below_the_errors_reduce_them() {
 }
 
 #[test]
-fn flood_is_flat_over_its_whole_range() {
-    for bits in [0, 3, 60, 90] {
+fn flood_is_a_sum_of_three_uniform_values() {
+    for bits in [40, 60, 90] {
         let poly = flood(&basis(), bits, &mut TestRng::new(4));
-        let bound = 1i128 << bits;
-        let buckets = (2 * bound).min(64);
-        let mut counts = vec![0; usize::try_from(buckets).unwrap()];
+        let mut counts = [0; 64];
         for i in (0..N).step_by(4) {
             let value = poly.coefficient(i).to_i128().unwrap();
+            let bound = 3i128 << (bits - 1);
             assert!((-bound..bound).contains(&value), "{bits} bits");
-            counts[usize::try_from((value + bound) / (2 * bound / buckets)).unwrap()] += 1;
+            let place = sum_of_three_uniform(value as f64 / f64::from(bits).exp2());
+            counts[((place * 64.0) as usize).min(63)] += 1;
         }
         assert!(uniform_chi_square(&counts) < chi_square_limit(counts.len() - 1), "{bits} bits");
     }
+}
+
+#[test]
+fn a_narrow_flood_has_the_probabilities_of_a_sum_of_three() {
+    // Two bits: sums of three of 0 to 3, less 6.
+    let ways = [1.0, 3.0, 6.0, 10.0, 12.0, 12.0, 10.0, 6.0, 3.0, 1.0];
+    let expected = ways.map(|ways| ways / 64.0 * N as f64);
+    let poly = flood(&basis(), 2, &mut TestRng::new(7));
+    let mut counts = [0; 10];
+    for value in centered(&poly) {
+        counts[usize::try_from(value + 6).unwrap()] += 1;
+    }
+    assert!(limbs_agree(&poly));
+    assert!(chi_square(&counts, &expected) < chi_square_limit(9));
 }
 
 #[test]
@@ -121,6 +137,6 @@ fn streams_are_fixed() {
     ];
     assert_eq!(
         digests,
-        [0x388d_bcde_2f2d_2533, 0xf677_334f_af9f_7b41, 0x470f_60af_6d1d_1c63, 0xc7da_1dd9_c9b4_d6f2]
+        [0x388d_bcde_2f2d_2533, 0xf677_334f_af9f_7b41, 0x470f_60af_6d1d_1c63, 0x3080_1d3d_2242_12e8]
     );
 }

@@ -7,10 +7,13 @@ use lanner_graph::{
     FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
 };
 use lanner_net::{Entry, Recorded, memory};
-use lanner_plan::{Plan, Step, plan};
+use lanner_plan::{Mode, Plan, Protocol, Step, plan};
 use lanner_session::executor::{
     ClientPlan, ClientSession, Computation, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
+
+/// Every mode whose outputs are exact.
+const MODES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
 
 /// A deterministic value in [-1, 1).
 fn value(index: usize, seed: usize) -> f32 {
@@ -37,8 +40,9 @@ fn network(json: &str, shapes: &[(&str, &[usize])], input: usize) -> (Network, V
 }
 
 /// Runs predictions in one session; returns the outcomes. What is sent is what the plan predicts.
-fn run(network: &Network, policy: Policy, inputs: &[Vec<i64>]) -> Vec<Outcome> {
-    let plan = plan(network.public(), policy).unwrap();
+fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Vec<Outcome> {
+    let plan = plan(network.public(), policy, mode).unwrap();
+    check_mode(&plan);
     let model = Arc::new(ServedModel::new(network, &plan).unwrap());
     let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
     let (mut client, mut server) = memory::pair();
@@ -100,6 +104,16 @@ fn check_costs(plan: &Plan, setup: &StepCost, steps: &[StepCost]) {
     assert!(predicted.offline_total().rounds() <= 1);
 }
 
+/// The linear layers of a plan follow its mode.
+fn check_mode(plan: &Plan) {
+    let linear =
+        |step: &&Step| matches!(step.protocol, Protocol::GazelleLinear(_) | Protocol::FalconLinear(_));
+    let layers = plan.steps.iter().filter(linear).map(|step| step.protocol.describe().name());
+    let layers: Vec<_> = layers.collect();
+    assert!(!layers.is_empty());
+    assert!(layers.iter().all(|name| name.starts_with(plan.mode.name())), "{layers:?}");
+}
+
 fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     let (network, samples) = network(json, shapes, input);
     let executor = FixedExecutor::new(&network).unwrap();
@@ -107,10 +121,12 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
         samples[..3].iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
     let truth: Vec<_> = inputs.iter().map(|x| executor.run(x).unwrap()).collect();
     assert!(truth.iter().all(|run| run.overflow_count() == 0));
-    let logits = run(&network, Policy::Logits, &inputs);
-    assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
-    let labels = run(&network, Policy::Label, &inputs);
-    assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
+    for mode in MODES {
+        let logits = run(&network, Policy::Logits, mode, &inputs);
+        assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
+        let labels = run(&network, Policy::Label, mode, &inputs);
+        assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
+    }
     check_ranking(&network, &inputs, &truth);
     check_probability(&network, &inputs, &truth);
 }
@@ -119,7 +135,7 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
 fn check_ranking(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
     let classes = network.public().output_len();
     for k in [1, 2, classes] {
-        let outcomes = run(network, Policy::TopK { k: k as u32 }, &inputs[..1]);
+        let outcomes = run(network, Policy::TopK { k: k as u32 }, Mode::Gazelle, &inputs[..1]);
         assert_eq!(outcomes, [Outcome::TopK(truth[0].best(k))]);
     }
 }
@@ -127,7 +143,9 @@ fn check_ranking(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
 /// Within one part of the exact softmax of the reference's integers.
 fn check_probability(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
     for digits in [1, 2, 6] {
-        for (outcome, truth) in run(network, Policy::Probability { digits }, inputs).iter().zip(truth) {
+        for (outcome, truth) in
+            run(network, Policy::Probability { digits }, Mode::Gazelle, inputs).iter().zip(truth)
+        {
             let likely = match outcome {
                 Outcome::Probability(likely) => Some(likely),
                 _ => None,
@@ -195,14 +213,14 @@ fn policies_that_do_not_fit_the_scores_are_refused() {
         {"name":"fc","op":{"MatMul":{"weight":"w","bias":null}},"inputs":["x"]}],"output":"fc"}"#;
     let (network, _) = network(json, &[("w", &[4, 3])], 4);
     for policy in [Policy::Probability { digits: 7 }, Policy::TopK { k: 4 }] {
-        let error = plan(network.public(), policy).unwrap_err();
+        let error = plan(network.public(), policy, Mode::Gazelle).unwrap_err();
         assert!(error.to_string().contains(policy.name()), "{error}");
     }
 }
 
 /// The kinds and lengths of all messages of a session with one prediction, as the client and as the server see them.
-fn transcripts(network: &Network, policy: Policy, input: &[i64]) -> [Vec<Entry>; 2] {
-    let plan = plan(network.public(), policy).unwrap();
+fn transcripts(network: &Network, policy: Policy, mode: Mode, input: &[i64]) -> [Vec<Entry>; 2] {
+    let plan = plan(network.public(), policy, mode).unwrap();
     let model = Arc::new(ServedModel::new(network, &plan).unwrap());
     let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
     let (client, server) = memory::pair();
@@ -244,11 +262,11 @@ fn transcripts_are_alike_whatever_the_weights_and_the_input() {
     assert_eq!(network.public(), other.public());
     let input = network.public().input().quantize(&samples[0]).unwrap();
     let policies = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
-    for policy in policies {
-        let transcript = transcripts(&network, policy, &input);
+    for (policy, mode) in policies.into_iter().flat_map(|policy| MODES.map(|mode| (policy, mode))) {
+        let transcript = transcripts(&network, policy, mode, &input);
         assert!(transcript[0].len() > 20);
-        assert_eq!(transcripts(&network, policy, &[0; 64]), transcript);
-        assert_eq!(transcripts(&other, policy, &input), transcript);
+        assert_eq!(transcripts(&network, policy, mode, &[0; 64]), transcript);
+        assert_eq!(transcripts(&other, policy, mode, &input), transcript);
     }
 }
 

@@ -6,4 +6,6 @@ mod rng;
 mod statistics;
 
 pub use rng::TestRng;
-pub use statistics::{chi_square, chi_square_limit, mean_and_variance, uniform_chi_square};
+pub use statistics::{
+    chi_square, chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square,
+};

@@ -30,6 +30,20 @@ pub fn chi_square_limit(degrees: usize) -> f64 {
     k * (1.0 - spread + DEVIATE * spread.sqrt()).powi(3)
 }
 
+/// The distribution function of the sum of three independent values, each uniform in `[-1/2, 1/2]`.
+#[must_use]
+pub fn sum_of_three_uniform(value: f64) -> f64 {
+    let x = (value + 1.5).clamp(0.0, 3.0);
+    let ends = |x: f64| x.powi(3) / 6.0;
+    if x < 1.0 {
+        ends(x)
+    } else if x < 2.0 {
+        ends(x) - 3.0 * ends(x - 1.0)
+    } else {
+        1.0 - ends(3.0 - x)
+    }
+}
+
 /// Mean and unbiased variance.
 #[must_use]
 pub fn mean_and_variance(values: &[f64]) -> (f64, f64) {
@@ -50,6 +64,24 @@ mod tests {
             let ratio = chi_square_limit(degrees) / quantile;
             assert!((1.0..1.1).contains(&ratio), "{degrees}");
         }
+    }
+
+    #[test]
+    fn the_distribution_function_is_one_of_a_symmetric_law() {
+        for (value, below) in [(-2.0, 0.0), (-1.5, 0.0), (0.0, 0.5), (1.5, 1.0), (2.0, 1.0)] {
+            assert!((sum_of_three_uniform(value) - below).abs() < 1e-12);
+        }
+        for value in [0.1, 0.4999, 0.5001, 1.2] {
+            let [below, above] = [-value, value].map(sum_of_three_uniform);
+            assert!((below + above - 1.0).abs() < 1e-12);
+        }
+        // Variance 1/4: the integral of |x| (1 - F(|x|)) twice.
+        let step = 1e-4;
+        let second: f64 = (0..15_000)
+            .map(|i| (f64::from(i) + 0.5) * step)
+            .map(|x| 4.0 * step * x * (1.0 - sum_of_three_uniform(x)))
+            .sum();
+        assert!((second - 0.25).abs() < 1e-6, "{second}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ from lanner.images import ImageDescription
 
 #: Modes that the interface names, and those that this version computes.
 MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
-AVAILABLE_MODES = ("gazelle", "auto")
+AVAILABLE_MODES = ("gazelle", "falcon", "auto")
 
 #: Output policies.
 OUTPUTS = ("label", "probability", "top-k", "logits")

@@ -149,7 +149,7 @@ def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.
     assert "ring" in error["what"]
 
 
-@pytest.mark.parametrize("option", [["--mode", "falcon"], ["--mode", "tabula"]])
+@pytest.mark.parametrize("option", [["--mode", "spectral"], ["--mode", "tabula"]])
 def test_choice_of_a_later_version_exits_3(
     tmp_path: Path,
     tiny_onnx: Path,

@@ -36,7 +36,7 @@ def test_top_k_needs_k_scores() -> None:
         CompileOptions("net", output="top-k", k=11).check_scores(10)
 
 
-@pytest.mark.parametrize("mode", ["falcon", "cheetah", "tabula", "spectral"])
+@pytest.mark.parametrize("mode", ["cheetah", "tabula", "spectral"])
 def test_later_mode_is_unsupported(mode: str) -> None:
     with pytest.raises(UnsupportedOpError, match=mode):
         CompileOptions("net", mode=mode)

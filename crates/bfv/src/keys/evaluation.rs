@@ -36,7 +36,8 @@ impl EvaluationKeys {
     /// Fresh keys for `elements`, in any order and with repetitions; the identity needs none and gets none.
     ///
     /// # Errors
-    /// [`BfvError::NoSpecialModulus`]; [`BfvError::Mismatch`] for an element of another degree.
+    /// [`BfvError::NoSpecialModulus`] if there is an element, the identity aside, and no such modulus;
+    /// [`BfvError::Mismatch`] for an element of another degree.
     pub fn generate(
         secret: &SecretKey,
         elements: &[GaloisElement],
@@ -84,8 +85,12 @@ impl EvaluationKeys {
     /// # Errors
     /// As [`Self::generate`].
     pub fn encoded_len(parameters: &Parameters, elements: &[GaloisElement]) -> Result<usize, BfvError> {
+        let keys = sorted(parameters, elements)?.len();
+        if keys == 0 {
+            return Ok(SEED_BYTES);
+        }
         let key = parameters.limbs() * packed_poly_len(parameters.key_switching()?);
-        Ok(SEED_BYTES + key * sorted(parameters, elements)?.len())
+        Ok(SEED_BYTES + key * keys)
     }
 
     /// Bytes that keys of so many automorphisms take in memory, to within small change.
@@ -93,6 +98,9 @@ impl EvaluationKeys {
     /// # Errors
     /// [`BfvError::NoSpecialModulus`].
     pub fn kept_bytes(parameters: &Parameters, keys: usize) -> Result<usize, BfvError> {
+        if keys == 0 {
+            return Ok(0);
+        }
         let pair = 2 * parameters.key_switching()?.len() * parameters.degree() * size_of::<u64>();
         Ok(keys * parameters.limbs() * pair)
     }
@@ -106,11 +114,11 @@ impl EvaluationKeys {
         elements: &[GaloisElement],
         reader: &mut Reader<'_>,
     ) -> Result<Self, BfvError> {
-        let basis = parameters.key_switching()?;
         let seed = decode_seed(reader)?;
         let mut expansion = Prg::new(seed.clone());
         let mut keys = BTreeMap::new();
         for (exponent, element) in sorted(parameters, elements)? {
+            let basis = parameters.key_switching()?;
             let digit = |_| Ok((read_poly(basis, reader)?, sample::uniform(basis, &mut expansion)));
             let digits = (0..parameters.limbs()).map(digit).collect::<Result<_, BfvError>>()?;
             keys.insert(exponent, SwitchingKey { digits, permutation: EvalPermutation::new(element) });

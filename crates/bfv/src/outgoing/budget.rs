@@ -45,7 +45,7 @@ impl Budget {
         self.flood_limbs
     }
 
-    /// `b`: the flooding is uniform in `[-2^b, 2^b)`.
+    /// `b`: each coefficient of the flooding is a centred sum of three uniform integers below `2^b`.
     #[must_use]
     pub fn flood_bits(self) -> u32 {
         self.flood_bits
@@ -84,9 +84,9 @@ fn flood_bits(
     let degree = parameters.degree();
     let blinded = noise.plus(NoiseBound::public_key(parameters));
     let switched = blinded.switched_modulus(parameters, parameters.limbs(), flood_limbs);
-    // The scale of the mask is rounded, by up to one half.
-    let hidden = switched.deviation() + 0.5;
-    let needed = (degree as f64 * hidden).log2().ceil() + STATISTICAL_BITS - 1.0;
+    // The scale of the mask is rounded, and so is that of the message which the hidden noise is compared against.
+    let hidden = switched.deviation() + 1.0;
+    let needed = (DISTANCE * (degree as f64).sqrt() * hidden).log2().ceil() + STATISTICAL_BITS;
     let largest = switched.infinity(degree) + 0.5;
 
     let step = |limbs| (parameters.log2_modulus(limbs) - (modulus.value() as f64).log2() - 1.0).exp2();
@@ -96,7 +96,7 @@ fn flood_bits(
     let at_wire = (step(wire_limbs) - roundings) * dropped - largest;
     // Decryption finds the fraction to within a small part of a step.
     let room = at_flood.min(at_wire) * (1.0 - DECODING_ERROR);
-    (needed, room.log2().floor())
+    (needed, (room / REACH).log2().floor())
 }
 
 /// A bound on the rounding of `switches` modulus switches, all but the last of which are divided again.
@@ -109,6 +109,12 @@ fn rounding_bound(parameters: &Parameters, switches: usize) -> f64 {
 
 /// Statistical security of the flooding: distance `2^-40`.
 const STATISTICAL_BITS: f64 = 40.0;
+
+/// The flooding and its shift by `e` are within statistical distance `DISTANCE ||e||_2 / 2^b`.
+pub(super) const DISTANCE: f64 = 1.07;
+
+/// No coefficient of the flooding exceeds `REACH 2^b`.
+const REACH: f64 = 1.5;
 
 /// `log2` of what a step must exceed in the modulus that is sent.
 const WIRE_MARGIN: f64 = 12.0;

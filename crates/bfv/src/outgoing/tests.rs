@@ -1,6 +1,7 @@
 //! What a client with every key can and cannot see in a sealed ciphertext.
 #![allow(clippy::unwrap_used)]
 
+mod flooding;
 mod privacy;
 
 use lanner_primitives::{Prg, Seed};
@@ -113,12 +114,11 @@ fn the_flooding_is_as_wide_as_its_bound_demands_and_the_message_still_fits() {
                 parameters.limbs(),
                 budget.flood_limbs(),
             );
-            let hidden = switched.deviation() + 0.5;
+            let hidden = switched.deviation() + 1.0;
             let width = f64::from(budget.flood_bits()).exp2();
-            // Statistical distance of N coefficients: N E|e| / 2^(b + 1).
-            assert!(parameters.degree() as f64 * hidden / (2.0 * width) <= 2f64.powi(-40));
+            assert!(1.07 * (parameters.degree() as f64).sqrt() * hidden / width <= 2f64.powi(-40));
             let step = (parameters.log2_modulus(budget.flood_limbs()) - (t as f64).log2() - 1.0).exp2();
-            assert!(width + switched.infinity(parameters.degree()) < step);
+            assert!(1.5 * width + switched.infinity(parameters.degree()) < step);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Maps with public coefficients that each party applies to its own shares alone: nothing is sent.
 
-use lanner_bfv::Parameters;
 use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::windows::Windows;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ macro_rules! describe_local {
                 inputs_known
             }
 
-            fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+            fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
                 let build: fn(&Self) -> Result<Local, ProtocolError> = $build;
                 build(self).map(Built::Local)
             }

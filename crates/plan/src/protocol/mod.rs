@@ -3,6 +3,7 @@
 //! A protocol is described by a struct of public parameters ([`Describe`]), which a plan writes down, and built from it once
 //! ([`Facts`]): circuits, layouts. A new one adds a file here, a line to each table below, and its two sides to the executor.
 
+pub mod falcon;
 pub mod local;
 pub mod packed;
 pub mod share;
@@ -11,8 +12,8 @@ pub mod yao;
 
 use std::collections::BTreeSet;
 
-use lanner_bfv::Parameters;
 use lanner_protocol::linear::gazelle::packing::Rotation;
+use lanner_protocol::linear::{Set, Sets};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,8 @@ use crate::{Held, Memory};
 pub enum Protocol {
     /// A linear layer on slots.
     GazelleLinear(packed::Linear),
+    /// A linear layer in the frequency domain.
+    FalconLinear(falcon::Linear),
     /// The square of each element, by encryption.
     GazelleSquare(packed::Square),
     /// Sums over windows of each party's own share: average pooling without the division.
@@ -53,6 +56,8 @@ pub enum Protocol {
 pub enum Built {
     /// A linear layer on slots.
     Linear(Box<packed::BuiltLinear>),
+    /// A linear layer in the frequency domain.
+    FalconLinear(Box<falcon::BuiltLinear>),
     /// Squares by encryption.
     Square(Box<packed::BuiltSquare>),
     /// A map that each party applies to its own shares.
@@ -90,7 +95,7 @@ pub trait Describe {
     ///
     /// # Errors
     /// [`ProtocolError`] if the parameters are none of the protocol's.
-    fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError>;
+    fn build(&self, sets: &Sets) -> Result<Built, ProtocolError>;
 }
 
 /// What is known of a protocol that was built.
@@ -124,6 +129,11 @@ pub trait Facts {
         Ok(Memory::default())
     }
 
+    /// The parameter set whose keys it needs.
+    fn keys(&self) -> Option<Set> {
+        None
+    }
+
     /// Rotations that need an evaluation key.
     fn rotations(&self) -> BTreeSet<Rotation> {
         BTreeSet::new()
@@ -141,6 +151,7 @@ impl Protocol {
     pub fn describe(&self) -> &dyn Describe {
         match self {
             Self::GazelleLinear(protocol) => protocol,
+            Self::FalconLinear(protocol) => protocol,
             Self::GazelleSquare(protocol) => protocol,
             Self::SumPool(protocol) => protocol,
             Self::Add(protocol) => protocol,
@@ -162,6 +173,7 @@ impl Built {
     pub fn facts(&self) -> &dyn Facts {
         match self {
             Self::Linear(built) => built.as_ref(),
+            Self::FalconLinear(built) => built.as_ref(),
             Self::Square(built) => built.as_ref(),
             Self::Local(built) => built,
             Self::Remask(built) => built,

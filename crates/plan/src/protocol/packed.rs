@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use lanner_bfv::Parameters;
-use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
-use lanner_protocol::linear::gazelle::{self, Form, Kernel, ServerLayer};
+use lanner_protocol::linear::gazelle::{self, Kernel, ServerLayer};
+use lanner_protocol::linear::{Convolution, Form, Set, Sets};
 use lanner_protocol::nonlinear::square::Target;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use serde::{Deserialize, Serialize};
@@ -71,10 +71,10 @@ impl Describe for Linear {
         true
     }
 
-    fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, sets: &Sets) -> Result<Built, ProtocolError> {
+        let parameters = sets.get(SET).clone();
         let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
-        let (parameters, prime) = (parameters.clone(), self.prime);
-        let built = BuiltLinear { parameters, packing, prime, form: Form::Compact };
+        let built = BuiltLinear { parameters, packing, prime: self.prime, form: Form::Compact };
         Ok(Built::Linear(Box::new(built)))
     }
 }
@@ -96,6 +96,10 @@ impl Facts for BuiltLinear {
         let model = ServerLayer::bytes(&self.packing, &self.parameters, self.prime, self.form);
         let working = gazelle::working_bytes(&self.packing, &self.parameters)?;
         Ok(Memory { model, working, ..Memory::default() })
+    }
+
+    fn keys(&self) -> Option<Set> {
+        Some(SET)
     }
 
     fn rotations(&self) -> BTreeSet<Rotation> {
@@ -127,8 +131,8 @@ impl Describe for Square {
         true
     }
 
-    fn build(&self, parameters: &Parameters) -> Result<Built, ProtocolError> {
-        let (parameters, target) = (parameters.clone(), Target::Shares(self.values));
+    fn build(&self, sets: &Sets) -> Result<Built, ProtocolError> {
+        let (parameters, target) = (sets.get(SET).clone(), Target::Shares(self.values));
         Ok(Built::Square(Box::new(BuiltSquare { parameters, target, prime: self.prime })))
     }
 }
@@ -149,14 +153,23 @@ impl Facts for BuiltSquare {
         let own = (inputs / 2) as u64 * OWN_SHARE_LIMBS * limb(&self.parameters);
         Held { server: held.server + own, ..held }
     }
+
+    fn keys(&self) -> Option<Set> {
+        Some(SET)
+    }
 }
 
+/// The parameter set of both protocols.
+pub const SET: Set = Set::B;
+
 /// The halves that so many ciphertexts each way prepare.
-fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> Held {
-    let (inputs, outputs) = (inputs as u64, outputs as u64);
+pub(super) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> Held {
+    let (inputs, outputs, limbs) = (inputs as u64, outputs as u64, parameters.limbs() as u64);
     Held {
-        client: (inputs * ENCRYPTION_LIMBS + outputs * DECRYPTION_LIMBS) * limb(parameters),
-        server: outputs * SEALING_LIMBS * limb(parameters),
+        // A prepared encryption has all limbs, a prepared decryption those that are sent.
+        client: (inputs * limbs + outputs * SENT_LIMBS) * limb(parameters),
+        // An output that is sealed but for its message: the first half, and the flooding less the mask.
+        server: outputs * (limbs + FLOODED_LIMBS) * limb(parameters),
     }
 }
 
@@ -167,9 +180,6 @@ fn limb(parameters: &Parameters) -> u64 {
 
 /// Limbs of a prepared multiplier with its coefficients, and of a plaintext.
 const OWN_SHARE_LIMBS: u64 = 3 + 1 + 1;
-/// Limbs of a prepared encryption.
-const ENCRYPTION_LIMBS: u64 = 3;
-/// Limbs of a prepared decryption.
-const DECRYPTION_LIMBS: u64 = 1;
-/// Limbs of an output that is sealed but for its message: the first half, and the flooding less the mask.
-const SEALING_LIMBS: u64 = 3 + 2;
+/// Limbs that are sent, and at which noise is flooded.
+const SENT_LIMBS: u64 = 1;
+const FLOODED_LIMBS: u64 = 2;

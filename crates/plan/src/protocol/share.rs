@@ -1,7 +1,7 @@
 //! Protocols that move shares between the parties, without encryption.
 
-use lanner_bfv::Parameters;
 use lanner_protocol::convert::remask;
+use lanner_protocol::linear::Sets;
 use lanner_protocol::{Cost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ impl Describe for Remask {
         true
     }
 
-    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
         Ok(Built::Remask(*self))
     }
 }
@@ -69,7 +69,7 @@ impl Describe for Reveal {
         inputs_known
     }
 
-    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
         Ok(Built::Reveal(*self))
     }
 }

@@ -1,6 +1,6 @@
 //! The label and its probability.
 
-use lanner_bfv::Parameters;
+use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::softmax::Softmax;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
@@ -39,7 +39,7 @@ impl Describe for Likely {
         false
     }
 
-    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
         let softmax = Softmax::new(self.classes, self.digits, self.scale, Ring::Prime(self.from))?;
         Ok(Built::Softmax(Box::new(softmax)))
     }

@@ -1,6 +1,6 @@
 //! Garbled circuits.
 
-use lanner_bfv::Parameters;
+use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{Function, Layer, Ranking};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
@@ -60,7 +60,7 @@ impl Describe for Activation {
         false
     }
 
-    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
         Layer::new(self.function, &self.windows, self.from, self.to).map(Built::Yao)
     }
 }
@@ -100,7 +100,7 @@ impl Describe for Classes {
         false
     }
 
-    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
         Ranking::label(self.classes, self.from).map(Built::Ranking)
     }
 }
@@ -118,7 +118,7 @@ impl Describe for Best {
         false
     }
 
-    fn build(&self, _: &Parameters) -> Result<Built, ProtocolError> {
+    fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
         Ranking::top(self.classes, self.k, self.from).map(Built::Ranking)
     }
 }

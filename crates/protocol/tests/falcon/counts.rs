@@ -1,7 +1,7 @@
 //! Operation counts: the literal variant's are the paper's, the folded one's those of its sums.
 
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::falcon::{Operations, Packing, Set, Sets, Variant, cheapest, choices};
+use lanner_protocol::linear::falcon::{Choice, Operations, Packing, Variant, cheapest, choices};
+use lanner_protocol::linear::{Convolution, Set, Sets};
 
 use crate::clear::convolution;
 
@@ -105,13 +105,14 @@ fn choices_are_those_whose_noise_can_be_hidden() {
     let choices = choices(&shape, P, &sets).unwrap();
     let terms = |set, slots, variant| {
         let packing = Packing::new(&shape, P, slots, variant).unwrap();
-        choices.iter().any(|(s, v, _)| (*s, *v) == (set, variant)).then(|| packing.terms())
+        let same = |choice: &Choice| (choice.set, choice.variant) == (set, variant);
+        choices.iter().any(same).then(|| packing.terms())
     };
     assert_eq!(terms(Set::A2, 4096, Variant::Literal), Some(1));
     assert_eq!(terms(Set::B, 8192, FOLDED), Some(6));
     // Nothing is hidden at N = 4096 under a prime of 37 bits.
     let wide = lanner_protocol::linear::falcon::choices(&shape, 137_438_822_401, &sets).unwrap();
-    assert!(wide.iter().all(|(set, ..)| *set == Set::B));
+    assert!(wide.iter().all(|choice| choice.set == Set::B));
     assert!(!wide.is_empty());
 }
 
@@ -119,9 +120,8 @@ fn choices_are_those_whose_noise_can_be_hidden() {
 fn the_cheapest_choice_is_small_where_it_may_be() {
     let sets = Sets::new().unwrap();
     let cheapest = |shape: &Convolution, prime| {
-        let (set, packing) = cheapest(shape, prime, &sets).unwrap();
-        assert_eq!(packing.slots(), sets.get(set).degree());
-        (set, packing.ciphertexts())
+        let Choice { set, operations, .. } = cheapest(shape, prime, &sets).unwrap();
+        (set, [operations.input_ciphertexts, operations.output_ciphertexts])
     };
     assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), P), (Set::A2, [1, 1]));
     assert_eq!(cheapest(&Convolution::fully_connected(2048, 1), P), (Set::A2, [1, 1]));

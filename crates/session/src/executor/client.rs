@@ -3,25 +3,23 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use lanner_bfv::{GaloisElement, Parameters};
 use lanner_graph::PublicNetwork;
-use lanner_plan::{Held, Plan};
+use lanner_plan::{Held, NeededKeys, Plan};
 use lanner_primitives::Prg;
-use lanner_protocol::linear::gazelle;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::yao::EvaluationSession;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
 use super::cost::Meter;
+use super::keys::Keys;
 use super::steps::{self, AnyClientStep, Client, Kept, Value};
 use super::values::{Values, Wiring};
 use super::{ExecutionError, Phase, StepCost};
 
 /// A plan as the client executes it.
 pub struct ClientPlan {
-    parameters: Parameters,
-    keys: Vec<GaloisElement>,
+    keys: Vec<NeededKeys>,
     input: (Ring, usize),
     steps: Vec<Planned>,
     runs: Vec<Range<usize>>,
@@ -61,8 +59,7 @@ impl ClientPlan {
     /// [`ExecutionError::Plan`] or [`ExecutionError::Step`] naming a layer that does not fit.
     pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
         let built = plan.build()?;
-        let parameters = built.parameters().clone();
-        let (keys, runs, held) = (built.automorphisms()?, built.runs()?, built.held());
+        let (keys, runs, held) = (built.keys()?, built.runs()?, built.held());
         let mut planned = Vec::with_capacity(plan.steps.len());
         for (step, wiring) in built.into_steps().into_iter().zip(Wiring::of(plan)) {
             let (name, protocol) = (step.name, step.protocol);
@@ -70,7 +67,7 @@ impl ClientPlan {
             planned.push(Planned { name, protocol, wiring, step });
         }
         let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
-        Ok(Self { parameters, keys, input, steps: planned, runs, held })
+        Ok(Self { keys, input, steps: planned, runs, held })
     }
 
     /// What each party keeps of one prepared prediction.
@@ -97,10 +94,10 @@ impl ClientSession {
     ) -> Result<(Self, StepCost), ExecutionError> {
         let meter = Meter::start(channel);
         let mut rng = Prg::from_entropy()?;
-        let key = gazelle::send_keys(channel, &plan.parameters, &plan.keys, &mut rng)?;
+        let keys = Keys::send(channel, &plan.keys, &mut rng)?;
         let evaluation = EvaluationSession::setup(channel, &mut rng)?;
         let cost = meter.stop(channel, "setup", "setup", Phase::Setup);
-        Ok((Self { plan, state: Client { key, evaluation, rng } }, cost))
+        Ok((Self { plan, state: Client { keys, evaluation, rng } }, cost))
     }
 
     /// Offline: makes the material of one prediction.

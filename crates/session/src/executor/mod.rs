@@ -6,6 +6,7 @@ mod client;
 mod clock;
 mod cost;
 mod error;
+mod keys;
 mod server;
 mod steps;
 mod values;

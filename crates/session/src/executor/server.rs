@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use lanner_bfv::{GaloisElement, Parameters};
 use lanner_graph::Network;
-use lanner_plan::{Held, Plan};
+use lanner_plan::{Held, NeededKeys, Plan};
 use lanner_primitives::Prg;
-use lanner_protocol::linear::gazelle;
 use lanner_protocol::nonlinear::yao::GarblingSession;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
 use super::clock::Clock;
+use super::keys::Keys;
 use super::steps::{self, AnyServerStep, Kept, ModelParts, Server};
 use super::values::{Values, Wiring};
 use super::{Computation, ExecutionError, Phase};
 
 /// A model that is ready to serve: weights encoded once, shared read-only by all sessions.
 pub struct ServedModel {
-    parameters: Parameters,
-    keys: Vec<GaloisElement>,
+    keys: Vec<NeededKeys>,
     input: (Ring, usize),
     steps: Vec<Planned>,
     held: Held,
@@ -43,8 +41,7 @@ impl ServedModel {
     /// noise does not fit the parameters.
     pub fn new(network: &Network, plan: &Plan) -> Result<Self, ExecutionError> {
         let built = plan.build()?;
-        let parameters = built.parameters().clone();
-        let (keys, held) = (built.automorphisms()?, built.held());
+        let (keys, held) = (built.keys()?, built.held());
         let mut model = ModelParts::of(network);
         let mut planned = Vec::with_capacity(plan.steps.len());
         for (step, wiring) in built.into_steps().into_iter().zip(Wiring::of(plan)) {
@@ -54,7 +51,7 @@ impl ServedModel {
         }
         let input = network.public().input();
         let input = (Ring::Prime(input.accumulator.prime()), input.len());
-        Ok(Self { parameters, keys, input, steps: planned, held })
+        Ok(Self { keys, input, steps: planned, held })
     }
 
     /// What each party keeps of one prepared prediction.
@@ -78,7 +75,7 @@ impl ServerSession {
     /// [`ExecutionError::Channel`] if the peer's messages are not the ones due.
     pub fn setup(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<Self, ExecutionError> {
         let mut rng = Prg::from_entropy()?;
-        let keys = gazelle::receive_keys(channel, &model.parameters, &model.keys)?;
+        let keys = Keys::receive(channel, &model.keys)?;
         let garbling = GarblingSession::setup(channel, &mut rng)?;
         Ok(Self { model, state: Server { keys, garbling, rng }, computed: Vec::new() })
     }

@@ -36,6 +36,9 @@ impl Axis {
         outputs: usize,
         prime: u64,
     ) -> Result<Self, ProtocolError> {
+        if shape.kernel[axis].saturating_mul(outputs) > MOST_READS {
+            return Err(ProtocolError::Shape { what: "pixels that an axis reads" });
+        }
         let direct = Self::direct(shape, axis, outputs);
         match Self::transformed(shape, axis, outputs, prime) {
             Some(transformed) if transformed.places() < direct.places() => Ok(transformed),
@@ -64,6 +67,9 @@ impl Axis {
     fn transformed(shape: &Convolution, axis: usize, outputs: usize, prime: u64) -> Option<Self> {
         let phases = Phase::all(shape, axis, outputs);
         let needed = phases.iter().map(|phase| phase.circle(outputs)).max()?;
+        if needed > LARGEST_CIRCLE {
+            return None;
+        }
         let size = (needed..=2 * needed.next_power_of_two()).find(|size| is_circle(*size, prime))?;
         let planes = phases.iter().map(|phase| phase.plane(shape.strides[axis], size)).collect();
         Some(Self { size, transformed: true, planes })
@@ -129,6 +135,12 @@ fn is_circle(size: usize, prime: u64) -> bool {
     }
     rest == 1 && (prime - 1).is_multiple_of(size as u64)
 }
+
+/// Outputs of an axis times its taps; each pair is written down.
+const MOST_READS: usize = 1 << 22;
+
+/// The largest transform that is looked for begins at this size.
+const LARGEST_CIRCLE: usize = 1 << 14;
 
 /// Prime factors of a size beyond this one make transforms slow.
 const LARGEST_RADIX: usize = 31;

@@ -38,7 +38,7 @@ pub use arrangement::{Operations, Variant};
 pub use client::ClientLayer;
 pub use noise::output_noise;
 pub use packing::{Output, Packing, Run};
-pub use parameters::{Set, Sets, cheapest, choices, key_cost, receive_key, send_key};
+pub use parameters::{Choice, cheapest, choices};
 pub use scheme::{EncryptedProducts, FirstHalfProducts, SlotProducts, evaluate};
 pub use server::{ServerLayer, ServerMaterial};
 pub use spectrum::Spectrum;

@@ -11,6 +11,7 @@ use super::packing::Packing;
 use super::scheme::{EncryptedProducts, FirstHalfProducts, evaluate};
 use super::spectrum::Spectrum;
 use crate::ProtocolError;
+use crate::linear::Form;
 use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// A layer with the transforms of its filters, made once and shared by all sessions.
@@ -55,6 +56,20 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
+        Self::in_form(Form::Prepared, packing, parameters, weights, bias)
+    }
+
+    /// As [`Self::new`], in the form of choice.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn in_form(
+        form: Form,
+        packing: &Packing,
+        parameters: &Parameters,
+        weights: &[i64],
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
         let shape = packing.shape();
         if weights.len() != shape.weights() || bias.len() != shape.outputs()? {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
@@ -69,11 +84,19 @@ impl ServerLayer {
         let mut multipliers = Vec::with_capacity(packing.operations().multiplications);
         for output in packing.outputs() {
             for slots in spectrum.multipliers(output, weights) {
-                multipliers.push(transfer.encoder().multiplier(&slots)?);
+                let compact = transfer.encoder().compact_multiplier(&slots)?;
+                multipliers.push(if form == Form::Prepared { compact.prepare() } else { compact });
             }
         }
         let bias = Share::embed(spectrum.ring(), bias);
         Ok(Self { spectrum, transfer, multipliers, bias })
+    }
+
+    /// Bytes of a layer's encoded weights.
+    #[must_use]
+    pub fn bytes(packing: &Packing, parameters: &Parameters, form: Form) -> u64 {
+        let each = Multiplier::bytes(parameters, packing.prime(), form == Form::Prepared);
+        packing.operations().multiplications as u64 * each as u64
     }
 
     /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's

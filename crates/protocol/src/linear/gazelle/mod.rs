@@ -26,7 +26,6 @@ mod client;
 mod encrypted;
 mod first_half;
 mod kernel;
-mod keys;
 mod layout;
 mod noise;
 pub mod packing;
@@ -40,18 +39,25 @@ pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element, working_bytes};
 pub use first_half::FirstHalfSlots;
 pub use kernel::{Kernel, Operations};
-pub use keys::{ClientKeys, keys_cost, parameters, receive_keys, send_keys};
 pub use noise::{noise_after, output_noise};
-pub use server::{Form, ServerLayer, ServerMaterial};
+pub use server::{ServerLayer, ServerMaterial};
 
 pub(crate) use layout::Layout;
 pub(crate) use server::LinearMap;
 
-use lanner_bfv::Parameters;
+use lanner_bfv::{ParameterSet, Parameters};
 
 use crate::linear::transfer;
 use crate::{Cost, OfflineCost, ProtocolError};
 use packing::Packing;
+
+/// The parameters of the packed layers.
+///
+/// # Errors
+/// None: the set is one that is accepted.
+pub fn parameters() -> Result<Parameters, ProtocolError> {
+    Ok(ParameterSet::B.parameters()?)
+}
 
 /// The cost of the offline phase of a layer modulo `prime`.
 ///

@@ -7,12 +7,13 @@ use rand_core::CryptoRng;
 
 use super::encrypted::EncryptedSlots;
 use super::first_half::FirstHalfSlots;
-use super::keys::ClientKeys;
 use super::layout::Layout;
 use super::noise::output_noise;
 use super::packing::{Packing, Weighting};
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
+use crate::linear::Form;
+use crate::linear::keys::ClientKeys;
 use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// A layer with its weights, encoded once and shared by all sessions.
@@ -49,15 +50,6 @@ impl ServerMaterial {
     pub fn share(&self) -> &Share {
         &self.share
     }
-}
-
-/// How a layer's weights are kept: a choice between memory and the time of each prediction, which no message shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Transformed once, ready to multiply.
-    Prepared,
-    /// As coefficients, transformed whenever they are needed: a seventh of the memory.
-    Compact,
 }
 
 impl LinearMap {

@@ -8,8 +8,10 @@ use rand_core::CryptoRng;
 
 use super::{Target, squared};
 use crate::ProtocolError;
+use crate::linear::Form;
 use crate::linear::gazelle::packing::Packing;
-use crate::linear::gazelle::{ClientKeys, EncryptedSlots, FirstHalfSlots, Form, Layout, LinearMap};
+use crate::linear::gazelle::{EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
+use crate::linear::keys::ClientKeys;
 use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// Squares as the server knows them.

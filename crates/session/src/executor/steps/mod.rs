@@ -3,6 +3,7 @@
 //! Each file has both sides of a family of protocols. A step's material is made offline and used up online; the walk over a
 //! plan knows it only as the step's own.
 
+mod falcon;
 mod local;
 mod packed;
 mod share;
@@ -17,24 +18,25 @@ use lanner_ot::{CotReceiver, CotSender};
 use lanner_plan::Built;
 use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::gazelle::ClientKeys;
+use lanner_protocol::linear::keys::ClientKeys;
 use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession};
 use lanner_share::Share;
 use lanner_wire::Channel;
 
 use super::Outcome;
+use super::keys::Keys;
 use super::values::Inputs;
 
 /// The client's state of one session, for all steps.
 pub(super) struct Client {
-    pub(super) key: SecretKey,
+    pub(super) keys: Keys<SecretKey>,
     pub(super) evaluation: EvaluationSession<CotReceiver>,
     pub(super) rng: Prg,
 }
 
 /// The server's state of one session, for all steps.
 pub(super) struct Server {
-    pub(super) keys: ClientKeys,
+    pub(super) keys: Keys<ClientKeys>,
     pub(super) garbling: GarblingSession<CotSender>,
     pub(super) rng: Prg,
 }
@@ -111,6 +113,7 @@ trait Sides {
 fn sides(built: Built) -> Box<dyn Sides> {
     match built {
         Built::Linear(built) => built,
+        Built::FalconLinear(built) => built,
         Built::Square(built) => built,
         Built::Local(built) => Box::new(built),
         Built::Remask(built) => Box::new(built),

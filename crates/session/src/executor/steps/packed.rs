@@ -1,7 +1,7 @@
 //! Linear layers and squares on slots.
 
 use lanner_graph::PublicNetwork;
-use lanner_plan::protocol::packed::{BuiltLinear, BuiltSquare};
+use lanner_plan::protocol::packed::{BuiltLinear, BuiltSquare, SET};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::{self, ClientMaterial, ClientRequest};
 use lanner_protocol::nonlinear::square;
@@ -52,7 +52,7 @@ impl ClientStep for gazelle::ClientLayer {
         channel: &mut dyn Channel,
         client: &mut Client,
     ) -> Result<ClientRequest, ProtocolError> {
-        self.request(channel, &client.key, &mut client.rng)
+        self.request(channel, client.keys.get(SET)?, &mut client.rng)
     }
 
     fn receive(
@@ -61,7 +61,7 @@ impl ClientStep for gazelle::ClientLayer {
         client: &Client,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
-        self.receive(channel, &client.key, request)
+        self.receive(channel, client.keys.get(SET)?, request)
     }
 
     fn online(
@@ -84,7 +84,7 @@ impl ServerStep for gazelle::ServerLayer {
         server: &mut Server,
         _: Option<&Inputs>,
     ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
-        let material = self.offline(channel, &server.keys, &mut server.rng)?;
+        let material = self.offline(channel, server.keys.get(SET)?, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(share)))
     }
@@ -96,7 +96,7 @@ impl ServerStep for gazelle::ServerLayer {
         material: Self::Material,
         inputs: &Inputs,
     ) -> Result<Option<Share>, ProtocolError> {
-        self.online(channel, &server.keys, material, inputs.one()?).map(Some)
+        self.online(channel, server.keys.get(SET)?, material, inputs.one()?).map(Some)
     }
 }
 
@@ -109,7 +109,7 @@ impl ClientStep for square::ClientSquare {
         channel: &mut dyn Channel,
         client: &mut Client,
     ) -> Result<ClientRequest, ProtocolError> {
-        self.request(channel, &client.key, &mut client.rng)
+        self.request(channel, client.keys.get(SET)?, &mut client.rng)
     }
 
     fn receive(
@@ -118,7 +118,7 @@ impl ClientStep for square::ClientSquare {
         client: &Client,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
-        self.receive(channel, &client.key, request)
+        self.receive(channel, client.keys.get(SET)?, request)
     }
 
     fn online(
@@ -141,7 +141,7 @@ impl ServerStep for square::ServerSquare {
         server: &mut Server,
         inputs: Option<&Inputs>,
     ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
-        let material = self.offline(channel, &server.keys, known(inputs)?, &mut server.rng)?;
+        let material = self.offline(channel, server.keys.get(SET)?, known(inputs)?, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(share)))
     }
@@ -153,6 +153,6 @@ impl ServerStep for square::ServerSquare {
         material: Self::Material,
         _: &Inputs,
     ) -> Result<Option<Share>, ProtocolError> {
-        self.online(channel, &server.keys, material).map(Some)
+        self.online(channel, server.keys.get(SET)?, material).map(Some)
     }
 }

@@ -1,20 +1,12 @@
-//! Set-up: the client's keys, once a session and for all its packed layers.
+//! Set-up: the client's keys of a parameter set, once a session and for all its linear layers.
 
-use lanner_bfv::{EvaluationKeys, GaloisElement, ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters, PublicKey, SecretKey};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 
 use crate::{Cost, ProtocolError, kind};
 
-/// The parameters of the packed layers.
-///
-/// # Errors
-/// None: the set is one that is accepted.
-pub fn parameters() -> Result<Parameters, ProtocolError> {
-    Ok(ParameterSet::B.parameters()?)
-}
-
-/// A client's keys, as the server holds them.
+/// A client's keys of one parameter set, as the server holds them.
 pub struct ClientKeys {
     /// For fresh encryptions of zero.
     pub public: PublicKey,
@@ -25,7 +17,7 @@ pub struct ClientKeys {
 /// The client makes its keys, for the automorphisms of all layers, and sends what the server needs of them.
 ///
 /// # Errors
-/// Those of the channel; [`ProtocolError::Bfv`] for an automorphism of another degree.
+/// Those of the channel; [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
 pub fn send_keys(
     channel: &mut dyn Channel,
     parameters: &Parameters,
@@ -58,7 +50,7 @@ pub fn receive_keys(
 /// The cost of sending the keys.
 ///
 /// # Errors
-/// [`ProtocolError::Bfv`] for an automorphism of another degree.
+/// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
 pub fn keys_cost(parameters: &Parameters, elements: &[GaloisElement]) -> Result<Cost, ProtocolError> {
     let evaluation = EvaluationKeys::encoded_len(parameters, elements)?;
     Ok(Cost::NONE.client(PublicKey::encoded_len(parameters)).client(evaluation))

@@ -1,0 +1,10 @@
+//! How a layer's weights are kept.
+
+/// How a layer's weights are kept: a choice between memory and the time of each prediction, which no message shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Transformed once, ready to multiply.
+    Prepared,
+    /// As coefficients, transformed whenever they are needed: a seventh of the memory.
+    Compact,
+}

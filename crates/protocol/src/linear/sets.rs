@@ -1,0 +1,53 @@
+//! The parameter sets of linear layers.
+
+use lanner_bfv::{ParameterSet, Parameters};
+use serde::{Deserialize, Serialize};
+
+use crate::ProtocolError;
+
+/// A parameter set that linear layers use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Set {
+    /// [`ParameterSet::A2`]: `N = 4096`, two limbs.
+    A2,
+    /// [`ParameterSet::B`]: `N = 8192`, three limbs and a special one.
+    B,
+}
+
+/// All of them, built once.
+#[derive(Clone, Debug)]
+pub struct Sets {
+    a2: Parameters,
+    b: Parameters,
+}
+
+impl Set {
+    /// The set's name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A2 => "A2",
+            Self::B => "B",
+        }
+    }
+}
+
+impl Sets {
+    /// Builds the sets.
+    ///
+    /// # Errors
+    /// None: the sets are ones that are accepted.
+    pub fn new() -> Result<Self, ProtocolError> {
+        Ok(Self { a2: ParameterSet::A2.parameters()?, b: ParameterSet::B.parameters()? })
+    }
+
+    /// The parameters of a set.
+    #[must_use]
+    pub fn get(&self, set: Set) -> &Parameters {
+        match set {
+            Set::A2 => &self.a2,
+            Set::B => &self.b,
+        }
+    }
+}
