@@ -115,11 +115,11 @@ pub enum CompileError {
         /// The values allowed.
         allowed: &'static str,
     },
-    /// The prime is none of those that the protocols offer.
-    #[error("{prime} is not an accumulator prime of this build; compile the model again")]
-    UnknownPrime {
-        /// The prime.
-        prime: u64,
+    /// The modulus is none of those that the protocols offer.
+    #[error("{modulus} is not the modulus of a ring of this build; compile the model again")]
+    UnknownModulus {
+        /// The modulus.
+        modulus: u64,
     },
     /// A compiled network that contradicts itself.
     #[error("compiled network, {place}: {reason}; compile the model again")]

@@ -157,7 +157,7 @@ mod tests {
     /// A network of one node on an input of this shape, as a hostile server would describe it.
     fn network(input: &str, node: &str) -> PublicNetwork {
         let json = format!(
-            r#"{{"format_version":2,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"prime":1032193}},"nodes":[{node}],"output_scale":1.0,"head":"scores"}}"#
+            r#"{{"format_version":3,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"modulus":1032193}},"nodes":[{node}],"output_scale":1.0,"head":"scores"}}"#
         );
         PublicNetwork::from_json(&json).unwrap()
     }
@@ -171,19 +171,19 @@ mod tests {
 
     #[test]
     fn small_descriptions_of_huge_work_are_refused_before_it_begins() {
-        let pool = r#"{"name":"pool","op":{"SumPool":{"kernel":[64,64],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":[0],"shape":[1,1985,1985],"prime":1032193}"#;
+        let pool = r#"{"name":"pool","op":{"SumPool":{"kernel":[64,64],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":[0],"shape":[1,1985,1985],"modulus":1032193}"#;
         assert!(refused("[1,2048,2048]", pool));
-        let pool = r#"{"name":"pool","op":{"MaxPool":{"kernel":[512,512],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":[0],"shape":[1,513,513],"prime":1032193}"#;
+        let pool = r#"{"name":"pool","op":{"MaxPool":{"kernel":[512,512],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":[0],"shape":[1,513,513],"modulus":1032193}"#;
         assert!(refused("[1,1024,1024]", pool));
-        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[4096,4096],"strides":[1,1],"pads":[4095,4095,0,0],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"prime":1032193}"#;
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[4096,4096],"strides":[1,1],"pads":[4095,4095,0,0],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"modulus":1032193}"#;
         assert!(refused("[1,1,1]", conv));
-        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[65,65],"strides":[1,1],"pads":[32,32,32,32],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,64,64],"prime":1032193}"#;
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[65,65],"strides":[1,1],"pads":[32,32,32,32],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,64,64],"modulus":1032193}"#;
         assert!(refused("[1,64,64]", conv));
     }
 
     #[test]
     fn an_axis_too_long_to_transform_is_still_planned_in_a_moment() {
-        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[3,1],"strides":[1,1],"pads":[1048576,0,1048576,0],"dilations":[1048576,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"prime":1032193}"#;
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[3,1],"strides":[1,1],"pads":[1048576,0,1048576,0],"dilations":[1048576,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"modulus":1032193}"#;
         let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
         assert_eq!(plan.steps[0].protocol.describe().name(), "falcon.fc");
     }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_layer_without_a_frequency_domain_form_is_computed_by_rotations() {
         // Every output reads padding alone.
-        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[1,1],"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,2,2],"prime":1032193}"#;
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[1,1],"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,2,2],"modulus":1032193}"#;
         let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
         assert_eq!(plan.steps[0].protocol.describe().name(), "gazelle.fc");
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_arg_max_over_too_many_classes_is_refused() {
         let linear =
-            r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"prime":1032193}"#;
+            r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"modulus":1032193}"#;
         let refusal = plan(&network("[4]", linear), Policy::Label, Mode::Gazelle).unwrap_err();
         assert!(refusal.to_string().contains("65536 classes of an arg-max"), "{refusal}");
     }
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn layers_of_real_networks_fit() {
         let linear =
-            r#"{"name":"fc","op":{"Linear":{"outputs":4096}},"inputs":[0],"shape":[4096],"prime":1032193}"#;
+            r#"{"name":"fc","op":{"Linear":{"outputs":4096}},"inputs":[0],"shape":[4096],"modulus":1032193}"#;
         assert!(check(&network("[4096]", linear), Policy::Label).is_ok());
-        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":128,"kernel":[3,3],"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[128,16,16],"prime":1032193}"#;
+        let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":128,"kernel":[3,3],"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[128,16,16],"modulus":1032193}"#;
         assert!(check(&network("[128,16,16]", conv), Policy::Logits).is_ok());
     }
 }

@@ -79,7 +79,7 @@ impl<'n> Planner<'n> {
     fn node(&mut self, index: usize) -> Result<(), PlanError> {
         let network = self.network;
         let node = &network.nodes()[index];
-        let prime = node.accumulator.prime();
+        let prime = node.accumulator.modulus();
         let inputs =
             node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
         let shape = network.shape(node.inputs[0]);
@@ -132,11 +132,11 @@ impl<'n> Planner<'n> {
             let node = &network.nodes()[first];
             return Err(unsupported(node, "no circuit computes it".to_owned()));
         };
-        let (name, from) = (&network.nodes()[last].name, network.accumulator(value).prime());
+        let (name, from) = (&network.nodes()[last].name, network.accumulator(value).modulus());
         let input = self.remask(name, input, fused.windows.inputs(), from);
         // Later readers of the value use the sharing that the server knows.
         self.values[value] = Some(input);
-        let to = network.nodes()[last].accumulator.prime();
+        let to = network.nodes()[last].accumulator.modulus();
         let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
         let protocol = Protocol::Yao(activation);
         self.values[last + 1] = Some(self.push(name, vec![input], protocol));
@@ -148,7 +148,7 @@ impl<'n> Planner<'n> {
 
     fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
         let last = self.network.nodes().len();
-        let (values, from) = (self.network.output_len(), self.network.accumulator(last).prime());
+        let (values, from) = (self.network.output_len(), self.network.accumulator(last).modulus());
         let scores = self.value(&self.network.nodes()[last - 1], last)?;
         let protocol = match policy {
             Policy::Logits => Protocol::Reveal(share::Reveal { values, from }),
@@ -178,7 +178,7 @@ impl<'n> Planner<'n> {
     }
 
     fn linear(&mut self, node: &FixedNode, shape: Convolution) -> Result<Protocol, PlanError> {
-        let prime = node.accumulator.prime();
+        let prime = node.accumulator.modulus();
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {
             let falcon::Choice { set, variant, operations } = choice;
             self.products = self.products.saturating_add(operations.multiplications as u64);
@@ -202,7 +202,7 @@ fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, 
     for node in network.nodes() {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
             let shape = convolution(node, network.shape(node.inputs[0]))?;
-            if in_frequencies(mode, &shape, node.accumulator.prime(), sets).is_none() {
+            if in_frequencies(mode, &shape, node.accumulator.modulus(), sets).is_none() {
                 shapes.push(shape);
                 nodes.push(node);
             }

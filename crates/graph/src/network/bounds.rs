@@ -55,7 +55,7 @@ impl Bound {
         let evidence = inputs.iter().map(|bound| bound.evidence).max().unwrap_or(first.evidence);
         Ok(match op {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                within(layer.map(|layer| linear_interval(first, layer)), evidence, limit)
+                within(layer.map(|layer| linear_interval(first, layer, ring)), evidence, limit)
             }
             FixedOp::SumPool(window) => {
                 let area = window.area() as i128;
@@ -83,14 +83,10 @@ impl Bound {
             }
             FixedOp::Clip { high } => Self { high: first.high.min(*high), ..first },
             FixedOp::Rescale { shift } => {
-                let bound =
-                    Self { low: rescale(first.low, *shift), high: rescale(first.high, *shift), ..first };
+                let bound = rescaled(first, *shift, ring);
                 if bound.magnitude() > ring.limit(0) {
-                    return Err(format!(
-                        "values up to {} do not fit the prime {}",
-                        bound.magnitude(),
-                        ring.prime()
-                    ));
+                    let (magnitude, modulus) = (bound.magnitude(), ring.modulus());
+                    return Err(format!("values up to {magnitude} do not fit the ring modulo {modulus}"));
                 }
                 bound
             }
@@ -126,8 +122,17 @@ fn within(worst: Option<(i128, i128)>, input: Evidence, limit: i64) -> Bound {
     }
 }
 
-/// The exact range of `W x + b` over all x with `low <= x <= high`, hull with 0 (padded borders use fewer taps).
-pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights) -> (i128, i128) {
+/// The interval of rescaled values. Modulo a power of two each may be rounded down or be one more than that.
+fn rescaled(x: Bound, shift: u32, ring: Accumulator) -> Bound {
+    if shift > 0 && ring.is_power_of_two() {
+        return Bound { low: x.low >> shift, high: (x.high >> shift) + 1, ..x };
+    }
+    Bound { low: rescale(x.low, shift), high: rescale(x.high, shift), ..x }
+}
+
+/// The exact range of `W x + b` over all x with `low <= x <= high`, hull with 0 (padded borders use fewer taps), and what a layer
+/// over `ring` may be off by.
+pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator) -> (i128, i128) {
     let (low, high) = (i128::from(x.low), i128::from(x.high));
     let mut hull = (0, 0);
     for (weights, biases) in rows(layer) {
@@ -141,7 +146,8 @@ pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights) -> (i128, i128) {
             hull.1 = hull.1.max(positive * high + negative * low + b);
         }
     }
-    hull
+    let error = i128::from(ring.sum_error());
+    (hull.0 - error, hull.1 + error)
 }
 
 /// Each output channel's (or row's) weights and its biases.
@@ -164,7 +170,7 @@ pub(crate) fn machine_bounds(
     let mut bounds = vec![i128::from(input.high.max(-input.low))];
     for (index, node) in network.nodes().iter().enumerate() {
         let before = node.inputs.iter().map(|&value| bounds[value]).max().unwrap_or(0);
-        let half = i128::from(node.accumulator.prime() / 2);
+        let half = i128::from(node.accumulator.modulus() / 2);
         let worst = match (&node.op, weights.get(&index)) {
             (FixedOp::Conv2d(_) | FixedOp::Linear { .. }, Some(layer)) => sum_bound(layer, before),
             (FixedOp::SumPool(window), _) => before * window.area() as i128,

@@ -21,7 +21,7 @@ pub struct NetworkInput {
     /// The largest integer accepted: twice the calibrated maximum, or 0 if that is not positive.
     pub high: i64,
     /// The ring of the first layer, where the client's shares live.
-    #[serde(rename = "prime")]
+    #[serde(rename = "modulus")]
     pub accumulator: Accumulator,
 }
 

@@ -15,6 +15,7 @@
 
 mod bounds;
 mod check;
+mod faithful;
 mod file;
 mod input;
 mod op;
@@ -32,7 +33,7 @@ pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
 
 /// The version of the compiled network's format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// A compiled network: the public half, and the model owner's weights and ranges.
 ///

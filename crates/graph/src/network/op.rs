@@ -176,7 +176,7 @@ pub struct FixedNode {
     /// Its output's shape, without the batch axis.
     pub shape: Vec<usize>,
     /// The ring of its output.
-    #[serde(rename = "prime")]
+    #[serde(rename = "modulus")]
     pub accumulator: Accumulator,
 }
 

@@ -2,6 +2,7 @@
 
 use super::QuantizationOptions;
 use crate::CompileError;
+use crate::accumulator::Accumulator;
 use crate::graph::Op;
 use crate::network::{Bound, LinearWeights, MAX_FACTOR, linear_interval};
 use crate::pass::Draft;
@@ -39,6 +40,8 @@ pub(super) struct Room {
     pub(super) others: Option<f64>,
     /// Whether the sums are joined with other values: the peak is that of all, the worst case of the sums alone.
     pub(super) joined: bool,
+    /// The ring.
+    pub(super) ring: Accumulator,
     /// What the ring allows.
     pub(super) limit: i64,
     /// How the scale of the sums must relate to another value's.
@@ -118,7 +121,7 @@ impl RealLayer {
         for _ in 0..ATTEMPTS {
             scale = room.related(scale);
             let fitted = self.quantize(scale, room.input_scale);
-            let (low, high) = linear_interval(room.input, &fitted.weights);
+            let (low, high) = linear_interval(room.input, &fitted.weights, room.ring);
             let worst = high.max(-low) as f64 + (others / (scale * room.input_scale)).ceil();
             if worst <= allowed {
                 return Some(fitted);

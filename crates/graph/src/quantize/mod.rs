@@ -35,8 +35,16 @@ pub struct QuantizationOptions {
 impl Default for QuantizationOptions {
     /// 8-bit activations, weights of 8 to 12 bits, every ring from 20 bits on.
     fn default() -> Self {
-        let accumulators = Accumulator::ALL.into_iter().filter(|ring| ring.bits() >= 20).collect();
+        let accumulators = Accumulator::PRIMES.into_iter().filter(|ring| ring.bits() >= 20).collect();
         Self { activation_bits: 8, min_weight_bits: 8, max_weight_bits: 12, accumulators }
+    }
+}
+
+impl QuantizationOptions {
+    /// As the default, but with every ring modulo a power of two.
+    #[must_use]
+    pub fn powers_of_two() -> Self {
+        Self { accumulators: Accumulator::powers_of_two().collect(), ..Self::default() }
     }
 }
 

@@ -45,7 +45,7 @@ impl Sketch {
     }
 }
 
-fn residual(seed: u64) -> Sketch {
+pub(super) fn residual(seed: u64) -> Sketch {
     Sketch::new(&[3, 8, 8], seed)
         .conv("stem", 6, 3, 1, 1)
         .relu("r0")

@@ -168,7 +168,7 @@ fn sums_beyond_the_ring_are_counted_and_come_back_into_it() {
         compile(&sketch.graph, &sketch.tensors, &calibration, &QuantizationOptions::default()).unwrap();
     let run = FixedExecutor::new(&network).unwrap().run_real(&vec![1.0; dim.len() / 4]).unwrap();
     assert!(run.overflow_count() > 0);
-    let p = network.public().accumulator(network.public().nodes().len()).prime() as i64;
+    let p = network.public().accumulator(network.public().nodes().len()).modulus() as i64;
     assert!(run.output.iter().all(|y| y.abs() <= p / 2));
 }
 
@@ -183,7 +183,7 @@ fn wide_layers_take_larger_rings_only_where_they_must() {
     assert!(network.public().accumulator(1).bits() > 20);
     let calibration = sketch.samples(8, 0.0, 1.0);
     let only = QuantizationOptions {
-        accumulators: vec![Accumulator::from_prime(1_032_193).unwrap()],
+        accumulators: vec![Accumulator::from_modulus(1_032_193).unwrap()],
         ..QuantizationOptions::default()
     };
     let error = compile(&sketch.graph, &sketch.tensors, &calibration, &only).unwrap_err();

@@ -98,8 +98,8 @@ fn the_public_half_has_no_weights_and_no_ranges() {
     let public: serde_json::Value = serde_json::from_str(&network.public().to_json().unwrap()).unwrap();
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&public), ["format_version", "head", "input", "nodes", "output_scale"]);
-    assert_eq!(keys(&public["nodes"][0]), ["inputs", "name", "op", "prime", "shape"]);
-    assert_eq!(keys(&public["input"]), ["high", "low", "name", "prime", "scale", "shape"]);
+    assert_eq!(keys(&public["nodes"][0]), ["inputs", "modulus", "name", "op", "shape"]);
+    assert_eq!(keys(&public["input"]), ["high", "low", "modulus", "name", "scale", "shape"]);
 }
 
 /// What a reader must withstand: it parses, and a network that it accepts runs.

@@ -6,6 +6,7 @@ mod files;
 mod kernels;
 mod operators;
 mod passes;
+mod powers_of_two;
 mod refusals;
 
 use crate::graph::{FORMAT_VERSION, GraphInput, infer};

@@ -66,7 +66,7 @@ impl ClientPlan {
             let step = steps::client(step.built, network).map_err(ExecutionError::step(&name))?;
             planned.push(Planned { name, protocol, wiring, step });
         }
-        let input = (Ring::Prime(network.input().accumulator.prime()), network.input().len());
+        let input = (Ring::Prime(network.input().accumulator.modulus()), network.input().len());
         Ok(Self { keys, input, steps: planned, runs, held })
     }
 

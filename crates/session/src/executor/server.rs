@@ -50,7 +50,7 @@ impl ServedModel {
             planned.push(Planned { name, protocol, wiring, step });
         }
         let input = network.public().input();
-        let input = (Ring::Prime(input.accumulator.prime()), input.len());
+        let input = (Ring::Prime(input.accumulator.modulus()), input.len());
         Ok(Self { keys, input, steps: planned, held })
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Builder, Placed, Stop};
 use crate::CompileError;
+use crate::accumulator::Accumulator;
 use crate::network::FixedOp;
 use crate::quantize::item::Action;
 use crate::quantize::layer::{RealLayer, Relation, Room};
@@ -23,7 +24,7 @@ impl Builder<'_> {
         let mut tried = (0, 0);
         for ring in candidates.clone() {
             let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
-            let room = self.room(x, &reached, limit);
+            let room = self.room(x, &reached, rings[ring], limit);
             let fits = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
             if fits && let Some(fitted) = real.fit(&room, self.source.options, self.slack) {
                 self.rings[group] = Some(ring);
@@ -42,7 +43,7 @@ impl Builder<'_> {
     }
 
     /// What the layer that makes the first value reached must respect in a ring with this limit.
-    fn room(&self, x: Placed, reached: &[Reached], limit: i64) -> Room {
+    fn room(&self, x: Placed, reached: &[Reached], ring: Accumulator, limit: i64) -> Room {
         let peak = |at: &Reached| self.source.items[at.value - 1].range.magnitude() / at.unit;
         let squares = |user: &usize| matches!(self.source.items[*user].action, Action::Square);
         let is_squared = |at: &Reached| {
@@ -57,6 +58,7 @@ impl Builder<'_> {
             joined: self
                 .partners(reached)
                 .any(|(_, user, _)| !matches!(self.source.items[user].action, Action::Add)),
+            ring,
             limit,
             relation: self.relation(reached),
             sparing: reached.iter().any(is_squared),

@@ -1,0 +1,90 @@
+//! How far faithful rounding may take each value from the reference's.
+
+use super::{FixedOp, LinearWeights, Network};
+
+impl Network {
+    /// For each value (the input, then each node's output), the largest absolute difference between the reference and a run whose
+    /// rescales round down or up as they please and whose linear layers are off by one: `docs/numerics.md`, faithful rounding.
+    ///
+    /// Saturates far beyond any ring.
+    #[must_use]
+    pub fn faithful_errors(&self) -> Vec<i64> {
+        let mut errors = vec![0];
+        for (index, node) in self.public.nodes().iter().enumerate() {
+            let of = |input: usize| errors[node.inputs[input]];
+            let largest = node.inputs.iter().map(|&value| errors[value]).max().unwrap_or(0);
+            errors.push(match &node.op {
+                FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
+                    let gain = self.weights(index).map_or(0, LinearWeights::gain);
+                    plus(times(gain, largest), node.accumulator.sum_error())
+                }
+                FixedOp::SumPool(window) => times(window.area() as i64, largest),
+                FixedOp::Scale { factor } => times(factor.abs(), largest),
+                FixedOp::Add { factors: [a, b] } => plus(times(a.abs(), of(0)), times(b.abs(), of(1))),
+                FixedOp::Square => {
+                    let seen = &self.values[node.inputs[0]];
+                    let magnitude = seen.high.max(-seen.low);
+                    plus(times(2 * magnitude, largest), times(largest, largest))
+                }
+                FixedOp::Rescale { shift } if node.accumulator.is_power_of_two() => rescaled(largest, *shift),
+                // Neither maxima nor bounds nor slopes of at most 1 enlarge a difference; rounding down leaves it whole.
+                _ => largest,
+            });
+        }
+        errors
+    }
+}
+
+impl LinearWeights {
+    /// The largest sum of absolute weights of an output channel.
+    fn gain(&self) -> i64 {
+        let per_channel = (self.weight.len() / self.channels.max(1)).max(1);
+        let sum = |row: &[i64]| row.iter().fold(0, |sum, w| plus(sum, w.abs()));
+        self.weight.chunks_exact(per_channel).map(sum).max().unwrap_or(0)
+    }
+}
+
+fn plus(a: i64, b: i64) -> i64 {
+    a.saturating_add(b).min(FAR)
+}
+
+fn times(a: i64, b: i64) -> i64 {
+    a.saturating_mul(b).min(FAR)
+}
+
+/// `ceil(E / 2^d + 1/2)`, or E for d = 0.
+fn rescaled(error: i64, shift: u32) -> i64 {
+    match shift {
+        0 => error,
+        _ => plus(error, 3 * (1 << (shift - 1)) - 1) >> shift,
+    }
+}
+
+/// Beyond any ring, with room for sums.
+const FAR: i64 = 1 << 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rescale;
+
+    /// Both ends of the bound are reached, and never passed.
+    #[test]
+    fn errors_behind_a_rescale_are_the_largest_there_are() {
+        for shift in 1..5 {
+            for error in 0..40 {
+                let mut largest = 0;
+                for x in -40..40 {
+                    for off in [-error, error] {
+                        let down = (x + off) >> shift;
+                        let differences = [down, down + 1].map(|y| (y - rescale(x, shift)).abs());
+                        largest = largest.max(differences[0]).max(differences[1]);
+                    }
+                }
+                assert_eq!(rescaled(error, shift), largest, "{error} by {shift} bits");
+            }
+        }
+        // What a layer is off by makes no difference.
+        assert!((1..48).all(|shift| rescaled(1, shift) == 1 && rescaled(0, shift) == 1));
+    }
+}
