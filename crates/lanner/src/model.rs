@@ -202,7 +202,7 @@ impl Model {
     }
 }
 
-/// The primes of the rings, for diagnostics.
+/// The moduli of the rings, for diagnostics.
 pub(crate) fn rings() -> Vec<u64> {
-    Accumulator::ALL.iter().map(|ring| ring.prime()).collect()
+    Accumulator::PRIMES.into_iter().chain(Accumulator::powers_of_two()).map(Accumulator::modulus).collect()
 }

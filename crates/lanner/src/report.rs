@@ -39,9 +39,9 @@ fn memory(built: &BuiltPlan) -> Result<Value> {
 
 fn step_report((step, built): (&Step, &BuiltStep)) -> Value {
     let protocol = step.protocol.describe();
-    let mut row = json!({"name": step.name, "protocol": protocol.name(), "ring": protocol.ring()});
+    let mut row = json!({"name": step.name, "protocol": protocol.name(), "ring": protocol.ring().modulus()});
     if let Some(ring) = protocol.output_ring() {
-        row["output_ring"] = json!(ring);
+        row["output_ring"] = json!(ring.modulus());
     }
     for (name, count) in built.built.facts().counts() {
         row[name] = json!(count);

@@ -18,7 +18,7 @@ pub use built::{BuiltPlan, BuiltStep, NeededKeys};
 pub use cost::PlanCost;
 pub use error::PlanError;
 pub use held::Held;
-pub use lower::plan;
+pub use lower::{plan, ring};
 pub use memory::Memory;
 pub use protocol::{Built, Protocol};
 pub use step::{Mode, Plan, Step};

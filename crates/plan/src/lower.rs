@@ -1,8 +1,9 @@
 //! From a network to the protocols of a mode.
 
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_protocol::linear::{Convolution, Sets, falcon};
 use lanner_protocol::nonlinear::windows::Windows;
+use lanner_share::Ring;
 
 use crate::fuse::Fused;
 use crate::layouts::Layouts;
@@ -79,16 +80,16 @@ impl<'n> Planner<'n> {
     fn node(&mut self, index: usize) -> Result<(), PlanError> {
         let network = self.network;
         let node = &network.nodes()[index];
-        let prime = node.accumulator.modulus();
+        let ring = ring(node.accumulator);
         let inputs =
             node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
         let shape = network.shape(node.inputs[0]);
         let protocol = match &node.op {
             FixedOp::SumPool(window) => {
-                Protocol::SumPool(local::SumPool { windows: windows(shape, window), prime })
+                Protocol::SumPool(local::SumPool { windows: windows(shape, window), ring })
             }
-            FixedOp::Add { factors } => Protocol::Add(local::Add { factors: *factors, prime }),
-            FixedOp::Scale { factor } => Protocol::Scale(local::Scale { factor: *factor, prime }),
+            FixedOp::Add { factors } => Protocol::Add(local::Add { factors: *factors, ring }),
+            FixedOp::Scale { factor } => Protocol::Scale(local::Scale { factor: *factor, ring }),
             FixedOp::Reshape => {
                 self.values[index + 1] = Some(inputs[0]);
                 return Ok(());
@@ -96,12 +97,13 @@ impl<'n> Planner<'n> {
             FixedOp::Transpose { .. }
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
-            | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, prime }),
+            | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, ring }),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
             FixedOp::Square => {
-                let input = self.remask(&node.name, inputs[0], node.len(), prime);
+                let input = self.remask(&node.name, inputs[0], node.len(), ring);
                 self.values[node.inputs[0]] = Some(input);
-                let square = Protocol::GazelleSquare(packed::Square { values: node.len(), prime });
+                let square = packed::Square { values: node.len(), prime: prime(node)? };
+                let square = Protocol::GazelleSquare(square);
                 self.values[index + 1] = Some(self.push(&node.name, vec![input], square));
                 return Ok(());
             }
@@ -132,11 +134,11 @@ impl<'n> Planner<'n> {
             let node = &network.nodes()[first];
             return Err(unsupported(node, "no circuit computes it".to_owned()));
         };
-        let (name, from) = (&network.nodes()[last].name, network.accumulator(value).modulus());
+        let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
         let input = self.remask(name, input, fused.windows.inputs(), from);
         // Later readers of the value use the sharing that the server knows.
         self.values[value] = Some(input);
-        let to = network.nodes()[last].accumulator.modulus();
+        let to = ring(network.nodes()[last].accumulator);
         let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
         let protocol = Protocol::Yao(activation);
         self.values[last + 1] = Some(self.push(name, vec![input], protocol));
@@ -148,7 +150,7 @@ impl<'n> Planner<'n> {
 
     fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
         let last = self.network.nodes().len();
-        let (values, from) = (self.network.output_len(), self.network.accumulator(last).modulus());
+        let (values, from) = (self.network.output_len(), ring(self.network.accumulator(last)));
         let scores = self.value(&self.network.nodes()[last - 1], last)?;
         let protocol = match policy {
             Policy::Logits => Protocol::Reveal(share::Reveal { values, from }),
@@ -169,16 +171,16 @@ impl<'n> Planner<'n> {
     }
 
     /// A sharing of `value` whose server share is known ahead of time.
-    fn remask(&mut self, name: &str, value: usize, values: usize, prime: u64) -> usize {
+    fn remask(&mut self, name: &str, value: usize, values: usize, ring: Ring) -> usize {
         if self.known[value] {
             value
         } else {
-            self.push(name, vec![value], Protocol::Remask(share::Remask { values, prime }))
+            self.push(name, vec![value], Protocol::Remask(share::Remask { values, ring }))
         }
     }
 
     fn linear(&mut self, node: &FixedNode, shape: Convolution) -> Result<Protocol, PlanError> {
-        let prime = node.accumulator.modulus();
+        let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {
             let falcon::Choice { set, variant, operations } = choice;
             self.products = self.products.saturating_add(operations.multiplications as u64);
@@ -202,7 +204,7 @@ fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, 
     for node in network.nodes() {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
             let shape = convolution(node, network.shape(node.inputs[0]))?;
-            if in_frequencies(mode, &shape, node.accumulator.modulus(), sets).is_none() {
+            if in_frequencies(mode, &shape, prime(node)?, sets).is_none() {
                 shapes.push(shape);
                 nodes.push(node);
             }
@@ -213,6 +215,24 @@ fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, 
 
 /// Evaluation keys of a session if layouts allow: 30 MB to send in its set-up, and 76 MB for the server to keep.
 const MAX_KEYS: usize = 48;
+
+/// The ring of shares that an accumulator's values are shared in.
+#[must_use]
+pub fn ring(accumulator: Accumulator) -> Ring {
+    if accumulator.is_power_of_two() {
+        Ring::Pow2(accumulator.bits())
+    } else {
+        Ring::Prime(accumulator.modulus())
+    }
+}
+
+/// The prime that a packed layer computes modulo.
+fn prime(node: &FixedNode) -> Result<u64, PlanError> {
+    match ring(node.accumulator) {
+        Ring::Prime(prime) => Ok(prime),
+        Ring::Pow2(_) => Err(unsupported(node, "slots need a ring modulo a prime".to_owned())),
+    }
+}
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {
     PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }

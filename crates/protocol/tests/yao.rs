@@ -16,7 +16,13 @@ use lanner_share::{Ring, Share};
 use lanner_wire::{ChannelError, Kind};
 
 /// 20, 23, 30 and 37 bits.
-const PRIMES: [u64; 4] = [1_032_193, 8_273_921, 1_073_692_673, 137_438_822_401];
+const RINGS: [Ring; 5] = [
+    Ring::Prime(1_032_193),
+    Ring::Pow2(22),
+    Ring::Prime(1_073_692_673),
+    Ring::Prime(137_438_822_401),
+    Ring::Pow2(37),
+];
 
 /// A layer with its shares.
 struct Case {
@@ -61,9 +67,18 @@ fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
     client.into_iter().zip(server).collect()
 }
 
+/// The largest value that a circuit takes.
+fn largest(ring: Ring, shift: u32) -> i64 {
+    let ring = match ring {
+        Ring::Prime(p) => ShareRing::Prime(p),
+        Ring::Pow2(bits) => ShareRing::PowerOfTwo(bits),
+    };
+    ring.signed_bound(shift).unwrap() as i64 - 1
+}
+
 /// Values at the edges of what a circuit takes, rounding edges among them, and some random ones.
-fn edge_values(prime: u64, shift: u32, length: usize, rng: &mut Prg) -> Vec<i64> {
-    let largest = ShareRing::Prime(prime).signed_bound(shift).unwrap() as i64 - 1;
+fn edge_values(ring: Ring, shift: u32, length: usize, rng: &mut Prg) -> Vec<i64> {
+    let largest = largest(ring, shift);
     let half = (1_i64 << shift) / 2;
     let edges = [0, 1, -1, half, half - 1, -half, -half - 1, largest, -largest, largest - 1, 1 - largest];
     let random = signed(length, largest, rng);
@@ -73,20 +88,19 @@ fn edge_values(prime: u64, shift: u32, length: usize, rng: &mut Prg) -> Vec<i64>
 fn check(function: Function, windows: Windows) {
     let mut rng = rng(3);
     let mut cases = Vec::new();
-    for from in PRIMES {
-        for to in PRIMES {
-            let ring = Ring::Prime(from);
+    for from in RINGS {
+        for to in RINGS {
             let secrets = edge_values(from, function.shift, windows.inputs(), &mut rng);
-            let server = edge_share(ring, secrets.len(), &mut rng);
-            let client = split(ring, &secrets, &server);
+            let server = edge_share(from, secrets.len(), &mut rng);
+            let client = split(from, &secrets, &server);
             // What the circuit gives must fit the next ring.
             let layer = Layer::new(function, &windows, from, to).unwrap();
-            if layer.encoding().bits < 63 - to.leading_zeros() as usize {
-                cases.push((Case { layer, client, server }, Ring::Prime(to)));
+            if layer.encoding().bits + 1 < to.bits() as usize {
+                cases.push((Case { layer, client, server }, to));
             }
         }
     }
-    assert!(cases.len() >= PRIMES.len(), "{function:?}");
+    assert!(cases.len() >= RINGS.len(), "{function:?}");
     let (cases, rings): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
     for ((case, (c, s)), to) in cases.iter().zip(run_all(&cases)).zip(rings) {
         let (a, b) = ideal::activation(function, &windows, to, (&case.client, &case.server), &mut rng);
@@ -131,15 +145,15 @@ fn functions_without_rescaling_equal_their_twin() {
     let windows = Windows::each(40);
     let mut rng = rng(4);
     for (function, from, to) in [
-        (function(true, None, 0), PRIMES[0], PRIMES[1]),
-        (function(false, None, 0), PRIMES[0], PRIMES[3]),
-        (function(false, None, 0), PRIMES[2], PRIMES[2]),
-        (leaky(51, 9, 0), PRIMES[0], PRIMES[0]),
-        (leaky(0, 3, 0), PRIMES[2], PRIMES[3]),
+        (function(true, None, 0), RINGS[0], RINGS[1]),
+        (function(false, None, 0), RINGS[0], RINGS[3]),
+        (function(false, None, 0), RINGS[2], RINGS[2]),
+        (leaky(51, 9, 0), RINGS[0], RINGS[0]),
+        (leaky(0, 3, 0), RINGS[2], RINGS[3]),
     ] {
         let secrets = edge_values(from, 0, 40, &mut rng);
-        let server = edge_share(Ring::Prime(from), 40, &mut rng);
-        let client = split(Ring::Prime(from), &secrets, &server);
+        let server = edge_share(from, 40, &mut rng);
+        let client = split(from, &secrets, &server);
         let case = Case { layer: Layer::new(function, &windows, from, to).unwrap(), client, server };
         let (c, s) = &run_all(std::slice::from_ref(&case))[0];
         let truth: Vec<_> = secrets.iter().map(|x| ideal::apply(function, *x)).collect();
@@ -161,7 +175,7 @@ fn pooled_functions_equal_their_twin_at_borders_too() {
 
 #[test]
 fn functions_that_have_no_circuit_are_refused() {
-    let new = |function, windows| Layer::new(function, &windows, PRIMES[0], PRIMES[1]).map(drop);
+    let new = |function, windows| Layer::new(function, &windows, RINGS[0], RINGS[1]).map(drop);
     assert!(new(function(false, Some(3), 1), Windows::each(1)).is_err(), "a bound without ReLU");
     assert!(new(function(true, Some(-3), 1), Windows::each(1)).is_err(), "a negative bound");
     assert!(new(function(true, Some(0), 1), Windows::each(1)).is_err(), "nothing but zero");
@@ -182,7 +196,7 @@ fn functions_that_have_no_circuit_are_refused() {
 fn argmax(
     client: &Share,
     server: &Share,
-    from: u64,
+    from: Ring,
     channels: &mut (Party, Party),
 ) -> Result<usize, ProtocolError> {
     let layer = Ranking::label(client.len(), from).unwrap();
@@ -215,18 +229,18 @@ fn rank(
     labels.0
 }
 
-fn check_argmax(scores: &[i64], from: u64) {
-    let (ring, mut rng) = (Ring::Prime(from), rng(5));
-    let server = edge_share(ring, scores.len(), &mut rng);
-    let client = split(ring, scores, &server);
+fn check_argmax(scores: &[i64], from: Ring) {
+    let mut rng = rng(5);
+    let server = edge_share(from, scores.len(), &mut rng);
+    let client = split(from, scores, &server);
     let label = argmax(&client, &server, from, &mut Party::pair()).unwrap();
-    assert_eq!(label, ideal::argmax((&client, &server)), "{from} {}", scores.len());
+    assert_eq!(label, ideal::argmax((&client, &server)), "{from:?} {}", scores.len());
 }
 
 #[test]
 fn argmax_equals_its_twin_and_ties_go_to_the_lowest_index() {
-    for from in PRIMES {
-        let top = ShareRing::Prime(from).signed_bound(0).unwrap() as i64 - 1;
+    for from in RINGS {
+        let top = largest(from, 0);
         for scores in [
             vec![top, top],
             vec![-top, top],
@@ -244,23 +258,22 @@ fn argmax_equals_its_twin_and_ties_go_to_the_lowest_index() {
 
 #[test]
 fn argmax_of_many_classes_equals_its_twin() {
-    let top = ShareRing::Prime(PRIMES[0]).signed_bound(0).unwrap() as i64 - 1;
+    let top = largest(RINGS[0], 0);
     for length in [10, 100, 1000] {
         let mut scores = signed(length, top, &mut rng(6));
-        check_argmax(&scores, PRIMES[0]);
+        check_argmax(&scores, RINGS[0]);
         scores[length - 1] = top;
-        check_argmax(&scores, PRIMES[0]);
+        check_argmax(&scores, RINGS[0]);
         scores[length / 2] = top;
-        check_argmax(&scores, PRIMES[0]);
+        check_argmax(&scores, RINGS[0]);
     }
-    check_argmax(&signed(10, 1 << 30, &mut rng(7)), PRIMES[3]);
+    check_argmax(&signed(10, 1 << 30, &mut rng(7)), RINGS[3]);
 }
 
 #[test]
 fn the_best_in_order_equal_their_twin() {
-    for from in PRIMES {
-        let (ring, mut rng) = (Ring::Prime(from), rng(9));
-        let top = ShareRing::Prime(from).signed_bound(0).unwrap() as i64 - 1;
+    for from in RINGS {
+        let (top, mut rng) = (largest(from, 0), rng(9));
         for (scores, best) in [
             (vec![top, -top, top], 3),
             (vec![-5; 10], 4),
@@ -268,30 +281,30 @@ fn the_best_in_order_equal_their_twin() {
             (signed(10, top, &mut rng), 1),
             (signed(100, top, &mut rng), 5),
         ] {
-            let server = edge_share(ring, scores.len(), &mut rng);
-            let client = split(ring, &scores, &server);
+            let server = edge_share(from, scores.len(), &mut rng);
+            let client = split(from, &scores, &server);
             let layer = Ranking::top(scores.len(), best, from).unwrap();
             let mut channels = Party::pair();
             let indices = rank(&layer, &client, &server, &mut channels).unwrap();
-            assert_eq!(indices, ideal::top((&client, &server), best), "{from} {best}");
+            assert_eq!(indices, ideal::top((&client, &server), best), "{from:?} {best}");
             let sent = |party: &Party| party.sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
             let (offline, setup) = (layer.offline_cost(), setup_cost());
             let cost = setup.then(offline.request).then(offline.answer).then(layer.online_cost());
             assert_eq!((cost.client_bytes(), cost.server_bytes()), (sent(&channels.0), sent(&channels.1)));
         }
     }
-    assert!(Ranking::top(10, 0, PRIMES[0]).is_err() && Ranking::top(10, 11, PRIMES[0]).is_err());
+    assert!(Ranking::top(10, 0, RINGS[0]).is_err() && Ranking::top(10, 11, RINGS[0]).is_err());
 }
 
 #[test]
 fn an_index_that_comes_twice_is_malformed() {
     // Two of two: the permute bits of the second index flipped, it is the first again.
     const DECODING: Kind = Kind(0x51);
-    let ring = Ring::Prime(PRIMES[0]);
+    let ring = RINGS[0];
     let (client, server) = ideal::deal(ring, &[5, 1], &mut rng(8));
     let mut channels = Party::pair();
     channels.1.tamper = Some((DECODING, |bytes| bytes[0] ^= 2));
-    let error = rank(&Ranking::top(2, 2, PRIMES[0]).unwrap(), &client, &server, &mut channels).unwrap_err();
+    let error = rank(&Ranking::top(2, 2, RINGS[0]).unwrap(), &client, &server, &mut channels).unwrap_err();
     assert!(matches!(error.channel(), Some(ChannelError::Malformed { .. })), "{error}");
 }
 
@@ -299,18 +312,18 @@ fn an_index_that_comes_twice_is_malformed() {
 fn an_index_that_is_no_class_is_malformed() {
     // Three classes and two output bits: flipped permute bits turn index 0 into 3.
     const DECODING: Kind = Kind(0x51);
-    let ring = Ring::Prime(PRIMES[0]);
+    let ring = RINGS[0];
     let (client, server) = ideal::deal(ring, &[5, 1, 2], &mut rng(8));
     let mut channels = Party::pair();
     channels.1.tamper = Some((DECODING, |bytes| bytes[0] ^= 3));
-    let error = argmax(&client, &server, PRIMES[0], &mut channels).unwrap_err();
+    let error = argmax(&client, &server, RINGS[0], &mut channels).unwrap_err();
     assert!(matches!(error.channel(), Some(ChannelError::Malformed { .. })), "{error}");
 }
 
 #[test]
 fn shares_of_another_length_or_ring_are_refused() {
-    let ring = Ring::Prime(PRIMES[0]);
-    let wrong = [Share::zero(ring, 2), Share::zero(Ring::Prime(PRIMES[1]), 3)];
+    let ring = RINGS[0];
+    let wrong = [Share::zero(ring, 2), Share::zero(RINGS[1], 3)];
     for share in wrong {
         let error = run(
             &mut Party::pair(),
@@ -332,5 +345,5 @@ fn shares_of_another_length_or_ring_are_refused() {
 }
 
 fn layer_of_three() -> Layer {
-    Layer::new(function(true, None, 7), &Windows::each(3), PRIMES[0], PRIMES[0]).unwrap()
+    Layer::new(function(true, None, 7), &Windows::each(3), RINGS[0], RINGS[0]).unwrap()
 }

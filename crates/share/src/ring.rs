@@ -22,6 +22,15 @@ impl Ring {
         }
     }
 
+    /// The number of elements.
+    #[must_use]
+    pub const fn modulus(self) -> u128 {
+        match self {
+            Self::Prime(p) => p as u128,
+            Self::Pow2(l) => 1 << l,
+        }
+    }
+
     /// `a + b`; both reduced. Constant time.
     #[must_use]
     pub const fn add(self, a: u64, b: u64) -> u64 {

@@ -4,6 +4,7 @@ use lanner_bfv::Parameters;
 use lanner_protocol::linear::falcon::{self, Packing, ServerLayer, Variant};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::packed::halves;
@@ -42,8 +43,8 @@ impl Describe for Linear {
         if self.shape.image[0] * self.shape.image[1] == 1 { "falcon.fc" } else { "falcon.conv" }
     }
 
-    fn ring(&self) -> u64 {
-        self.prime
+    fn ring(&self) -> Ring {
+        Ring::Prime(self.prime)
     }
 
     fn makes_known(&self, _: bool) -> bool {

@@ -3,6 +3,7 @@
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::windows::Windows;
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::{Built, Describe, Facts};
@@ -13,7 +14,7 @@ pub struct SumPool {
     /// The windows.
     pub windows: Windows,
     /// The ring.
-    pub prime: u64,
+    pub ring: Ring,
 }
 
 /// `factors[0] * a + factors[1] * b`.
@@ -22,7 +23,7 @@ pub struct Add {
     /// Public factors.
     pub factors: [i64; 2],
     /// The ring.
-    pub prime: u64,
+    pub ring: Ring,
 }
 
 /// `factor * x`.
@@ -31,7 +32,7 @@ pub struct Scale {
     /// A public factor.
     pub factor: i64,
     /// The ring.
-    pub prime: u64,
+    pub ring: Ring,
 }
 
 /// Elements in another order or number, as the network's node says.
@@ -40,7 +41,7 @@ pub struct Move {
     /// The node.
     pub node: usize,
     /// The ring.
-    pub prime: u64,
+    pub ring: Ring,
 }
 
 /// Any of these maps.
@@ -65,8 +66,8 @@ macro_rules! describe_local {
                 $name
             }
 
-            fn ring(&self) -> u64 {
-                self.prime
+            fn ring(&self) -> Ring {
+                self.ring
             }
 
             fn makes_known(&self, inputs_known: bool) -> bool {

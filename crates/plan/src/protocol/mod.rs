@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::linear::{Set, Sets};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
 
 use crate::{Held, Memory};
@@ -79,11 +80,11 @@ pub trait Describe {
     /// The protocol's name in reports.
     fn name(&self) -> &'static str;
 
-    /// The ring of the values that it reads: a prime.
-    fn ring(&self) -> u64;
+    /// The ring of the values that it reads.
+    fn ring(&self) -> Ring;
 
     /// The ring of the values that it makes, where a protocol goes from one ring to another.
-    fn output_ring(&self) -> Option<u64> {
+    fn output_ring(&self) -> Option<Ring> {
         None
     }
 
@@ -193,9 +194,9 @@ mod tests {
 
     #[test]
     fn a_protocol_lies_flat_in_its_step() {
-        let remask = Protocol::Remask(share::Remask { values: 3, prime: 1_032_193 });
+        let remask = Protocol::Remask(share::Remask { values: 3, ring: Ring::Prime(1_032_193) });
         let step = Step { name: "sum".to_owned(), inputs: vec![2], protocol: remask };
-        let json = r#"{"name":"sum","inputs":[2],"protocol":"remask","values":3,"prime":1032193}"#;
+        let json = r#"{"name":"sum","inputs":[2],"protocol":"remask","values":3,"ring":{"prime":1032193}}"#;
         assert_eq!(serde_json::to_string(&step).unwrap(), json);
         assert_eq!(serde_json::from_str::<Step>(json).unwrap(), step);
     }

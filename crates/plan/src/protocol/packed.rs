@@ -8,6 +8,7 @@ use lanner_protocol::linear::gazelle::{self, Kernel, ServerLayer};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
 use lanner_protocol::nonlinear::square::Target;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::{Built, Describe, Facts};
@@ -63,8 +64,8 @@ impl Describe for Linear {
         if self.shape.image[0] * self.shape.image[1] == 1 { "gazelle.fc" } else { "gazelle.conv" }
     }
 
-    fn ring(&self) -> u64 {
-        self.prime
+    fn ring(&self) -> Ring {
+        Ring::Prime(self.prime)
     }
 
     fn makes_known(&self, _: bool) -> bool {
@@ -123,8 +124,8 @@ impl Describe for Square {
         "gazelle.square"
     }
 
-    fn ring(&self) -> u64 {
-        self.prime
+    fn ring(&self) -> Ring {
+        Ring::Prime(self.prime)
     }
 
     fn makes_known(&self, _: bool) -> bool {

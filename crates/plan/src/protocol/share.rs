@@ -16,7 +16,7 @@ pub struct Remask {
     /// Number of elements.
     pub values: usize,
     /// The ring.
-    pub prime: u64,
+    pub ring: Ring,
 }
 
 /// The server opens its share of the scores to the client.
@@ -25,7 +25,7 @@ pub struct Reveal {
     /// Number of scores.
     pub values: usize,
     /// The ring of the scores.
-    pub from: u64,
+    pub from: Ring,
 }
 
 impl Describe for Remask {
@@ -33,8 +33,8 @@ impl Describe for Remask {
         "share.remask"
     }
 
-    fn ring(&self) -> u64 {
-        self.prime
+    fn ring(&self) -> Ring {
+        self.ring
     }
 
     fn makes_known(&self, _: bool) -> bool {
@@ -48,7 +48,7 @@ impl Describe for Remask {
 
 impl Facts for Remask {
     fn online_cost(&self) -> Result<Cost, ProtocolError> {
-        Ok(remask::cost(Ring::Prime(self.prime), self.values))
+        Ok(remask::cost(self.ring, self.values))
     }
 
     fn held(&self) -> Held {
@@ -61,7 +61,7 @@ impl Describe for Reveal {
         "share.reveal"
     }
 
-    fn ring(&self) -> u64 {
+    fn ring(&self) -> Ring {
         self.from
     }
 
@@ -76,6 +76,6 @@ impl Describe for Reveal {
 
 impl Facts for Reveal {
     fn online_cost(&self) -> Result<Cost, ProtocolError> {
-        Ok(remask::cost(Ring::Prime(self.from), self.values))
+        Ok(remask::cost(self.from, self.values))
     }
 }

@@ -20,7 +20,7 @@ pub struct Likely {
     /// What one unit of a score stands for: finite and above zero.
     pub scale: f64,
     /// The ring of the scores.
-    pub from: u64,
+    pub from: Ring,
 }
 
 // A checked network's output scale is a number.
@@ -31,7 +31,7 @@ impl Describe for Likely {
         "falcon.softmax"
     }
 
-    fn ring(&self) -> u64 {
+    fn ring(&self) -> Ring {
         self.from
     }
 
@@ -40,7 +40,7 @@ impl Describe for Likely {
     }
 
     fn build(&self, _: &Sets) -> Result<Built, ProtocolError> {
-        let softmax = Softmax::new(self.classes, self.digits, self.scale, Ring::Prime(self.from))?;
+        let softmax = Softmax::new(self.classes, self.digits, self.scale, self.from)?;
         Ok(Built::Softmax(Box::new(softmax)))
     }
 }

@@ -4,13 +4,14 @@ use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{Function, Layer, Ranking};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::{Built, Describe, Facts};
 use crate::Held;
 use crate::held::{LABEL, WORD};
 
-/// A circuit on each window, from `Z_from` to `Z_to`.
+/// A circuit on each window, from ring to ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
     /// What it computes.
@@ -18,9 +19,9 @@ pub struct Activation {
     /// The windows.
     pub windows: Windows,
     /// The ring of the input.
-    pub from: u64,
+    pub from: Ring,
     /// The ring of the output.
-    pub to: u64,
+    pub to: Ring,
 }
 
 /// An oblivious arg-max whose result the client learns.
@@ -29,7 +30,7 @@ pub struct Classes {
     /// Number of scores.
     pub classes: usize,
     /// The ring of the scores.
-    pub from: u64,
+    pub from: Ring,
 }
 
 /// The best classes in order, which the client learns.
@@ -40,7 +41,7 @@ pub struct Best {
     /// How many of them.
     pub k: usize,
     /// The ring of the scores.
-    pub from: u64,
+    pub from: Ring,
 }
 
 impl Describe for Activation {
@@ -48,11 +49,11 @@ impl Describe for Activation {
         "yao.activation"
     }
 
-    fn ring(&self) -> u64 {
+    fn ring(&self) -> Ring {
         self.from
     }
 
-    fn output_ring(&self) -> Option<u64> {
+    fn output_ring(&self) -> Option<Ring> {
         Some(self.to)
     }
 
@@ -92,7 +93,7 @@ impl Describe for Classes {
         "yao.argmax"
     }
 
-    fn ring(&self) -> u64 {
+    fn ring(&self) -> Ring {
         self.from
     }
 
@@ -110,7 +111,7 @@ impl Describe for Best {
         "yao.top_k"
     }
 
-    fn ring(&self) -> u64 {
+    fn ring(&self) -> Ring {
         self.from
     }
 

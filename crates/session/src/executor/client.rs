@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use lanner_graph::PublicNetwork;
-use lanner_plan::{Held, NeededKeys, Plan};
+use lanner_plan::{Held, NeededKeys, Plan, ring};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::yao::EvaluationSession;
@@ -66,7 +66,7 @@ impl ClientPlan {
             let step = steps::client(step.built, network).map_err(ExecutionError::step(&name))?;
             planned.push(Planned { name, protocol, wiring, step });
         }
-        let input = (Ring::Prime(network.input().accumulator.modulus()), network.input().len());
+        let input = (ring(network.input().accumulator), network.input().len());
         Ok(Self { keys, input, steps: planned, runs, held })
     }
 

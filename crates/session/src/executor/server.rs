@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_graph::Network;
-use lanner_plan::{Held, NeededKeys, Plan};
+use lanner_plan::{Held, NeededKeys, Plan, ring};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::yao::GarblingSession;
 use lanner_share::{Ring, Share};
@@ -50,7 +50,7 @@ impl ServedModel {
             planned.push(Planned { name, protocol, wiring, step });
         }
         let input = network.public().input();
-        let input = (Ring::Prime(input.accumulator.modulus()), input.len());
+        let input = (ring(input.accumulator), input.len());
         Ok(Self { keys, input, steps: planned, held })
     }
 

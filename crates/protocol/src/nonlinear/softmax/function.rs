@@ -1,7 +1,7 @@
 //! What the circuits compute, and how shares become their inputs: known to both parties.
 
 use lanner_gc::Circuit;
-use lanner_gc::library::{self, MaskedCircuit, ShareRing};
+use lanner_gc::library::{self, MaskedCircuit};
 use lanner_ot::arithmetic::Group;
 use lanner_primitives::Bits;
 use lanner_share::{Ring, Share};
@@ -9,6 +9,7 @@ use lanner_share::{Ring, Share};
 use super::Precision;
 use super::exponential::Exponential;
 use crate::ProtocolError;
+use crate::nonlinear::yao::share_ring;
 
 /// The label and its probability, over shared scores.
 #[derive(Clone, Debug)]
@@ -45,13 +46,9 @@ impl Softmax {
     /// # Errors
     /// As [`Precision::new`]; [`ProtocolError::Gc`] if the ring has no circuit.
     pub fn new(classes: usize, digits: u32, scale: f64, ring: Ring) -> Result<Self, ProtocolError> {
-        let share_ring = match ring {
-            Ring::Prime(p) => ShareRing::Prime(p),
-            Ring::Pow2(bits) => ShareRing::PowerOfTwo(bits),
-        };
         let precision = Precision::new(classes, digits, scale, ring.bits())?;
-        let exponents =
-            library::softmax_exponents(share_ring, classes, precision.dropped(), precision.width())?;
+        let (dropped, width) = (precision.dropped(), precision.width());
+        let exponents = library::softmax_exponents(share_ring(ring), classes, dropped, width)?;
         let division = library::reciprocal(precision.sum_bits(), precision.fraction(), digits)?;
         let group = Group::power_of_two(precision.sum_bits())?;
         Ok(Self { precision, ring, exponents, division, group })

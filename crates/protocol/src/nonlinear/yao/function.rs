@@ -37,7 +37,7 @@ pub struct Slope {
     pub shift: u32,
 }
 
-/// A function over all windows of a vector of shares, from one prime ring to another.
+/// A function over all windows of a vector of shares, from one ring to another.
 #[derive(Clone, Debug)]
 pub struct Layer {
     circuit: MaskedCircuit,
@@ -58,13 +58,13 @@ pub struct Ranking {
 }
 
 impl Layer {
-    /// The layer of `function` on `windows`, from `Z_from` to `Z_to`.
+    /// The layer of `function` on `windows`, from the ring `from` to the ring `to`.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
     /// is negative or comes without ReLU, or a slope comes with ReLU, a bound or a pool.
-    pub fn new(function: Function, windows: &Windows, from: u64, to: u64) -> Result<Self, ProtocolError> {
-        let (ring, shift) = (ShareRing::Prime(from), function.shift);
+    pub fn new(function: Function, windows: &Windows, from: Ring, to: Ring) -> Result<Self, ProtocolError> {
+        let (ring, shift) = (share_ring(from), function.shift);
         let high = function.high.map(u64::try_from).transpose();
         let high = high.map_err(|_| ProtocolError::Shape { what: "a negative upper bound" })?;
         let circuit = match (function.relu, function.slope, high, windows.area()) {
@@ -85,9 +85,9 @@ impl Layer {
             }
         };
         let encoding =
-            BitEncoding { ring: Ring::Prime(to), bits: circuit.circuit().outputs(), signed: !function.relu };
+            BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed: !function.relu };
         let (inputs, windows) = (windows.inputs(), windows.filled_groups()?);
-        Ok(Self { circuit, windows, inputs, from: Ring::Prime(from), encoding })
+        Ok(Self { circuit, windows, inputs, from, encoding })
     }
 
     /// The circuit of one window.
@@ -132,22 +132,22 @@ impl Layer {
 }
 
 impl Ranking {
-    /// The arg-max of `classes` scores in `Z_from`.
+    /// The arg-max of `classes` scores in the ring `from`.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
-    pub fn label(classes: usize, from: u64) -> Result<Self, ProtocolError> {
-        let circuit = library::argmax(ShareRing::Prime(from), classes)?;
-        Ok(Self { circuit, classes, best: None, from: Ring::Prime(from) })
+    pub fn label(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
+        let circuit = library::argmax(share_ring(from), classes)?;
+        Ok(Self { circuit, classes, best: None, from })
     }
 
-    /// The `best` largest of `classes` scores in `Z_from`, in order.
+    /// The `best` largest of `classes` scores in the ring `from`, in order.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
-    pub fn top(classes: usize, best: usize, from: u64) -> Result<Self, ProtocolError> {
-        let circuit = library::top_k(ShareRing::Prime(from), classes, best)?;
-        Ok(Self { circuit, classes, best: Some(best), from: Ring::Prime(from) })
+    pub fn top(classes: usize, best: usize, from: Ring) -> Result<Self, ProtocolError> {
+        let circuit = library::top_k(share_ring(from), classes, best)?;
+        Ok(Self { circuit, classes, best: Some(best), from })
     }
 
     /// How many are asked for in order, or none if it is the label alone.
@@ -182,6 +182,14 @@ impl Ranking {
         } else {
             Err(ProtocolError::Shape { what: "input share of a ranking" })
         }
+    }
+}
+
+/// The ring as circuits know it.
+pub(in crate::nonlinear) fn share_ring(ring: Ring) -> ShareRing {
+    match ring {
+        Ring::Prime(p) => ShareRing::Prime(p),
+        Ring::Pow2(bits) => ShareRing::PowerOfTwo(bits),
     }
 }
 

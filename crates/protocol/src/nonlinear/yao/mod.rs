@@ -1,4 +1,4 @@
-//! Nonlinear layers by garbled circuits on shares modulo a prime, in GAZELLE's arrangement (Juvekar et al. 2018, section V).
+//! Nonlinear layers by garbled circuits on shares, in GAZELLE's arrangement (Juvekar et al. 2018, section V).
 //!
 //! The server garbles ahead of time: its share is the mask that it drew for the linear layer before. Its input is known to the
 //! garbler, so no label of it is sent.
@@ -39,6 +39,7 @@ pub use client::{
 pub(in crate::nonlinear) use client::{Garbled, Transfers};
 pub use cost::setup_cost;
 pub(in crate::nonlinear) use cost::tables_cost;
+pub(in crate::nonlinear) use function::share_ring;
 pub use function::{Function, Layer, Ranking, Slope};
 pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};
 pub(in crate::nonlinear) use server::{InputLabels, receive_bits};

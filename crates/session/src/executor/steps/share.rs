@@ -4,7 +4,7 @@ use lanner_graph::PublicNetwork;
 use lanner_plan::protocol::share::{Remask, Reveal};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::remask;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::Channel;
 
 use super::{
@@ -65,7 +65,7 @@ impl ServerStep for Remask {
         server: &mut Server,
         _: Option<&Inputs>,
     ) -> Result<(Share, Option<Share>), ProtocolError> {
-        let fresh = Share::random(Ring::Prime(self.prime), self.values, &mut server.rng);
+        let fresh = Share::random(self.ring, self.values, &mut server.rng);
         Ok((fresh.clone(), Some(fresh)))
     }
 
