@@ -4,17 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
+use lanner_ot::silent;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::{Set, Sets};
+use lanner_protocol::nonlinear::compare::{Supplies, parameters_for};
 
 use crate::memory::prepare;
+use crate::protocol::Facts;
 use crate::{Built, Held, Memory, Plan, PlanError};
 
 /// A plan with what both parties build from it.
 pub struct BuiltPlan {
     sets: Sets,
     steps: Vec<BuiltStep>,
+}
+
+/// What a session sets up before its first prediction.
+pub struct Needs {
+    /// Keys, one for each parameter set in use.
+    pub keys: Vec<NeededKeys>,
+    /// Whether circuits are garbled.
+    pub garbling: bool,
+    /// The parameters of silent transfers in both directions, if there are any.
+    pub transfers: Option<silent::Parameters>,
 }
 
 /// What a session's keys of one parameter set are made for.
@@ -89,6 +102,30 @@ impl BuiltPlan {
         needed.into_iter().map(keys).collect()
     }
 
+    /// What a session sets up.
+    ///
+    /// # Errors
+    /// As [`Self::keys`].
+    pub fn needs(&self) -> Result<Needs, PlanError> {
+        let mut facts = self.steps.iter().map(|step| step.built.facts());
+        let garbling = facts.any(Facts::garbles);
+        Ok(Needs { keys: self.keys()?, garbling, transfers: self.transfers() })
+    }
+
+    /// The parameters of silent transfers, for as many as one prediction takes in the busier direction.
+    fn transfers(&self) -> Option<silent::Parameters> {
+        let of_steps = self.steps.iter().map(|step| step.built.facts().transfers());
+        let sums = of_steps.fold([0, 0], |sums, [client, server]| [sums[0] + client, sums[1] + server]);
+        let most = sums.into_iter().max().unwrap_or(0);
+        (most > 0).then(|| parameters_for(most))
+    }
+
+    /// How far a session's sources of silent transfers have come after its set-up.
+    #[must_use]
+    pub fn supplies(&self) -> Supplies {
+        Supplies::new(self.transfers().unwrap_or(parameters_for(0)))
+    }
+
     /// What each party keeps of one prepared prediction.
     #[must_use]
     pub fn held(&self) -> Held {
@@ -117,8 +154,10 @@ impl BuiltPlan {
     /// # Errors
     /// As [`Self::cost`].
     pub fn runs(&self) -> Result<Vec<Range<usize>>, PlanError> {
+        let mut supplies = self.supplies();
         let asked = |step: &BuiltStep| {
-            let cost = step.built.facts().offline_cost().map_err(|source| layer(&step.name, source))?;
+            let cost =
+                step.built.facts().offline_cost(&mut supplies).map_err(|source| layer(&step.name, source))?;
             Ok(cost.request.client_bytes())
         };
         Ok(runs(self.steps.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
@@ -128,7 +167,7 @@ impl BuiltPlan {
 /// Bytes that the client asks with in one run of steps: well below what a channel takes in while it writes.
 const RUN_BYTES: u64 = 64 << 20;
 
-pub(crate) fn runs(bytes: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
+fn runs(bytes: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut sum = 0;
     for (index, bytes) in bytes.into_iter().enumerate() {

@@ -1,11 +1,11 @@
 //! What a plan sends: the sum of its protocols' costs.
 
 use lanner_protocol::linear::keys::keys_cost;
+use lanner_protocol::nonlinear::compare::{self, Supplies};
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 
-use crate::built::{layer, runs};
-use crate::protocol::Facts;
+use crate::built::{Needs, layer};
 use crate::{BuiltPlan, BuiltStep, PlanError};
 
 /// What a plan sends, from public parameters alone.
@@ -34,32 +34,48 @@ impl PlanCost {
 }
 
 impl BuiltPlan {
-    /// What both parties will send, and in how many rounds.
+    /// What both parties will send in set-up and for the first prediction of a session, and in how many rounds.
     ///
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn cost(&self) -> Result<PlanCost, PlanError> {
-        let keys = self.keys()?.into_iter().try_fold(Cost::NONE, |cost, keys| {
-            Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
-        });
-        let setup = keys.map_err(|source| layer("evaluation keys", source))?.then(yao::setup_cost());
+        self.next_cost(&mut self.supplies())
+    }
+
+    /// As [`Self::cost`], for the prediction that comes when the sources of transfers have come so far, which it moves on.
+    ///
+    /// # Errors
+    /// As [`Self::cost`].
+    pub fn next_cost(&self, supplies: &mut Supplies) -> Result<PlanCost, PlanError> {
+        let phases = |step| phases(step, supplies);
         let costs = self.steps().iter().map(phases).collect::<Result<Vec<_>, _>>()?;
         let online = costs.iter().scan(Cost::NONE, |before, (_, online)| Some(follow(before, *online)));
         let mut offline = Vec::with_capacity(costs.len());
         let mut before = Cost::NONE;
-        for run in runs(costs.iter().map(|(offline, _)| offline.request.client_bytes())) {
+        for run in self.runs()? {
             let steps = costs[run].iter().map(|(offline, _)| offline);
             before = steps.clone().fold(before, |before, step| before.then(step.request));
             offline.extend(steps.map(|step| step.request.beside(follow(&mut before, step.answer))));
         }
-        Ok(PlanCost { setup, offline, online: online.collect() })
+        Ok(PlanCost { setup: setup(&self.needs()?)?, offline, online: online.collect() })
     }
 }
 
+fn setup(needs: &Needs) -> Result<Cost, PlanError> {
+    let keys = needs.keys.iter().try_fold(Cost::NONE, |cost, keys| {
+        Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
+    });
+    let keys = keys.map_err(|source| layer("evaluation keys", source))?;
+    let garbling = if needs.garbling { yao::setup_cost() } else { Cost::NONE };
+    let transfers = needs.transfers.map_or(Cost::NONE, compare::setup_cost);
+    Ok(keys.then(garbling).then(transfers))
+}
+
 /// The offline and the online cost of one step alone.
-fn phases(step: &BuiltStep) -> Result<(OfflineCost, Cost), PlanError> {
-    let both = |facts: &dyn Facts| Ok::<_, ProtocolError>((facts.offline_cost()?, facts.online_cost()?));
-    both(step.built.facts()).map_err(|source| layer(&step.name, source))
+fn phases(step: &BuiltStep, supplies: &mut Supplies) -> Result<(OfflineCost, Cost), PlanError> {
+    let facts = step.built.facts();
+    let offline = facts.offline_cost(supplies).map_err(|source| layer(&step.name, source))?;
+    Ok((offline, facts.online_cost().map_err(|source| layer(&step.name, source))?))
 }
 
 /// The cost of `next` where it follows `before`, which it is added to.

@@ -14,7 +14,7 @@ mod memory;
 pub mod protocol;
 mod step;
 
-pub use built::{BuiltPlan, BuiltStep, NeededKeys};
+pub use built::{BuiltPlan, BuiltStep, NeededKeys, Needs};
 pub use cost::PlanCost;
 pub use error::PlanError;
 pub use held::Held;

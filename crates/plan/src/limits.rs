@@ -68,12 +68,20 @@ pub(crate) fn check_memory(memory: &Memory) -> Result<(), PlanError> {
     within("output", "bytes of keys and partial sums of a session", memory.session + memory.working, MAX_HELD)
 }
 
-/// Checks the products that layers in the frequency domain add up to.
+/// Checks the products that layers add up to whose layouts the network's sizes do not bound.
 ///
 /// # Errors
 /// [`PlanError::TooLarge`] naming the node.
 pub(crate) fn check_products(node: &FixedNode, products: u64) -> Result<(), PlanError> {
     within(&node.name, "ciphertext products", products, MAX_PRODUCTS)
+}
+
+/// Checks the ciphertexts that coefficient-encoded layers add up to.
+///
+/// # Errors
+/// [`PlanError::TooLarge`] naming the node.
+pub(crate) fn check_ciphertexts(node: &FixedNode, ciphertexts: u64) -> Result<(), PlanError> {
+    within(&node.name, "ciphertexts", ciphertexts, MAX_CIPHERTEXTS)
 }
 
 impl Totals {
@@ -141,6 +149,8 @@ fn area(size: [usize; 2]) -> u64 {
 const MAX_ELEMENTS: u64 = 1 << 25;
 /// Ciphertext-plaintext products of all layers together; each needs a plaintext of 32 KiB or more on the server.
 const MAX_PRODUCTS: u64 = 1 << 18;
+/// Ciphertexts of all coefficient-encoded layers together; both parties write down what each of 4096 coefficients holds.
+const MAX_CIPHERTEXTS: u64 = 1 << 15;
 /// Filter taps of all layers together: each may need an evaluation key of its own.
 const MAX_TAPS: u64 = 1 << 12;
 /// Bytes of one prediction's material, and of what else a server keeps: 16 GiB.
@@ -198,8 +208,7 @@ mod tests {
 
     #[test]
     fn an_arg_max_over_too_many_classes_is_refused() {
-        let linear =
-            r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"modulus":1032193}"#;
+        let linear = r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"modulus":1032193}"#;
         let refusal = plan(&network("[4]", linear), Policy::Label, Mode::Gazelle).unwrap_err();
         assert!(refusal.to_string().contains("65536 classes of an arg-max"), "{refusal}");
     }

@@ -1,5 +1,7 @@
 //! From a network to the protocols of a mode.
 
+mod cheetah;
+
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_protocol::linear::{Convolution, Sets, falcon};
 use lanner_protocol::nonlinear::windows::Windows;
@@ -46,8 +48,9 @@ struct Planner<'n> {
     known: Vec<bool>,
     /// The layouts of the layers that are computed by rotations.
     layouts: Layouts,
-    /// The products of earlier layers in the frequency domain.
+    /// The products and the ciphertexts of earlier layers that no bound on the network's sizes counts.
     products: u64,
+    ciphertexts: u64,
 }
 
 impl<'n> Planner<'n> {
@@ -60,7 +63,7 @@ impl<'n> Planner<'n> {
         // The server's share of the input is zero.
         let (inside, known) = (vec![false; nodes], vec![true]);
         let (steps, layouts) = (Vec::new(), layouts(network, mode, &sets)?);
-        Ok(Self { network, mode, sets, steps, values, inside, known, layouts, products: 0 })
+        Ok(Self { network, mode, sets, steps, values, inside, known, layouts, products: 0, ciphertexts: 0 })
     }
 
     /// Adds a step; returns the value that it makes.
@@ -99,6 +102,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, ring }),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
+            FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => {
                 let input = self.remask(&node.name, inputs[0], node.len(), ring);
                 self.values[node.inputs[0]] = Some(input);
@@ -135,13 +139,16 @@ impl<'n> Planner<'n> {
             return Err(unsupported(node, "no circuit computes it".to_owned()));
         };
         let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
-        let input = self.remask(name, input, fused.windows.inputs(), from);
-        // Later readers of the value use the sharing that the server knows.
-        self.values[value] = Some(input);
         let to = ring(network.nodes()[last].accumulator);
-        let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
-        let protocol = Protocol::Yao(activation);
-        self.values[last + 1] = Some(self.push(name, vec![input], protocol));
+        self.values[last + 1] = Some(if let Some(activation) = self.activation(&fused, from, to) {
+            self.push(name, vec![input], Protocol::RingActivation(activation))
+        } else {
+            let input = self.remask(name, input, fused.windows.inputs(), from);
+            // Later readers of the value use the sharing that the server knows.
+            self.values[value] = Some(input);
+            let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
+            self.push(name, vec![input], Protocol::Yao(activation))
+        });
         for node in &nodes[1..run] {
             self.inside[*node] = true;
         }
@@ -180,6 +187,9 @@ impl<'n> Planner<'n> {
     }
 
     fn linear(&mut self, node: &FixedNode, shape: Convolution) -> Result<Protocol, PlanError> {
+        if let Mode::Cheetah(rounding) = self.mode {
+            return self.coefficient_layer(node, shape, rounding);
+        }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {
             let falcon::Choice { set, variant, operations } = choice;
@@ -201,7 +211,8 @@ fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> O
 /// The layouts of all linear layers that are computed by rotations, which share their keys.
 fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, PlanError> {
     let (mut nodes, mut shapes) = (Vec::new(), Vec::new());
-    for node in network.nodes() {
+    let rotates = !matches!(mode, Mode::Cheetah(_));
+    for node in network.nodes().iter().filter(|_| rotates) {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
             let shape = convolution(node, network.shape(node.inputs[0]))?;
             if in_frequencies(mode, &shape, prime(node)?, sets).is_none() {

@@ -1,6 +1,7 @@
 //! What a plan is made of.
 
 use lanner_graph::Policy;
+use lanner_protocol::nonlinear::compare::Rounding;
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
@@ -13,6 +14,8 @@ pub enum Mode {
     Gazelle,
     /// FALCON: layers in the frequency domain, garbled circuits.
     Falcon,
+    /// Cheetah: coefficient-encoded layers over powers of two, oblivious transfer between them.
+    Cheetah(Rounding),
 }
 
 impl Mode {
@@ -22,6 +25,7 @@ impl Mode {
         match self {
             Self::Gazelle => "gazelle",
             Self::Falcon => "falcon",
+            Self::Cheetah(_) => "cheetah",
         }
     }
 }

@@ -4,10 +4,9 @@
 mod common;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
-use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::cheetah::{
-    Accuracy, ClientLayer, Scheme, ServerLayer, key_cost, receive_key, send_key,
-};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::keys::{receive_keys, send_keys};
+use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::{Ring, Share};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
@@ -32,7 +31,7 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 
 /// One run of a layer on random weights and inputs; checks what was sent against the costs.
 fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
-    let parameters = accuracy.parameter_set().parameters().unwrap();
+    let parameters = Sets::new().unwrap().get(accuracy.sets()[0]).clone();
     let scheme = Scheme::new(shape, bits, accuracy, &parameters).unwrap();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
@@ -50,8 +49,7 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
         &mut channels,
         |end| {
             let rng = &mut rng(seed + 4);
-            let key = send_key(end, &parameters, rng).unwrap();
-            assert_eq!(bytes(end), key_cost(&parameters).client_bytes());
+            let key = send_keys(end, &parameters, &[], rng).unwrap();
             let request = client_layer.request(end, &key, rng).unwrap();
             let material = client_layer.receive(end, &key, request).unwrap();
             let before = bytes(end);
@@ -61,7 +59,7 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
         },
         |end| {
             let rng = &mut rng(seed + 5);
-            let key = receive_key(end, &parameters).unwrap();
+            let key = receive_keys(end, &parameters, &[]).unwrap().public;
             let material = server_layer.prepare(end, &key, rng).unwrap();
             assert_eq!(bytes(end), offline.answer.server_bytes());
             let known = material.share().values().to_vec();
@@ -126,7 +124,7 @@ fn messages_have_one_length_and_shares_are_uniform_whatever_is_computed() {
 
 #[test]
 fn weights_of_more_bits_and_other_lengths_are_refused() {
-    let parameters = Accuracy::OffByOne.parameter_set().parameters().unwrap();
+    let parameters = Sets::new().unwrap().get(Accuracy::OffByOne.sets()[0]).clone();
     let shape = Convolution::fully_connected(4, 2);
     let scheme = || Scheme::new(&shape, 20, Accuracy::OffByOne, &parameters).unwrap();
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());

@@ -3,6 +3,8 @@
 //! A protocol is described by a struct of public parameters ([`Describe`]), which a plan writes down, and built from it once
 //! ([`Facts`]): circuits, layouts. A new one adds a file here, a line to each table below, and its two sides to the executor.
 
+pub mod cheetah;
+pub mod compare;
 pub mod falcon;
 pub mod local;
 pub mod packed;
@@ -14,6 +16,7 @@ use std::collections::BTreeSet;
 
 use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::linear::{Set, Sets};
+use lanner_protocol::nonlinear::compare::Supplies;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
@@ -28,6 +31,8 @@ pub enum Protocol {
     GazelleLinear(packed::Linear),
     /// A linear layer in the frequency domain.
     FalconLinear(falcon::Linear),
+    /// A linear layer in a coefficient encoding.
+    CheetahLinear(cheetah::Linear),
     /// The square of each element, by encryption.
     GazelleSquare(packed::Square),
     /// Sums over windows of each party's own share: average pooling without the division.
@@ -42,6 +47,10 @@ pub enum Protocol {
     Remask(share::Remask),
     /// A garbled circuit on each window.
     Yao(yao::Activation),
+    /// A nonlinear layer by oblivious transfer, with rescaling.
+    RingActivation(compare::Activation),
+    /// The square of each element, by oblivious transfer.
+    RingSquare(compare::Square),
     /// An oblivious arg-max whose result the client learns.
     YaoArgMax(yao::Classes),
     /// The best classes in order, which the client learns.
@@ -59,6 +68,8 @@ pub enum Built {
     Linear(Box<packed::BuiltLinear>),
     /// A linear layer in the frequency domain.
     FalconLinear(Box<falcon::BuiltLinear>),
+    /// A linear layer in a coefficient encoding.
+    CheetahLinear(Box<cheetah::BuiltLinear>),
     /// Squares by encryption.
     Square(Box<packed::BuiltSquare>),
     /// A map that each party applies to its own shares.
@@ -67,6 +78,8 @@ pub enum Built {
     Remask(share::Remask),
     /// A garbled circuit on each window.
     Yao(lanner_protocol::nonlinear::yao::Layer),
+    /// A nonlinear layer by oblivious transfer.
+    Compare(lanner_protocol::nonlinear::compare::Layer),
     /// An oblivious arg-max, or the best classes in order.
     Ranking(lanner_protocol::nonlinear::yao::Ranking),
     /// The label and its probability.
@@ -101,11 +114,11 @@ pub trait Describe {
 
 /// What is known of a protocol that was built.
 pub trait Facts {
-    /// What the offline phase sends.
+    /// What the offline phase sends, given how far the session's sources of transfers have come; moves them on.
     ///
     /// # Errors
     /// [`ProtocolError`] if the ring is none of the protocol's.
-    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
         Ok(OfflineCost::default())
     }
 
@@ -135,6 +148,16 @@ pub trait Facts {
         None
     }
 
+    /// Whether it needs the session's set-up for garbled circuits.
+    fn garbles(&self) -> bool {
+        false
+    }
+
+    /// Silent transfers that the client and the server send in one prediction.
+    fn transfers(&self) -> [usize; 2] {
+        [0, 0]
+    }
+
     /// Rotations that need an evaluation key.
     fn rotations(&self) -> BTreeSet<Rotation> {
         BTreeSet::new()
@@ -153,6 +176,7 @@ impl Protocol {
         match self {
             Self::GazelleLinear(protocol) => protocol,
             Self::FalconLinear(protocol) => protocol,
+            Self::CheetahLinear(protocol) => protocol,
             Self::GazelleSquare(protocol) => protocol,
             Self::SumPool(protocol) => protocol,
             Self::Add(protocol) => protocol,
@@ -160,6 +184,8 @@ impl Protocol {
             Self::Move(protocol) => protocol,
             Self::Remask(protocol) => protocol,
             Self::Yao(protocol) => protocol,
+            Self::RingActivation(protocol) => protocol,
+            Self::RingSquare(protocol) => protocol,
             Self::YaoArgMax(protocol) => protocol,
             Self::YaoTopK(protocol) => protocol,
             Self::Softmax(protocol) => protocol,
@@ -175,10 +201,12 @@ impl Built {
         match self {
             Self::Linear(built) => built.as_ref(),
             Self::FalconLinear(built) => built.as_ref(),
+            Self::CheetahLinear(built) => built.as_ref(),
             Self::Square(built) => built.as_ref(),
             Self::Local(built) => built,
             Self::Remask(built) => built,
             Self::Yao(built) => built,
+            Self::Compare(built) => built,
             Self::Ranking(built) => built,
             Self::Softmax(built) => built.as_ref(),
             Self::Reveal(built) => built,

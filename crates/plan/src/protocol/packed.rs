@@ -6,6 +6,7 @@ use lanner_bfv::Parameters;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::linear::gazelle::{self, Kernel, ServerLayer};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
+use lanner_protocol::nonlinear::compare::Supplies;
 use lanner_protocol::nonlinear::square::Target;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
@@ -81,7 +82,7 @@ impl Describe for Linear {
 }
 
 impl Facts for BuiltLinear {
-    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
         gazelle::offline_cost(&self.packing, &self.parameters, self.prime)
     }
 
@@ -139,7 +140,7 @@ impl Describe for Square {
 }
 
 impl Facts for BuiltSquare {
-    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
         self.target.offline_cost(&self.parameters, self.prime)
     }
 
@@ -175,7 +176,7 @@ pub(super) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> 
 }
 
 /// Bytes of one residue of a polynomial.
-fn limb(parameters: &Parameters) -> u64 {
+pub(super) fn limb(parameters: &Parameters) -> u64 {
     parameters.degree() as u64 * WORD
 }
 

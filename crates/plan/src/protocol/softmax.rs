@@ -1,6 +1,7 @@
 //! The label and its probability.
 
 use lanner_protocol::linear::Sets;
+use lanner_protocol::nonlinear::compare::Supplies;
 use lanner_protocol::nonlinear::softmax::Softmax;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
@@ -46,12 +47,16 @@ impl Describe for Likely {
 }
 
 impl Facts for Softmax {
-    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
         Ok(self.offline_cost())
     }
 
     fn online_cost(&self) -> Result<Cost, ProtocolError> {
         Ok(self.online_cost())
+    }
+
+    fn garbles(&self) -> bool {
+        true
     }
 
     fn held(&self) -> Held {

@@ -1,6 +1,7 @@
 //! Garbled circuits.
 
 use lanner_protocol::linear::Sets;
+use lanner_protocol::nonlinear::compare::Supplies;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{Function, Layer, Ranking};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
@@ -67,12 +68,16 @@ impl Describe for Activation {
 }
 
 impl Facts for Layer {
-    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
         self.offline_cost()
     }
 
     fn online_cost(&self) -> Result<Cost, ProtocolError> {
         Ok(self.online_cost())
+    }
+
+    fn garbles(&self) -> bool {
+        true
     }
 
     fn held(&self) -> Held {
@@ -125,12 +130,16 @@ impl Describe for Best {
 }
 
 impl Facts for Ranking {
-    fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
         Ok(self.offline_cost())
     }
 
     fn online_cost(&self) -> Result<Cost, ProtocolError> {
         Ok(self.online_cost())
+    }
+
+    fn garbles(&self) -> bool {
+        true
     }
 
     fn held(&self) -> Held {

@@ -9,6 +9,10 @@ use crate::ProtocolError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Set {
+    /// [`ParameterSet::A0`]: `N = 4096`, one limb.
+    A0,
+    /// [`ParameterSet::A1`]: `N = 4096`, two limbs.
+    A1,
     /// [`ParameterSet::A2`]: `N = 4096`, two limbs.
     A2,
     /// [`ParameterSet::B`]: `N = 8192`, three limbs and a special one.
@@ -18,6 +22,8 @@ pub enum Set {
 /// All of them, built once.
 #[derive(Clone, Debug)]
 pub struct Sets {
+    a0: Parameters,
+    a1: Parameters,
     a2: Parameters,
     b: Parameters,
 }
@@ -27,6 +33,8 @@ impl Set {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::A0 => "A0",
+            Self::A1 => "A1",
             Self::A2 => "A2",
             Self::B => "B",
         }
@@ -39,13 +47,20 @@ impl Sets {
     /// # Errors
     /// None: the sets are ones that are accepted.
     pub fn new() -> Result<Self, ProtocolError> {
-        Ok(Self { a2: ParameterSet::A2.parameters()?, b: ParameterSet::B.parameters()? })
+        Ok(Self {
+            a0: ParameterSet::A0.parameters()?,
+            a1: ParameterSet::A1.parameters()?,
+            a2: ParameterSet::A2.parameters()?,
+            b: ParameterSet::B.parameters()?,
+        })
     }
 
     /// The parameters of a set.
     #[must_use]
     pub fn get(&self, set: Set) -> &Parameters {
         match set {
+            Set::A0 => &self.a0,
+            Set::A1 => &self.a1,
             Set::A2 => &self.a2,
             Set::B => &self.b,
         }

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use lanner_graph::PublicNetwork;
-use lanner_plan::{Held, NeededKeys, Plan, ring};
+use lanner_plan::{Held, Needs, Plan, ring};
 use lanner_primitives::Prg;
+use lanner_protocol::Party;
+use lanner_protocol::nonlinear::compare::Transfers;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::yao::EvaluationSession;
 use lanner_share::{Ring, Share};
@@ -19,7 +21,7 @@ use super::{ExecutionError, Phase, StepCost};
 
 /// A plan as the client executes it.
 pub struct ClientPlan {
-    keys: Vec<NeededKeys>,
+    needs: Needs,
     input: (Ring, usize),
     steps: Vec<Planned>,
     runs: Vec<Range<usize>>,
@@ -59,7 +61,7 @@ impl ClientPlan {
     /// [`ExecutionError::Plan`] or [`ExecutionError::Step`] naming a layer that does not fit.
     pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
         let built = plan.build()?;
-        let (keys, runs, held) = (built.keys()?, built.runs()?, built.held());
+        let (needs, runs, held) = (built.needs()?, built.runs()?, built.held());
         let mut planned = Vec::with_capacity(plan.steps.len());
         for (step, wiring) in built.into_steps().into_iter().zip(Wiring::of(plan)) {
             let (name, protocol) = (step.name, step.protocol);
@@ -67,7 +69,7 @@ impl ClientPlan {
             planned.push(Planned { name, protocol, wiring, step });
         }
         let input = (ring(network.input().accumulator), network.input().len());
-        Ok(Self { keys, input, steps: planned, runs, held })
+        Ok(Self { needs, input, steps: planned, runs, held })
     }
 
     /// What each party keeps of one prepared prediction.
@@ -94,10 +96,13 @@ impl ClientSession {
     ) -> Result<(Self, StepCost), ExecutionError> {
         let meter = Meter::start(channel);
         let mut rng = Prg::from_entropy()?;
-        let keys = Keys::send(channel, &plan.keys, &mut rng)?;
-        let evaluation = EvaluationSession::setup(channel, &mut rng)?;
+        let needs = &plan.needs;
+        let keys = Keys::send(channel, &needs.keys, &mut rng)?;
+        let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
+        let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Client, set, &mut rng));
+        let transfers = transfers.transpose()?;
         let cost = meter.stop(channel, "setup", "setup", Phase::Setup);
-        Ok((Self { plan, state: Client { keys, evaluation, rng } }, cost))
+        Ok((Self { plan, state: Client { keys, evaluation, transfers, rng } }, cost))
     }
 
     /// Offline: makes the material of one prediction.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use lanner_graph::Network;
-use lanner_plan::{Held, NeededKeys, Plan, ring};
+use lanner_plan::{Held, Needs, Plan, ring};
 use lanner_primitives::Prg;
+use lanner_protocol::Party;
+use lanner_protocol::nonlinear::compare::Transfers;
 use lanner_protocol::nonlinear::yao::GarblingSession;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
@@ -17,7 +19,7 @@ use super::{Computation, ExecutionError, Phase};
 
 /// A model that is ready to serve: weights encoded once, shared read-only by all sessions.
 pub struct ServedModel {
-    keys: Vec<NeededKeys>,
+    needs: Needs,
     input: (Ring, usize),
     steps: Vec<Planned>,
     held: Held,
@@ -41,7 +43,7 @@ impl ServedModel {
     /// noise does not fit the parameters.
     pub fn new(network: &Network, plan: &Plan) -> Result<Self, ExecutionError> {
         let built = plan.build()?;
-        let (keys, held) = (built.keys()?, built.held());
+        let (needs, held) = (built.needs()?, built.held());
         let mut model = ModelParts::of(network);
         let mut planned = Vec::with_capacity(plan.steps.len());
         for (step, wiring) in built.into_steps().into_iter().zip(Wiring::of(plan)) {
@@ -51,7 +53,7 @@ impl ServedModel {
         }
         let input = network.public().input();
         let input = (ring(input.accumulator), input.len());
-        Ok(Self { keys, input, steps: planned, held })
+        Ok(Self { needs, input, steps: planned, held })
     }
 
     /// What each party keeps of one prepared prediction.
@@ -75,9 +77,12 @@ impl ServerSession {
     /// [`ExecutionError::Channel`] if the peer's messages are not the ones due.
     pub fn setup(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<Self, ExecutionError> {
         let mut rng = Prg::from_entropy()?;
-        let keys = Keys::receive(channel, &model.keys)?;
-        let garbling = GarblingSession::setup(channel, &mut rng)?;
-        Ok(Self { model, state: Server { keys, garbling, rng }, computed: Vec::new() })
+        let needs = &model.needs;
+        let keys = Keys::receive(channel, &needs.keys)?;
+        let garbling = needs.garbling.then(|| GarblingSession::setup(channel, &mut rng)).transpose()?;
+        let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Server, set, &mut rng));
+        let transfers = transfers.transpose()?;
+        Ok(Self { model, state: Server { keys, garbling, transfers, rng }, computed: Vec::new() })
     }
 
     /// What the server computed in the last phase that it ran, step by step.

@@ -28,5 +28,5 @@ mod server;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub use packing::Packing;
-pub use scheme::{Accuracy, Scheme, key_cost, receive_key, send_key};
+pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};

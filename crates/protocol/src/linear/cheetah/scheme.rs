@@ -2,14 +2,12 @@
 
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::PhaseModulus;
-use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PublicKey, SecretKey};
-use lanner_wire::{Channel, Encode};
-use rand_core::CryptoRng;
+use lanner_bfv::{NoiseBound, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
-use crate::linear::Convolution;
-use crate::{Cost, OfflineCost, ProtocolError, kind};
+use crate::linear::{Convolution, Set};
+use crate::{Cost, OfflineCost, ProtocolError};
 
 /// How often the sum of both shares differs from the layer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -34,12 +32,12 @@ pub struct Scheme {
 }
 
 impl Accuracy {
-    /// The parameter set of its layers.
+    /// The parameter sets of its layers, the cheapest first.
     #[must_use]
-    pub const fn parameter_set(self) -> ParameterSet {
+    pub const fn sets(self) -> &'static [Set] {
         match self {
-            Self::Exact => ParameterSet::A1,
-            Self::OffByOne => ParameterSet::A0,
+            Self::Exact => &[Set::A1],
+            Self::OffByOne => &[Set::A0, Set::A1],
         }
     }
 }
@@ -69,6 +67,12 @@ impl Scheme {
     /// Bits of a weight, sign included.
     pub const WEIGHT_BITS: u32 = 12;
 
+    /// The parameters of its ciphertexts.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
     /// How the layer is spread over ciphertexts.
     #[must_use]
     pub fn packing(&self) -> &Packing {
@@ -95,35 +99,4 @@ impl Scheme {
         let replies = self.packing.outputs();
         replies.iter().fold(sent, |cost, wanted| cost.server(self.modulus.first_half_len(wanted.len())))
     }
-}
-
-/// The client makes its key and sends the public half.
-///
-/// # Errors
-/// Those of the channel.
-pub fn send_key(
-    channel: &mut dyn Channel,
-    parameters: &Parameters,
-    rng: &mut impl CryptoRng,
-) -> Result<SecretKey, ProtocolError> {
-    let key = SecretKey::generate(parameters, rng);
-    // C -> S: the public key
-    channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, rng).to_bytes())?;
-    channel.flush()?;
-    Ok(key)
-}
-
-/// The server receives the client's public key.
-///
-/// # Errors
-/// [`ProtocolError::Channel`] if the peer's message is not the one due.
-pub fn receive_key(channel: &mut dyn Channel, parameters: &Parameters) -> Result<PublicKey, ProtocolError> {
-    let bytes = channel.receive(kind::PUBLIC_KEY, PublicKey::encoded_len(parameters))?;
-    Ok(PublicKey::from_bytes(parameters, &bytes)?)
-}
-
-/// The cost of sending the key.
-#[must_use]
-pub fn key_cost(parameters: &Parameters) -> Cost {
-    Cost::NONE.client(PublicKey::encoded_len(parameters))
 }

@@ -32,7 +32,8 @@ enum Operation {
 impl Layer {
     /// `function` on windows of values, from `from` to `to` bits.
     ///
-    /// Values must be of at most `from - 2` bits with their sign.
+    /// What a value leaves behind the shift, whichever way it is rounded, must be below a quarter of the ring that is left: `|x|` at most
+    /// `2^(from - 2) - 2^shift - 1`. Then differences of two of them have a sign.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the windows do not fit, fewer than 3 bits are left after the shift, a ring has more than 62 bits, an
@@ -68,6 +69,18 @@ impl Layer {
     #[must_use]
     pub fn transfers(&self, sender: Party) -> usize {
         self.moves.sent_by(sender)
+    }
+
+    /// Values of the input.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Bytes that a party keeps of one run's material.
+    #[must_use]
+    pub fn held(&self, party: Party) -> u64 {
+        self.moves.held_by(party) as u64
     }
 
     /// Offline: draws the transfers that the client sends.

@@ -48,6 +48,25 @@ impl Move {
         }
     }
 
+    /// Bytes of material that the first and the second party keep.
+    pub(super) fn held(self) -> [usize; 2] {
+        const WORD: usize = 8;
+        match self {
+            Self::Leaves { values, bits } => {
+                let leaves = bits.div_ceil(LEAF_BITS) as usize;
+                // Two bits of a block that is known, and all 32 of one that is not.
+                let shares = 2 * leaves * words(values) * WORD;
+                [values * WORD + shares, 4 * leaves * values + shares]
+            }
+            Self::Conjunctions { words } => [3 * words * WORD; 2],
+            Self::Selections { values, .. } => [3 * values * WORD + words(values) * WORD; 2],
+            Self::Overlaps { .. } | Self::Products { .. } => {
+                let [_, transfers] = self.transfers();
+                [transfers * WORD + words(transfers) * WORD, 2 * transfers * WORD]
+            }
+        }
+    }
+
     /// The bytes of its messages in order, the first party's and the second's in turn.
     pub(super) fn messages(self) -> Vec<usize> {
         match self {
@@ -92,6 +111,11 @@ impl Moves {
     pub(super) fn sent_by(&self, party: Party) -> usize {
         let of = |(step, first): (Move, Party)| step.transfers()[usize::from(first != party)];
         self.in_turn().map(of).sum()
+    }
+
+    /// Bytes of material that a party keeps of all moves together.
+    pub(super) fn held_by(&self, party: Party) -> usize {
+        self.in_turn().map(|(step, first)| step.held()[usize::from(first != party)]).sum()
     }
 
     /// What all messages send.

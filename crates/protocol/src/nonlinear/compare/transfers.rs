@@ -1,7 +1,8 @@
 //! The session's sources of transfers, one in each direction.
 
 use lanner_ot::silent::{Parameters, SilentReceiver, SilentSender, Supply};
-use lanner_ot::{CotReceiver, CotSender, random_delta};
+use lanner_ot::{CotReceiver, CotSender, base, random_delta, softspoken};
+use lanner_primitives::Block;
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 
@@ -43,6 +44,29 @@ impl Transfers {
         Ok(Self { party, sender, receiver })
     }
 }
+
+/// The cost of [`Transfers::setup`].
+#[must_use]
+pub fn setup_cost(parameters: Parameters) -> Cost {
+    let (all, base) = (softspoken::setup_cost(), base::cost(8 * Block::BYTES));
+    let [points, pairs] = [base.sender_bytes, base.receiver_bytes].map(|bytes| bytes as usize);
+    let trees = all.receiver_bytes as usize - points;
+    let salt = all.sender_bytes as usize - pairs;
+    let by_server = Cost::NONE.client(points).server(pairs).client(trees).server(salt);
+    let by_client = Cost::NONE.client(pairs).server(points).client(salt).server(trees);
+    let start = parameters.setup_cost();
+    by_server.transfer(start).then(by_client.offer(start))
+}
+
+/// The set for predictions that take so many transfers in either direction: one whose inputs stay in the processor's cache.
+#[must_use]
+pub fn parameters_for(transfers: usize) -> Parameters {
+    let [.., largest] = FAST;
+    Parameters::for_count(transfers.min(largest.usable()))
+}
+
+/// The sets that are not slowed down by the memory of their inputs.
+const FAST: [Parameters; 2] = [Parameters::ALL[0], Parameters::ALL[1]];
 
 /// How far the sources of both directions have come: what preparing the next layer sends depends on it.
 #[derive(Clone, Copy, Debug)]

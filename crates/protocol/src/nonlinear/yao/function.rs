@@ -84,8 +84,7 @@ impl Layer {
                 return Err(ProtocolError::Shape { what: "an upper bound without ReLU" });
             }
         };
-        let encoding =
-            BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed: !function.relu };
+        let encoding = BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed: !function.relu };
         let (inputs, windows) = (windows.inputs(), windows.filled_groups()?);
         Ok(Self { circuit, windows, inputs, from, encoding })
     }

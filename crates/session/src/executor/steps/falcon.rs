@@ -3,7 +3,6 @@
 use lanner_graph::PublicNetwork;
 use lanner_plan::protocol::falcon::BuiltLinear;
 use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::Set;
 use lanner_protocol::linear::falcon::{
     ClientLayer, ClientMaterial, ClientRequest, ServerLayer, ServerMaterial,
 };
@@ -11,14 +10,9 @@ use lanner_share::Share;
 use lanner_wire::Channel;
 
 use super::{
-    AnyClientStep, AnyServerStep, Client, ClientStep, Inputs, ModelParts, Server, ServerStep, Sides, Value,
+    AnyClientStep, AnyServerStep, Client, ClientStep, Inputs, ModelParts, OfSet, Server, ServerStep, Sides,
+    Value,
 };
-
-/// A party's layer with the set whose keys it needs.
-struct OfSet<L> {
-    set: Set,
-    layer: L,
-}
 
 impl Sides for BuiltLinear {
     fn client(self: Box<Self>, _: &PublicNetwork) -> Result<Box<dyn AnyClientStep>, ProtocolError> {
@@ -50,7 +44,7 @@ impl ClientStep for OfSet<ClientLayer> {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
         self.layer.receive(channel, client.keys.get(self.set)?, request)

@@ -68,7 +68,7 @@ impl ClientStep for Map {
         Ok(())
     }
 
-    fn receive(&self, _: &mut dyn Channel, _: &Client, (): ()) -> Result<(), ProtocolError> {
+    fn receive(&self, _: &mut dyn Channel, _: &mut Client, (): ()) -> Result<(), ProtocolError> {
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 //! Each file has both sides of a family of protocols. A step's material is made offline and used up online; the walk over a
 //! plan knows it only as the step's own.
 
+mod cheetah;
+mod compare;
 mod falcon;
 mod local;
 mod packed;
@@ -18,7 +20,9 @@ use lanner_ot::{CotReceiver, CotSender};
 use lanner_plan::Built;
 use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::Set;
 use lanner_protocol::linear::keys::ClientKeys;
+use lanner_protocol::nonlinear::compare::Transfers;
 use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession};
 use lanner_share::Share;
 use lanner_wire::Channel;
@@ -30,15 +34,28 @@ use super::values::Inputs;
 /// The client's state of one session, for all steps.
 pub(super) struct Client {
     pub(super) keys: Keys<SecretKey>,
-    pub(super) evaluation: EvaluationSession<CotReceiver>,
+    pub(super) evaluation: Option<EvaluationSession<CotReceiver>>,
+    pub(super) transfers: Option<Transfers>,
     pub(super) rng: Prg,
 }
 
 /// The server's state of one session, for all steps.
 pub(super) struct Server {
     pub(super) keys: Keys<ClientKeys>,
-    pub(super) garbling: GarblingSession<CotSender>,
+    pub(super) garbling: Option<GarblingSession<CotSender>>,
+    pub(super) transfers: Option<Transfers>,
     pub(super) rng: Prg,
+}
+
+/// What the set-up made where the plan said that it is needed.
+fn set_up<T>(part: Option<T>) -> Result<T, ProtocolError> {
+    part.ok_or(ProtocolError::Shape { what: "a part of the set-up" })
+}
+
+/// A party's layer with the set whose keys it needs.
+struct OfSet<L> {
+    set: Set,
+    layer: L,
 }
 
 /// What the client holds after a step.
@@ -62,7 +79,7 @@ pub(super) trait ClientStep: Send + Sync {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: Self::Request,
     ) -> Result<Self::Material, ProtocolError>;
 
@@ -114,10 +131,12 @@ fn sides(built: Built) -> Box<dyn Sides> {
     match built {
         Built::Linear(built) => built,
         Built::FalconLinear(built) => built,
+        Built::CheetahLinear(built) => built,
         Built::Square(built) => built,
         Built::Local(built) => Box::new(built),
         Built::Remask(built) => Box::new(built),
         Built::Yao(built) => Box::new(built),
+        Built::Compare(built) => Box::new(built),
         Built::Ranking(built) => Box::new(built),
         Built::Softmax(built) => built,
         Built::Reveal(built) => Box::new(built),
@@ -169,7 +188,7 @@ pub(super) trait AnyClientStep: Send + Sync {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: Kept,
     ) -> Result<Kept, ProtocolError>;
 
@@ -208,7 +227,7 @@ impl<S: ClientStep> AnyClientStep for S {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: Kept,
     ) -> Result<Kept, ProtocolError> {
         Ok(Box::new(ClientStep::receive(self, channel, client, own(request)?)?))

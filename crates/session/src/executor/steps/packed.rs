@@ -58,7 +58,7 @@ impl ClientStep for gazelle::ClientLayer {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
         self.receive(channel, client.keys.get(SET)?, request)
@@ -115,7 +115,7 @@ impl ClientStep for square::ClientSquare {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
         self.receive(channel, client.keys.get(SET)?, request)

@@ -40,7 +40,7 @@ impl ClientStep for Remask {
         Ok(())
     }
 
-    fn receive(&self, _: &mut dyn Channel, _: &Client, (): ()) -> Result<(), ProtocolError> {
+    fn receive(&self, _: &mut dyn Channel, _: &mut Client, (): ()) -> Result<(), ProtocolError> {
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl ClientStep for Reveal {
         Ok(())
     }
 
-    fn receive(&self, _: &mut dyn Channel, _: &Client, (): ()) -> Result<(), ProtocolError> {
+    fn receive(&self, _: &mut dyn Channel, _: &mut Client, (): ()) -> Result<(), ProtocolError> {
         Ok(())
     }
 

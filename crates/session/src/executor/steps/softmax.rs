@@ -8,7 +8,7 @@ use lanner_wire::Channel;
 
 use super::{
     AnyClientStep, AnyServerStep, Client, ClientStep, Inputs, ModelParts, Server, ServerStep, Sides, Value,
-    known,
+    known, set_up,
 };
 use crate::executor::Outcome;
 
@@ -31,16 +31,16 @@ impl ClientStep for softmax::ClientSoftmax {
         channel: &mut dyn Channel,
         client: &mut Client,
     ) -> Result<Self::Request, ProtocolError> {
-        self.request(channel, &mut client.evaluation)
+        self.request(channel, set_up(client.evaluation.as_mut())?)
     }
 
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: Self::Request,
     ) -> Result<Self::Material, ProtocolError> {
-        self.receive(channel, &client.evaluation, request)
+        self.receive(channel, set_up(client.evaluation.as_ref())?, request)
     }
 
     fn online(
@@ -50,7 +50,7 @@ impl ClientStep for softmax::ClientSoftmax {
         material: Self::Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let likely = self.online(channel, &client.evaluation, material, inputs.one()?)?;
+        let likely = self.online(channel, set_up(client.evaluation.as_ref())?, material, inputs.one()?)?;
         Ok(Value::Known(Outcome::Probability(likely)))
     }
 }
@@ -64,7 +64,7 @@ impl ServerStep for softmax::ServerSoftmax {
         server: &mut Server,
         inputs: Option<&Inputs>,
     ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
-        Ok((self.offline(channel, &mut server.garbling, known(inputs)?, &mut server.rng)?, None))
+        Ok((self.offline(channel, set_up(server.garbling.as_mut())?, known(inputs)?, &mut server.rng)?, None))
     }
 
     fn online(
@@ -74,7 +74,7 @@ impl ServerStep for softmax::ServerSoftmax {
         material: Self::Material,
         _: &Inputs,
     ) -> Result<Option<Share>, ProtocolError> {
-        self.online(channel, &server.garbling, material)?;
+        self.online(channel, set_up(server.garbling.as_ref())?, material)?;
         Ok(None)
     }
 }

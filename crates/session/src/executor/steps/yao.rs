@@ -8,7 +8,7 @@ use lanner_wire::Channel;
 
 use super::{
     AnyClientStep, AnyServerStep, Client, ClientStep, Inputs, ModelParts, Server, ServerStep, Sides, Value,
-    known,
+    known, set_up,
 };
 use crate::executor::Outcome;
 
@@ -41,16 +41,16 @@ impl ClientStep for yao::ClientLayer {
         channel: &mut dyn Channel,
         client: &mut Client,
     ) -> Result<Self::Request, ProtocolError> {
-        self.request(channel, &mut client.evaluation)
+        self.request(channel, set_up(client.evaluation.as_mut())?)
     }
 
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        client: &mut Client,
         request: Self::Request,
     ) -> Result<Self::Material, ProtocolError> {
-        self.receive(channel, &client.evaluation, request)
+        self.receive(channel, set_up(client.evaluation.as_ref())?, request)
     }
 
     fn online(
@@ -60,7 +60,7 @@ impl ClientStep for yao::ClientLayer {
         material: Self::Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, &client.evaluation, material, inputs.one()?).map(Value::Shared)
+        self.online(channel, set_up(client.evaluation.as_ref())?, material, inputs.one()?).map(Value::Shared)
     }
 }
 
@@ -73,7 +73,7 @@ impl ServerStep for yao::ServerLayer {
         server: &mut Server,
         inputs: Option<&Inputs>,
     ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
-        Ok((self.offline(channel, &mut server.garbling, known(inputs)?, &mut server.rng)?, None))
+        Ok((self.offline(channel, set_up(server.garbling.as_mut())?, known(inputs)?, &mut server.rng)?, None))
     }
 
     fn online(
@@ -83,7 +83,7 @@ impl ServerStep for yao::ServerLayer {
         material: Self::Material,
         _: &Inputs,
     ) -> Result<Option<Share>, ProtocolError> {
-        self.online(channel, &server.garbling, material).map(Some)
+        self.online(channel, set_up(server.garbling.as_ref())?, material).map(Some)
     }
 }
 
@@ -96,13 +96,13 @@ impl ClientStep for yao::ClientRanking {
         channel: &mut dyn Channel,
         client: &mut Client,
     ) -> Result<Self::Request, ProtocolError> {
-        self.request(channel, &mut client.evaluation)
+        self.request(channel, set_up(client.evaluation.as_mut())?)
     }
 
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        _: &Client,
+        _: &mut Client,
         request: Self::Request,
     ) -> Result<Self::Material, ProtocolError> {
         self.receive(channel, request)
@@ -115,7 +115,7 @@ impl ClientStep for yao::ClientRanking {
         material: Self::Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let best = self.online(channel, &client.evaluation, material, inputs.one()?)?;
+        let best = self.online(channel, set_up(client.evaluation.as_ref())?, material, inputs.one()?)?;
         let outcome = match self.best() {
             Some(_) => Outcome::TopK(best),
             None => Outcome::Label(best[0]),
@@ -133,7 +133,7 @@ impl ServerStep for yao::ServerRanking {
         server: &mut Server,
         inputs: Option<&Inputs>,
     ) -> Result<(Self::Material, Option<Share>), ProtocolError> {
-        Ok((self.offline(channel, &mut server.garbling, known(inputs)?, &mut server.rng)?, None))
+        Ok((self.offline(channel, set_up(server.garbling.as_mut())?, known(inputs)?, &mut server.rng)?, None))
     }
 
     fn online(
@@ -143,7 +143,7 @@ impl ServerStep for yao::ServerRanking {
         material: Self::Material,
         _: &Inputs,
     ) -> Result<Option<Share>, ProtocolError> {
-        self.online(channel, &server.garbling, material)?;
+        self.online(channel, set_up(server.garbling.as_ref())?, material)?;
         Ok(None)
     }
 }
