@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use lanner_graph::{
-    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, QuantizationOptions, Tensors,
-    compile,
+    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Tensors, compile,
 };
 use lanner_plan::plan;
 use lanner_primitives::Prg;
@@ -56,7 +55,7 @@ impl Model {
         options: &CompileOptions,
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
-        let network = compile(&graph, &tensors, calibration, &QuantizationOptions::default())?;
+        let network = compile(&graph, &tensors, calibration, &CompileOptions::quantization(mode))?;
         let (public, input) = (network.public().clone(), network.public().input());
         let plan = plan(&public, policy, mode)?;
         if let Some(classes) = &options.classes

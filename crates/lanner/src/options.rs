@@ -1,7 +1,8 @@
 //! What the owner of a model chooses when compiling it.
 
-use lanner_graph::Policy;
+use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::Mode;
+use lanner_protocol::nonlinear::compare::Rounding;
 use serde::Deserialize;
 
 use crate::{Error, ErrorKind, Result};
@@ -12,8 +13,10 @@ use crate::{Error, ErrorKind, Result};
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
-    /// `gazelle`, `falcon`, or `auto` for the planner's choice.
+    /// `gazelle`, `falcon`, `cheetah`, or `auto` for the planner's choice.
     pub mode: String,
+    /// `exact` or `faithful`, for mode `cheetah`: whether every integer equals the reference's. The other modes are exact.
+    pub rounding: Option<String>,
     /// `label`, `probability`, `top-k` or `logits`.
     pub output: String,
     /// How many classes `top-k` reveals.
@@ -29,13 +32,38 @@ pub struct CompileOptions {
 impl CompileOptions {
     /// The mode.
     pub(crate) fn mode(&self) -> Result<Mode> {
-        match self.mode.as_str() {
-            "gazelle" | "auto" => Ok(Mode::Gazelle),
-            "falcon" => Ok(Mode::Falcon),
-            other => {
-                let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
-                Err(error.fix("compile with gazelle, falcon or auto"))
+        let rounding = self.rounding()?;
+        match (self.mode.as_str(), rounding) {
+            ("cheetah", rounding) => Ok(Mode::Cheetah(rounding)),
+            ("gazelle" | "auto", Rounding::Exact) => Ok(Mode::Gazelle),
+            ("falcon", Rounding::Exact) => Ok(Mode::Falcon),
+            ("gazelle" | "falcon" | "auto", Rounding::Faithful) => {
+                let error = Error::new(ErrorKind::Misuse, format!("mode {} rounds exactly", self.mode));
+                Err(error.fix("compile with cheetah, or with exact rounding"))
             }
+            (other, _) => {
+                let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
+                Err(error.fix("compile with gazelle, falcon, cheetah or auto"))
+            }
+        }
+    }
+
+    fn rounding(&self) -> Result<Rounding> {
+        match self.rounding.as_deref() {
+            None | Some("exact") => Ok(Rounding::Exact),
+            Some("faithful") => Ok(Rounding::Faithful),
+            Some(other) => {
+                let error = Error::new(ErrorKind::Misuse, format!("there is no rounding {other}"));
+                Err(error.fix("give exact or faithful"))
+            }
+        }
+    }
+
+    /// How the network's integers are chosen.
+    pub(crate) fn quantization(mode: Mode) -> QuantizationOptions {
+        match mode {
+            Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
+            Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
         }
     }
 

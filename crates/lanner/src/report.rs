@@ -17,6 +17,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     });
     let steps = manifest.plan.steps.iter().zip(built.steps()).map(step_report);
     Ok(json!({
+        "mode": manifest.plan.mode,
         "values": network.values(),
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory(&built)?,

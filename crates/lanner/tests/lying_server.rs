@@ -29,6 +29,7 @@ fn model(seed: usize, output: &str) -> Model {
     let options = CompileOptions {
         name: "m".to_owned(),
         mode: "gazelle".to_owned(),
+        rounding: None,
         output: output.to_owned(),
         k: 1,
         digits: 2,

@@ -14,6 +14,7 @@ fn options(output: &str) -> CompileOptions {
     CompileOptions {
         name: "tiny".to_owned(),
         mode: "auto".to_owned(),
+        rounding: None,
         output: output.to_owned(),
         k: 1,
         digits: 2,
@@ -55,6 +56,32 @@ fn survives(options: &CompileOptions) {
     let sample = [0.1, 0.9, 0.3, 0.5];
     assert_eq!(again.fixed(&sample).unwrap(), model.fixed(&sample).unwrap());
     assert_eq!(again.float(&sample).unwrap(), model.float(&sample).unwrap());
+}
+
+/// Both parties in memory, with a model that went through its file.
+#[test]
+fn every_mode_predicts_what_its_reference_does() {
+    let modes = [("gazelle", None), ("falcon", None), ("cheetah", None), ("cheetah", Some("exact"))];
+    for (mode, rounding) in modes {
+        let (mode, rounding) = (mode.to_owned(), rounding.map(str::to_owned));
+        let model = compile(&CompileOptions { mode: mode.clone(), rounding, ..options("logits") }).unwrap();
+        let path = place(&format!("{mode}.lanner"));
+        model.save(&path).unwrap();
+        let model = Model::load(&path).unwrap();
+        assert_eq!(model.manifest().mode, mode);
+        let sample = [0.1, 0.9, 0.3, 0.5];
+        let prediction = lanner::run(&model, &sample).unwrap();
+        assert_eq!(prediction.values.as_ref(), model.fixed(&sample).unwrap().scores.first());
+        assert_eq!(model.report().unwrap()["mode"].is_object(), mode == "cheetah");
+    }
+    let faithful = |mode: &str| CompileOptions {
+        mode: mode.to_owned(),
+        rounding: Some("faithful".to_owned()),
+        ..options("logits")
+    };
+    let model = compile(&faithful("cheetah")).unwrap();
+    assert_eq!(model.report().unwrap()["mode"], serde_json::json!({"cheetah": "faithful"}));
+    assert_eq!(compile(&faithful("gazelle")).err().unwrap().kind, ErrorKind::Misuse);
 }
 
 #[test]

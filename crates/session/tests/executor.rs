@@ -7,13 +7,15 @@ use lanner_graph::{
     FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
 };
 use lanner_net::{Entry, Recorded, memory};
-use lanner_plan::{Mode, Plan, Protocol, Step, plan};
+use lanner_plan::{Mode, Plan, PlanCost, Protocol, Step, plan};
+use lanner_protocol::nonlinear::compare::Rounding;
 use lanner_session::executor::{
     ClientPlan, ClientSession, Computation, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
 
-/// Every mode whose outputs are exact.
-const MODES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
+/// Every mode over primes, and every one over powers of two, whose outputs are exact.
+const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
+const OVER_POWERS: [Mode; 1] = [Mode::Cheetah(Rounding::Exact)];
 
 /// A deterministic value in [-1, 1).
 fn value(index: usize, seed: usize) -> f32 {
@@ -39,6 +41,12 @@ fn network(json: &str, shapes: &[(&str, &[usize])], input: usize) -> (Network, V
     (compile(&graph, &tensors(shapes), &samples.concat(), &options).unwrap(), samples)
 }
 
+/// As [`network`], over powers of two.
+fn network_over_powers(json: &str, shapes: &[(&str, &[usize])], samples: &[Vec<f32>]) -> Network {
+    let (graph, options) = (Graph::from_json(json).unwrap(), QuantizationOptions::powers_of_two());
+    compile(&graph, &tensors(shapes), &samples.concat(), &options).unwrap()
+}
+
 /// Runs predictions in one session; returns the outcomes. What is sent is what the plan predicts.
 fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Vec<Outcome> {
     let plan = plan(network.public(), policy, mode).unwrap();
@@ -57,10 +65,13 @@ fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Ve
         }
     });
     let (mut session, setup) = ClientSession::setup(&mut client, client_plan).unwrap();
+    let built = plan.build().unwrap();
+    let mut supplies = built.supplies();
     let predict = |input: &Vec<i64>| {
+        let predicted = built.next_cost(&mut supplies).unwrap();
         let prepared = session.prepare(&mut client).unwrap();
         let (outcome, steps) = session.predict(&mut client, prepared, input).unwrap();
-        check_costs(&plan, &setup, &steps);
+        check_costs(&predicted, &setup, &steps);
         outcome
     };
     let outcomes = inputs.iter().map(predict).collect();
@@ -78,8 +89,7 @@ fn check_computed(steps: &[Step], computed: &[Computation], phase: Phase) {
 }
 
 /// Predicted bytes and rounds are the measured, for every step and phase.
-fn check_costs(plan: &Plan, setup: &StepCost, steps: &[StepCost]) {
-    let predicted = plan.build().unwrap().cost().unwrap();
+fn check_costs(predicted: &PlanCost, setup: &StepCost, steps: &[StepCost]) {
     let all = std::iter::once(&predicted.setup).chain(&predicted.offline).chain(&predicted.online);
     let measured: Vec<_> = std::iter::once(setup).chain(steps).collect();
     assert_eq!(all.clone().count(), measured.len());
@@ -106,46 +116,59 @@ fn check_costs(plan: &Plan, setup: &StepCost, steps: &[StepCost]) {
 
 /// The linear layers of a plan follow its mode.
 fn check_mode(plan: &Plan) {
-    let linear =
-        |step: &&Step| matches!(step.protocol, Protocol::GazelleLinear(_) | Protocol::FalconLinear(_));
+    let linear = |step: &&Step| {
+        matches!(
+            step.protocol,
+            Protocol::GazelleLinear(_) | Protocol::FalconLinear(_) | Protocol::CheetahLinear(_)
+        )
+    };
     let layers = plan.steps.iter().filter(linear).map(|step| step.protocol.describe().name());
     let layers: Vec<_> = layers.collect();
     assert!(!layers.is_empty());
     assert!(layers.iter().all(|name| name.starts_with(plan.mode.name())), "{layers:?}");
+    // Over powers of two, transfers compute everything but slopes.
+    let circuit =
+        |step: &Step| matches!(&step.protocol, Protocol::Yao(layer) if layer.function.slope.is_none());
+    assert!(!matches!(plan.mode, Mode::Cheetah(_)) || !plan.steps.iter().any(circuit));
 }
 
 fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     let (network, samples) = network(json, shapes, input);
-    let executor = FixedExecutor::new(&network).unwrap();
+    check_exact(&network, &samples, &OVER_PRIMES);
+    let network = network_over_powers(json, shapes, &samples);
+    check_exact(&network, &samples, &OVER_POWERS);
+    check_faithful(&network, &samples);
+}
+
+fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
+    let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
         samples[..3].iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
     let truth: Vec<_> = inputs.iter().map(|x| executor.run(x).unwrap()).collect();
     assert!(truth.iter().all(|run| run.overflow_count() == 0));
-    for mode in MODES {
-        let logits = run(&network, Policy::Logits, mode, &inputs);
+    for &mode in modes {
+        let logits = run(network, Policy::Logits, mode, &inputs);
         assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
-        let labels = run(&network, Policy::Label, mode, &inputs);
+        let labels = run(network, Policy::Label, mode, &inputs);
         assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
     }
-    check_ranking(&network, &inputs, &truth);
-    check_probability(&network, &inputs, &truth);
+    check_ranking(network, modes[0], &inputs, &truth);
+    check_probability(network, modes[0], &inputs, &truth);
 }
 
 /// The best classes, in order, and all of them.
-fn check_ranking(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
+fn check_ranking(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[FixedRun]) {
     let classes = network.public().output_len();
     for k in [1, 2, classes] {
-        let outcomes = run(network, Policy::TopK { k: k as u32 }, Mode::Gazelle, &inputs[..1]);
+        let outcomes = run(network, Policy::TopK { k: k as u32 }, mode, &inputs[..1]);
         assert_eq!(outcomes, [Outcome::TopK(truth[0].best(k))]);
     }
 }
 
 /// Within one part of the exact softmax of the reference's integers.
-fn check_probability(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun]) {
+fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[FixedRun]) {
     for digits in [1, 2, 6] {
-        for (outcome, truth) in
-            run(network, Policy::Probability { digits }, Mode::Gazelle, inputs).iter().zip(truth)
-        {
+        for (outcome, truth) in run(network, Policy::Probability { digits }, mode, inputs).iter().zip(truth) {
             let likely = match outcome {
                 Outcome::Probability(likely) => Some(likely),
                 _ => None,
@@ -155,6 +178,29 @@ fn check_probability(network: &Network, inputs: &[Vec<i64>], truth: &[FixedRun])
             let error = likely.probability() - truth.probability(network.public().output_scale());
             assert!(error.abs() <= 10_f64.powi(-(digits as i32)), "{digits}: {error}");
         }
+    }
+}
+
+/// Every output is within the bound that is proved for the network, and labels differ only where the two largest scores are that near.
+fn check_faithful(network: &Network, samples: &[Vec<f32>]) {
+    let executor = FixedExecutor::new(network).unwrap();
+    let inputs: Vec<Vec<i64>> =
+        samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
+    let mode = Mode::Cheetah(Rounding::Faithful);
+    let bound = *network.faithful_errors().last().unwrap();
+    let (logits, labels) =
+        (run(network, Policy::Logits, mode, &inputs), run(network, Policy::Label, mode, &inputs));
+    for ((input, logits), label) in inputs.iter().zip(logits).zip(labels) {
+        let truth = executor.run(input).unwrap();
+        let (Outcome::Logits(logits), Outcome::Label(label)) = (logits, label) else {
+            panic!("another outcome")
+        };
+        assert_eq!(logits.len(), truth.output.len());
+        for (secure, exact) in logits.iter().zip(&truth.output) {
+            assert!((secure - exact).abs() <= bound, "{secure} instead of {exact}, bound {bound}");
+        }
+        let margin = truth.output[truth.label()] - truth.output[label];
+        assert!(label == truth.label() || margin <= 2 * bound);
     }
 }
 
@@ -238,6 +284,19 @@ fn transcripts(network: &Network, policy: Policy, mode: Mode, input: &[i64]) -> 
     [client.into_parts().1, serving.join().unwrap()]
 }
 
+fn check_transcripts(network: &Network, mode: Mode, sample: &[f32]) {
+    let other = without_weights(network);
+    assert_eq!(network.public(), other.public());
+    let input = network.public().input().quantize(sample).unwrap();
+    let policies = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
+    for policy in policies {
+        let transcript = transcripts(network, policy, mode, &input);
+        assert!(transcript[0].len() > 20);
+        assert_eq!(transcripts(network, policy, mode, &vec![0; input.len()]), transcript);
+        assert_eq!(transcripts(&other, policy, mode, &input), transcript);
+    }
+}
+
 /// The same architecture with all weights zero.
 fn without_weights(network: &Network) -> Network {
     let (manifest, mut weights) = network.to_parts().unwrap();
@@ -258,15 +317,12 @@ fn transcripts_are_alike_whatever_the_weights_and_the_input() {
         {"name":"fc","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]}],"output":"fc"}"#;
     let shapes: &[(&str, &[usize])] = &[("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[8, 3]), ("b2", &[3])];
     let (network, samples) = network(json, shapes, 64);
-    let other = without_weights(&network);
-    assert_eq!(network.public(), other.public());
-    let input = network.public().input().quantize(&samples[0]).unwrap();
-    let policies = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
-    for (policy, mode) in policies.into_iter().flat_map(|policy| MODES.map(|mode| (policy, mode))) {
-        let transcript = transcripts(&network, policy, mode, &input);
-        assert!(transcript[0].len() > 20);
-        assert_eq!(transcripts(&network, policy, mode, &[0; 64]), transcript);
-        assert_eq!(transcripts(&other, policy, mode, &input), transcript);
+    for mode in OVER_PRIMES {
+        check_transcripts(&network, mode, &samples[0]);
+    }
+    let network = network_over_powers(json, shapes, &samples);
+    for rounding in [Rounding::Exact, Rounding::Faithful] {
+        check_transcripts(&network, Mode::Cheetah(rounding), &samples[0]);
     }
 }
 

@@ -164,6 +164,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     classes: Sequence[str] | None = None,
     image: ImageDescription | str | Path | None = None,
     name: str | None = None,
+    rounding: str | None = None,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -178,6 +179,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         classes: Names of the classes, one per output.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
         name: The name on the server; the file's name without its suffix where it is not given.
+        rounding: For mode ``cheetah``: exact (the default) or faithful.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -186,7 +188,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         InputError: If the calibration samples do not fit the model's input.
     """
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
-    options = CompileOptions(name or _default_name(model), mode, output, k, digits, classes, description)
+    options = CompileOptions(name or _default_name(model), mode, output, k, digits, classes, description, rounding)
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples)
     entry = InputDescription(imported.input_name, imported.input_shape)

@@ -11,7 +11,10 @@ from lanner.images import ImageDescription
 
 #: Modes that the interface names, and those that this version computes.
 MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
-AVAILABLE_MODES = ("gazelle", "falcon", "auto")
+AVAILABLE_MODES = ("gazelle", "falcon", "cheetah", "auto")
+
+#: How mode cheetah rounds.
+ROUNDINGS = ("exact", "faithful")
 
 #: Output policies.
 OUTPUTS = ("label", "probability", "top-k", "logits")
@@ -32,6 +35,9 @@ class CompileOptions:
         digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`.
         classes: The names of the classes in the order of the outputs.
         image: How a picture becomes an input.
+        rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact`` equal the fixed-point reference in every
+            integer; those that are ``faithful`` are cheaper, and off by at most one wherever a value is rescaled. Other modes
+            are exact.
     """
 
     name: str
@@ -41,9 +47,12 @@ class CompileOptions:
     digits: int = 2
     classes: Sequence[str] | None = None
     image: ImageDescription | None = None
+    rounding: str | None = None
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
+        if self.rounding is not None:
+            _check_choice("rounding", self.rounding, ROUNDINGS, ROUNDINGS)
         _check_choice("output", self.output, OUTPUTS, OUTPUTS)
         if self.k < 1:
             raise MisuseError(f"k is {self.k}", fix="give 1 or more")
@@ -66,6 +75,7 @@ class CompileOptions:
         return json.dumps(
             {
                 "mode": self.mode,
+                "rounding": self.rounding,
                 "output": self.output,
                 "k": self.k,
                 "digits": self.digits,

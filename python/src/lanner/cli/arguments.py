@@ -10,7 +10,7 @@ from pathlib import Path
 from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
 from lanner.manifest import Manifest
-from lanner.options import MODES, OUTPUTS
+from lanner.options import MODES, OUTPUTS, ROUNDINGS
 from lanner.trust import Trust, parse_address
 
 
@@ -18,6 +18,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Options that decide how an ONNX model is compiled; None where they are not given."""
     parser.add_argument("--calibration", metavar="X.npy", type=Path, help="typical samples; 32 or more are advised")
     parser.add_argument("--mode", choices=MODES, help="the protocols (default: auto)")
+    parser.add_argument("--rounding", choices=ROUNDINGS, help="how mode cheetah rescales (default: exact)")
     parser.add_argument("--output", choices=OUTPUTS, help="what the client learns (default: label)")
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
     parser.add_argument(
@@ -38,7 +39,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     Raises:
         MisuseError: If the file of class names cannot be read.
     """
-    keywords = {name: getattr(options, name) for name in ("mode", "output", "k", "digits", "image")}
+    keywords = {name: getattr(options, name) for name in ("mode", "rounding", "output", "k", "digits", "image")}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}
 
