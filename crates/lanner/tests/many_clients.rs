@@ -35,6 +35,7 @@ fn model() -> Model {
     let options = CompileOptions {
         name: "small".to_owned(),
         mode: "gazelle".to_owned(),
+        rounding: None,
         output: "logits".to_owned(),
         k: 1,
         digits: 2,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::limb;
 use super::{Built, Describe, Facts};
-use crate::Held;
+use crate::{Held, Memory};
 
 /// A linear layer over `Z_2^bits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,15 @@ impl Facts for BuiltLinear {
         // At most all coefficients of an output are masked, each by two words.
         let masks = 2 * limb(parameters);
         Held { client: inputs * half + outputs * masks, server: outputs * (half + masks) }
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
+        let [inputs, _] = packing.ciphertexts();
+        let half = limb(parameters) * parameters.limbs() as u64;
+        // Every input, and the sum in work.
+        let working = 2 * (inputs as u64 + 1) * half;
+        Ok(Memory { model: packing.factors() as u64 * half, working, ..Memory::default() })
     }
 
     fn keys(&self) -> Option<Set> {
