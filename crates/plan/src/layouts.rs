@@ -244,7 +244,9 @@ mod tests {
     /// Keys and work of the best selection, by trying all.
     fn exhaustively(layers: &[Convolution], cap: usize) -> (usize, u64) {
         let mut search = Search::new(cap);
-        layers.iter().for_each(|layer| search.add(&small(Packing::choices(layer, SLOTS).unwrap())));
+        for layer in layers {
+            search.add(&small(Packing::choices(layer, SLOTS).unwrap()));
+        }
         let mut best = None;
         let mut chosen = vec![0; layers.len()];
         loop {

@@ -36,24 +36,30 @@ impl Memory {
     }
 }
 
-/// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the steps taken in order.
+/// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the largest layers first.
 pub(crate) fn prepare(steps: &mut [BuiltStep]) {
+    let mut layers: Vec<_> = steps.iter_mut().filter_map(weights).collect();
+    layers.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let mut left = MAX_PREPARED_BYTES;
-    for step in steps {
-        let (bytes, form) = match &mut step.built {
-            Built::Linear(linear) => {
-                let BuiltLinear { packing, parameters, prime, form } = linear.as_mut();
-                (gazelle::ServerLayer::bytes(packing, parameters, *prime, Form::Prepared), form)
-            }
-            Built::FalconLinear(linear) => {
-                let bytes = falcon::ServerLayer::bytes(&linear.packing, &linear.parameters, Form::Prepared);
-                (bytes, &mut linear.form)
-            }
-            _ => continue,
-        };
+    for (bytes, form) in layers {
         if let Some(rest) = left.checked_sub(bytes) {
             (left, *form) = (rest, Form::Prepared);
         }
+    }
+}
+
+/// The bytes of a step's weights in their prepared form, and the form that they have; none of a step without weights.
+fn weights(step: &mut BuiltStep) -> Option<(u64, &mut Form)> {
+    match &mut step.built {
+        Built::Linear(linear) => {
+            let BuiltLinear { packing, parameters, prime, form } = linear.as_mut();
+            Some((gazelle::ServerLayer::bytes(packing, parameters, *prime, Form::Prepared), form))
+        }
+        Built::FalconLinear(linear) => {
+            let bytes = falcon::ServerLayer::bytes(&linear.packing, &linear.parameters, Form::Prepared);
+            Some((bytes, &mut linear.form))
+        }
+        _ => None,
     }
 }
 

@@ -77,7 +77,7 @@ impl Builder {
     }
 }
 
-/// Fully connected layers with ReLU or squares between them.
+/// Fully connected layers with activations between them, behind convolutions.
 fn mnist(convolutions: impl Fn(&mut Builder) -> usize, hidden: &[usize], square: bool) -> Builder {
     let mut network = Builder::new([1, 28, 28]);
     let mut at = convolutions(&mut network);
@@ -107,7 +107,7 @@ fn mnist_d() -> Builder {
     mnist(convolutions, &[100], false)
 }
 
-/// ResNet for CIFAR-10 with `blocks` blocks at each of three sizes; shortcuts that change it are convolutions of one tap.
+/// A residual network for CIFAR-10 with `blocks` blocks at each of three sizes; shortcuts that change it are convolutions of one tap.
 fn resnet(blocks: usize) -> Builder {
     let mut network = Builder::new([3, 32, 32]);
     let mut at = network.conv_relu(0, 16, 3);
@@ -133,7 +133,7 @@ fn resnet(blocks: usize) -> Builder {
     network
 }
 
-/// The network of MiniONN for CIFAR-10.
+/// The network for CIFAR-10 of Liu et al. (CCS 2017).
 fn minionn() -> Builder {
     let mut network = Builder::new([3, 32, 32]);
     let mut at = network.conv_relu(0, 64, 3);
