@@ -12,6 +12,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := python/requirements.lock
 WHEELS := target/wheels
+BENCH := target/bench
+
+# The networks that are measured over emulated networks too.
+SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
 
 # Every file that the wheel is built from, and the folders, whose times change when a file is removed.
 SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
@@ -22,6 +26,7 @@ PYTHON_FOLDERS := $(wildcard python models tools examples)
 
 # The tests of these crates link nothing of Python's; lanner-py is tested through the installed package.
 CARGO_TEST := $(CARGO) test --locked --workspace --exclude lanner-py
+EXAMPLE := $(CARGO) run --release --locked --quiet --example
 PYTEST := $(BIN)/python -m pytest python/tests tools/tests
 
 setup: $(VENV)/.installed ## create .venv and install the locked requirements and this package into it
@@ -64,8 +69,16 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(BIN)/python tools/links.py
 	@echo "make lint: nothing to complain of."
 
-bench: setup ## layers, activations and networks of every kind, on this machine
-	$(BIN)/lanner bench all
+# A benchmark that fails is told on the page, and by the last line's exit code.
+bench: setup ## measure everything on this machine (about ten minutes) and write docs/benchmarks.md
+	rm -rf $(BENCH)
+	mkdir -p $(BENCH)
+	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
+	$(EXAMPLE) kernels -p lanner-bfv -- --json > $(BENCH)/bfv.jsonl
+	for layer in fc 5x5/2 1x1 32x32x32; do $(EXAMPLE) layer_bench -p lanner-protocol -- --json 9 $$layer; done > $(BENCH)/layer.jsonl
+	-$(BIN)/lanner bench all --mode gazelle --save $(BENCH)/loopback.json
+	-$(BIN)/lanner bench networks --mode gazelle --network lan,wan --only $(SHAPED) --save $(BENCH)/shaped.json
+	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 
 bench-peers: ## the same work in other systems
 	@echo "make bench-peers: there is no comparison with other systems yet; 'make bench' measures this one." >&2; exit 1

@@ -3,7 +3,7 @@
 //! Every result is decrypted and compared outside the clock.
 //!
 //! ```text
-//! cargo run --release -p lanner-bfv --example kernels
+//! cargo run --release -p lanner-bfv --example kernels [-- --json]
 //! ```
 #![allow(clippy::unwrap_used)]
 
@@ -20,6 +20,8 @@ use lanner_wire::Encode;
 use rand_core::Rng;
 
 const T: u64 = 1_032_193;
+/// The ring's degree in set B.
+const DEGREE: usize = 8192;
 const KEYS: usize = 60;
 /// Products in one linear combination.
 const TERMS: usize = 64;
@@ -28,7 +30,10 @@ fn main() {
     // As in a session that has received keys: the allocator keeps what large buffers left.
     drop(black_box(vec![1_u8; 24 << 20]));
     let parameters = ParameterSet::B.parameters().unwrap();
-    println!("set B: N = {}, q of {} limbs, t = {T}", parameters.degree(), parameters.limbs());
+    if !json() {
+        println!("set B: N = {}, q of {} limbs, t = {T}", parameters.degree(), parameters.limbs());
+    }
+    assert_eq!(parameters.degree(), DEGREE);
     let mut bench = Bench::new(&parameters);
     bench.client();
     bench.rotations();
@@ -84,6 +89,10 @@ impl Bench {
         time("decrypt", 200, || self.secret.decrypt(&self.fresh, self.encoder.modulus()).unwrap());
         let elements: Vec<_> =
             (1..=KEYS as isize).map(|steps| self.evaluator.rotation(steps).unwrap()).collect();
+        time("generate a key pair", 20, || {
+            let secret = SecretKey::generate(&self.parameters, &mut self.rng);
+            PublicKey::generate(&secret, &mut self.rng)
+        });
         let keys = time("generate 60 evaluation keys", 3, || {
             EvaluationKeys::generate(&self.secret, &elements, &mut self.rng).unwrap()
         });
@@ -164,6 +173,7 @@ impl Bench {
         });
         self.check(&results[15], |i| product(i) * 25 % T);
         let message = self.encoder.encode(&weights).unwrap();
+        time("add two ciphertexts", 200, || self.evaluator.add(&self.fresh, &self.fresh).unwrap());
         time("add a plaintext", 200, || self.evaluator.add_plain(&self.fresh, &message).unwrap());
     }
 
@@ -212,7 +222,9 @@ impl Bench {
             });
             self.check(&result, |i| self.slots[i] * weights[i] % T);
             let noise = self.secret.noise_bits(&result, self.encoder.modulus()).unwrap();
-            println!("    {} ciphertexts, measured noise 2^{noise:.1}", uploads.len());
+            if !json() {
+                println!("    {} ciphertexts, measured noise 2^{noise:.1}", uploads.len());
+            }
         }
     }
 
@@ -220,12 +232,12 @@ impl Bench {
         let parameters = &self.parameters;
         let elements: Vec<_> =
             (1..=KEYS as isize).map(|steps| self.evaluator.rotation(steps).unwrap()).collect();
-        println!("seeded ciphertext      {:>10} bytes", SeededCiphertext::encoded_len(parameters));
-        let outgoing = OutgoingCiphertext::encoded_len(self.encoder.modulus()).unwrap();
-        println!("sealed ciphertext      {outgoing:>10} bytes");
-        println!("public key             {:>10} bytes", PublicKey::encoded_len(parameters));
         let keys = EvaluationKeys::encoded_len(parameters, &elements).unwrap();
-        println!("{KEYS} evaluation keys     {keys:>10} bytes");
+        let outgoing = OutgoingCiphertext::encoded_len(self.encoder.modulus()).unwrap();
+        size("seeded ciphertext", SeededCiphertext::encoded_len(parameters));
+        size("sealed ciphertext", outgoing);
+        size("public key", PublicKey::encoded_len(parameters));
+        size("60 evaluation keys", keys);
     }
 }
 
@@ -239,6 +251,26 @@ fn time<T>(name: &str, repeat: usize, mut run: impl FnMut() -> T) -> T {
         seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
-    println!("{name:<44} {:>10.1} us", seconds[repeat / 2] * 1e6);
+    let median = seconds[repeat / 2];
+    if json() {
+        println!(
+            r#"{{"bench": "bfv", "name": "{name}", "n": {DEGREE}, "seconds": {median:e}, "repeat": {repeat}}}"#
+        );
+    } else {
+        println!("{name:<44} {:>10.1} us", median * 1e6);
+    }
     last.unwrap()
+}
+
+fn size(name: &str, bytes: usize) {
+    if json() {
+        println!(r#"{{"bench": "bfv", "name": "{name}", "n": {DEGREE}, "bytes": {bytes}}}"#);
+    } else {
+        println!("{name:<22} {bytes:>10} bytes");
+    }
+}
+
+/// Whether the output is for programs.
+fn json() -> bool {
+    std::env::args().any(|argument| argument == "--json")
 }

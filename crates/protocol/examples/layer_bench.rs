@@ -1,4 +1,5 @@
-//! Times the parts of a packed layer; `cargo run -p lanner-protocol --release --example layer_bench [-- REPEATS [LAYER]]`.
+//! Times the parts of a packed layer;
+//! `cargo run -p lanner-protocol --release --example layer_bench [-- [--json] REPEATS [LAYER]]`.
 //!
 //! One thread plays both parties in turn, so that their times add up. Results are checked outside the clock.
 //! Medians in milliseconds.
@@ -25,32 +26,12 @@ const PRIME: u64 = 33_538_049;
 const MOST_KEYS: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--json");
     let repeats = arguments.next().map_or(Ok(15), |repeats| repeats.parse())?;
     let chosen = arguments.next().unwrap_or_default();
-    println!(
-        "p = {PRIME}, {repeats} repeats; medians in milliseconds, offline and online of both parties in turn; bytes of one"
-    );
-    println!("prediction; keys, and weights as the server keeps them, in MB");
-    println!(
-        "{:<24} {:<24} {:<8} {:>5} {:>5} {:>4} {:>5} {:>7} {:>7} | {:>8} {:>8} {:>9} | {:>8} {:>8} {:>8} {:>9}",
-        "layer",
-        "kernel",
-        "weights",
-        "keys",
-        "hoist",
-        "rot",
-        "mul",
-        "keys MB",
-        "wgts MB",
-        "client",
-        "server",
-        "bytes",
-        "client",
-        "server",
-        "total",
-        "bytes"
-    );
+    if !json() {
+        print_columns(repeats);
+    }
     let parameters = parameters()?;
     let convolution = |channels: [usize; 2], side, kernel, stride| Convolution {
         in_channels: channels[0],
@@ -72,6 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("fc 1024 -> 16", Convolution::fully_connected(1024, 16)),
         ("fc 128 -> 16", Convolution::fully_connected(128, 16)),
         ("conv 28x28x1 5x5 -> 5", convolution([1, 5], 28, 5, 1)),
+        ("conv 16x16x128 1x1 -> 128", same([128, 128], 16, 1)),
         ("conv 16x16x128 3x3 -> 128", same([128, 128], 16, 3)),
         ("conv 32x32x32 3x3 -> 32", same([32, 32], 32, 3)),
         ("conv 28x28x1 5x5/2 -> 5", convolution([1, 5], 28, 5, 2)),
@@ -145,9 +127,22 @@ fn measure(
         }
     }
     let [client_offline, server_offline, client_online, server_online] = times.map(median);
-    let (operations, offline) = (packing.operations(), offline_cost(packing, parameters, PRIME)?);
-    let mega = |bytes: u64| bytes as f64 / 1e6;
+    let operations = packing.operations();
     let form_name = if form == Form::Prepared { "prepared" } else { "compact" };
+    if json() {
+        println!(
+            r#"{{"bench": "layer", "name": "{name}", "kernel": "{}", "baby": {}, "weights": "{form_name}", "keys": {}, "hoisted": {}, "rotations": {}, "products": {}, "client_offline": {client_offline:.4}, "server_offline": {server_offline:.4}, "client_online": {client_online:.4}, "server_online": {server_online:.4}, "repeat": {repeats}}}"#,
+            packing.kernel().name(),
+            packing.baby(),
+            elements.len(),
+            operations.hoisted_rotations,
+            operations.rotations,
+            operations.multiplications,
+        );
+        return Ok(());
+    }
+    let offline = offline_cost(packing, parameters, PRIME)?;
+    let mega = |bytes: u64| bytes as f64 / 1e6;
     println!(
         "{name:<24} {:<24} {form_name:<8} {:>5} {:>5} {:>4} {:>5} {:>7.1} {:>7.1} | {client_offline:>8.2} {server_offline:>8.2} {:>9} | {client_online:>8.2} {server_online:>8.2} {:>8.2} {:>9}",
         format!("{} {}", packing.kernel().name(), packing.baby()),
@@ -162,6 +157,37 @@ fn measure(
         online_cost(packing, parameters, PRIME)?.bytes(),
     );
     Ok(())
+}
+
+fn print_columns(repeats: usize) {
+    println!(
+        "p = {PRIME}, {repeats} repeats; medians in milliseconds, offline and online of both parties in turn; bytes of one"
+    );
+    println!("prediction; keys, and weights as the server keeps them, in MB");
+    println!(
+        "{:<24} {:<24} {:<8} {:>5} {:>5} {:>4} {:>5} {:>7} {:>7} | {:>8} {:>8} {:>9} | {:>8} {:>8} {:>8} {:>9}",
+        "layer",
+        "kernel",
+        "weights",
+        "keys",
+        "hoist",
+        "rot",
+        "mul",
+        "keys MB",
+        "wgts MB",
+        "client",
+        "server",
+        "bytes",
+        "client",
+        "server",
+        "total",
+        "bytes"
+    );
+}
+
+/// Whether the output is for programs.
+fn json() -> bool {
+    std::env::args().any(|argument| argument == "--json")
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

@@ -1,6 +1,7 @@
 //! Times the kernels of every backend of this machine; `cargo run -p lanner-ring --release --example ring_bench`.
 //!
-//! Each result is compared with that of the portable backend outside the clock. Medians of single calls.
+//! Each result is compared with that of the portable backend outside the clock. Medians of single calls. With `-- --json`
+//! one document a line instead of tables.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -13,14 +14,15 @@ const PRIME: u64 = 1_125_899_903_827_969;
 const DEGREES: [usize; 3] = [2048, 4096, 8192];
 const TERMS: usize = 3;
 const REPEATS: usize = 2001;
+const OPERATIONS: [&str; 6] = ["forward", "inverse", "mul", "mac", "dot", "rotated"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("machine: {}", machine());
-    println!("q = {PRIME}, {REPEATS} repeats, dot of {TERMS} terms; medians in microseconds");
-    println!(
-        "{:>10} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "backend", "n", "forward", "inverse", "mul", "mac", "dot", "rotated"
-    );
+    if !json() {
+        println!("machine: {}", machine());
+        println!("q = {PRIME}, {REPEATS} repeats, dot of {TERMS} terms; medians in microseconds");
+        let columns = OPERATIONS.map(|name| format!("{name:>9}")).join(" ");
+        println!("{:>10} {:>6} {columns}", "backend", "n");
+    }
     let modulus = Modulus::new(PRIME)?;
     for n in DEGREES {
         let reference = measure(modulus.with_backend(Backend::Portable)?, n)?;
@@ -35,6 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// Whether the output is for programs.
+fn json() -> bool {
+    std::env::args().any(|argument| argument == "--json")
 }
 
 /// One operation: its median time and what it computed.
@@ -85,6 +92,15 @@ fn time(input: &[u64], mut run: impl FnMut(&mut [u64])) -> Row {
 }
 
 fn print_row(backend: Backend, n: usize, rows: &[Row]) {
+    if json() {
+        for (name, Row { micros, .. }) in OPERATIONS.iter().zip(rows) {
+            let seconds = micros / 1e6;
+            println!(
+                r#"{{"bench": "ring", "name": "{name}", "backend": "{backend:?}", "n": {n}, "seconds": {seconds:e}, "repeat": {REPEATS}}}"#
+            );
+        }
+        return;
+    }
     let times: Vec<_> = rows.iter().map(|row| format!("{:>9.2}", row.micros)).collect();
     println!("{:>10} {n:>6} {}", format!("{backend:?}"), times.join(" "));
 }

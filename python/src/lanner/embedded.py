@@ -16,7 +16,7 @@ def compile_embedded(name: str, mode: str = "auto", output: str = "label") -> Mo
     """Compile an embedded network, calibrated on digits that training may see.
 
     Args:
-        name: ``mnist_c`` or ``mnist_d``.
+        name: ``mnist_a`` to ``mnist_d``.
         mode: As for `lanner.compile`.
         output: As for `lanner.compile`.
 

@@ -105,6 +105,15 @@ class Server:
             stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
 
+    def computed(self) -> list[dict[str, Any]]:
+        """How long the running server has computed, by model, phase, step and protocol.
+
+        ``seconds`` is wall time without waits and transport, over ``count`` times.
+        """
+        with native_errors():
+            computed: list[dict[str, Any]] = json.loads(self._native.computed())
+        return computed
+
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -17,23 +17,29 @@ FIELDS = {
     "suite",
     "name",
     "network",
+    "shaping",
     "mode",
     "phase",
     "seconds",
+    "fastest",
+    "server_seconds",
     "bytes",
     "rounds",
     "repeat",
     "weights",
     "paper",
+    "public_code",
 }
 
 
 @pytest.mark.parametrize(
     ("suite", "name", "phases"),
     [
-        ("layers", "fc_128x16", ["offline", "online"]),
-        ("activations", "relu_1000", ["offline", "online"]),
-        ("networks", "mnist_c", ["setup", "offline", "online"]),
+        ("layers", "fc_128x16", ["offline", "online", "total"]),
+        ("activations", "relu_1000", ["offline", "online", "total"]),
+        ("activations", "argmax_10", ["offline", "online", "total"]),
+        ("activations", "square_2048", ["offline", "online", "total"]),
+        ("networks", "mnist_c", ["setup", "offline", "online", "total"]),
     ],
 )
 def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, phases: list[str]) -> None:
@@ -44,18 +50,71 @@ def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, p
     for row in rows:
         assert set(row) == FIELDS
         assert (row["suite"], row["name"], row["network"], row["repeat"]) == (suite, name, "loopback", 1)
-        assert row["weights"] == ("trained" if suite == "networks" else "random")
-    assert rows[-1]["seconds"] > 0
-    assert rows[-1]["bytes"] > 0
+        assert (row["weights"], row["shaping"]) == ("trained" if suite == "networks" else "random", "none")
+        assert row["bytes"] > 0
+        assert 0 < row["fastest"] <= row["seconds"]
+        assert (row["server_seconds"] is None) == (row["phase"] == "setup")
+        assert row["server_seconds"] is None or row["server_seconds"] > 0
+    offline, online, total = rows[-3:]
+    assert offline["bytes"] + online["bytes"] == total["bytes"]
+    assert max(offline["seconds"], online["seconds"]) < total["seconds"]
+    assert (online["paper"] is None) == (name == "argmax_10")
+    assert result.document["failures"] == []
     assert result.document["machine"]["cores"] >= 1
     assert json.loads((tmp_path / "rows.json").read_text()) == result.document
 
 
+def test_bench_measures_over_each_network_named(tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text("bandwidth_bits_per_second = 1e8\nround_trip_seconds = 0.1\n")
+    networks = ("--network", f"loopback,{tmp_path / 'slow.toml'}", "--network", "lan")
+    result = lanner("bench", "layers", "--only", "fc_128x16", "--repeat", 1, *networks)
+    assert result.code == 0, result.errors
+    totals = {row["network"]: row for row in result.document["rows"] if row["phase"] == "total"}
+    assert list(totals) == ["loopback", "slow", "lan"]
+    assert [row["shaping"] for row in totals.values()] == ["none", "in-process relay", "in-process relay"]
+    assert totals["slow"]["bytes"] == totals["loopback"]["bytes"]
+    assert totals["slow"]["seconds"] > 0.1 * totals["slow"]["rounds"] > 0
+    assert str(tmp_path) not in result.document["machine"].values()
+
+
+def test_a_benchmark_that_fails_is_told_and_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "models" / "cifar10_resnet20").mkdir(parents=True)
+    result = lanner(
+        "bench", "networks", "--only", "resnet20,mnist_c", "--repeat", 1, "--data", tmp_path, "--save", tmp_path / "f"
+    )
+    assert result.code == 6
+    assert [failure["name"] for failure in result.document["failures"]] == ["resnet20"]
+    assert "resnet20 failed" in result.errors
+    assert {row["name"] for row in result.document["rows"]} == {"mnist_c"}
+    assert json.loads((tmp_path / "f").read_text()) == result.document
+
+
 def test_names_are_unique_and_suites_complete() -> None:
-    names = [case.name for case in cases("all")]
-    assert len(set(names)) == len(names)
-    assert {case.suite for case in cases("all")} == {"layers", "activations", "networks"}
-    assert lanner("bench", "layers", "--only", "absent").code == 2
+    every = cases("all", "gazelle")
+    assert len({case.name for case in every}) == len(every)
+    assert {case.suite for case in every} == {"layers", "activations", "networks"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--only", "absent"),
+        ("--only", "fc_128x16", "--repeat", "0"),
+        ("--only", "fc_128x16", "--network", "moon"),
+        ("--only", "fc_128x16", "--data", "/absent"),
+    ],
+)
+def test_wrong_options_are_told(arguments: tuple[str, ...]) -> None:
+    assert lanner("bench", "layers", *arguments).code == 2
+
+
+def test_run_meets_the_network_named(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    profile = tmp_path / "far.toml"
+    profile.write_text("bandwidth_bits_per_second = 1000000000\nround_trip_seconds = 0.05\n")
+    result = lanner("run", tiny_label, samples_file, "--network", profile)
+    assert result.code == 0, result.errors
+    online = result.document["predictions"][0]["phases"]["online"]
+    assert online["seconds"] > 0.05 * online["rounds"] > 0
 
 
 def test_metrics_count_predictions(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
@@ -63,9 +122,13 @@ def test_metrics_count_predictions(tmp_path: Path, tiny_label: Path, samples_fil
         metrics = f"127.0.0.1:{probe.getsockname()[1]}"
     with serving(tmp_path / "state", tiny_label, "--metrics", metrics) as server:
         assert lanner("predict", server.address, samples_file, *server.pin).code == 0
+        assert server.document["metrics"] == metrics
         with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=10) as response:
             lines = response.read().decode().splitlines()
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"http://{metrics}/", timeout=10)
     assert lines
     assert all(line.startswith("lanner_") for line in lines)
+    online = [line for line in lines if line.startswith("lanner_step_seconds") and 'phase="online"' in line]
+    assert any('step="conv1' in line and 'protocol="gazelle.conv"' in line for line in online)
+    assert all(float(line.rsplit(" ", 1)[1]) >= 0 for line in online)

@@ -1,8 +1,7 @@
-"""The benchmarks by suite and name, with the figures that the GAZELLE paper gives for them.
+"""The benchmarks by suite and name.
 
-A layer or an activation stands in a network as small as it can be; its own cost is what the protocols named by
-`Case.protocols` took. Figures: [JVC18] C. Juvekar, V. Vaikuntanathan, A. Chandrakasan: GAZELLE, USENIX Security 2018,
-https://arxiv.org/abs/1801.05507, tables VIII (hybrid), X (output rotations), XI and XII.
+A layer or an activation stands in a network as small as it can be; its own cost is that of the steps that
+`Case.steps` names. What papers give for them is in `lanner.benchmarks.published`.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.model import Model
-
-#: Seconds and bytes that a paper gives for a phase; None where it gives none.
-Figures = tuple[float | None, float | None]
+from lanner.options import MODES
 
 #: Compiles a model for a mode and returns it with one sample.
 Builder = Callable[[str], tuple[Model, NDArray[np.float32]]]
@@ -31,95 +28,76 @@ class Case:
     Attributes:
         suite: layers, activations or networks.
         name: What is measured.
-        weights: ``trained`` or ``random``.
         build: Makes the model.
-        protocols: Prefixes of the protocols that count; empty for the whole prediction.
-        paper: What the paper gives, by phase.
+        steps: How the names of the steps that count begin; empty for the whole prediction.
+        weights: ``trained`` or ``random``.
+        modes: The modes that it is for.
     """
 
     suite: str
     name: str
-    weights: str
     build: Builder
-    protocols: tuple[str, ...]
-    paper: dict[str, Figures]
+    steps: tuple[str, ...] = ()
+    weights: str = "random"
+    modes: tuple[str, ...] = MODES
 
 
-def cases(suite: str, data: Path | None = None) -> list[Case]:
-    """The benchmarks of a suite, or of all.
+def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
+    """The benchmarks of a suite, or of all, for a mode.
 
     Args:
         suite: layers, activations, networks or all.
+        mode: One of `MODES`.
         data: A folder with trained networks that do not come with the package.
     """
-    return [case for case in (*_layers(), *_activations(), *_networks(data)) if suite in (case.suite, "all")]
+    every = (*_layers(), *_activations(), *_networks(data))
+    return [case for case in every if suite in (case.suite, "all") and mode in case.modes]
 
 
 def _layers() -> list[Case]:
     # Deferred, as everything that needs onnx.
     from lanner.benchmarks.graphs import convolution, dense
 
-    builders: list[tuple[str, Builder, float]] = [
-        ("conv_28x28x1_5x5x5", partial(convolution, 1, 28, 5, 5), 9.2e-3),
-        ("conv_16x16x128_1x1x128", partial(convolution, 128, 16, 1, 128), 110e-3),
-        ("conv_32x32x32_3x3x32", partial(convolution, 32, 32, 3, 32), 195e-3),
-        ("fc_2048x1", partial(dense, 2048, 1), 8.0e-3),
-        ("fc_1024x128", partial(dense, 1024, 128), 16.2e-3),
-        ("fc_1024x16", partial(dense, 1024, 16), 7.8e-3),
-        ("fc_128x16", partial(dense, 128, 16), 5.3e-3),
-    ]
-    # The paper's set-up time is that of a model, not of a prediction, and has no counterpart here.
+    convolutions: dict[str, Builder] = {
+        "conv_28x28x1_5x5x5": partial(convolution, 1, 28, 5, 5, 1),
+        "conv_28x28x1_5x5x5_stride2": partial(convolution, 1, 28, 5, 5, 2),
+        "conv_16x16x128_1x1x128": partial(convolution, 128, 16, 1, 128, 1),
+        "conv_32x32x32_3x3x32": partial(convolution, 32, 32, 3, 32, 1),
+        "conv_16x16x128_3x3x128": partial(convolution, 128, 16, 3, 128, 1),
+    }
+    sizes = ((2048, 1), (1024, 128), (1024, 16), (128, 16))
     return [
-        Case("layers", name, "random", build, ("gazelle.",), {"online": (online, None)})
-        for name, build, online in builders
+        *(Case("layers", f"fc_{n}x{m}", partial(dense, n, m), ("MatMul",)) for n, m in sizes),
+        *(Case("layers", name, build, ("Conv",)) for name, build in convolutions.items()),
     ]
 
 
 def _activations() -> list[Case]:
-    from lanner.benchmarks.graphs import arg_max, max_pool, relu
+    from lanner.benchmarks.graphs import arg_max, max_pool, relu, square
 
-    circuits = ("yao.", "share.remask")
-    relu_figures: dict[int, dict[str, Figures]] = {
-        1000: {"offline": (89e-3, 5.43e6), "online": (201e-3, 1.68e6)},
-        10_000: {"offline": (551e-3, 54.3e6), "online": (1.307, 16.8e6)},
-    }
-    pool_figures: dict[int, dict[str, Figures]] = {
-        1000: {"offline": (164e-3, 15.6e6), "online": (426e-3, 8.39e6)},
-        10_000: {"offline": (1.413, 156e6), "online": (3.669, 83.9e6)},
-    }
     return [
+        Case("activations", "square_2048", partial(square, 2048), ("Square",)),
+        *(Case("activations", f"relu_{count}", partial(relu, count), ("Relu",)) for count in (1000, 10_000)),
         *(
-            Case("activations", f"relu_{count}", "random", partial(relu, count), circuits, figures)
-            for count, figures in relu_figures.items()
+            Case("activations", f"maxpool_2x2_{count}", partial(max_pool, count), ("MaxPool",))
+            for count in (1000, 10_000)
         ),
-        *(
-            Case("activations", f"maxpool_2x2_{count}", "random", partial(max_pool, count), circuits, figures)
-            for count, figures in pool_figures.items()
-        ),
-        *(
-            Case("activations", f"argmax_{count}", "random", partial(arg_max, count), circuits, {})
-            for count in (10, 1000)
-        ),
+        *(Case("activations", f"argmax_{count}", partial(arg_max, count), ("output",)) for count in (10, 1000)),
     ]
 
 
 def _networks(data: Path | None) -> list[Case]:
-    from lanner.benchmarks.graphs import embedded, minionn
+    from lanner.benchmarks.networks import embedded, minionn, resnet
 
-    figures: dict[str, dict[str, Figures]] = {
-        "mnist_c": {"offline": (0.15, 5.9e6), "online": (0.05, 2.1e6)},
-        "mnist_d": {"offline": (0.481, 47.5e6), "online": (0.33, 22.5e6)},
-    }
-    small = [Case("networks", name, "trained", partial(embedded, name), (), paper) for name, paper in figures.items()]
-    trained = None if data is None else data / "models" / "cifar10_delphi_minionn_relu" / "model.onnx"
-    if trained is not None and not trained.is_file():
-        trained = None
-    large = Case(
-        "networks",
-        "cifar10_minionn",
-        "random" if trained is None else "trained",
-        partial(minionn, trained),
-        (),
-        {"offline": (9.34, 940e6), "online": (3.56, 296e6)},
-    )
-    return [*small, large]
+    def case(name: str, folder: str, build: Callable[[Path | None, str], tuple[Model, NDArray[np.float32]]]) -> Case:
+        trained = None if data is None or not (data / "models" / folder).is_dir() else data / "models" / folder
+        weights = "random" if trained is None else "trained"
+        return Case("networks", name, partial(build, trained), weights=weights)
+
+    small = (f"mnist_{letter}" for letter in "abcd")
+    return [
+        *(Case("networks", name, partial(embedded, name), weights="trained") for name in small),
+        case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
+        case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
+        case("resnet32", "cifar10_resnet32", partial(resnet, 5)),
+    ]

@@ -1,133 +1,109 @@
-"""Runs a benchmark: two processes over TLS on loopback, every result checked outside the clock."""
+"""Runs a benchmark: two processes over TLS, every result checked outside the clock."""
 
 from __future__ import annotations
 
-import platform
-import statistics
+import json
+import re
 import tempfile
-from dataclasses import asdict, dataclass
+import time
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.benchmarks.cases import Case
+from lanner.benchmarks.rows import Computed, Row, Run, rows_of
 from lanner.cli.evaluate import agrees
 from lanner.cli.process import ServerProcess
+from lanner.client import Client
 from lanner.errors import LannerError
-from lanner.model import Model
-from lanner.prediction import PHASES, Prediction
+from lanner.network import Network
+
+#: Predictions timed: the most, unless one takes more than so many seconds.
+REPEATS = ((0.0, 9), (5.0, 5), (20.0, 3))
+
+#: Seconds beyond which the first prediction of a session counts: what warming up saves is lost in them.
+SLOW = 20.0
+
+#: Seconds that a server may take to count a prediction whose result the client has.
+COUNT_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The cost of one benchmark in one phase: the median time of `repeat` runs, and the bytes and rounds of each."""
+def measure(case: Case, mode: str, networks: Sequence[Network], repeat: int | None) -> list[Row]:
+    """Run a benchmark over each network, with one session for each.
 
-    suite: str
-    name: str
-    network: str
-    mode: str
-    phase: str
-    seconds: float
-    bytes: int
-    rounds: int
-    repeat: int
-    weights: str
-    paper: dict[str, Any] | None
-
-    def document(self) -> dict[str, Any]:
-        """The row as an element of ``rows``."""
-        return asdict(self)
-
-
-def measure(case: Case, mode: str, repeat: int) -> list[Row]:
-    """Run a benchmark.
+    Args:
+        case: The benchmark.
+        mode: What the model is compiled for.
+        networks: The networks between the parties.
+        repeat: How many predictions to time; None for what `REPEATS` says.
 
     Raises:
         LannerError: If a result differs from the fixed-point reference, or the protocol fails.
     """
     model, sample = case.build(mode)
-    predictions = _predict(model, sample, repeat)
     reference = model.predict_integers(sample)[0][0]
+<<<<<<< HEAD
     if not all(agrees(prediction, reference, model) for prediction in predictions):
         raise LannerError("the secure result differs from the fixed-point reference", where=f"bench {case.name}")
+=======
+>>>>>>> 98c3361 (Bench the GAZELLE paper's tables over three networks, and write the page from what was measured)
     rows = []
-    for phase in PHASES:
-        costs = [_cost(case, prediction, phase) for prediction in predictions]
-        if phase == "setup" and case.protocols:
-            continue
-        seconds = statistics.median(cost[0] for cost in costs)
-        _, transferred, rounds = costs[-1]
-        paper = _paper(case, phase)
-        row = Row(
-            case.suite,
-            case.name,
-            "loopback",
-            predictions[0].mode,
-            phase,
-            seconds,
-            transferred,
-            rounds,
-            repeat,
-            case.weights,
-            paper,
-        )
-        rows.append(row)
-    return rows
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    return {
-        "processor": _processor(),
-        "cores": _cores(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-    }
-
-
-def _predict(model: Model, sample: NDArray[np.float32], repeat: int) -> list[Prediction]:
-    """Predict with the server in another process; the first prediction warms caches up and does not count."""
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
-        with ServerProcess([str(path)]) as server, server.connect() as client:
-            return [client.predict(sample) for _ in range(repeat + 1)][1:]
+        with ServerProcess([str(path)], metrics=True) as server:
+            for network in networks:
+                with server.connect(network=network) as client:
+                    runs = _runs(server, client, sample, repeat)
+                if not all(agrees(run.prediction, reference) for run in runs):
+                    raise LannerError("the secure result differs from the fixed-point reference", where=case.name)
+                rows += rows_of(case, network, runs)
+    return rows
 
 
-def _cost(case: Case, prediction: Prediction, phase: str) -> tuple[float, int, int]:
-    """Seconds, bytes and rounds of what counts."""
-    if not case.protocols:
-        whole = prediction.phases[phase]
-        return whole.seconds, whole.bytes, whole.rounds
-    counted = [
-        layer for layer in prediction.layers if layer.phase == phase and layer.protocol.startswith(case.protocols)
-    ]
-    return (
-        sum(layer.seconds for layer in counted),
-        sum(layer.bytes for layer in counted),
-        sum(layer.rounds for layer in counted),
-    )
+def _runs(server: ServerProcess, client: Client, sample: NDArray[np.float32], repeat: int | None) -> list[Run]:
+    """Predict; the first prediction warms caches up and tells how long one takes, and does not count unless slow."""
+    first = _run(server, client, sample)
+    count = repeat or next(number for least, number in reversed(REPEATS) if first.seconds >= least)
+    counted = [first] if first.seconds >= SLOW else []
+    return counted + [_run(server, client, sample) for _ in range(count - len(counted))]
 
 
-def _paper(case: Case, phase: str) -> dict[str, Any] | None:
-    if phase not in case.paper:
-        return None
-    seconds, transferred = case.paper[phase]
-    return {"source": "GAZELLE", "seconds": seconds, "bytes": transferred}
+def _run(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> Run:
+    done, before = _counters(server)
+    started = time.perf_counter()
+    prediction = client.predict(sample)
+    seconds = time.perf_counter() - started
+    after = _await_count(server, done + 1)
+    return Run(prediction, seconds, {key: total - before.get(key, 0.0) for key, total in after.items()})
 
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+def _await_count(server: ServerProcess, predictions: int) -> Computed:
+    """What the server has computed once it has counted so many predictions."""
+    deadline = time.monotonic() + COUNT_SECONDS
+    while True:
+        done, computed = _counters(server)
+        if done >= predictions:
+            return computed
+        if time.monotonic() > deadline:
+            raise LannerError("the server does not count the prediction that it made", where="bench")
+        time.sleep(0.005)
 
 
-def _cores() -> int:
-    import os
+def _counters(server: ServerProcess) -> tuple[int, Computed]:
+    """How many predictions the server made, and the seconds it computed, by phase and step."""
+    text = server.metrics()
+    counted = re.search(r"^lanner_predictions (\d+)$", text, re.MULTILINE)
+    if counted is None:
+        raise LannerError("the server does not count predictions", where="bench")
+    computed: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for phase, step, seconds in re.findall(_STEP, text, re.MULTILINE):
+        # Steps of one node share its name.
+        computed[phase, json.loads(step)] += float(seconds)
+    return int(counted[1]), computed
 
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+_STEP = r'^lanner_step_seconds\{model="[^"]*",phase="(\w+)",step=("(?:[^"\\]|\\.)*"),protocol="[^"]*"\} (\S+)$'

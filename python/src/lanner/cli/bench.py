@@ -8,14 +8,16 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanner.cli.output import Output, duration, size
-from lanner.errors import MisuseError
+from lanner.errors import LannerError, MisuseError
+from lanner.network import Network, read_network
 from lanner.options import MODES, CompileOptions
 
 if TYPE_CHECKING:
-    from lanner.benchmarks.measure import Row
+    from lanner.benchmarks.cases import Case
+    from lanner.benchmarks.rows import Row
 
 NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
@@ -27,58 +29,127 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
-    parser.add_argument("--only", metavar="NAME", help="the one benchmark of this name")
-    parser.add_argument("--repeat", type=int, metavar="N", default=5, help="predictions timed (default: 5)")
+    parser.add_argument(
+        "--network",
+        action="append",
+        metavar="NAME,...",
+        help="loopback, lan, wan or FILE.toml between the parties, one or several (default: loopback)",
+    )
+    parser.add_argument("--only", metavar="NAME,...", help="the benchmarks of these names")
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        metavar="N",
+        help="predictions timed (default: 9; 5 of more than 5 s, 3 of more than 20 s)",
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
     parser.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON document to a file")
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Measure a suite and show it beside the paper's figures."""
-    if options.repeat < 1:
+    """Measure a suite and show it beside what papers give; a benchmark that fails does not hide the others."""
+    if options.repeat is not None and options.repeat < 1:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
     CompileOptions("bench", mode=options.mode)
-    from lanner.benchmarks.cases import cases
-    from lanner.benchmarks.measure import machine, measure
+    from lanner.benchmarks.machine import machine
 
-    named = options.data or os.environ.get("LANNER_DATA")
-    data = None if named is None else Path(named)
-    chosen = [case for case in cases(options.suite, data) if options.only in (None, case.name)]
-    if not chosen:
-        raise MisuseError(f"no benchmark of {options.suite} is named {options.only}", fix="leave --only out to see all")
-    rows: list[Row] = []
+    chosen, networks = _chosen(options), _networks(options.network or ["loopback"])
+    document: dict[str, Any] = {"command": _command(options), "machine": machine(), "rows": [], "failures": []}
+    failures, rows = [], []
     with output.progress("measuring", len(chosen)) as advance:
         for case in chosen:
             advance(case.name, 0)
-            rows += measure(case, options.mode, options.repeat)
+            try:
+                rows += _measure(case, options, networks)
+            except LannerError as error:
+                output.warn(f"{case.name} failed: {error}")
+                document["failures"].append({"suite": case.suite, "name": case.name, "error": error.document()})
+                failures.append(error)
             advance()
-    document = {"machine": machine(), "rows": [row.document() for row in rows]}
+    document["rows"] = [row.document() for row in rows]
     _show(rows, output)
     if options.save is not None:
         options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     output.document(document)
-    return 0
+    if failures:
+        output.say(f"{len(failures)} of {len(chosen)} benchmarks failed")
+    return failures[0].exit_code if failures else 0
+
+
+def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
+    from lanner.benchmarks.measure import measure
+
+    return measure(case, options.mode, networks, options.repeat)
+
+
+def _chosen(options: argparse.Namespace) -> list[Case]:
+    """The benchmarks that the options name."""
+    from lanner.benchmarks.cases import cases
+
+    named = options.data or os.environ.get("LANNER_DATA")
+    data = None if named is None else Path(named)
+    if data is not None and not data.is_dir():
+        raise MisuseError("there is no such folder", where=str(data), fix="check --data or $LANNER_DATA")
+    available = {case.name: case for case in cases(options.suite, options.mode, data)}
+    if options.only is None:
+        return list(available.values())
+    absent = [name for name in options.only.split(",") if name not in available]
+    if absent:
+        fix = f"give some of {', '.join(available)}"
+        raise MisuseError(f"no benchmark of {options.suite} is named {absent[0]}", fix=fix)
+    return [available[name] for name in options.only.split(",")]
+
+
+def _networks(texts: Sequence[str]) -> list[Network]:
+    return [read_network(name) for text in texts for name in text.split(",")]
+
+
+def _command(options: argparse.Namespace) -> str:
+    """The command that measures the same again; where files lie on this machine is left out."""
+    words = ["lanner bench", options.suite, "--mode", options.mode]
+    for name, value in (("network", options.network and ",".join(options.network)), ("only", options.only)):
+        words += [] if value is None else [f"--{name}", value]
+    words += [] if options.repeat is None else ["--repeat", str(options.repeat)]
+    return " ".join(words)
 
 
 def _show(rows: Sequence[Row], output: Output) -> None:
-    columns = ("benchmark", "phase", "time", "bytes", "rounds", "GAZELLE's time", "GAZELLE's bytes")
-    shown = []
-    for row in rows:
-        paper = row.paper or {}
-        seconds, transferred = paper.get("seconds"), paper.get("bytes")
-        shown.append(
-            (
-                row.name,
-                row.phase,
-                duration(row.seconds),
-                size(row.bytes),
-                row.rounds,
-                None if seconds is None else duration(seconds),
-                None if transferred is None else size(transferred),
-            )
+    columns = (
+        "benchmark",
+        "network",
+        "phase",
+        "time",
+        "server",
+        "bytes",
+        "rounds",
+        "n",
+        "paper",
+        "",
+        "public code",
+        "",
+    )
+    shown = [
+        (
+            row.name,
+            row.network,
+            row.phase,
+            duration(row.seconds),
+            None if row.server_seconds is None else duration(row.server_seconds),
+            size(row.bytes),
+            row.rounds,
+            row.repeat,
+            *_figures(row.paper),
+            *_figures(row.public_code),
         )
+        for row in rows
+    ]
     output.table(columns, shown)
-    if rows:
-        output.say(f"loopback, median of {rows[0].repeat}; the papers' figures are theirs, on their machines")
+    output.say("time: what the client waits; server: what the server computes; medians of n, TLS on, both parties here")
+
+
+def _figures(given: dict[str, Any] | None) -> tuple[str | None, str | None]:
+    """Seconds and bytes for people."""
+    seconds, transferred = (given or {}).get("seconds"), (given or {}).get("bytes")
+    return None if seconds is None else duration(seconds), None if transferred is None else size(transferred)

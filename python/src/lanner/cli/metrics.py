@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from lanner.errors import TransportError
 from lanner.server import Server
@@ -13,15 +15,17 @@ from lanner.trust import parse_address
 
 
 @contextmanager
-def serve_metrics(address: str | None, server: Server) -> Iterator[None]:
+def serve_metrics(address: str | None, server: Server) -> Iterator[str | None]:
     """Answer ``GET /metrics`` at an address while the body runs; do nothing where there is none.
+
+    The body gets the address as bound: port 0 takes a free one.
 
     Raises:
         MisuseError: If the address is not of the form HOST:PORT.
         TransportError: If it cannot be listened on.
     """
     if address is None:
-        yield
+        yield None
         return
     host, port = parse_address(address).rsplit(":", 1)
     try:
@@ -32,16 +36,25 @@ def serve_metrics(address: str | None, server: Server) -> Iterator[None]:
         ) from None
     threading.Thread(target=endpoint.serve_forever, name="lanner-metrics", daemon=True).start()
     try:
-        yield
+        yield f"{host}:{endpoint.server_address[1]}"
     finally:
         endpoint.shutdown()
         endpoint.server_close()
 
 
-def metrics_text(stats: dict[str, object]) -> str:
-    """The numeric counters as lines of ``lanner_NAME VALUE``."""
+def metrics_text(stats: Mapping[str, object], computed: Sequence[Mapping[str, Any]]) -> str:
+    """The counters as lines of ``lanner_NAME VALUE``, and the seconds computed for each step of each model."""
     numbers = {name: value for name, value in stats.items() if isinstance(value, int | float)}
-    return "".join(f"lanner_{name} {value:g}\n" for name, value in sorted(numbers.items()))
+    lines = [f"lanner_{name} {value!r}" for name, value in sorted(numbers.items())]
+    for step in computed:
+        labels = ",".join(f"{name}={_quoted(step[name])}" for name in ("model", "phase", "step", "protocol"))
+        lines += [f"lanner_step_{name}{{{labels}}} {step[name]!r}" for name in ("seconds", "count")]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(value: str) -> str:
+    """A label's value: Prometheus escapes backslashes, quotes and line feeds, as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
@@ -50,7 +63,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if self.path != "/metrics":
                 self.send_error(404)
                 return
-            body = metrics_text(server.stats()).encode()
+            body = metrics_text(server.stats(), server.computed()).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))

@@ -7,13 +7,16 @@ import selectors
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from lanner.client import Client
 from lanner.errors import LannerError, TransportError
+from lanner.network import LOOPBACK, Network
 
 #: Seconds that a server may take to load its models and listen, and to end when asked to.
 START_SECONDS = 120
@@ -25,22 +28,40 @@ class ServerProcess:
 
     Args:
         models: Paths of ``.lanner`` files, or NAME=PATH.
+        metrics: Whether the server tells its counters; see `metrics`.
     """
 
-    def __init__(self, models: Sequence[str]) -> None:
+    def __init__(self, models: Sequence[str], *, metrics: bool = False) -> None:
         self._models = list(models)
+        self._metrics = ["--metrics", "127.0.0.1:0"] if metrics else []
         self._document: dict[str, Any] = {}
 
-    def connect(self, model: str | None = None) -> Client:
-        """A client of this process to the server, pinned to its certificate."""
-        return Client(self._document["address"], model=model, pin=self._document["fingerprint"])
+    @contextmanager
+    def connect(self, model: str | None = None, network: Network = LOOPBACK) -> Iterator[Client]:
+        """A client of this process to the server over a network, pinned to its certificate."""
+        with (
+            network.between(self._document["address"]) as address,
+            Client(address, model=model, pin=self._document["fingerprint"]) as client,
+        ):
+            yield client
+
+    def metrics(self) -> str:
+        """The server's counters, as ``GET /metrics`` answers them."""
+        connection = HTTPConnection(self._document["metrics"], timeout=STOP_SECONDS)
+        try:
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read().decode()
+        except OSError as error:
+            raise TransportError(f"the server does not tell its counters ({error})") from None
+        finally:
+            connection.close()
 
     def __enter__(self) -> Self:
         self._state = tempfile.TemporaryDirectory(prefix="lanner-")
         self._log = (Path(self._state.name) / "serve.log").open("w+b")
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
-        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes"]
+        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()

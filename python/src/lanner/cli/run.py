@@ -14,6 +14,7 @@ from lanner.cli.process import ServerProcess
 from lanner.errors import MisuseError
 from lanner.inputs import fit_sources, load_array, read_sources
 from lanner.model import Model, load
+from lanner.network import read_network
 
 NAME = "run"
 HELP = "run a model on an input in private, with both parties on this machine"
@@ -24,19 +25,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
     parser.add_argument("input", type=Path, metavar="INPUT", help=".npy .npz .csv .png .jpg")
     add_compile_options(parser)
-    parser.add_argument("--network", choices=("loopback",), default="loopback", help="the network between the parties")
+    parser.add_argument(
+        "--network", metavar="NAME", default="loopback", help="loopback, lan, wan or FILE.toml (default: loopback)"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Compile where needed, serve in another process, and predict over TLS on loopback."""
+    """Compile where needed, serve in another process, and predict over TLS."""
+    network = read_network(options.network)
     sources = read_sources([options.input])
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         model, path = _prepare(options, Path(folder), output)
         samples = fit_sources(sources, model.manifest)
-        with output.progress("setting up"), ServerProcess([str(path)]) as server:
-            client = server.connect()
-            with client:
-                predictions = predict_samples(client, samples, output)
+        with (
+            output.progress("setting up"),
+            ServerProcess([str(path)]) as server,
+            server.connect(network=network) as client,
+        ):
+            predictions = predict_samples(client, samples, output)
+    if network.profile is not None:
+        output.say(f"over {network.describe()}, emulated by a relay on this machine")
     show_predictions(predictions, output)
     output.document({"predictions": output.predictions})
     return 0

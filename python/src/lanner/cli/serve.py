@@ -63,8 +63,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     )
     server.start()
     try:
-        with serve_metrics(options.metrics, server):
-            output.document(_document(server))
+        with serve_metrics(options.metrics, server) as metrics:
+            output.document({**_document(server), "metrics": metrics})
             _announce(server, output)
             # Waiting in slices lets Python run the signals' handlers on every platform.
             while not stopped.wait(1.0):

@@ -1,0 +1,55 @@
+"""Puts the parts of a run together and writes the page.
+
+python -m lanner.benchmarks.collect PART... --json docs/benchmarks.json --page docs/benchmarks.md
+
+A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lanner.benchmarks.page import page
+
+
+def collect(parts: Sequence[Path]) -> dict[str, Any]:
+    """One document of several: rows, failures and lines one after another.
+
+    Raises:
+        ValueError: If the parts were not measured on one machine, or there is no document among them.
+    """
+    documents = [json.loads(part.read_text(encoding="utf-8")) for part in parts if part.suffix == ".json"]
+    texts = [part.read_text(encoding="utf-8") for part in parts if part.suffix == ".jsonl"]
+    machines = [{**document["machine"], "load": None} for document in documents]
+    if not machines or machines.count(machines[0]) < len(machines):
+        raise ValueError("the parts must be documents of one machine")
+    return {
+        "commands": [document["command"] for document in documents],
+        "machine": {name: value for name, value in machines[0].items() if name != "load"},
+        "loads": [document["machine"]["load"] for document in documents],
+        "rows": [row for document in documents for row in document["rows"]],
+        "failures": [failure for document in documents for failure in document["failures"]],
+        "lines": [json.loads(line) for text in texts for line in text.splitlines()],
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the document and the page; 1 if a benchmark failed."""
+    parser = argparse.ArgumentParser(prog="lanner.benchmarks.collect", description="Write the page of a run.")
+    parser.add_argument("parts", nargs="+", type=Path, metavar="PART")
+    parser.add_argument("--json", required=True, type=Path, metavar="FILE")
+    parser.add_argument("--page", required=True, type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    document = collect(options.parts)
+    options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    options.page.write_text(page(document), encoding="utf-8")
+    return 1 if document["failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

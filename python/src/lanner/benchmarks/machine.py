@@ -1,0 +1,39 @@
+"""The machine that figures were measured on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from lanner import _native
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, features that kernels use, system, version, and how busy it is now."""
+    native = json.loads(_native.doctor())
+    return {
+        "processor": _processor(),
+        "cores": _cores(),
+        "features": sorted(name for name, present in native["features"].items() if present),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "lanner": native["version"],
+        "load": os.getloadavg()[0],
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

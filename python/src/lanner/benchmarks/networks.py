@@ -1,0 +1,109 @@
+"""Whole networks: those that come with the package, and CIFAR-10's, trained where a folder of data holds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.benchmarks.graphs import Built, build, conv, weights
+from lanner.embedded import CALIBRATION_SAMPLES, compile_embedded
+from lanner.errors import InputError
+from lanner.model import compile  # noqa: A004 - the interface's name
+from lanner.onnx.builder import GraphBuilder, Wire
+
+
+def embedded(name: str, mode: str) -> Built:
+    """A network that comes with the package, and a digit that training did not see."""
+    from lanner.datasets import load_digits
+
+    return compile_embedded(name, mode, "logits"), load_digits("test")[0][0]
+
+
+def minionn(trained: Path | None, mode: str) -> Built:
+    """The CIFAR-10 network of MiniONN (Liu et al. 2017): seven convolutions, two average pools."""
+    if trained is not None:
+        return _trained(trained, "cifar10_minionn", load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1), mode)
+    graph = GraphBuilder("x", (3, 32, 32))
+    wire = graph.input
+    for outputs, kernel, pooled in MINIONN_LAYERS:
+        wire = graph.relu(conv(graph, wire, outputs, kernel))
+        if pooled:
+            window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0], "count_include_pad": False}
+            shape = (outputs, wire.shape[1] // 2, wire.shape[2] // 2)
+            wire = graph.add_node("AveragePool", (wire,), shape, window)
+    return build(graph, mode, _classify(graph, wire))
+
+
+def resnet(blocks: int, trained: Path | None, mode: str) -> Built:
+    """The CIFAR-10 network of He et al. 2016 with 6 `blocks` + 2 layers; its shortcuts have no parameters."""
+    if trained is not None:
+        samples = load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1)
+        return _trained(trained, f"resnet{6 * blocks + 2}", (samples - CIFAR_MEAN) / CIFAR_DEVIATION, mode)
+    graph = GraphBuilder("x", (3, 32, 32))
+    wire = graph.relu(conv(graph, graph.input, 16, 3))
+    for outputs in (16, 32, 64):
+        for _ in range(blocks):
+            wire = _block(graph, wire, outputs)
+    return build(graph, mode, _classify(graph, graph.global_average_pool(wire)))
+
+
+def load_cifar10(data: Path, count: int) -> NDArray[np.float32]:
+    """The first test images of CIFAR-10, shape (count, 3, 32, 32) in [0, 1].
+
+    The file keeps differences: along rows and columns, and of red and blue from green, all modulo 256.
+
+    Raises:
+        InputError: If the file is not there or is not one.
+    """
+    path = data / "cifar10" / "cifar10_test.npz"
+    try:
+        with np.load(path) as file:
+            planes = file["residual"][:, :count]
+    except (OSError, KeyError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", where=str(path), fix="give the folder with --data") from None
+    planes = planes.cumsum(3, np.uint8).cumsum(2, np.uint8)
+    planes[0] += planes[1]
+    planes[2] += planes[1]
+    images: NDArray[np.float32] = planes.swapaxes(0, 1).astype(np.float32) / np.float32(255)
+    return images
+
+
+def _trained(folder: Path, name: str, samples: NDArray[np.float32], mode: str) -> Built:
+    """A network from a folder's ONNX file, calibrated on all samples but the last, which is returned."""
+    model = compile(folder / "model.onnx", samples[:-1], mode=mode, output="logits", name=name)
+    return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
+
+
+def _block(graph: GraphBuilder, x: Wire, outputs: int) -> Wire:
+    """Two convolutions around which the input goes; the first of a wider stage halves the image."""
+    stride = outputs // x.shape[0]
+    inner = conv(graph, graph.relu(conv(graph, x, outputs, 3, stride)), outputs, 3)
+    if stride == 1:
+        return graph.relu(graph.add(inner, x))
+    every_other = (range(x.shape[0]), range(0, x.shape[1], stride), range(0, x.shape[2], stride))
+    margin = (outputs - x.shape[0]) // 2
+    shortcut = graph.pad(graph.slice(x, every_other), (margin, 0, 0), (margin, 0, 0))
+    return graph.relu(graph.add(inner, shortcut))
+
+
+def _classify(graph: GraphBuilder, x: Wire) -> Wire:
+    flat = graph.reshape(x, (x.size,))
+    return graph.matmul(flat, weights(flat.size, 10))
+
+
+#: Output channels and kernel of each convolution, and whether average pooling follows.
+MINIONN_LAYERS = (
+    (64, 3, False),
+    (64, 3, True),
+    (64, 3, False),
+    (64, 3, True),
+    (64, 3, False),
+    (64, 1, False),
+    (16, 1, False),
+)
+
+#: How the residual networks' training normalized red, green and blue.
+CIFAR_MEAN = np.array([0.485, 0.456, 0.406], np.float32).reshape(3, 1, 1)
+CIFAR_DEVIATION = np.array([0.229, 0.224, 0.225], np.float32).reshape(3, 1, 1)

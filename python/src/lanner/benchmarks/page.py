@@ -1,0 +1,175 @@
+"""Writes docs/benchmarks.md from the JSON documents of a run: every figure on the page is one of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lanner.benchmarks.kernels import kernels_table, operations_table
+from lanner.benchmarks.markdown import ratio, size_of, table, time_of
+from lanner.benchmarks.prose import (
+    ACTIVATIONS,
+    HOW,
+    INTRODUCTION,
+    KERNELS,
+    LAYERS,
+    LIMITS,
+    NETWORKS,
+    OPERATIONS,
+    SETUP,
+)
+from lanner.network import read_network
+
+Rows = Sequence[dict[str, Any]]
+
+#: A load average from which on figures cannot be trusted.
+BUSY = 0.5
+
+
+def page(document: dict[str, Any]) -> str:
+    """The page of a document that `lanner.benchmarks.collect` made."""
+    return "\n".join(_sections(document))
+
+
+def _sections(document: dict[str, Any]) -> Iterator[str]:
+    rows = document["rows"]
+    yield INTRODUCTION
+    yield _machine(document)
+    yield _failures(document["failures"])
+    yield HOW
+    if any(row["suite"] == "networks" for row in rows):
+        yield NETWORKS
+        yield _networks([row for row in rows if row["suite"] == "networks"])
+        yield SETUP
+        yield _setup([row for row in rows if row["suite"] == "networks"])
+    if any(row["suite"] == "layers" for row in rows):
+        yield LAYERS
+        yield _layers([row for row in rows if row["suite"] == "layers"])
+    if any(row["suite"] == "activations" for row in rows):
+        yield ACTIVATIONS
+        yield _activations([row for row in rows if row["suite"] == "activations"])
+    if document["lines"]:
+        yield OPERATIONS
+        yield operations_table(document["lines"])
+        yield KERNELS
+        yield kernels_table(document["lines"])
+    yield LIMITS
+
+
+def _machine(document: dict[str, Any]) -> str:
+    machine, loads = document["machine"], document["loads"]
+    features, memory = ", ".join(machine["features"]), size_of(machine["memory_bytes"])
+    words = [
+        f"Machine: {machine['processor']}, {machine['cores']} cores, {memory} of memory, with {features};",
+        f"{machine['system']}, Python {machine['python']}, lanner {machine['lanner']}.",
+        "Both parties ran on it, and the relay of the emulated networks too.",
+    ]
+    busiest = max(loads)
+    if busiest >= BUSY:
+        words += [
+            f"**It was not quiet: up to {busiest:.1f} processes of other work ran when a part began,",
+            "so times are longer than they need be; bytes and rounds are exact.**",
+        ]
+    commands = "\n".join(f"    {command}" for command in document["commands"])
+    return f"{' '.join(words)}\n\n`make bench` wrote this page. It ran\n\n{commands}\n"
+
+
+def _failures(failures: Rows) -> str:
+    if not failures:
+        return "Every benchmark ran, and every result was right.\n"
+    lines = (f"- `{failure['name']}`: {failure['error']['what']}" for failure in failures)
+    return "**These benchmarks failed, and their rows are missing:**\n\n" + "\n".join(lines) + "\n"
+
+
+def _by_phase(rows: Rows) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
+    """Rows by benchmark and network, then by phase, in their order."""
+    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["name"], row["network"]), {})[row["phase"]] = row
+    return found
+
+
+def _given(row: dict[str, Any], source: str, what: str) -> float | None:
+    figures = row[source]
+    return None if figures is None else figures[what]
+
+
+def _networks(rows: Rows) -> str:
+    columns = (
+        *("network", "between", "weights", "offline", "online", "total", "fastest", "bytes", "rounds", "runs"),
+        *("line alone", "paper's total", "paper / ours", "paper's bytes", "paper / ours"),
+    )
+    return table(columns, (_network(*key, phases) for key, phases in _by_phase(rows).items()))
+
+
+def _network(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+    total = phases["total"]
+    profile = read_network(network).profile if network in ("lan", "wan") else None
+    line = None if profile is None else total["bytes"] * 8 / profile[0] + total["rounds"] * profile[1]
+    seconds, transferred = _given(total, "paper", "seconds"), _given(total, "paper", "bytes")
+    return (
+        *(name, network, total["weights"]),
+        *(time_of(phases[phase]["seconds"]) for phase in ("offline", "online", "total")),
+        *(time_of(total["fastest"]), size_of(total["bytes"]), total["rounds"], total["repeat"], time_of(line)),
+        *(time_of(seconds), ratio(seconds, total["seconds"]), size_of(transferred), ratio(transferred, total["bytes"])),
+    )
+
+
+def _setup(rows: Rows) -> str:
+    setups = [row for row in rows if row["phase"] == "setup"]
+    cells = (
+        (row["name"], row["network"], time_of(row["seconds"]), size_of(row["bytes"]), row["rounds"]) for row in setups
+    )
+    return table(("network", "between", "time", "bytes", "rounds"), cells)
+
+
+def _layers(rows: Rows) -> str:
+    columns = (
+        *(
+            "layer",
+            "between",
+            "server online",
+            "server offline",
+            "wait online",
+            "wait offline",
+            "bytes",
+            "rounds",
+            "runs",
+        ),
+        *("paper", "paper / ours", "with offline", "public code", "code / ours", "with offline"),
+    )
+    return table(columns, (_layer(*key, phases) for key, phases in _by_phase(rows).items()))
+
+
+def _layer(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+    online, offline, total = phases["online"], phases["offline"], phases["total"]
+    paper, code = (_given(online, source, "seconds") for source in ("paper", "public_code"))
+    return (
+        *(name, network, time_of(online["server_seconds"]), time_of(offline["server_seconds"])),
+        *(time_of(online["seconds"]), time_of(offline["seconds"])),
+        *(size_of(total["bytes"]), total["rounds"], total["repeat"]),
+        *(time_of(paper), ratio(paper, online["server_seconds"]), ratio(paper, total["server_seconds"])),
+        *(time_of(code), ratio(code, online["server_seconds"]), ratio(code, total["server_seconds"])),
+    )
+
+
+def _activations(rows: Rows) -> str:
+    columns = (
+        *("activation", "between", "phase", "wait", "server", "bytes", "rounds", "runs"),
+        *("paper", "paper / ours", "paper's bytes", "paper / ours", "public code's bytes", "code / ours"),
+    )
+    parts = [row for row in rows if row["phase"] in ("offline", "online")]
+    return table(columns, (_activation(row) for row in parts))
+
+
+def _activation(row: dict[str, Any]) -> tuple[object, ...]:
+    seconds, transferred = _given(row, "paper", "seconds"), _given(row, "paper", "bytes")
+    code = _given(row, "public_code", "bytes")
+    # The server may garble while the client is still in the step before.
+    ours = max(row["seconds"], row["server_seconds"])
+    return (
+        *(row["name"], row["network"], row["phase"], time_of(row["seconds"]), time_of(row["server_seconds"])),
+        *(size_of(row["bytes"]), row["rounds"], row["repeat"]),
+        *(time_of(seconds), ratio(seconds, ours), size_of(transferred), ratio(transferred, row["bytes"])),
+        *(size_of(code), ratio(code, row["bytes"])),
+    )

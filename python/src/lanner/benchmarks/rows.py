@@ -1,0 +1,131 @@
+"""What one benchmark took, phase by phase."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lanner.benchmarks.cases import Case
+from lanner.benchmarks.published import paper, public_code
+from lanner.network import Network
+from lanner.prediction import PHASES, Prediction
+
+#: What the server computed, in seconds, by phase and step.
+Computed = Mapping[tuple[str, str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One prediction with its material made in it.
+
+    Attributes:
+        prediction: What it returned, and what the client counted.
+        seconds: All that the caller waited.
+        computed: What the server computed for it.
+    """
+
+    prediction: Prediction
+    seconds: float
+    computed: Computed
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cost of one benchmark in one phase.
+
+    Attributes:
+        suite: layers, activations or networks.
+        name: The benchmark.
+        network: The network between the parties.
+        shaping: How that came about: ``none`` or ``in-process relay``.
+        mode: The mode.
+        phase: setup, offline, online, or total: the last two together.
+        seconds: What the client waited, the median of `repeat` runs.
+        fastest: The same of the fastest run.
+        server_seconds: What the server computed, the median; None in the set-up.
+        bytes: Bytes on TCP in both directions.
+        rounds: Sends of the client followed by a wait.
+        repeat: How many runs.
+        weights: ``trained`` or ``random``.
+        paper: What the mode's paper gives.
+        public_code: What that paper's public code gives.
+    """
+
+    suite: str
+    name: str
+    network: str
+    shaping: str
+    mode: str
+    phase: str
+    seconds: float
+    fastest: float
+    server_seconds: float | None
+    bytes: int
+    rounds: int
+    repeat: int
+    weights: str
+    paper: dict[str, Any] | None
+    public_code: dict[str, Any] | None
+
+    def document(self) -> dict[str, Any]:
+        """The row as an element of ``rows``."""
+        return asdict(self)
+
+
+def rows_of(case: Case, network: Network, runs: Sequence[Run]) -> list[Row]:
+    """The rows of runs in one session, whose set-up counts once and only for whole predictions."""
+    phases = [*(phase for phase in PHASES if phase != "setup" or not case.steps), "total"]
+    return [_row(case, network, runs[:1] if phase == "setup" else runs, phase) for phase in phases]
+
+
+def _row(case: Case, network: Network, runs: Sequence[Run], phase: str) -> Row:
+    costs = [_cost(case, run, phase) for run in runs]
+    seconds = [cost[0] for cost in costs]
+    _, transferred, rounds = costs[-1]
+    mode = runs[-1].prediction.mode
+    given, code = paper(mode, case.name), public_code(mode, case.name)
+    return Row(
+        suite=case.suite,
+        name=case.name,
+        network=network.name,
+        shaping=network.shaping,
+        mode=mode,
+        phase=phase,
+        seconds=statistics.median(seconds),
+        fastest=min(seconds),
+        server_seconds=None if phase == "setup" else statistics.median(_server(case, run, phase) for run in runs),
+        bytes=transferred,
+        rounds=rounds,
+        repeat=len(runs),
+        weights=case.weights,
+        paper=None if given is None else given.document(phase),
+        public_code=None if code is None else code.document(phase),
+    )
+
+
+def _cost(case: Case, run: Run, phase: str) -> tuple[float, int, int]:
+    """Seconds, bytes and rounds of what counts."""
+    if phase == "total":
+        parts = [_cost(case, run, part) for part in ("offline", "online")]
+        summed = (sum(part[0] for part in parts), sum(part[1] for part in parts), sum(part[2] for part in parts))
+        return summed if case.steps else (run.seconds, summed[1], summed[2])
+    if not case.steps:
+        whole = run.prediction.phases[phase]
+        return whole.seconds, whole.bytes, whole.rounds
+    counted = [layer for layer in run.prediction.layers if layer.phase == phase and layer.name.startswith(case.steps)]
+    return (
+        sum(layer.seconds for layer in counted),
+        sum(layer.bytes for layer in counted),
+        sum(layer.rounds for layer in counted),
+    )
+
+
+def _server(case: Case, run: Run, phase: str) -> float:
+    parts = ("offline", "online") if phase == "total" else (phase,)
+    return sum(
+        seconds
+        for (part, step), seconds in run.computed.items()
+        if part in parts and step.startswith(case.steps or ("",))
+    )

@@ -1,0 +1,168 @@
+"""The page of benchmarks: figures are those of the documents, and nothing that failed is left out in silence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lanner.benchmarks.collect import collect, main
+from lanner.benchmarks.kernels import KERNELS, OPERATIONS, kernels_table, operations_table
+from lanner.benchmarks.markdown import ratio, size_of, table, time_of
+from lanner.benchmarks.page import page
+from lanner.benchmarks.published import paper as paper_of
+from lanner.benchmarks.published import public_code
+
+
+def row(name: str, suite: str, phase: str, **others: object) -> dict[str, Any]:
+    given, code = paper_of("gazelle", name), public_code("gazelle", name)
+    figures = {
+        "suite": suite,
+        "name": name,
+        "network": "loopback",
+        "shaping": "none",
+        "mode": "gazelle",
+        "phase": phase,
+        "seconds": 0.25,
+        "fastest": 0.2,
+        "server_seconds": 0.002,
+        "bytes": 7_000_000,
+        "rounds": 3,
+        "repeat": 9,
+        "weights": "trained",
+        "paper": None if given is None else given.document(phase),
+        "public_code": None if code is None else code.document(phase),
+    }
+    return {**figures, **others}
+
+
+def document(*rows: dict[str, Any], load: float = 0.1, failures: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    machine = {
+        "processor": "Test CPU",
+        "cores": 2,
+        "features": ["aes", "avx2"],
+        "memory_bytes": 8_000_000_000,
+        "system": "Linux",
+        "python": "3.11",
+        "lanner": "0.1.0",
+        "load": load,
+    }
+    return {"command": "lanner bench x", "machine": machine, "rows": list(rows), "failures": list(failures)}
+
+
+def phases(name: str, suite: str, **others: object) -> list[dict[str, Any]]:
+    return [row(name, suite, phase, **others) for phase in ("setup", "offline", "online", "total")]
+
+
+def write(folder: Path, *documents: dict[str, Any]) -> list[Path]:
+    paths = [folder / f"{index}.json" for index in range(len(documents))]
+    for path, content in zip(paths, documents, strict=True):
+        path.write_text(json.dumps(content))
+    return paths
+
+
+def line_of(text: str, *words: str) -> str:
+    found = [line for line in text.splitlines() if line.startswith("|") and all(word in line for word in words)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_every_row_is_on_the_page_with_its_ratio(tmp_path: Path) -> None:
+    parts = write(
+        tmp_path,
+        document(*phases("mnist_d", "networks"), *phases("fc_1024x128", "layers")[1:]),
+        document(*phases("mnist_d", "networks", network="wan", shaping="in-process relay"), load=3.0),
+        document(*phases("relu_1000", "activations")[1:]),
+    )
+    text = page(collect(parts))
+    # 810 ms and 70 MB there, 250 ms and 7 MB here.
+    assert "| 3.24x | 70.0 MB | 10.0x |" in line_of(text, "mnist_d", "loopback", "trained")
+    # 7 MB at 100 Mbit/s and three round trips.
+    assert "| 680 ms |" in line_of(text, "mnist_d", "wan", "trained")
+    # 16.2 ms and 9.7 ms there, 2 ms of the server here.
+    fc = line_of(text, "fc_1024x128")
+    assert "| 8.10x |" in fc
+    assert "| 4.85x |" in fc
+    assert "| 201 ms | 0.80x |" in line_of(text, "relu_1000", "online")
+    assert "Every benchmark ran" in text
+    assert "up to 3.0 processes" in text
+    assert text.count("    lanner bench x\n") == 3
+
+
+def test_failures_are_on_the_page_and_in_the_exit_code(tmp_path: Path) -> None:
+    failure = {
+        "suite": "networks",
+        "name": "mnist_a",
+        "error": {"kind": "peer", "what": "gone", "where": "", "fix": ""},
+    }
+    parts = write(tmp_path, document(*phases("mnist_d", "networks"), failures=[failure]))
+    outputs = ("--json", str(tmp_path / "all.json"), "--page", str(tmp_path / "page.md"))
+    assert main([*map(str, parts), *outputs]) == 1
+    assert "- `mnist_a`: gone" in (tmp_path / "page.md").read_text()
+    assert main([*map(str, write(tmp_path, document(*phases("mnist_d", "networks")))), *outputs]) == 0
+    assert json.loads((tmp_path / "all.json").read_text())["failures"] == []
+
+
+def test_parts_of_two_machines_do_not_mix(tmp_path: Path) -> None:
+    other = document()
+    other["machine"]["processor"] = "Another CPU"
+    with pytest.raises(ValueError, match="one machine"):
+        collect(write(tmp_path, document(), other))
+    with pytest.raises(ValueError, match="one machine"):
+        collect([])
+
+
+def test_lines_of_the_examples_become_tables() -> None:
+    ring = [
+        {"bench": "ring", "name": name, "backend": backend, "n": n, "seconds": seconds, "repeat": 3}
+        for name in ("forward", "inverse")
+        for backend, seconds in (("Portable", 9e-6), ("Avx512", 2e-6))
+        for n in (2048, 4096)
+    ]
+    bfv = [{"bench": "bfv", "name": name, "n": 8192, "seconds": 6e-3, "repeat": 3} for _, _, _, name, _ in OPERATIONS]
+    keys = {"bench": "bfv", "name": "60 evaluation keys", "n": 8192, "bytes": 60_000}
+    text = operations_table([*ring, *bfv, keys])
+    assert "| number-theoretic transform, Avx512 | 2048 | 2.00 µs | NTT (q), V | 57.0 µs | 28.5x |" in text
+    assert "| 100 µs | PermKeyGen, VI and VII | 466 µs | 4.66x |" in text
+    assert "| 1.00 kB | key size, VII | 49.1 kB | 49.1x |" in text
+
+
+def test_a_kernel_stands_with_its_fastest_split_or_alone() -> None:
+    kernel = {
+        "bench": "layer",
+        "name": "fc 1024 -> 128",
+        "kernel": "hybrid",
+        "hoisted": 1,
+        "rotations": 2,
+        "products": 4,
+        "client_offline": 1.0,
+        "client_online": 1.0,
+        "server_online": 2.0,
+    }
+    text = kernels_table([{**kernel, "server_offline": 6.1}, {**kernel, "server_offline": 14.2}])
+    assert "| fc 1024 -> 128 | hybrid | 3 | 4 | 2.00 ms | 6.10 ms | 2.00 ms | 16.2 ms | 8.10x | 2.00x |" in text
+    assert "| fc 1024 -> 128 | naive | - | - | - | - | - | 880 ms | - | - |" in text
+    assert len(text.splitlines()) == 2 + len(KERNELS)
+
+
+def test_figures_have_three_digits_and_a_unit() -> None:
+    assert [time_of(value) for value in (None, 0.0, 1.5e-6, 0.0123, 1.0, 123.4)] == [
+        None,
+        "0.00 µs",
+        "1.50 µs",
+        "12.3 ms",
+        "1.00 s",
+        "123 s",
+    ]
+    assert [size_of(value) for value in (None, 12, 1234, 5.6e6, 1.2e9)] == [
+        None,
+        "12 B",
+        "1.23 kB",
+        "5.60 MB",
+        "1.20 GB",
+    ]
+    assert [ratio(None, 1.0), ratio(1.0, 0.0), ratio(1.0, 4.0)] == [None, None, "0.25x"]
+    assert table(("a", "b"), [("x", None)]) == "| a | b |\n| --- | ---: |\n| x | - |\n"
