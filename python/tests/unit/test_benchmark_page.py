@@ -164,5 +164,5 @@ def test_figures_have_three_digits_and_a_unit() -> None:
         "5.60 MB",
         "1.20 GB",
     ]
-    assert [ratio(None, 1.0), ratio(1.0, 0.0), ratio(1.0, 4.0)] == [None, None, "0.25x"]
+    assert [ratio(None, 1.0), ratio(0.0, 1.0), ratio(1.0, 0.0), ratio(1.0, 4.0)] == [None, None, None, "0.25x"]
     assert table(("a", "b"), [("x", None)]) == "| a | b |\n| --- | ---: |\n| x | - |\n"

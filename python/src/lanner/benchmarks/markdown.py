@@ -33,8 +33,8 @@ def size_of(count: float | None) -> str | None:
 
 
 def ratio(theirs: float | None, ours: float | None) -> str | None:
-    """How many times theirs is ours: above 1, ours is less."""
-    if theirs is None or not ours:
+    """How many times theirs is ours: above 1, ours is less; None where either is absent or nothing."""
+    if not theirs or not ours:
         return None
     return f"{_three_digits(theirs / ours)}x"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ Rows = Sequence[dict[str, Any]]
 
 #: A load average from which on figures cannot be trusted.
 BUSY = 0.5
+
+#: Columns of a paragraph.
+WIDTH = 118
 
 
 def page(document: dict[str, Any]) -> str:
@@ -71,7 +75,9 @@ def _machine(document: dict[str, Any]) -> str:
             "so times are longer than they need be; bytes and rounds are exact.**",
         ]
     commands = "\n".join(f"    {command}" for command in document["commands"])
-    return f"{' '.join(words)}\n\n`make bench` wrote this page. It ran\n\n{commands}\n"
+    text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
+    origin = "`make bench` wrote this page. It ran the Rust examples of the last two sections, and"
+    return f"{text}\n\n{origin}\n\n{commands}\n"
 
 
 def _failures(failures: Rows) -> str:

@@ -20,8 +20,8 @@ HOW = """## How figures are taken
   is prepared outside the clock. What does not depend on the input is offline, and its time stands there. **Total**
   is the whole call. Set-up, once for a session, has a table of its own; a model's weights are encoded once for all
   sessions when the server starts, and are in none.
-- **Bytes** are those on TCP in both directions, TLS and frames included. A **round** is a send of the client
-  followed by a wait.
+- **Bytes** are those on TCP in both directions, TLS and frames included; of a layer, as counted when they arrive. A
+  **round** is a send of the client followed by a wait.
 - **Between** the parties is loopback as it is; `lan`, 1 Gbit/s and 0.6 ms of round trip; or `wan`, 100 Mbit/s and
   40 ms. The last two are emulated by a relay inside the client's process, which delivers each byte when such a line
   would: no losses, no headers, no slow start.
@@ -64,7 +64,8 @@ words and four times the slots. One decomposition serves all, so there is one ke
 KERNELS = """## Kernels
 
 Tables VIII and X kernel by kernel: one thread plays both parties, without a network. A kernel that needs more than
-64 keys is left out, and the paper's figure stands alone.
+64 keys or 8 ciphertexts for its output, or that does what another does, is left out, and the paper's figure stands
+alone.
 """
 
 LIMITS = """## What limits us
@@ -72,7 +73,7 @@ LIMITS = """## What limits us
 - **Bytes.** A ReLU is a garbled table of two blocks for each AND gate and each value. On a slow line the time is
   that of the line: compare "line alone" with the total. Bytes are offline for the most part, so they can be sent
   before they are needed.
-- **Two parties on two cores.** Server and client compute at the same time and share caches and memory bandwidth
+- **Two parties on one machine.** Server and client compute at the same time and share caches and memory bandwidth
   with the relay. On machines of their own both are faster.
 - **Rounds** matter over `wan` alone: each costs 40 ms, and a deep network has one or two for each layer.
 - **Rotations.** In linear layers key switching takes most of the server's offline time. Online there is none of it,

@@ -62,7 +62,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for case in chosen:
             advance(case.name, 0)
             try:
-                rows += _measure(case, options, networks)
+                measured = _measure(case, options, networks)
+                totals = (f"{row.network} {duration(row.seconds)}" for row in measured if row.phase == "total")
+                output.say(f"{case.name}: {', '.join(totals)}")
+                rows += measured
             except LannerError as error:
                 output.warn(f"{case.name} failed: {error}")
                 document["failures"].append({"suite": case.suite, "name": case.name, "error": error.document()})

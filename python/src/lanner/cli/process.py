@@ -19,7 +19,7 @@ from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
 
 #: Seconds that a server may take to load its models and listen, and to end when asked to.
-START_SECONDS = 120
+START_SECONDS = 600
 STOP_SECONDS = 10
 
 
