@@ -60,8 +60,14 @@ impl Contents {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| failed(path, &error))?;
         let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(path, &error))?;
-        let manifest = entry(&mut zip, MANIFEST, MANIFEST_LIMIT).map_err(|error| damaged(path, &error))?;
-        let weights = entry(&mut zip, WEIGHTS, WEIGHTS_LIMIT).map_err(|error| damaged(path, &error))?;
+        // Of two entries of one name, another reader might take the other.
+        if zip.len() != 2 || zip.has_duplicate_names() {
+            return Err(damaged(path, &format!("it has other entries than {MANIFEST} and {WEIGHTS}")));
+        }
+        let manifest = entry(&mut zip, MANIFEST, CompressionMethod::Deflated, MANIFEST_LIMIT);
+        let manifest = manifest.map_err(|error| damaged(path, &error))?;
+        let weights = entry(&mut zip, WEIGHTS, CompressionMethod::Stored, WEIGHTS_LIMIT);
+        let weights = weights.map_err(|error| damaged(path, &error))?;
         let manifest = String::from_utf8(manifest).map_err(|error| damaged(path, &error))?;
         Self::split(manifest, &weights).map_err(|error| damaged(path, &error))
     }
@@ -102,13 +108,20 @@ fn parse(bytes: &[u8]) -> std::io::Result<SafeTensors<'_>> {
     SafeTensors::deserialize(bytes).map_err(std::io::Error::other)
 }
 
+/// Reads an entry that is stored as [`Contents::write`] stores it: what may be large is not compressed, so that a small file
+/// cannot become much.
 fn entry<R: Read + std::io::Seek>(
     zip: &mut ZipArchive<R>,
     name: &str,
+    method: CompressionMethod,
     limit: u64,
 ) -> std::io::Result<Vec<u8>> {
+    let entry = zip.by_name(name)?;
+    if entry.compression() != method {
+        return Err(std::io::Error::other(format!("{name} is compressed by {}", entry.compression())));
+    }
     let mut bytes = Vec::new();
-    let read = zip.by_name(name)?.take(limit + 1).read_to_end(&mut bytes)?;
+    let read = entry.take(limit + 1).read_to_end(&mut bytes)?;
     if read as u64 > limit {
         return Err(std::io::Error::other(format!("{name} is larger than {limit} bytes")));
     }

@@ -52,8 +52,18 @@ pub struct InputDescription {
     pub limit: f64,
 }
 
+impl InputDescription {
+    /// The description of a network's input.
+    pub(crate) fn of(network: &PublicNetwork) -> Self {
+        let input = network.input();
+        let [low, high] = input.limits();
+        Self { name: input.name.clone(), shape: input.shape.clone(), limit: high.max(-low) }
+    }
+}
+
 impl Manifest {
-    /// Reads the JSON form; checks its commitment, and that its plan is the one that this build makes for its network.
+    /// Reads the JSON form; checks its commitment, that its plan is the one that this build makes for its network, and that
+    /// what it says to people is said of them.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] if the document is damaged, or of another version.
@@ -73,7 +83,19 @@ impl Manifest {
                 "the plan in the manifest is not this version's plan for its network".to_owned(),
             ));
         }
+        if !manifest.describes_itself() {
+            return Err(damaged("the description in the manifest is not that of its network".to_owned()));
+        }
         Ok(manifest)
+    }
+
+    /// Whether what people are shown agrees with what is computed.
+    fn describes_itself(&self) -> bool {
+        let named = |classes: &Vec<String>| classes.len() == self.network.output_len();
+        self.output == self.policy.name()
+            && self.mode == self.plan.mode.name()
+            && self.input == InputDescription::of(&self.network)
+            && self.classes.as_ref().is_none_or(named)
     }
 
     /// Writes the JSON form; the same manifest always gives the same bytes.

@@ -56,7 +56,7 @@ impl Model {
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
         let network = compile(&graph, &tensors, calibration, &CompileOptions::quantization(mode))?;
-        let (public, input) = (network.public().clone(), network.public().input());
+        let public = network.public().clone();
         let plan = plan(&public, policy, mode)?;
         if let Some(classes) = &options.classes
             && classes.len() != public.output_len()
@@ -64,9 +64,6 @@ impl Model {
             let what = format!("there are {} class names for {} scores", classes.len(), public.output_len());
             return Err(Error::new(ErrorKind::Model, what).fix("give one name a line for each score"));
         }
-        let [low, high] = input.limits();
-        let input =
-            InputDescription { name: input.name.clone(), shape: input.shape.clone(), limit: high.max(-low) };
         let mut salt = [0; 32];
         Prg::from_entropy()
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?
@@ -79,7 +76,7 @@ impl Model {
             policy,
             classes: options.classes.clone(),
             image: options.image.clone(),
-            input,
+            input: InputDescription::of(&public),
             weights: String::new(),
             commitment: String::new(),
             network: public,

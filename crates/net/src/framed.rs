@@ -43,7 +43,9 @@ pub struct Framed<S> {
 }
 
 impl<S> Framed<S> {
-    pub(crate) const fn new(stream: S) -> Self {
+    /// A channel over a stream at the beginning of its first frame.
+    #[must_use]
+    pub const fn new(stream: S) -> Self {
         Self { stream, body_left: 0, unanswered: false, rounds: 0 }
     }
 }

@@ -14,6 +14,7 @@ use crate::{Held, Memory, PlanError};
 struct Totals {
     elements: u64,
     window_elements: u64,
+    circuit_values: u64,
     products: u64,
     keys: u64,
 }
@@ -46,7 +47,13 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
         Policy::Probability { .. } => {
             return within("output", "classes of a softmax", scores as u64, MAX_SOFTMAX_CLASSES as u64);
         }
-        Policy::Label | Policy::TopK { .. } => {}
+        Policy::TopK { k } => {
+            // About what a tree of merges by odd-even compares, if each part keeps k.
+            let depth = u64::from((2 * u64::from(k)).ilog2());
+            let comparisons = (scores as u64).saturating_mul(depth * depth) / 4;
+            within("output", "comparisons of a top-k", comparisons, MAX_COMPARISONS)?;
+        }
+        Policy::Label => {}
     }
     within("output", "classes of an arg-max", scores as u64, MAX_CLASSES)
 }
@@ -92,7 +99,11 @@ impl Totals {
             FixedOp::MaxPool(window) | FixedOp::SumPool(window) => {
                 let area = area(window.kernel);
                 self.window_elements = self.window_elements.saturating_add(outputs.saturating_mul(area));
+                if matches!(node.op, FixedOp::MaxPool(_)) {
+                    self.circuit_values = self.circuit_values.saturating_add(area);
+                }
             }
+            op if op.is_nonlinear() => self.circuit_values = self.circuit_values.saturating_add(1),
             FixedOp::Conv2d(geometry) => {
                 let phases = area(geometry.strides);
                 let pixels =
@@ -128,6 +139,7 @@ impl Totals {
     fn check(&self, node: &str) -> Result<(), PlanError> {
         within(node, "elements", self.elements, MAX_ELEMENTS)?;
         within(node, "elements of windows", self.window_elements, MAX_ELEMENTS)?;
+        within(node, "values of circuits", self.circuit_values, MAX_CIRCUIT_VALUES)?;
         within(node, "ciphertext products", self.products, MAX_PRODUCTS)?;
         within(node, "filter taps", self.keys, MAX_TAPS)
     }
@@ -147,6 +159,8 @@ fn area(size: [usize; 2]) -> u64 {
 
 /// Elements of all values together, and of all pooling windows.
 const MAX_ELEMENTS: u64 = 1 << 25;
+/// Values that one instance of each circuit reads, together: circuits are built gate by gate, one for each layer.
+const MAX_CIRCUIT_VALUES: u64 = 1 << 14;
 /// Ciphertext-plaintext products of all layers together; each needs a plaintext of 32 KiB or more on the server.
 const MAX_PRODUCTS: u64 = 1 << 18;
 /// Ciphertexts of all coefficient-encoded layers together; both parties write down what each of 4096 coefficients holds.
@@ -155,6 +169,8 @@ const MAX_CIPHERTEXTS: u64 = 1 << 15;
 const MAX_TAPS: u64 = 1 << 12;
 /// Bytes of one prediction's material, and of what else a server keeps: 16 GiB.
 const MAX_HELD: u64 = 16 << 30;
+/// Comparisons of an oblivious top-k, each some hundred gates of one circuit.
+const MAX_COMPARISONS: u64 = 1 << 17;
 /// Classes of an oblivious arg-max.
 const MAX_CLASSES: u64 = 1 << 13;
 
@@ -207,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn a_circuit_over_too_many_values_is_refused_whatever_its_instances() {
+        let pool = |side: usize| {
+            let pool = format!(
+                r#"{{"name":"pool","op":{{"MaxPool":{{"kernel":[{side},{side}],"strides":[1,1],"pads":[0,0,0,0]}}}},"inputs":[0],"shape":[1,1,1],"prime":1032193}}"#
+            );
+            network(&format!("[1,{side},{side}]"), &pool)
+        };
+        assert!(check(&pool(128), Policy::Logits).is_ok());
+        let refusal = check(&pool(129), Policy::Logits).unwrap_err();
+        assert!(refusal.to_string().contains("16641 values of circuits"), "{refusal}");
+    }
+
+    #[test]
     fn an_arg_max_over_too_many_classes_is_refused() {
         let linear = r#"{"name":"fc","op":{"Linear":{"outputs":65536}},"inputs":[0],"shape":[65536],"modulus":1032193}"#;
         let refusal = plan(&network("[4]", linear), Policy::Label, Mode::Gazelle).unwrap_err();
@@ -234,6 +263,16 @@ mod tests {
         for policy in [Policy::TopK { k: 10 }, Policy::Probability { digits: 6 }] {
             assert!(plan(&network("[4]", &linear(10)), policy, Mode::Gazelle).is_ok());
         }
+    }
+
+    #[test]
+    fn the_order_of_too_many_scores_is_refused() {
+        let linear =
+            r#"{"name":"fc","op":{"Linear":{"outputs":8192}},"inputs":[0],"shape":[8192],"prime":1032193}"#;
+        let network = network("[4]", linear);
+        assert!(check(&network, Policy::TopK { k: 5 }).is_ok());
+        let refusal = check(&network, Policy::TopK { k: 8192 }).unwrap_err();
+        assert!(refusal.to_string().contains("401408 comparisons of a top-k"), "{refusal}");
     }
 
     #[test]

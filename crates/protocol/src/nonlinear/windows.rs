@@ -39,6 +39,12 @@ impl Windows {
         self.kernel[0] * self.kernel[1]
     }
 
+    /// Whether each element is a window of its own, in order: [`Self::groups`] would list what is known.
+    #[must_use]
+    pub fn are_elements(&self) -> bool {
+        (self.kernel, self.strides, self.pads) == ([1, 1], [1, 1], [0; 4]) && self.inputs() != 0
+    }
+
     /// For each output element, the indices of the input elements in its window, in row-major order.
     ///
     /// # Errors
@@ -100,6 +106,17 @@ mod tests {
         assert_eq!(groups.len(), 8);
         assert_eq!(groups[0], [0, 1, 4, 5]);
         assert_eq!(groups[7], [26, 27, 30, 31]);
+    }
+
+    #[test]
+    fn windows_of_one_element_each_are_known_without_a_list() {
+        for windows in [Windows::each(7), Windows { channels: 2, image: [3, 4], ..Windows::each(0) }] {
+            assert!(windows.are_elements());
+            let each: Vec<Vec<usize>> = (0..windows.inputs()).map(|i| vec![i]).collect();
+            assert_eq!(windows.groups().unwrap(), each);
+            assert!(!Windows { strides: [1, 2], ..windows }.are_elements());
+        }
+        assert!(!Windows::each(0).are_elements());
     }
 
     #[test]

@@ -41,8 +41,10 @@ pub struct Slope {
 #[derive(Clone, Debug)]
 pub struct Layer {
     circuit: MaskedCircuit,
-    windows: Vec<Vec<usize>>,
     inputs: usize,
+    instances: usize,
+    /// The elements of all windows, one window after the other; none where each element is a window of its own.
+    windows: Option<Vec<usize>>,
     from: Ring,
     encoding: BitEncoding,
 }
@@ -85,8 +87,14 @@ impl Layer {
             }
         };
         let encoding = BitEncoding { ring: to, bits: circuit.circuit().outputs(), signed: !function.relu };
-        let (inputs, windows) = (windows.inputs(), windows.filled_groups()?);
-        Ok(Self { circuit, windows, inputs, from, encoding })
+        let inputs = windows.inputs();
+        let (instances, windows) = if windows.are_elements() {
+            (inputs, None)
+        } else {
+            let groups = windows.filled_groups()?;
+            (groups.len(), Some(groups.concat()))
+        };
+        Ok(Self { circuit, inputs, instances, windows, from, encoding })
     }
 
     /// The circuit of one window.
@@ -98,7 +106,7 @@ impl Layer {
     /// Number of windows.
     #[must_use]
     pub fn instances(&self) -> usize {
-        self.windows.len()
+        self.instances
     }
 
     /// Bits of all outputs.
@@ -126,7 +134,11 @@ impl Layer {
         if (share.ring(), share.len()) != (self.from, self.inputs) {
             return Err(ProtocolError::Shape { what: "input share of an activation" });
         }
-        Ok(Zeroizing::new(self.windows.iter().flatten().map(|i| share.values()[*i]).collect()))
+        let values = share.values();
+        Ok(Zeroizing::new(match &self.windows {
+            Some(windows) => windows.iter().map(|i| values[*i]).collect(),
+            None => values.to_vec(),
+        }))
     }
 }
 

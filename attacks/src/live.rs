@@ -1,0 +1,199 @@
+//! The same peers over sockets, against the façade's own server and client.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use lanner::{Client, ClientConfig, Server, ServerConfig};
+use lanner_net::{Limits, TcpChannel};
+use lanner_primitives::Prg;
+use lanner_session::handshake::{Greeting, ModelEntry, ModelRequest, Offer, answer};
+use lanner_wire::{Channel, Kind, Refusal};
+
+use crate::models::Subject;
+use crate::script::End;
+
+/// A server of some models on loopback.
+pub struct Target {
+    server: Server,
+    secure: bool,
+}
+
+/// How a server parted from a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// It said that it refuses, and why.
+    Refused(Refusal),
+    /// It closed the connection without another word.
+    Closed,
+}
+
+impl Target {
+    /// Serves models without TLS; a peer may be silent for `timeout` seconds.
+    #[must_use]
+    pub fn plaintext(subjects: &[&Subject], timeout: f64) -> Self {
+        Self::start(subjects, timeout, None)
+    }
+
+    /// Serves models with TLS; `state` is a directory for the server's key.
+    #[must_use]
+    pub fn secure(subjects: &[&Subject], timeout: f64, state: &Path) -> Self {
+        Self::start(subjects, timeout, Some(state))
+    }
+
+    fn start(subjects: &[&Subject], timeout: f64, state: Option<&Path>) -> Self {
+        let models =
+            subjects.iter().map(|subject| (subject.model.manifest().name.clone(), subject.model.clone()));
+        let config = ServerConfig {
+            listen: "127.0.0.1:0".to_owned(),
+            tls_cert: None,
+            tls_key: None,
+            client_ca: None,
+            state_dir: state.map(Path::to_owned).unwrap_or_default(),
+            max_sessions: MAX_SESSIONS,
+            timeout: Some(timeout),
+            insecure_plaintext: state.is_none(),
+        };
+        let mut server = Server::new(models.collect(), config).unwrap();
+        server.start().unwrap();
+        Self { server, secure: state.is_some() }
+    }
+
+    /// `HOST:PORT`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.server.address()
+    }
+
+    /// The server itself.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// What a client of this server is configured with.
+    #[must_use]
+    pub fn config(&self, subject: &Subject) -> ClientConfig {
+        let pin = self.server.fingerprint().map(str::to_owned);
+        ClientConfig {
+            insecure_plaintext: !self.secure,
+            pin,
+            model: Some(subject.model.manifest().name.clone()),
+            ..config(self.address())
+        }
+    }
+
+    /// An honest client asks for a prediction, which must be right.
+    pub fn check_serving(&self, subject: &Subject) {
+        let mut client = Client::connect(&self.config(subject)).unwrap();
+        let prediction = client.predict(&subject.sample).unwrap();
+        match &prediction.values {
+            Some(values) => assert_eq!(values, &subject.scores),
+            None => assert_eq!(prediction.label, lanner_graph::arg_max(&subject.scores)),
+        }
+        client.close().unwrap();
+    }
+
+    /// A client that shakes hands honestly, then sends these bytes whatever it hears. Returns how the server parted from it.
+    #[must_use]
+    pub fn cheat(&self, subject: &Subject, bytes: &[u8], end: End) -> Farewell {
+        let stream = TcpStream::connect(self.address()).unwrap();
+        let raw = stream.try_clone().unwrap();
+        let mut channel = TcpChannel::insecure_plaintext(stream, Limits::default()).unwrap();
+        let greeting = Greeting::send(&mut channel, &mut Prg::from_entropy().unwrap()).unwrap();
+        let request = ModelRequest { name: subject.model.manifest().name.clone(), pin: None };
+        let welcomed = greeting.request(&mut channel, None, &request).unwrap();
+        let parameters = welcomed.model().commitment;
+        let _agreement = welcomed.agree(&mut channel, parameters).unwrap();
+        channel.flush().unwrap();
+        exchange(raw, bytes, end)
+    }
+
+    /// A client that sends these bytes from the first on.
+    #[must_use]
+    pub fn shout(&self, bytes: &[u8], end: End) -> Farewell {
+        exchange(TcpStream::connect(self.address()).unwrap(), bytes, end)
+    }
+}
+
+/// What a client of a server without TLS is configured with.
+#[must_use]
+pub fn config(address: &str) -> ClientConfig {
+    ClientConfig {
+        address: address.to_owned(),
+        model: None,
+        pin: None,
+        ca: None,
+        cert: None,
+        key: None,
+        pin_model: None,
+        insecure_plaintext: true,
+        timeout: None,
+    }
+}
+
+/// What an honest server offers of a model.
+#[must_use]
+pub fn offer(subject: &Subject) -> Offer {
+    let manifest = subject.model.manifest();
+    let commitment = manifest.commitment_bytes().unwrap();
+    Offer {
+        model: ModelEntry { name: manifest.name.clone(), commitment },
+        parameters: commitment,
+        manifest: manifest.to_json().unwrap().into_bytes(),
+    }
+}
+
+/// A server for one client, which makes this offer, then sends these bytes whatever it hears. Returns where it listens.
+#[must_use]
+pub fn impostor(offer: Offer, bytes: Vec<u8>, end: End) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let raw = stream.try_clone().unwrap();
+        let mut channel = TcpChannel::insecure_plaintext(stream, Limits::default()).unwrap();
+        // A client that refuses the offer has nothing more to be told.
+        if answer(&mut channel, None, &[offer], &mut Prg::from_entropy().unwrap()).is_ok() {
+            let _ = exchange(raw, &bytes, end);
+        }
+    });
+    address
+}
+
+/// Sends bytes, ends, and listens until the peer has parted.
+fn exchange(mut stream: TcpStream, bytes: &[u8], end: End) -> Farewell {
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The peer may have closed already: what it said is still to be read.
+    let _ = stream.write_all(bytes);
+    if end == End::Departure {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+    let mut heard = Vec::new();
+    // A connection that is reset has ended too.
+    let ended = stream.read_to_end(&mut heard);
+    let waiting = |error: &std::io::Error| matches!(error.kind(), std::io::ErrorKind::WouldBlock);
+    assert!(!ended.is_err_and(|error| waiting(&error)), "the peer has not parted after {PATIENCE:?}");
+    farewell(&heard)
+}
+
+/// The last of the frames that were heard.
+fn farewell(mut heard: &[u8]) -> Farewell {
+    while let Some((header, rest)) = heard.split_first_chunk::<6>() {
+        let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let Some((body, rest)) = rest.split_at_checked(length) else { break };
+        if (Kind(u16::from_le_bytes([header[4], header[5]])), rest.is_empty()) == (Kind::REFUSED, true) {
+            return Farewell::Refused(Refusal::from_code(body[0]));
+        }
+        heard = rest;
+    }
+    Farewell::Closed
+}
+
+/// More than attack at once.
+const MAX_SESSIONS: usize = 64;
+/// Longer than any time limit of a server under test.
+const PATIENCE: Duration = Duration::from_secs(30);

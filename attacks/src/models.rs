@@ -1,0 +1,140 @@
+//! Small models that between them have a layer of every kind.
+
+use std::sync::Arc;
+
+use lanner::{CompileOptions, Model};
+use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_session::executor::{ClientPlan, ServedModel};
+
+/// A model, as both parties have prepared it, and an input with its true scores.
+pub struct Subject {
+    /// The owner's model.
+    pub model: Arc<Model>,
+    /// The server's half.
+    pub served: Arc<ServedModel>,
+    /// The client's half.
+    pub plan: Arc<ClientPlan>,
+    /// A sample.
+    pub sample: Vec<f32>,
+    /// The sample in fixed point.
+    pub input: Vec<i64>,
+    /// What the fixed-point reference makes of it.
+    pub scores: Vec<i64>,
+}
+
+impl Subject {
+    fn new(model: Model, sample: Vec<f32>) -> Self {
+        let manifest = model.manifest();
+        let input = manifest.network.input().quantize(&sample).unwrap();
+        Self {
+            served: Arc::new(ServedModel::new(model.network(), &manifest.plan).unwrap()),
+            plan: Arc::new(ClientPlan::new(&manifest.network, &manifest.plan).unwrap()),
+            scores: model.fixed(&sample).unwrap().scores.remove(0),
+            input,
+            sample,
+            model: Arc::new(model),
+        }
+    }
+}
+
+/// Packed linear layers, garbled activations, a re-masking between them, and an arg-max.
+#[must_use]
+pub fn circuits() -> Subject {
+    subject("circuits", "gazelle", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
+}
+
+/// Linear layers in the frequency domain.
+#[must_use]
+pub fn frequency() -> Subject {
+    subject("frequency", "falcon", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
+}
+
+/// Packed linear layers, a square, and scores that are revealed.
+#[must_use]
+pub fn squares() -> Subject {
+    subject("squares", "gazelle", "logits", SQUARES, &[("w1", &[5, 3]), ("w2", &[3, 3])], 5)
+}
+
+/// A packed linear layer, and the label with its probability.
+#[must_use]
+pub fn probability() -> Subject {
+    subject("probability", "gazelle", "probability", LINEAR, &[("w1", &[5, 3])], 5)
+}
+
+/// A packed linear layer, and the two best labels.
+#[must_use]
+pub fn best() -> Subject {
+    subject("best", "gazelle", "top-k", LINEAR, &[("w1", &[5, 3])], 5)
+}
+
+/// A model of one layer, with other weights for another seed.
+#[must_use]
+pub fn linear(seed: usize, output: &str) -> Model {
+    compile(&options("linear", "gazelle", output), LINEAR, &[("w1", &[5, 3])], 5, seed)
+}
+
+fn subject(
+    name: &str,
+    mode: &str,
+    output: &str,
+    graph: &str,
+    shapes: &[(&str, &[usize])],
+    input: usize,
+) -> Subject {
+    Subject::new(compile(&options(name, mode, output), graph, shapes, input, 0), sample(input, 3))
+}
+
+fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
+    CompileOptions {
+        name: name.to_owned(),
+        mode: mode.to_owned(),
+        rounding: None,
+        output: output.to_owned(),
+        k: 2,
+        digits: 2,
+        classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
+        image: None,
+    }
+}
+
+fn compile(
+    options: &CompileOptions,
+    graph: &str,
+    shapes: &[(&str, &[usize])],
+    input: usize,
+    seed: usize,
+) -> Model {
+    let mut tensors = Tensors::default();
+    for (at, (name, shape)) in shapes.iter().enumerate() {
+        let data = (0..shape.iter().product()).map(|i| value(i, at + 10 * seed)).collect();
+        tensors.insert(name, Tensor::new(shape.to_vec(), data).unwrap()).unwrap();
+    }
+    let calibration: Vec<f32> = (0..8).flat_map(|seed| sample(input, seed)).collect();
+    Model::compile(Graph::from_json(graph).unwrap(), tensors, &calibration, options).unwrap()
+}
+
+fn sample(length: usize, seed: usize) -> Vec<f32> {
+    (0..length).map(|i| value(i, 100 + seed).abs()).collect()
+}
+
+/// A deterministic value in [-1, 1).
+fn value(index: usize, seed: usize) -> f32 {
+    let mixed = (index + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503)) % 100_003;
+    mixed as f32 / 50_001.5 - 1.0
+}
+
+const CIRCUITS: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,5,5]}],"nodes":[
+    {"name":"conv","op":{"Conv":{"weight":"w1","bias":null,"strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"relu","op":"Relu","inputs":["conv"]},
+    {"name":"mean","op":{"AveragePool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0],"count_include_pad":false}},"inputs":["relu"]},
+    {"name":"max","op":{"MaxPool":{"kernel":[2,2],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":["mean"]},
+    {"name":"flat","op":"Flatten","inputs":["max"]},
+    {"name":"fc","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
+
+const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
+    {"name":"square","op":"Square","inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["square"]}],"output":"fc2"}"#;
+
+const LINEAR: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[5]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]}],"output":"fc1"}"#;

@@ -1,0 +1,139 @@
+//! Messages as they cross the wire, and a peer that says what it was told to.
+
+use lanner_net::{ByteStream, Framed};
+use lanner_wire::{Channel, ChannelError, Kind, Traffic};
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What it is.
+    pub kind: Kind,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    /// A message of these bytes.
+    pub fn new(kind: u16, payload: impl Into<Vec<u8>>) -> Self {
+        Self { kind: Kind(kind), payload: payload.into() }
+    }
+
+    /// The header of a message of this kind that claims this length.
+    #[must_use]
+    pub fn header(kind: Kind, length: u32) -> Vec<u8> {
+        [&length.to_le_bytes()[..], &kind.0.to_le_bytes()].concat()
+    }
+
+    /// The message with its header.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [Self::header(self.kind, self.payload.len() as u32), self.payload.clone()].concat()
+    }
+}
+
+/// All of the messages, one after the other.
+#[must_use]
+pub fn bytes_of(frames: &[Frame]) -> Vec<u8> {
+    frames.iter().flat_map(Frame::to_bytes).collect()
+}
+
+/// What a peer does when it has said everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It keeps the connection and says nothing: its victim meets its time limit.
+    Silence,
+    /// It leaves.
+    Departure,
+}
+
+/// A peer that says what it was told to, whatever it hears: everything at once, so that no attack takes real time to wait.
+pub struct Script {
+    bytes: Vec<u8>,
+    position: usize,
+    end: End,
+    heard: u64,
+}
+
+impl Script {
+    /// A channel to a peer that sends these bytes and then ends.
+    #[must_use]
+    pub fn channel(bytes: Vec<u8>, end: End) -> Framed<Self> {
+        Framed::new(Self { bytes, position: 0, end, heard: 0 })
+    }
+}
+
+impl ByteStream for Script {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.heard += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ChannelError> {
+        Ok(())
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
+        let Some(said) = self.bytes.get(self.position..self.position + buffer.len()) else {
+            return Err(match self.end {
+                End::Silence => ChannelError::TimedOut,
+                End::Departure => ChannelError::Disconnected,
+            });
+        };
+        buffer.copy_from_slice(said);
+        self.position += buffer.len();
+        Ok(())
+    }
+
+    fn sent(&self) -> u64 {
+        self.heard
+    }
+
+    fn received(&self) -> u64 {
+        self.position as u64
+    }
+}
+
+/// A channel that keeps every message that passes over it.
+pub struct Tape<C> {
+    channel: C,
+    /// What this party sent.
+    pub sent: Vec<Frame>,
+    /// What this party received.
+    pub received: Vec<Frame>,
+}
+
+impl<C: Channel> Tape<C> {
+    /// Records `channel` from here on.
+    pub fn new(channel: C) -> Self {
+        Self { channel, sent: Vec::new(), received: Vec::new() }
+    }
+}
+
+impl<C: Channel> Channel for Tape<C> {
+    fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
+        self.sent.push(Frame { kind, payload: payload.to_vec() });
+        self.channel.send(kind, payload)
+    }
+
+    fn flush(&mut self) -> Result<(), ChannelError> {
+        self.channel.flush()
+    }
+
+    fn receive_header(&mut self) -> Result<(Kind, usize), ChannelError> {
+        let (kind, length) = self.channel.receive_header()?;
+        self.received.push(Frame { kind, payload: Vec::new() });
+        Ok((kind, length))
+    }
+
+    fn receive_body(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
+        self.channel.receive_body(buffer)?;
+        if let Some(frame) = self.received.last_mut() {
+            frame.payload.extend_from_slice(buffer);
+        }
+        Ok(())
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.channel.traffic()
+    }
+}

@@ -1,0 +1,266 @@
+//! Conversations of two parties after the handshake, and a record of what they say to each other.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use lanner_net::memory;
+use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
+use lanner_ot::{
+    CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, chosen, random, random_delta, silent,
+};
+use lanner_plan::Protocol;
+use lanner_primitives::{Bits, Block, Prg, Seed};
+use lanner_protocol::nonlinear::compare::{Layer, Material, Transfers};
+use lanner_protocol::{self as protocol, ProtocolError};
+use lanner_session::dialogue::{Dialogue, Request, Service};
+use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
+use lanner_share::{Ring, Share};
+use lanner_wire::Channel;
+
+use crate::models::Subject;
+use crate::script::{Frame, Tape};
+use crate::verdict::Failure;
+
+/// The party under attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// It asks for one prediction, or receives transfers.
+    Client,
+    /// It serves one session, or sends transfers.
+    Server,
+}
+
+/// One party of a conversation, from its beginning to its end.
+pub type Party = Arc<dyn Fn(&mut dyn Channel) -> Result<(), Failure> + Send + Sync>;
+
+/// Two parties that understand each other.
+pub struct Conversation {
+    client: Party,
+    server: Party,
+    /// For each kind whose values are in a ring of the plan, the rings' primes in the messages' order; none for a power of two.
+    primes: Vec<(u16, Option<u64>)>,
+}
+
+/// What both parties said.
+pub struct Record {
+    client: Vec<Frame>,
+    server: Vec<Frame>,
+}
+
+impl Record {
+    /// What the peer of `victim` said.
+    #[must_use]
+    pub fn heard_by(&self, victim: Victim) -> &[Frame] {
+        match victim {
+            Victim::Client => &self.server,
+            Victim::Server => &self.client,
+        }
+    }
+}
+
+impl Conversation {
+    /// Two parties whose messages have no values below a prime of a plan.
+    #[must_use]
+    pub fn new(client: Party, server: Party) -> Self {
+        Self { client, server, primes: Vec::new() }
+    }
+
+    /// Set-up, a preparation, a prediction and the end of a session, whose result is checked.
+    #[must_use]
+    pub fn session(subject: &Subject) -> Self {
+        let (served, plan) = (Arc::clone(&subject.served), Arc::clone(&subject.plan));
+        let input = subject.input.clone();
+        let primes = subject.model.manifest().plan.steps.iter().filter_map(|step| match &step.protocol {
+            Protocol::Yao(activation) => Some((0x17, prime(activation.to))),
+            Protocol::Softmax(_) => Some((0x17, None)),
+            Protocol::Remask(remask) => Some((0x61, prime(remask.ring))),
+            Protocol::Reveal(reveal) => Some((0x62, prime(reveal.from))),
+            _ => None,
+        });
+        Self {
+            client: Arc::new(move |channel| Ok(ask(channel, Arc::clone(&plan), &input).map(drop)?)),
+            server: Arc::new(move |channel| Ok(serve(channel, Arc::clone(&served))?)),
+            primes: primes.collect(),
+        }
+    }
+
+    /// Chosen transfers.
+    #[must_use]
+    pub fn chosen_transfers() -> Self {
+        let receive = |channel: &mut dyn Channel| {
+            let mut source = CotReceiver::setup(channel, &mut rng(1))?;
+            let material = random::RandomChoices::draw(&mut source, channel, TRANSFERS)?;
+            chosen::receive_blocks(material, channel, &Bits::random(TRANSFERS, &mut rng(3))).map(drop)
+        };
+        let send = |channel: &mut dyn Channel| {
+            let mut source = CotSender::setup(channel, random_delta(&mut rng(4)), &mut rng(5))?;
+            let material = random::RandomPairs::draw(&mut source, channel, TRANSFERS)?;
+            chosen::send_blocks(material, channel, &[[Block::ZERO; 2]; TRANSFERS])
+        };
+        Self::transfers(receive, send)
+    }
+
+    /// Silent transfers with given choices.
+    #[must_use]
+    pub fn silent_transfers() -> Self {
+        let set = silent::Parameters::ALL[0];
+        let receive = move |channel: &mut dyn Channel| {
+            let source = CotReceiver::setup(channel, &mut rng(1))?;
+            let mut silent = SilentReceiver::setup(channel, source, set)?;
+            silent.extend(channel, &Bits::random(TRANSFERS, &mut rng(3)), &mut Vec::new()).map(drop)
+        };
+        let send = move |channel: &mut dyn Channel| {
+            let source = CotSender::setup(channel, random_delta(&mut rng(4)), &mut rng(5))?;
+            let mut silent = SilentSender::setup(channel, source, set, &mut rng(6))?;
+            silent.extend(channel, TRANSFERS, &mut Vec::new()).map(drop)
+        };
+        Self::transfers(receive, send)
+    }
+
+    /// A nonlinear layer by comparisons, online. Material is made for so many runs of each party, since setting up takes far longer
+    /// than a run.
+    #[must_use]
+    pub fn comparisons(layer: Layer, inputs: usize, bits: u32, runs: usize) -> Self {
+        let layer = Arc::new(layer);
+        let (mut client, mut server) = memory::pair();
+        let ahead = Arc::clone(&layer);
+        let preparing = thread::spawn(move || prepare(&ahead, protocol::Party::Server, &mut server, runs));
+        let materials = prepare(&layer, protocol::Party::Client, &mut client, runs);
+        let party = |party, materials: Vec<Material>| -> Party {
+            let (layer, materials) = (Arc::clone(&layer), Mutex::new(materials));
+            Arc::new(move |channel| {
+                let material = materials.lock().unwrap().pop().expect("material for this many runs");
+                let share = Share::zero(Ring::Pow2(bits), inputs);
+                layer.online(channel, party, material, &share)?;
+                Ok(channel.flush().map_err(ProtocolError::from)?)
+            })
+        };
+        let client = party(protocol::Party::Client, materials);
+        Self::new(client, party(protocol::Party::Server, preparing.join().unwrap()))
+    }
+
+    fn transfers(
+        receive: impl Fn(&mut dyn Channel) -> Result<(), OtError> + Send + Sync + 'static,
+        send: impl Fn(&mut dyn Channel) -> Result<(), OtError> + Send + Sync + 'static,
+    ) -> Self {
+        let receive = move |channel: &mut dyn Channel| Ok(receive(channel)?);
+        Self::new(Arc::new(receive), Arc::new(move |channel| Ok(send(channel)?)))
+    }
+
+    /// A party of it.
+    #[must_use]
+    pub fn party(&self, victim: Victim) -> Party {
+        match victim {
+            Victim::Client => Arc::clone(&self.client),
+            Victim::Server => Arc::clone(&self.server),
+        }
+    }
+
+    /// The prime that the values of message `number` of a kind are below, counted from 0; none if there is none.
+    #[must_use]
+    pub fn prime(&self, kind: u16, number: usize) -> Option<u64> {
+        let mut primes = self.primes.iter().filter(|(of, _)| *of == kind);
+        primes.nth(number).and_then(|(_, prime)| *prime)
+    }
+
+    /// Lets both parties speak.
+    ///
+    /// # Panics
+    /// If they do not come to the end.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        let (client, mut server) = memory::pair();
+        let serve = Arc::clone(&self.server);
+        let serving = thread::spawn(move || serve(&mut server));
+        let mut tape = Tape::new(client);
+        (self.client)(&mut tape).unwrap();
+        tape.flush().unwrap();
+        serving.join().unwrap().unwrap();
+        Record { client: tape.sent, server: tape.received }
+    }
+}
+
+/// A party's material for so many runs of a layer.
+fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, runs: usize) -> Vec<Material> {
+    let mut rng = rng(8);
+    let mut transfers = Transfers::setup(channel, party, silent::Parameters::ALL[0], &mut rng).unwrap();
+    let material = |_| {
+        let request = layer.request(channel, &mut transfers).unwrap();
+        let material = layer.prepare(channel, &mut transfers, request, &mut rng).unwrap();
+        channel.flush().unwrap();
+        material
+    };
+    (0..runs).map(material).collect()
+}
+
+/// Serves one session to its end.
+///
+/// # Errors
+/// Those of the session.
+pub fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<(), ExecutionError> {
+    let mut service = Service::start(channel, TRANSCRIPT, model)?;
+    loop {
+        match Service::receive(channel)? {
+            Request::End => return Ok(()),
+            request => service.answer(channel, request)?,
+        }
+    }
+}
+
+/// Asks for one prediction. A session that has failed must give none any more, whatever still lies in its channel.
+///
+/// # Errors
+/// Those of the session.
+pub fn ask(
+    channel: &mut dyn Channel,
+    plan: Arc<ClientPlan>,
+    input: &[i64],
+) -> Result<Outcome, ExecutionError> {
+    let mut dialogue = Dialogue::start(channel, TRANSCRIPT, plan)?;
+    match dialogue.predict(channel, input) {
+        Ok((outcome, _)) => {
+            dialogue.end(channel)?;
+            Ok(outcome)
+        }
+        Err(error) => {
+            let again = dialogue.predict(channel, input);
+            assert!(matches!(again, Err(ExecutionError::Broken)), "a broken session goes on after: {error}");
+            Err(error)
+        }
+    }
+}
+
+/// Runs an honest session on a model and checks its result.
+///
+/// # Panics
+/// If it is wrong.
+pub fn check_honest(subject: &Subject) {
+    let (mut client, mut server) = memory::pair();
+    let model = Arc::clone(&subject.served);
+    let serving = thread::spawn(move || serve(&mut server, model));
+    let outcome = ask(&mut client, Arc::clone(&subject.plan), &subject.input).unwrap();
+    serving.join().unwrap().unwrap();
+    let best = lanner_graph::arg_max(&subject.scores);
+    match outcome {
+        Outcome::Logits(scores) => assert_eq!(scores, subject.scores),
+        Outcome::Label(label) => assert_eq!(label, best),
+        Outcome::Probability(likely) => assert_eq!(likely.label, best),
+        Outcome::TopK(labels) => assert_eq!(labels[0], best),
+    }
+}
+
+fn rng(seed: u8) -> Prg {
+    Prg::new(Seed::from_bytes([seed; 16]))
+}
+
+/// Not a multiple of 8, so that bits on the wire are filled up.
+const TRANSFERS: usize = 13;
+/// Without a handshake the session's name is its only one.
+const TRANSCRIPT: [u8; 32] = [0; 32];
+
+fn prime(ring: Ring) -> Option<u64> {
+    match ring {
+        Ring::Prime(prime) => Some(prime),
+        Ring::Pow2(_) => None,
+    }
+}

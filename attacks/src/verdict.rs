@@ -1,0 +1,195 @@
+//! How a party must end under an attack.
+
+use std::fmt;
+
+use lanner_ot::OtError;
+use lanner_protocol::ProtocolError;
+use lanner_session::executor::ExecutionError;
+use lanner_session::handshake::HandshakeError;
+use lanner_wire::{ChannelError, Kind};
+
+/// How a party must end under an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It refuses a message by its header, where one of this kind was due.
+    Unexpected(Kind),
+    /// It refuses what a message says.
+    Malformed,
+    /// It waits for its time limit.
+    TimedOut,
+    /// It finds the connection closed.
+    Disconnected,
+    /// It takes the peer's refusal.
+    Refused,
+    /// It goes on to the end: nothing in a semi-honest protocol tells the message from an honest one, and the result is worthless.
+    Unnoticed,
+    /// [`Self::Malformed`] or [`Self::Unnoticed`], as chance has it.
+    Either,
+}
+
+impl Verdict {
+    /// Whether a conversation that ended so was attacked in this way.
+    #[must_use]
+    pub fn allows(self, failure: Option<&Failure>) -> bool {
+        match (self, failure.map(|failure| failure.cause)) {
+            (Self::Unnoticed | Self::Either, None)
+            | (Self::Either, Some(Cause::Malformed(_)))
+            // A garbled circuit on wrong labels gives random bits, which may be no class's index.
+            | (Self::Unnoticed, Some(Cause::Malformed("garbled tables"))) => true,
+            (verdict, Some(cause)) => cause.verdict() == Some(verdict),
+            (_, None) => false,
+        }
+    }
+}
+
+/// Why a party ended.
+pub struct Failure {
+    /// The channel's part in it.
+    pub cause: Cause,
+    text: String,
+}
+
+/// What a party found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Another message than that of this kind.
+    Unexpected(Kind),
+    /// A message that does not decode.
+    Malformed(&'static str),
+    /// Silence.
+    TimedOut,
+    /// The end of the connection.
+    Disconnected,
+    /// The peer's refusal.
+    Refused,
+    /// Anything else.
+    Other,
+}
+
+impl Cause {
+    fn of(error: &ChannelError) -> Self {
+        match error {
+            ChannelError::Unexpected { expected, .. } => Self::Unexpected(*expected),
+            ChannelError::Malformed { what } => Self::Malformed(what),
+            ChannelError::TimedOut => Self::TimedOut,
+            ChannelError::Disconnected => Self::Disconnected,
+            ChannelError::Refused(_) => Self::Refused,
+            _ => Self::Other,
+        }
+    }
+
+    const fn verdict(self) -> Option<Verdict> {
+        match self {
+            Self::Unexpected(due) => Some(Verdict::Unexpected(due)),
+            Self::Malformed(_) => Some(Verdict::Malformed),
+            Self::TimedOut => Some(Verdict::TimedOut),
+            Self::Disconnected => Some(Verdict::Disconnected),
+            Self::Refused => Some(Verdict::Refused),
+            Self::Other => None,
+        }
+    }
+}
+
+impl Failure {
+    fn new(error: &impl fmt::Display, channel: Option<&ChannelError>) -> Self {
+        Self { cause: channel.map_or(Cause::Other, Cause::of), text: error.to_string() }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<ExecutionError> for Failure {
+    fn from(error: ExecutionError) -> Self {
+        Self::new(&error, error.channel())
+    }
+}
+
+impl From<OtError> for Failure {
+    fn from(error: OtError) -> Self {
+        let channel = if let OtError::Channel(channel) = &error { Some(channel) } else { None };
+        Self::new(&error, channel)
+    }
+}
+
+impl From<ProtocolError> for Failure {
+    fn from(error: ProtocolError) -> Self {
+        Self::new(&error, error.channel())
+    }
+}
+
+impl From<HandshakeError> for Failure {
+    fn from(error: HandshakeError) -> Self {
+        let channel = if let HandshakeError::Channel(channel) = &error { Some(channel) } else { None };
+        Self::new(&error, channel)
+    }
+}
+
+/// A well-formed message with other content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Every bit 0.
+    Zeros,
+    /// Every bit 1.
+    Ones,
+    /// Uniform bytes.
+    Noise,
+    /// One bit flipped.
+    Flip,
+}
+
+/// What a message is made of, as far as a decoder can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Points of the sender of base transfers, which may not be the identity: all zeros.
+    SenderPoints,
+    /// Pairs of points of the receiver.
+    Points,
+    /// One of three codes.
+    Request,
+    /// Values below a modulus: all ones are none, other bytes may be.
+    Residues,
+    /// Bits, or elements of a ring of a power of two: those that fill up the last byte must be 0.
+    Bits,
+    /// Salts, seeds, sums of trees, corrections, masked messages, tables, labels: uniform bytes that nothing binds.
+    Opaque,
+}
+
+impl Form {
+    /// The form of a kind; none for those of the handshake, which have a test of their own.
+    ///
+    /// # Panics
+    /// For a kind that is not known here: whoever adds one says what becomes of it.
+    fn of(kind: Kind, has_modulus: bool) -> Option<Self> {
+        Some(match kind.0 {
+            0..=6 => return None,
+            0x10 => Self::SenderPoints,
+            0x11 => Self::Points,
+            0x20 => Self::Request,
+            0x17 | 0x30 | 0x31 | 0x40 | 0x41 | 0x43 | 0x61 | 0x62 if has_modulus => Self::Residues,
+            0x15 | 0x17 | 0x51 | 0x52 | 0x60 | 0x70..=0x74 => Self::Bits,
+            0x12..=0x14 | 0x16 | 0x18 | 0x32 | 0x42 | 0x50 | 0x53 => Self::Opaque,
+            kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
+        })
+    }
+
+    const fn verdict(self, change: Content) -> Verdict {
+        match (self, change) {
+            (Self::SenderPoints, Content::Zeros)
+            | (Self::SenderPoints | Self::Points, Content::Ones | Content::Noise)
+            | (Self::Request, _)
+            | (Self::Residues, Content::Ones) => Verdict::Malformed,
+            (Self::Opaque, _) | (_, Content::Zeros) => Verdict::Unnoticed,
+            _ => Verdict::Either,
+        }
+    }
+}
+
+/// What a party makes of a message whose content alone is wrong; none for those of the handshake.
+#[must_use]
+pub fn content(kind: Kind, has_modulus: bool, change: Content) -> Option<Verdict> {
+    Form::of(kind, has_modulus).map(|form| form.verdict(change))
+}

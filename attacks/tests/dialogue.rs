@@ -1,0 +1,122 @@
+//! The client's requests: out of turn, too many, unknown.
+
+use lanner_attacks::guard;
+use lanner_attacks::models::{Subject, circuits};
+use lanner_attacks::script::{End, Frame, Script, bytes_of};
+use lanner_attacks::session::{Conversation, Victim, check_honest};
+use lanner_attacks::verdict::{Cause, Failure};
+use lanner_session::dialogue::{MAX_PREPARED, Service};
+
+const REQUEST: u16 = 0x20;
+const PREPARE: u8 = 1;
+const PREDICT: u8 = 2;
+const END: u8 = 3;
+
+/// What an honest client says in each part of a session, each with its request.
+struct Parts {
+    setup: Vec<Frame>,
+    prepare: Vec<Frame>,
+    predict: Vec<Frame>,
+}
+
+impl Parts {
+    fn of(subject: &Subject) -> Self {
+        let record = Conversation::session(subject).record();
+        let mut parts: Vec<Vec<Frame>> = vec![Vec::new()];
+        for frame in record.heard_by(Victim::Server) {
+            if frame.kind.0 == REQUEST {
+                parts.push(Vec::new());
+            }
+            parts.last_mut().unwrap().push(frame.clone());
+        }
+        let [setup, prepare, predict, _end] = parts.try_into().unwrap();
+        Self { setup, prepare, predict }
+    }
+}
+
+fn request(code: u8) -> Vec<Frame> {
+    vec![Frame::new(REQUEST, [code])]
+}
+
+/// Serves a client that says these parts and then is silent.
+fn suffer(subject: &Subject, parts: &[&[Frame]]) -> Result<(), Failure> {
+    let mut channel = Script::channel(bytes_of(&parts.concat()), End::Silence);
+    let serve = Conversation::session(subject).party(Victim::Server);
+    guard::bounded("a dialogue", move || serve(&mut channel))
+}
+
+fn cause(outcome: Result<(), Failure>) -> Cause {
+    outcome.unwrap_err().cause
+}
+
+const OUT_OF_TURN: Cause = Cause::Malformed("request: out of turn");
+
+#[test]
+fn a_prediction_needs_material_of_its_own() {
+    guard::start();
+    let subject = circuits();
+    let Parts { setup, prepare, predict } = Parts::of(&subject);
+    assert_eq!(cause(suffer(&subject, &[&setup, &predict])), OUT_OF_TURN);
+    // Once used, material is gone.
+    assert_eq!(cause(suffer(&subject, &[&setup, &prepare, &predict, &predict])), OUT_OF_TURN);
+    check_honest(&subject);
+}
+
+#[test]
+fn no_more_is_prepared_than_a_session_may_hold() {
+    guard::start();
+    let subject = circuits();
+    let Parts { setup, prepare, .. } = Parts::of(&subject);
+    let prepared = vec![prepare.clone(); MAX_PREPARED].concat();
+    suffer(&subject, &[&setup, &prepared, &request(END)]).unwrap();
+    assert_eq!(cause(suffer(&subject, &[&setup, &prepared, &prepare])), OUT_OF_TURN);
+    check_honest(&subject);
+}
+
+#[test]
+fn only_three_codes_are_requests() {
+    guard::start();
+    for code in 0..=u8::MAX {
+        let mut channel = Script::channel(bytes_of(&request(code)), End::Silence);
+        let known = matches!(code, PREPARE | PREDICT | END);
+        assert_eq!(Service::receive(&mut channel).is_ok(), known, "{code}");
+    }
+}
+
+#[test]
+fn a_session_may_end_at_any_time() {
+    guard::start();
+    let subject = circuits();
+    let Parts { setup, prepare, .. } = Parts::of(&subject);
+    suffer(&subject, &[&setup, &request(END)]).unwrap();
+    suffer(&subject, &[&setup, &prepare, &request(END)]).unwrap();
+    suffer(&subject, &[&setup, &request(END), &prepare, &request(0xff)]).unwrap();
+}
+
+#[test]
+fn a_request_is_due_after_the_set_up_and_nothing_else() {
+    guard::start();
+    let subject = circuits();
+    let Parts { setup, prepare, .. } = Parts::of(&subject);
+    let first = Cause::Unexpected(setup[0].kind);
+    assert_eq!(cause(suffer(&subject, &[&request(PREPARE), &setup])), first);
+    let due = Cause::Unexpected(request(PREPARE)[0].kind);
+    assert_eq!(cause(suffer(&subject, &[&setup, &setup])), due);
+    assert_eq!(cause(suffer(&subject, &[&setup, &prepare[1..]])), due);
+    // A second request in the middle of a preparation.
+    assert_eq!(
+        cause(suffer(&subject, &[&setup, &prepare[..1], &prepare])),
+        Cause::Unexpected(prepare[1].kind)
+    );
+}
+
+/// One preparation with the messages of another.
+#[test]
+fn a_session_replayed_in_another_gives_nobody_a_result() {
+    guard::start();
+    let subject = circuits();
+    let (first, second) = (Parts::of(&subject), Parts::of(&subject));
+    // Well-formed, so the server goes on; what it computes is uniform to the client, whose keys it does not fit.
+    suffer(&subject, &[&first.setup, &second.prepare, &first.predict, &request(END)]).unwrap();
+    check_honest(&subject);
+}

@@ -1,0 +1,126 @@
+//! Cheating clients against the façade's server on loopback: it refuses each, says no more than that, and serves on.
+
+use std::thread;
+
+use lanner::ErrorKind;
+use lanner_attacks::guard;
+use lanner_attacks::live::{Farewell, Target};
+use lanner_attacks::models::{Subject, circuits, squares};
+use lanner_attacks::mutation::{Attack, Mutation};
+use lanner_attacks::script::{End, Frame, bytes_of};
+use lanner_attacks::session::{Conversation, Victim};
+use lanner_attacks::verdict::{Content, Verdict};
+use lanner_wire::Refusal;
+
+/// One of each family; `messages` has them all.
+const MUTATIONS: [Mutation; 7] = [
+    Mutation::WrongKind,
+    Mutation::HugeLength,
+    Mutation::Twice,
+    Mutation::Omitted,
+    Mutation::DepartureWithin,
+    Mutation::Content(Content::Ones),
+    Mutation::Content(Content::Noise),
+];
+
+fn attack_a_server(subject: &Subject) {
+    guard::start();
+    let conversation = Conversation::session(subject);
+    let record = conversation.record();
+    let frames = record.heard_by(Victim::Server);
+    let target = Target::plaintext(&[subject], 2.0);
+    for index in 0..frames.len() {
+        let mut refused = 0;
+        for mutation in MUTATIONS {
+            let Some(attack) = Attack::on(frames, index, mutation, &conversation) else { continue };
+            // What would go on to its time limit is in `stalling_clients_hold_up_nobody`.
+            if attack.verdict == Verdict::TimedOut {
+                continue;
+            }
+            let farewell = target.cheat(subject, &attack.bytes, attack.end);
+            let what = format!("message {index} ({:02x}), {mutation:?}", frames[index].kind.0);
+            // After the first ciphertext a reason could depend on a secret.
+            let allowed = [Farewell::Refused(Refusal::Refused), Farewell::Closed];
+            assert!(allowed.contains(&farewell), "{what}: {farewell:?}");
+            let told = farewell == allowed[0];
+            match attack.verdict {
+                Verdict::Unexpected(_) | Verdict::Malformed => assert!(told, "{what}: {farewell:?}"),
+                Verdict::Unnoticed => assert!(!told, "{what}: {farewell:?}"),
+                _ => {}
+            }
+            refused += u64::from(told);
+        }
+        assert!(refused > 0);
+        target.check_serving(subject);
+    }
+    assert!(target.server().stats().failures > frames.len() as u64);
+}
+
+#[test]
+fn a_server_of_circuits_serves_on_after_every_attack() {
+    attack_a_server(&circuits());
+}
+
+#[test]
+fn stalling_clients_hold_up_nobody() {
+    guard::start();
+    let subject = circuits();
+    let conversation = Conversation::session(&subject);
+    let record = conversation.record();
+    let frames = record.heard_by(Victim::Server);
+    let target = Target::plaintext(&[&subject], 3.0);
+    thread::scope(|scope| {
+        for index in 0..frames.len() {
+            // Between requests a client may think as long as it likes.
+            if frames[index].kind.0 == 0x20 {
+                continue;
+            }
+            let attack = Attack::on(frames, index, Mutation::SilenceWithin, &conversation).unwrap();
+            let (target, subject) = (&target, &subject);
+            scope.spawn(move || {
+                let farewell = target.cheat(subject, &attack.bytes, attack.end);
+                assert_eq!(farewell, Farewell::Refused(Refusal::Refused), "message {index}");
+            });
+        }
+        target.check_serving(&subject);
+    });
+    target.check_serving(&subject);
+}
+
+#[test]
+fn bytes_after_the_end_of_a_session_are_nothing() {
+    guard::start();
+    let subject = squares();
+    let record = Conversation::session(&subject).record();
+    let mut bytes = bytes_of(record.heard_by(Victim::Server));
+    bytes.extend(bytes_of(&[
+        Frame::new(0x20, [1]),
+        Frame::new(0x20, [2]),
+        Frame::new(0x7777, vec![0xff; 1 << 20]),
+    ]));
+    let target = Target::plaintext(&[&subject], 5.0);
+    assert_eq!(target.cheat(&subject, &bytes, End::Departure), Farewell::Closed);
+    let stats = target.server().stats();
+    assert_eq!((stats.predictions, stats.failures), (1, 0));
+    target.check_serving(&subject);
+}
+
+#[test]
+fn strangers_are_turned_away() {
+    guard::start();
+    let subject = squares();
+    let target = Target::plaintext(&[&subject], 5.0);
+    let http = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let tls = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 0, 0, 0, 0, 0];
+    for bytes in [&http[..], &tls[..], &[0xff; 4096], &[0; 6], &[1, 0, 0, 0, 0, 0, 6]] {
+        let _ = target.shout(bytes, End::Departure);
+    }
+    // A model that is not there, a pin of another.
+    for (model, pin_model) in [(Some("oak"), None), (None, Some("0f".repeat(32)))] {
+        let model = model.map_or_else(|| subject.model.manifest().name.clone(), str::to_owned);
+        let config = lanner::ClientConfig { model: Some(model), pin_model, ..target.config(&subject) };
+        let error = lanner::Client::connect(&config).err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Peer, "{error}");
+    }
+    target.check_serving(&subject);
+}

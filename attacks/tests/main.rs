@@ -1,0 +1,12 @@
+//! Cheating peers and damaged files: see `attacks/README.md`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod dialogue;
+mod handshake;
+mod live_client;
+mod live_server;
+mod manifests;
+mod messages;
+mod model_files;
+mod transport;

@@ -1,0 +1,294 @@
+//! Servers that describe another model than they serve, an impossible one, or none: refused before a key is made.
+
+use std::time::{Duration, Instant};
+
+use lanner::{Client, ClientConfig, Error, ErrorKind, Manifest};
+use lanner_attacks::guard;
+use lanner_attacks::live::{config, impostor, offer};
+use lanner_attacks::models::{Subject, circuits, squares};
+use lanner_attacks::script::End;
+use lanner_graph::{Policy, PublicNetwork};
+use lanner_plan::protocol::share::Reveal;
+use lanner_plan::{Plan, Protocol};
+use lanner_session::handshake::Offer;
+use sha2::{Digest, Sha256};
+
+/// What a client says of a server that makes this offer.
+fn refusal(offer: Offer, pin_model: Option<String>) -> Error {
+    let address = impostor(offer, Vec::new(), End::Silence);
+    let config = ClientConfig { pin_model, timeout: Some(20.0), ..config(&address) };
+    guard::bounded("an offer", move || Client::connect(&config)).err().expect("a client that refuses")
+}
+
+/// An offer of this manifest, under the commitment that it names.
+fn offer_of(manifest: &Manifest) -> Offer {
+    let commitment = manifest.commitment_bytes().unwrap();
+    let mut offer = offer(&circuits());
+    offer.model.commitment = commitment;
+    offer.parameters = commitment;
+    offer.manifest = manifest.to_json().unwrap().into_bytes();
+    offer
+}
+
+/// The manifest with the commitment that its content has.
+fn committed(mut manifest: Manifest) -> Manifest {
+    manifest.commitment = String::new();
+    let hash =
+        Sha256::new_with_prefix("lanner model v1").chain_update(manifest.to_json().unwrap()).finalize();
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap();
+    manifest.commitment = hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    manifest
+}
+
+fn manifest(subject: &Subject) -> Manifest {
+    subject.model.manifest().clone()
+}
+
+/// A change of a manifest, in words.
+type Change = (&'static str, fn(&mut Manifest));
+
+/// Refused even if the commitment is that of the changed manifest.
+fn assert_refused((what, change): &Change, of: &Subject, because: &str) {
+    let mut changed = manifest(of);
+    change(&mut changed);
+    let error = refusal(offer_of(&committed(changed)), None);
+    assert_eq!(error.kind, ErrorKind::Peer, "{what}: {error}");
+    assert!(error.what.contains(because), "{what}: {error}");
+}
+
+#[test]
+fn the_commitment_of_a_test_is_that_of_the_library() {
+    let honest = manifest(&circuits());
+    assert_eq!(committed(honest.clone()), honest);
+}
+
+#[test]
+fn a_copied_commitment_over_another_manifest_is_refused() {
+    guard::start();
+    let (promised, other) = (manifest(&circuits()), manifest(&squares()));
+    // The document names the pinned commitment; its content has another.
+    let forged = Manifest { commitment: promised.commitment.clone(), ..other.clone() };
+    let error = refusal(offer_of(&forged), Some(promised.commitment.clone()));
+    assert_eq!(error.kind, ErrorKind::Peer);
+    assert!(error.what.contains("commitment"), "{error}");
+    // The greeting names the pinned commitment; the document is another's, whole.
+    let mut offer = offer_of(&other);
+    offer.model.commitment = promised.commitment_bytes().unwrap();
+    let error = refusal(offer, Some(promised.commitment));
+    assert!(error.what.contains("not the one announced"), "{error}");
+}
+
+#[test]
+fn any_change_under_the_old_commitment_is_refused() {
+    guard::start();
+    let changes: [Change; 6] = [
+        ("classes", |manifest| manifest.classes.as_mut().unwrap().swap(0, 1)),
+        ("image", |manifest| manifest.image = Some(serde_json::json!({"channels": 3}))),
+        ("weights", |manifest| manifest.weights = "0".repeat(64)),
+        ("policy", |manifest| manifest.policy = Policy::Logits),
+        ("name", |manifest| manifest.name.push('x')),
+        ("mode", |manifest| manifest.mode.push('x')),
+    ];
+    let subject = circuits();
+    for (what, change) in changes {
+        let mut changed = manifest(&subject);
+        change(&mut changed);
+        let error = refusal(offer_of(&changed), None);
+        assert!(error.what.contains("commitment"), "{what}: {error}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_not_the_networks_own_is_refused() {
+    guard::start();
+    let changes: [Change; 6] = [
+        ("nothing", |manifest| manifest.plan.steps.clear()),
+        ("no output", |manifest| drop(manifest.plan.steps.pop())),
+        ("a step twice", |manifest| manifest.plan.steps.push(manifest.plan.steps[0].clone())),
+        ("a value of the future", |manifest| manifest.plan.steps[0].inputs = vec![usize::MAX]),
+        ("scores instead of a label", |manifest| {
+            let last = manifest.plan.steps.last_mut().unwrap();
+            last.protocol = Protocol::Reveal(Reveal { values: 3, from: 1_032_193 });
+        }),
+        ("another policy", |manifest| manifest.policy = Policy::Logits),
+    ];
+    for change in &changes {
+        assert_refused(change, &circuits(), "plan");
+    }
+}
+
+#[test]
+fn a_plan_with_impossible_numbers_is_refused() {
+    guard::start();
+    let primes: [u64; 4] = [0, 1, 4, u64::MAX];
+    for prime in primes {
+        let mut changed = manifest(&circuits());
+        for step in &mut changed.plan.steps {
+            match &mut step.protocol {
+                Protocol::Yao(activation) => (activation.from, activation.to) = (prime, prime),
+                Protocol::GazelleLinear(linear) => linear.prime = prime,
+                Protocol::Remask(remask) => remask.prime = prime,
+                _ => {}
+            }
+        }
+        let error = refusal(offer_of(&committed(changed)), None);
+        assert!(error.what.contains("plan"), "{error}");
+    }
+}
+
+#[test]
+fn a_description_that_is_not_the_networks_is_refused() {
+    guard::start();
+    let changes: [Change; 7] = [
+        ("a label promised, scores planned", |manifest| manifest.output = "logits".to_owned()),
+        ("an unknown output", |manifest| manifest.output = "nothing".to_owned()),
+        ("an unknown mode", |manifest| manifest.mode = "magic".to_owned()),
+        ("another shape", |manifest| manifest.input.shape = vec![25]),
+        ("a huge shape", |manifest| manifest.input.shape = vec![usize::MAX; 3]),
+        ("another limit", |manifest| manifest.input.limit *= 2.0),
+        ("names of more classes", |manifest| manifest.classes.as_mut().unwrap().push("oak".to_owned())),
+    ];
+    for change in &changes {
+        assert_refused(change, &circuits(), "description");
+    }
+}
+
+/// The manifest of a network that is only described, for all its scores; its plan does not matter.
+fn described(input: &str, nodes: &[String]) -> Manifest {
+    described_for(Policy::Logits, input, nodes)
+}
+
+fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
+    let json = format!(
+        r#"{{"format_version":2,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"prime":1032193}},"nodes":[{}],"output_scale":1.0,"head":"scores"}}"#,
+        nodes.join(",")
+    );
+    let network = PublicNetwork::from_json(&json).unwrap();
+    let honest = manifest(&squares());
+    let plan = Plan { steps: Vec::new(), ..honest.plan.clone() };
+    let output = policy.name().to_owned();
+    let mut manifest = Manifest { network, plan, policy, output, classes: None, ..honest };
+    manifest.input.shape.clone_from(&manifest.network.input().shape);
+    committed(manifest)
+}
+
+fn node(index: usize, op: &str, shape: &str) -> String {
+    format!(r#"{{"name":"n{index}","op":{op},"inputs":[{index}],"shape":{shape},"prime":1032193}}"#)
+}
+
+fn chain(length: usize, op: &str, shape: &str) -> Vec<String> {
+    (0..length).map(|index| node(index, op, shape)).collect()
+}
+
+/// So many pools that read the whole input, and what adds them up.
+fn wide_circuits(count: usize) -> Vec<String> {
+    let node = |name: String, op: &str, inputs: [usize; 2], arity: usize| {
+        let inputs = &inputs[..arity];
+        format!(r#"{{"name":"{name}","op":{op},"inputs":{inputs:?},"shape":[1,1,1],"prime":1032193}}"#)
+    };
+    let pool = r#"{"MaxPool":{"kernel":[1,16384],"strides":[1,1],"pads":[0,0,0,0]}}"#;
+    let pools = (0..count).map(|index| node(format!("pool{index}"), pool, [0, 0], 1));
+    // Value i + 1 is pool i's; the sum so far stands behind the last pool.
+    let sum = |index: usize| if index == 1 { 1 } else { count + index - 1 };
+    let sums = (1..count)
+        .map(|index| node(format!("sum{index}"), r#"{"Add":{"factors":[1,1]}}"#, [sum(index), index + 1], 2));
+    pools.chain(sums).collect()
+}
+
+/// A few hundred bytes, or at most 4 MiB of them, that would keep a machine busy for hours or fill its memory.
+#[test]
+fn a_manifest_of_huge_work_is_refused_before_any_of_it_is_done() {
+    guard::start();
+    let pool =
+        |kernel: &str| format!(r#"{{"MaxPool":{{"kernel":{kernel},"strides":[1,1],"pads":[0,0,0,0]}}}}"#);
+    let hostile: [(&str, Manifest); 7] = [
+        (
+            "one window of sixteen million values",
+            described("[1,4096,4096]", &[node(0, &pool("[4096,4096]"), "[1,1,1]")]),
+        ),
+        ("windows that overlap", described("[1,1024,1024]", &[node(0, &pool("[512,512]"), "[1,513,513]")])),
+        ("a thousand wide circuits", described("[1,1,16384]", &wide_circuits(1000))),
+        ("tables beyond any memory", described("[16,1024,1024]", &chain(1, r#""Relu""#, "[16,1024,1024]"))),
+        (
+            "thousands of scores in order",
+            described_for(Policy::TopK { k: 8192 }, "[8192]", &chain(1, r#""Relu""#, "[8192]")),
+        ),
+        (
+            "many large layers",
+            described("[1,1024,1024]", &chain(200, r#"{"Rescale":{"shift":1}}"#, "[1,1024,1024]")),
+        ),
+        (
+            "filters of a million taps",
+            described(
+                "[1,1024,1024]",
+                &[node(
+                    0,
+                    r#"{"Conv2d":{"out_channels":1,"kernel":[1024,1024],"strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}}"#,
+                    "[1,1,1]",
+                )],
+            ),
+        ),
+    ];
+    for (what, manifest) in hostile {
+        let start = Instant::now();
+        let error = refusal(offer_of(&manifest), None);
+        eprintln!("{what}: {:?} {error}", start.elapsed());
+        assert_eq!(error.kind, ErrorKind::Peer, "{what}: {error}");
+        assert!(error.what.contains("the limit is"), "{what}: {error}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn what_is_no_manifest_is_refused() {
+    guard::start();
+    let honest = offer(&circuits());
+    let text = String::from_utf8(honest.manifest.clone()).unwrap();
+    let nested = |open: &str, depth: usize| {
+        text.replacen("\"image\":null", &format!("\"image\":{}", open.repeat(depth)), 1)
+    };
+    let documents: Vec<Vec<u8>> = vec![
+        Vec::new(),
+        b"null".to_vec(),
+        b"{}".to_vec(),
+        b"[]".to_vec(),
+        vec![0xff; 100],
+        vec![b'['; 4 << 20],
+        br#"{"a":"#.repeat(500_000),
+        text.as_bytes()[..text.len() - 1].to_vec(),
+        format!("{text}{text}").into_bytes(),
+        text.replacen("\"format_version\":1", "\"format_version\":2", 1).into_bytes(),
+        text.replacen("\"format_version\":1", "\"format_version\":1,\"format_version\":1", 1).into_bytes(),
+        text.replacen("\"name\"", "\"unknown\":0,\"name\"", 1).into_bytes(),
+        nested("[", 100_000).into_bytes(),
+        nested("{\"a\":", 100_000).into_bytes(),
+        text.replacen("\"limit\":", "\"limit\":1e999,\"was\":", 1).into_bytes(),
+    ];
+    for document in documents {
+        let shown = String::from_utf8_lossy(&document[..document.len().min(60)]).into_owned();
+        let error = refusal(Offer { manifest: document, ..honest.clone() }, None);
+        assert_eq!(error.kind, ErrorKind::Peer, "{shown}: {error}");
+        assert!(error.what.len() < 1000, "{shown}: an error of {} bytes", error.what.len());
+    }
+}
+
+/// Below the sockets, so that there can be many: any byte changed, any part missing.
+#[test]
+fn a_damaged_manifest_is_refused() {
+    guard::start();
+    for subject in [circuits(), squares()] {
+        let text = subject.model.manifest().to_json().unwrap();
+        let read =
+            |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| Manifest::from_json(text).ok());
+        for position in 0..text.len() {
+            assert!(read(&text.as_bytes()[..position]).is_none(), "cut at {position}");
+            for change in [0x01, 0x10, 0x80] {
+                let mut damaged = text.clone().into_bytes();
+                damaged[position] ^= change;
+                // A digit beyond the precision of its number may change: the number is then the same.
+                let same = read(&damaged).is_none_or(|manifest| manifest == *subject.model.manifest());
+                assert!(same, "byte {position}: {}", String::from_utf8_lossy(&damaged));
+            }
+        }
+    }
+}
