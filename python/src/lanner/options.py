@@ -35,9 +35,9 @@ class CompileOptions:
         digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`.
         classes: The names of the classes in the order of the outputs.
         image: How a picture becomes an input.
-        rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact`` equal the fixed-point reference in every
-            integer; those that are ``faithful`` are cheaper, and off by at most one wherever a value is rescaled. Other modes
-            are exact.
+        rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact`` equal the fixed-point
+            reference in every integer; those that are ``faithful`` are cheaper, and off by at most one wherever a
+            value is rescaled. Other modes are exact.
     """
 
     name: str

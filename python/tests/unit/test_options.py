@@ -43,7 +43,9 @@ def test_later_mode_is_unsupported(mode: str) -> None:
         CompileOptions("net", mode=mode)
 
 
-@pytest.mark.parametrize("change", [{"mode": "fast"}, {"rounding": "up"}, {"output": "all"}, {"k": 0}, {"digits": 0}, {"digits": 7}])
+@pytest.mark.parametrize(
+    "change", [{"mode": "fast"}, {"rounding": "up"}, {"output": "all"}, {"k": 0}, {"digits": 0}, {"digits": 7}]
+)
 def test_unknown_choice_is_misuse(change: dict[str, object]) -> None:
     with pytest.raises(MisuseError):
         CompileOptions("net", **change)  # type: ignore[arg-type]
