@@ -11,6 +11,7 @@ use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::protocol::share::Reveal;
 use lanner_plan::{Plan, Protocol};
 use lanner_session::handshake::Offer;
+use lanner_share::Ring;
 use sha2::{Digest, Sha256};
 
 /// What a client says of a server that makes this offer.
@@ -108,7 +109,7 @@ fn a_plan_that_is_not_the_networks_own_is_refused() {
         ("a value of the future", |manifest| manifest.plan.steps[0].inputs = vec![usize::MAX]),
         ("scores instead of a label", |manifest| {
             let last = manifest.plan.steps.last_mut().unwrap();
-            last.protocol = Protocol::Reveal(Reveal { values: 3, from: 1_032_193 });
+            last.protocol = Protocol::Reveal(Reveal { values: 3, from: Ring::Prime(1_032_193) });
         }),
         ("another policy", |manifest| manifest.policy = Policy::Logits),
     ];
@@ -125,9 +126,11 @@ fn a_plan_with_impossible_numbers_is_refused() {
         let mut changed = manifest(&circuits());
         for step in &mut changed.plan.steps {
             match &mut step.protocol {
-                Protocol::Yao(activation) => (activation.from, activation.to) = (prime, prime),
+                Protocol::Yao(activation) => {
+                    (activation.from, activation.to) = (Ring::Prime(prime), Ring::Prime(prime))
+                }
                 Protocol::GazelleLinear(linear) => linear.prime = prime,
-                Protocol::Remask(remask) => remask.prime = prime,
+                Protocol::Remask(remask) => remask.ring = Ring::Prime(prime),
                 _ => {}
             }
         }
