@@ -217,6 +217,8 @@ impl Packed {
         let kind = place.frame().kind;
         let before = place.frames[..place.index].iter().filter(|frame| frame.kind == kind).count();
         let (skip, modulus) = match kind.0 {
+            // Keys for no rotation are a seed alone.
+            0x31 if place.frame().payload.len() == 16 => return None,
             0x30 | 0x31 => (16, limb(&gazelle::parameters().unwrap())),
             0x40 | 0x41 | 0x43 => (0, limb(&gazelle::parameters().unwrap())),
             0x17 | 0x61 | 0x62 => (0, conversation.prime(kind.0, before)?),

@@ -128,6 +128,8 @@ fn names(error: &HandshakeError, mutation: Mutation) -> bool {
         }
         M::Refusal => matches!(error, ChannelError::Refused(Refusal::Refused)),
         M::WrongKind | M::HugeLength => matches!(error, ChannelError::Unexpected { .. }),
+        // Without the last message the peer is silent.
+        M::Omitted => matches!(error, ChannelError::Unexpected { .. } | ChannelError::TimedOut),
         _ => matches!(error, ChannelError::Unexpected { .. } | ChannelError::Malformed { .. }),
     }
 }

@@ -102,7 +102,7 @@ fn any_change_under_the_old_commitment_is_refused() {
 #[test]
 fn a_plan_that_is_not_the_networks_own_is_refused() {
     guard::start();
-    let changes: [Change; 6] = [
+    let changes: [Change; 7] = [
         ("nothing", |manifest| manifest.plan.steps.clear()),
         ("no output", |manifest| drop(manifest.plan.steps.pop())),
         ("a step twice", |manifest| manifest.plan.steps.push(manifest.plan.steps[0].clone())),
@@ -112,6 +112,7 @@ fn a_plan_that_is_not_the_networks_own_is_refused() {
             last.protocol = Protocol::Reveal(Reveal { values: 3, from: Ring::Prime(1_032_193) });
         }),
         ("another policy", |manifest| manifest.policy = Policy::Logits),
+        ("an unknown mode", |manifest| manifest.mode = "magic".to_owned()),
     ];
     for change in &changes {
         assert_refused(change, &circuits(), "plan");
@@ -142,10 +143,9 @@ fn a_plan_with_impossible_numbers_is_refused() {
 #[test]
 fn a_description_that_is_not_the_networks_is_refused() {
     guard::start();
-    let changes: [Change; 7] = [
+    let changes: [Change; 6] = [
         ("a label promised, scores planned", |manifest| manifest.output = "logits".to_owned()),
         ("an unknown output", |manifest| manifest.output = "nothing".to_owned()),
-        ("an unknown mode", |manifest| manifest.mode = "magic".to_owned()),
         ("another shape", |manifest| manifest.input.shape = vec![25]),
         ("a huge shape", |manifest| manifest.input.shape = vec![usize::MAX; 3]),
         ("another limit", |manifest| manifest.input.limit *= 2.0),
@@ -163,7 +163,7 @@ fn described(input: &str, nodes: &[String]) -> Manifest {
 
 fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
     let json = format!(
-        r#"{{"format_version":2,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"prime":1032193}},"nodes":[{}],"output_scale":1.0,"head":"scores"}}"#,
+        r#"{{"format_version":3,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":1.0,"head":"scores"}}"#,
         nodes.join(",")
     );
     let network = PublicNetwork::from_json(&json).unwrap();
@@ -176,7 +176,7 @@ fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
 }
 
 fn node(index: usize, op: &str, shape: &str) -> String {
-    format!(r#"{{"name":"n{index}","op":{op},"inputs":[{index}],"shape":{shape},"prime":1032193}}"#)
+    format!(r#"{{"name":"n{index}","op":{op},"inputs":[{index}],"shape":{shape},"modulus":1032193}}"#)
 }
 
 fn chain(length: usize, op: &str, shape: &str) -> Vec<String> {
@@ -187,7 +187,7 @@ fn chain(length: usize, op: &str, shape: &str) -> Vec<String> {
 fn wide_circuits(count: usize) -> Vec<String> {
     let node = |name: String, op: &str, inputs: [usize; 2], arity: usize| {
         let inputs = &inputs[..arity];
-        format!(r#"{{"name":"{name}","op":{op},"inputs":{inputs:?},"shape":[1,1,1],"prime":1032193}}"#)
+        format!(r#"{{"name":"{name}","op":{op},"inputs":{inputs:?},"shape":[1,1,1],"modulus":1032193}}"#)
     };
     let pool = r#"{"MaxPool":{"kernel":[1,16384],"strides":[1,1],"pads":[0,0,0,0]}}"#;
     let pools = (0..count).map(|index| node(format!("pool{index}"), pool, [0, 0], 1));

@@ -226,7 +226,7 @@ mod tests {
     fn a_circuit_over_too_many_values_is_refused_whatever_its_instances() {
         let pool = |side: usize| {
             let pool = format!(
-                r#"{{"name":"pool","op":{{"MaxPool":{{"kernel":[{side},{side}],"strides":[1,1],"pads":[0,0,0,0]}}}},"inputs":[0],"shape":[1,1,1],"prime":1032193}}"#
+                r#"{{"name":"pool","op":{{"MaxPool":{{"kernel":[{side},{side}],"strides":[1,1],"pads":[0,0,0,0]}}}},"inputs":[0],"shape":[1,1,1],"modulus":1032193}}"#
             );
             network(&format!("[1,{side},{side}]"), &pool)
         };
@@ -246,7 +246,7 @@ mod tests {
     fn policies_that_do_not_fit_the_scores_are_refused() {
         let linear = |outputs: usize| {
             format!(
-                r#"{{"name":"fc","op":{{"Linear":{{"outputs":{outputs}}}}},"inputs":[0],"shape":[{outputs}],"prime":1032193}}"#
+                r#"{{"name":"fc","op":{{"Linear":{{"outputs":{outputs}}}}},"inputs":[0],"shape":[{outputs}],"modulus":1032193}}"#
             )
         };
         let refusal = |outputs, policy| {
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn the_order_of_too_many_scores_is_refused() {
         let linear =
-            r#"{"name":"fc","op":{"Linear":{"outputs":8192}},"inputs":[0],"shape":[8192],"prime":1032193}"#;
+            r#"{"name":"fc","op":{"Linear":{"outputs":8192}},"inputs":[0],"shape":[8192],"modulus":1032193}"#;
         let network = network("[4]", linear);
         assert!(check(&network, Policy::TopK { k: 5 }).is_ok());
         let refusal = check(&network, Policy::TopK { k: 8192 }).unwrap_err();
