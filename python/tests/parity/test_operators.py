@@ -136,10 +136,6 @@ CASES: dict[str, Callable[[], Case]] = {
         [helper.make_node("Relu", ["x"], ["r"], name="r"), node("Concat", "r", "x", axis=-3)],
         {},
     ),
-    "concat with constants": lambda: (
-        [helper.make_node("Concat", ["a", "x", "b"], ["t"], name="under_test", axis=2)],
-        constants(a=np.full((1, 3, 1, 9), 0.5), b=np.full((1, 3, 2, 9), -0.25)),
-    ),
     "slice": lambda: sliced(starts=[1, -8], ends=[6, 2**40], axes=[2, -1], steps=[2, 3]),
     "slice backwards": lambda: sliced(starts=[-1, 4], ends=[-(2**40), 0], axes=[1, 2], steps=[-1, -2]),
     "slice without axes": lambda: sliced(starts=[0, 1], ends=[2**40, 3]),
