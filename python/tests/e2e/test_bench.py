@@ -72,7 +72,8 @@ def test_bench_measures_over_each_network_named(tmp_path: Path) -> None:
     totals = {row["network"]: row for row in result.document["rows"] if row["phase"] == "total"}
     assert list(totals) == ["loopback", "slow", "lan"]
     assert [row["shaping"] for row in totals.values()] == ["none", "in-process relay", "in-process relay"]
-    assert totals["slow"]["bytes"] == totals["loopback"]["bytes"]
+    # How many TLS records the same messages take depends on when they are written.
+    assert totals["slow"]["bytes"] == pytest.approx(totals["loopback"]["bytes"], rel=0.01)
     assert totals["slow"]["seconds"] > 0.1 * totals["slow"]["rounds"] > 0
     assert str(tmp_path) not in result.document["machine"].values()
 
