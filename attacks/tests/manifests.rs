@@ -128,7 +128,7 @@ fn a_plan_with_impossible_numbers_is_refused() {
         for step in &mut changed.plan.steps {
             match &mut step.protocol {
                 Protocol::Yao(activation) => {
-                    (activation.from, activation.to) = (Ring::Prime(prime), Ring::Prime(prime))
+                    (activation.from, activation.to) = (Ring::Prime(prime), Ring::Prime(prime));
                 }
                 Protocol::GazelleLinear(linear) => linear.prime = prime,
                 Protocol::Remask(remask) => remask.ring = Ring::Prime(prime),

@@ -77,8 +77,8 @@ def _machine(document: dict[str, Any]) -> str:
     commands = "\n".join(f"    {command}" for command in document["commands"])
     text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
     origin = (
-        "`make bench` runs everything and writes this page. This one is of these commands, and of the Rust examples of\n"
-        "kernels where their sections follow:"
+        "`make bench` runs everything and writes this page. This one is of these commands, and of the Rust\n"
+        "examples of kernels where their sections follow:"
     )
     return f"{text}\n\n{origin}\n\n{commands}\n"
 
