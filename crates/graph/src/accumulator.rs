@@ -142,7 +142,7 @@ mod tests {
     fn powers_of_two_have_sixteen_to_forty_eight_bits() {
         let bits: Vec<u32> = Accumulator::powers_of_two().map(Accumulator::bits).collect();
         assert_eq!(bits, (16..=48).collect::<Vec<_>>());
-        assert!(Accumulator::powers_of_two().all(|ring| ring.is_power_of_two()));
+        assert!(Accumulator::powers_of_two().all(super::Accumulator::is_power_of_two));
         assert_eq!(Accumulator::from_modulus(1 << 20).unwrap().bits(), 20);
     }
 
