@@ -93,7 +93,6 @@ impl Manifest {
     fn describes_itself(&self) -> bool {
         let named = |classes: &Vec<String>| classes.len() == self.network.output_len();
         self.output == self.policy.name()
-            && self.mode == self.plan.mode.name()
             && self.input == InputDescription::of(&self.network)
             && self.classes.as_ref().is_none_or(named)
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::moves::{Move, Moves, carry};
-use super::run::{Run, Values, mask};
+use super::run::{Run, Values, mask, unpacked};
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
 use crate::{Party, ProtocolError};
@@ -108,7 +108,7 @@ impl Activation {
         x.iter_mut().for_each(|x| *x = Ring::Pow2(self.from).add(*x, half));
         let low: Values = Zeroizing::new(x.iter().map(|x| x & mask(shift)).collect());
         let carry = run.carry(&low, shift)?;
-        let carry: Values = Zeroizing::new((0..x.len()).map(|i| carry[i / 64] >> (i % 64) & 1).collect());
+        let carry = unpacked(&carry, x.len());
         let both = run.overlap(&carry, self.bits() - 1)?;
         let mut y = drop_bits(&x);
         // The carry is the xor of both bits: their sum less twice their product.

@@ -29,9 +29,8 @@ impl Triples {
         is_first: bool,
     ) -> Self {
         let bits = |part: &Part, hash: &CorrelationRobustHash, offset: Block| {
-            let mut hashed = Zeroizing::new(part.blocks.to_vec());
-            hash.hash_masked_in_place(&mut hashed, offset, part.first);
-            collect(words, |i| hashed[i].lsb())
+            let keys = part.keys(hash, offset);
+            collect(words, |i| keys[i].lsb())
         };
         let zeros = bits(sent, sender.hash(), Block::ZERO);
         let ones = bits(sent, sender.hash(), sender.delta());

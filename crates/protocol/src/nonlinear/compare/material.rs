@@ -1,7 +1,7 @@
 //! One-time material of moves, from the transfers of both directions.
 
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -84,6 +84,13 @@ impl Drawn {
 }
 
 impl Part<'_> {
+    /// The keys of the transfers, each block added to `offset` before it is hashed.
+    pub(super) fn keys(&self, hash: &CorrelationRobustHash, offset: Block) -> Zeroizing<Vec<Block>> {
+        let mut keys = Zeroizing::new(self.blocks.to_vec());
+        hash.hash_masked_in_place(&mut keys, offset, self.first);
+        keys
+    }
+
     /// The choice of transfer `i`.
     pub(super) fn choice(&self, i: usize) -> bool {
         self.choices.get(self.start + i)

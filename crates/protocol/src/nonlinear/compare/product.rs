@@ -24,12 +24,8 @@ pub(super) struct Chosen {
 
 impl Offered {
     pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
-        let keys = |offset: Block| {
-            let mut hashed = Zeroizing::new(part.blocks.to_vec());
-            sender.hash().hash_masked_in_place(&mut hashed, offset, part.first);
-            hashed
-        };
-        let (zeros, ones) = (keys(Block::ZERO), keys(sender.delta()));
+        let zeros = part.keys(sender.hash(), Block::ZERO);
+        let ones = part.keys(sender.hash(), sender.delta());
         let pairs = zeros.iter().zip(ones.iter()).map(|(k0, k1)| [k0.0 as u64, k1.0 as u64]);
         Self(Zeroizing::new(pairs.collect()))
     }
@@ -59,8 +55,7 @@ impl Offered {
 
 impl Chosen {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
-        let mut hashed = Zeroizing::new(part.blocks.to_vec());
-        hash.hash_in_place(&mut hashed, part.first);
+        let hashed = part.keys(hash, Block::ZERO);
         let random = (0..hashed.len()).map(|i| u64::from(part.choice(i))).collect();
         let keys = hashed.iter().map(|key| key.0 as u64).collect();
         Self { random: Zeroizing::new(random), keys: Zeroizing::new(keys) }

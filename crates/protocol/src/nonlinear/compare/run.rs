@@ -251,7 +251,7 @@ impl<'c> Run<'c> {
 }
 
 /// The bits of the first `count` values, one a word.
-fn unpacked(bits: &Words, count: usize) -> Values {
+pub(super) fn unpacked(bits: &Words, count: usize) -> Values {
     Zeroizing::new((0..count).map(|i| bits[i / 64] >> (i % 64) & 1).collect())
 }
 
