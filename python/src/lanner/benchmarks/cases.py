@@ -87,7 +87,7 @@ def _activations() -> list[Case]:
 
 
 def _networks(data: Path | None) -> list[Case]:
-    from lanner.benchmarks.networks import embedded, minionn, resnet
+    from lanner.benchmarks.networks import embedded, minionn, resnet, resnet34, vgg16
 
     def case(name: str, folder: str, build: Callable[[Path | None, str], tuple[Model, NDArray[np.float32]]]) -> Case:
         trained = None if data is None or not (data / "models" / folder).is_dir() else data / "models" / folder
@@ -100,4 +100,6 @@ def _networks(data: Path | None) -> list[Case]:
         case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
         case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),
+        Case("networks", "vgg16", vgg16, modes=("cheetah",)),
+        Case("networks", "resnet34", resnet34, modes=("cheetah",)),
     ]

@@ -15,6 +15,9 @@ from lanner.options import CompileOptions
 
 Built = tuple[Model, NDArray[np.float32]]
 
+#: A graph and its output.
+Drawn = tuple[GraphBuilder, Wire]
+
 SEED = 20_260_101
 SAMPLES = 32
 
@@ -22,25 +25,25 @@ SAMPLES = 32
 def convolution(channels: int, side: int, kernel: int, outputs: int, stride: int, mode: str) -> Built:
     """A square convolution, padded so that its outputs cover the input."""
     graph = GraphBuilder("x", (channels, side, side))
-    return build(graph, mode, conv(graph, graph.input, outputs, kernel, stride))
+    return build(graph, conv(graph, graph.input, outputs, kernel, stride), mode)
 
 
 def dense(inputs: int, outputs: int, mode: str) -> Built:
     """A fully connected layer."""
     graph = GraphBuilder("x", (inputs,))
-    return build(graph, mode, graph.matmul(graph.input, weights(inputs, outputs)))
+    return build(graph, graph.matmul(graph.input, weights(inputs, outputs)), mode)
 
 
 def square(count: int, mode: str) -> Built:
     """A 1x1 convolution, then the square of so many values."""
     graph = GraphBuilder("x", (count // SQUARED_PIXELS, SQUARED_SIDE, SQUARED_SIDE))
-    return build(graph, mode, graph.square(conv(graph, graph.input, count // SQUARED_PIXELS, 1)))
+    return build(graph, graph.square(conv(graph, graph.input, count // SQUARED_PIXELS, 1)), mode)
 
 
 def relu(count: int, mode: str) -> Built:
     """A 1x1 convolution, then ReLU on so many values."""
     graph = GraphBuilder("x", (count // PIXELS, SIDE, SIDE))
-    return build(graph, mode, graph.relu(conv(graph, graph.input, count // PIXELS, 1)))
+    return build(graph, graph.relu(conv(graph, graph.input, count // PIXELS, 1)), mode)
 
 
 def max_pool(count: int, mode: str) -> Built:
@@ -49,13 +52,13 @@ def max_pool(count: int, mode: str) -> Built:
     graph = GraphBuilder("x", (channels, 2 * SIDE, 2 * SIDE))
     sums = conv(graph, graph.input, channels, 1)
     window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
-    return build(graph, mode, graph.add_node("MaxPool", (sums,), (channels, SIDE, SIDE), window))
+    return build(graph, graph.add_node("MaxPool", (sums,), (channels, SIDE, SIDE), window), mode)
 
 
 def arg_max(classes: int, mode: str) -> Built:
     """A fully connected layer, then the label alone."""
     graph = GraphBuilder("x", (16,))
-    return build(graph, mode, graph.matmul(graph.input, weights(16, classes)), "label")
+    return build(graph, graph.matmul(graph.input, weights(16, classes)), mode, "label")
 
 
 def conv(graph: GraphBuilder, x: Wire, outputs: int, kernel: int, stride: int = 1) -> Wire:
@@ -80,10 +83,10 @@ def weights(*shape: int) -> NDArray[np.float32]:
     return values / np.float32(math.sqrt(math.prod(shape[1:])))
 
 
-def build(graph: GraphBuilder, mode: str, output: Wire, policy: str = "logits") -> Built:
+def build(graph: GraphBuilder, output: Wire, mode: str, policy: str = "logits", rounding: str | None = None) -> Built:
     """Compile on random samples, of which the first is returned."""
     samples = np.random.default_rng(SEED).random((SAMPLES, *graph.input.shape), dtype=np.float32)
-    finished, options = graph.finish(output), CompileOptions("bench", mode, policy)
+    finished, options = graph.finish(output), CompileOptions("bench", mode, policy, rounding=rounding)
     with native_errors():
         native = _native.NativeModel.compile(finished.document, finished.tensors, samples, options.document())
     return Model(native), samples[0]

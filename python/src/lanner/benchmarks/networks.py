@@ -1,13 +1,17 @@
-"""Whole networks: those that come with the package, and CIFAR-10's, trained where a folder of data holds them."""
+"""Whole networks: those that come with the package, and CIFAR's.
+
+CIFAR-10's are trained where a folder of data holds them; all others have seeded random weights.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.benchmarks.graphs import Built, build, conv, weights
+from lanner.benchmarks.graphs import Built, Drawn, build, conv, weights
 from lanner.embedded import CALIBRATION_SAMPLES, compile_embedded
 from lanner.errors import InputError
 from lanner.model import compile  # noqa: A004 - the interface's name
@@ -25,6 +29,11 @@ def minionn(trained: Path | None, mode: str) -> Built:
     """The CIFAR-10 network of MiniONN (Liu et al. 2017): seven convolutions, two average pools."""
     if trained is not None:
         return _trained(trained, "cifar10_minionn", load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1), mode)
+    return build(*minionn_graph(), mode)
+
+
+def minionn_graph() -> Drawn:
+    """MiniONN's network with plain ReLU and random weights."""
     graph = GraphBuilder("x", (3, 32, 32))
     wire = graph.input
     for outputs, kernel, pooled in MINIONN_LAYERS:
@@ -33,7 +42,7 @@ def minionn(trained: Path | None, mode: str) -> Built:
             window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0], "count_include_pad": False}
             shape = (outputs, wire.shape[1] // 2, wire.shape[2] // 2)
             wire = graph.add_node("AveragePool", (wire,), shape, window)
-    return build(graph, mode, _classify(graph, wire))
+    return graph, _classify(graph, wire, 10)
 
 
 def resnet(blocks: int, trained: Path | None, mode: str) -> Built:
@@ -41,12 +50,58 @@ def resnet(blocks: int, trained: Path | None, mode: str) -> Built:
     if trained is not None:
         samples = load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1)
         return _trained(trained, f"resnet{6 * blocks + 2}", (samples - CIFAR_MEAN) / CIFAR_DEVIATION, mode)
+    return build(*resnet_graph(blocks), mode)
+
+
+def resnet_graph(blocks: int) -> Drawn:
+    """The same with random weights."""
     graph = GraphBuilder("x", (3, 32, 32))
     wire = graph.relu(conv(graph, graph.input, 16, 3))
     for outputs in (16, 32, 64):
         for _ in range(blocks):
-            wire = _block(graph, wire, outputs)
-    return build(graph, mode, _classify(graph, graph.global_average_pool(wire)))
+            wire = _block(graph, wire, outputs, _padded_shortcut)
+    return graph, _classify(graph, graph.global_average_pool(wire), 10)
+
+
+def vgg16(mode: str) -> Built:
+    """`vgg16_graph`, compiled."""
+    return build(*vgg16_graph(), mode)
+
+
+def vgg16_graph() -> Drawn:
+    """VGG-16 for CIFAR-100: configuration D of Simonyan and Zisserman 2015, with one dense layer, 512 to 100.
+
+    Five max-pools leave one pixel of a 32x32 image, so nothing is left for the hidden dense layers that ImageNet's
+    has. It has 276,480 ReLUs, as many as Tabula's table 2 counts.
+    """
+    graph = GraphBuilder("x", (3, 32, 32))
+    wire = graph.input
+    for outputs, convolutions in VGG16_STAGES:
+        for _ in range(convolutions):
+            wire = graph.relu(conv(graph, wire, outputs, 3))
+        window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
+        shape = (outputs, wire.shape[1] // 2, wire.shape[2] // 2)
+        wire = graph.add_node("MaxPool", (wire,), shape, window)
+    return graph, _classify(graph, wire, 100)
+
+
+def resnet34(mode: str) -> Built:
+    """`resnet34_graph`, compiled."""
+    return build(*resnet34_graph(), mode)
+
+
+def resnet34_graph() -> Drawn:
+    """ResNet-34 for CIFAR-100: He et al. 2016, table 1, on 32x32 images.
+
+    Its first layer is a 3x3 convolution of stride 1 without a pool, as such images have it; a 1x1 convolution makes
+    the shortcut of a wider stage. It has 966,656 ReLUs.
+    """
+    graph = GraphBuilder("x", (3, 32, 32))
+    wire = graph.relu(conv(graph, graph.input, 64, 3))
+    for outputs, blocks in RESNET34_STAGES:
+        for _ in range(blocks):
+            wire = _block(graph, wire, outputs, _convolved_shortcut)
+    return graph, _classify(graph, graph.global_average_pool(wire), 100)
 
 
 def load_cifar10(data: Path, count: int) -> NDArray[np.float32]:
@@ -76,21 +131,29 @@ def _trained(folder: Path, name: str, samples: NDArray[np.float32], mode: str) -
     return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
 
 
-def _block(graph: GraphBuilder, x: Wire, outputs: int) -> Wire:
+def _block(graph: GraphBuilder, x: Wire, outputs: int, widen: Callable[[GraphBuilder, Wire, int], Wire]) -> Wire:
     """Two convolutions around which the input goes; the first of a wider stage halves the image."""
     stride = outputs // x.shape[0]
     inner = conv(graph, graph.relu(conv(graph, x, outputs, 3, stride)), outputs, 3)
-    if stride == 1:
-        return graph.relu(graph.add(inner, x))
-    every_other = (range(x.shape[0]), range(0, x.shape[1], stride), range(0, x.shape[2], stride))
-    margin = (outputs - x.shape[0]) // 2
-    shortcut = graph.pad(graph.slice(x, every_other), (margin, 0, 0), (margin, 0, 0))
+    shortcut = x if stride == 1 else widen(graph, x, outputs)
     return graph.relu(graph.add(inner, shortcut))
 
 
-def _classify(graph: GraphBuilder, x: Wire) -> Wire:
+def _padded_shortcut(graph: GraphBuilder, x: Wire, outputs: int) -> Wire:
+    """Every other pixel, among new channels of zeros."""
+    stride = outputs // x.shape[0]
+    every_other = (range(x.shape[0]), range(0, x.shape[1], stride), range(0, x.shape[2], stride))
+    margin = (outputs - x.shape[0]) // 2
+    return graph.pad(graph.slice(x, every_other), (margin, 0, 0), (margin, 0, 0))
+
+
+def _convolved_shortcut(graph: GraphBuilder, x: Wire, outputs: int) -> Wire:
+    return conv(graph, x, outputs, 1, outputs // x.shape[0])
+
+
+def _classify(graph: GraphBuilder, x: Wire, classes: int) -> Wire:
     flat = graph.reshape(x, (x.size,))
-    return graph.matmul(flat, weights(flat.size, 10))
+    return graph.matmul(flat, weights(flat.size, classes))
 
 
 #: Output channels and kernel of each convolution, and whether average pooling follows.
@@ -103,6 +166,12 @@ MINIONN_LAYERS = (
     (64, 1, False),
     (16, 1, False),
 )
+
+#: Channels of each stage, and its convolutions, which max-pooling follows.
+VGG16_STAGES = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
+
+#: Channels of each stage, and its blocks of two convolutions.
+RESNET34_STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
 
 #: How the residual networks' training normalized red, green and blue.
 CIFAR_MEAN = np.array([0.485, 0.456, 0.406], np.float32).reshape(3, 1, 1)
