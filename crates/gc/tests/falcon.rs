@@ -107,6 +107,27 @@ fn pools_take_the_largest_signed_value() {
 }
 
 #[test]
+fn pools_of_every_pair_of_edges_under_every_share() {
+    for p in PRIMES {
+        let (pool, both) = (falcon_max_pool(p, 2).unwrap(), falcon_max_pool_relu(p, 2).unwrap());
+        let shares = shares(p, &mut prg(4));
+        let pairs: Vec<_> = edges(p).into_iter().flat_map(|x| edges(p).map(|y| [x, y])).collect();
+        for pair in pairs {
+            let largest = signed(pair[0], p).max(signed(pair[1], p));
+            let x = pair.repeat(shares.len());
+            let s: Vec<_> = shares.iter().zip(shares.iter().rev()).flat_map(|(a, b)| [*a, *b]).collect();
+            let pooled = run(&pool, p, &x, &s);
+            assert!(
+                pooled.iter().all(|y| *y as i64 == largest + (p / 2) as i64),
+                "p {p} {pair:?}: {pooled:?}"
+            );
+            let kept = run(&both, p, &x, &s);
+            assert!(kept.iter().all(|y| *y as i64 == largest.max(0)), "p {p} {pair:?}: {kept:?}");
+        }
+    }
+}
+
+#[test]
 fn small_moduli_exhaustively() {
     for p in [5, 7, 11, 13] {
         let (relu, pair) = (falcon_relu(p).unwrap(), falcon_max_pool_relu(p, 2).unwrap());

@@ -3,14 +3,63 @@
 
 mod support;
 
-use lanner_gc::library::{ShareRing, argmax_with_max, reciprocal, softmax_exponents};
-use lanner_primitives::Bits;
+use lanner_gc::library::{MaskedCircuit, ShareRing, argmax_with_max, reciprocal, softmax_exponents};
+use lanner_primitives::{Bits, Prg};
 use rand_core::Rng;
 use support::{check, clear, prg};
 
 /// Bits `first..first + width` as an integer.
 fn word(bits: &Bits, first: usize, width: usize) -> u64 {
     (0..width).map(|i| u64::from(bits.get(first + i)) << i).sum()
+}
+
+/// Checks one instance for scores `x` of which the garbler's shares are `s`.
+fn check_exponents(masked: &MaskedCircuit, dropped: u32, width: u32, x: &[i64], s: &[u64], prg: &mut Prg) {
+    let (ring, k) = (masked.ring(), x.len());
+    let index_bits = k.next_power_of_two().trailing_zeros() as usize;
+    let modulus = i128::from(ring.largest()) + 1;
+    let c = x.iter().zip(s).map(|(x, s)| (i128::from(*x) - i128::from(*s)).rem_euclid(modulus));
+    let c: Vec<u64> = c.map(|c| c as u64).collect();
+    let most = (1_u64 << width) - 1;
+    let mut masks: Vec<u64> = (0..k).map(|_| prg.next_u64() & most).collect();
+    (masks[0], masks[1]) = (0, most);
+    let (inputs, known) =
+        (masked.evaluator_bits(&c).unwrap(), masked.garbler_bits_with_masks(s, &masks).unwrap());
+    let out = clear(masked.circuit(), 1, &inputs, &known);
+    let largest = *x.iter().max().unwrap();
+    let first = x.iter().position(|v| *v == largest).unwrap() as u64;
+    assert_eq!(word(&out, 0, index_bits), first, "{ring:?} {x:?} {s:?}");
+    for (i, (score, mask)) in x.iter().zip(&masks).enumerate() {
+        let floor = |x: i64| x.wrapping_add(1_i64 << (ring.bits() - 1)) >> dropped;
+        let exponent = most - ((floor(largest) - floor(*score)) as u64).min(most);
+        let a = word(&out, index_bits + i * width as usize, width as usize);
+        assert_eq!(a, exponent.wrapping_sub(*mask) & most, "{ring:?} {x:?} {s:?}");
+        assert_eq!(out.get(index_bits + k * width as usize + i), a + mask > most);
+    }
+}
+
+/// Every pair of scores at the edges of the range, equal ones among them, under shares of either party that are edges of `Z_p`:
+/// 0, 1, (p-1)/2, (p+1)/2 and p-1, where p is 0 again.
+#[test]
+fn exponents_at_the_edges_of_the_ring() {
+    let mut prg = prg(3);
+    for p in [114_689_u64, 1_032_193, 8_273_921, 137_438_822_401] {
+        let ring = ShareRing::Prime(p);
+        let bound = ring.signed_bound(0).unwrap() as i64;
+        let shares = [0, 1, (p - 1) / 2, p.div_ceil(2), p - 1];
+        // The other party's share is one of them where the garbler's is the score less it.
+        let edges = [0, 1, -1, bound - 1, 1 - bound];
+        for (dropped, width) in [(0, ring.bits()), (4, 6)] {
+            let masked = softmax_exponents(ring, 2, dropped, width).unwrap();
+            for (x, y) in edges.iter().flat_map(|x| edges.map(|y| (*x, y))) {
+                let less = |score: i64, share: u64| (score.rem_euclid(p as i64) as u64 + p - share) % p;
+                for share in shares {
+                    check_exponents(&masked, dropped, width, &[x, y], &[share, less(y, share)], &mut prg);
+                    check_exponents(&masked, dropped, width, &[x, y], &[less(x, share), share], &mut prg);
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -31,31 +80,12 @@ fn exponents_are_clamped_differences_under_masks() {
                 with_max - dropped as usize + k * (n - 1) + clamp + k * width as usize,
                 "{ring:?} {k} {dropped} {width}"
             );
-            let index_bits = k.next_power_of_two().trailing_zeros() as usize;
             for case in 0..40 {
                 let near = if case % 2 == 0 { bound } else { bound.min(1 << (dropped + 3)) };
                 let x: Vec<i64> =
                     (0..k).map(|_| (prg.next_u64() >> 1) as i64 % (2 * near - 1) - near + 1).collect();
-                let modulus = i128::from(ring.largest()) + 1;
                 let s: Vec<u64> = (0..k).map(|_| prg.next_u64() % (ring.largest() + 1)).collect();
-                let c = x.iter().zip(&s).map(|(x, s)| (i128::from(*x) - i128::from(*s)).rem_euclid(modulus));
-                let c: Vec<u64> = c.map(|c| c as u64).collect();
-                let most = (1_u64 << width) - 1;
-                let mut masks: Vec<u64> = (0..k).map(|_| prg.next_u64() & most).collect();
-                (masks[0], masks[1]) = (0, most);
-                let (inputs, known) =
-                    (masked.evaluator_bits(&c).unwrap(), masked.garbler_bits_with_masks(&s, &masks).unwrap());
-                let out = clear(masked.circuit(), 1, &inputs, &known);
-                let largest = *x.iter().max().unwrap();
-                let first = x.iter().position(|v| *v == largest).unwrap() as u64;
-                assert_eq!(word(&out, 0, index_bits), first);
-                for (i, (x, mask)) in x.iter().zip(&masks).enumerate() {
-                    let floor = |x: i64| x.wrapping_add(1_i64 << (b - 1)) >> dropped;
-                    let exponent = most - ((floor(largest) - floor(*x)) as u64).min(most);
-                    let a = word(&out, index_bits + i * width as usize, width as usize);
-                    assert_eq!(a, exponent.wrapping_sub(*mask) & most);
-                    assert_eq!(out.get(index_bits + k * width as usize + i), a + mask > most);
-                }
+                check_exponents(&masked, dropped, width, &x, &s, &mut prg);
             }
         }
         assert!(softmax_exponents(ring, 3, 4, b - 3).is_err() && softmax_exponents(ring, 3, 4, 0).is_err());
