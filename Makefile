@@ -16,6 +16,7 @@ BENCH := target/bench
 
 # The networks that are measured over emulated networks too.
 SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
+SHAPED_FALCON := mnist_d,cifar10_minionn
 
 # Every file that the wheel is built from, and the folders, whose times change when a file is removed.
 SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
@@ -70,14 +71,16 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	@echo "make lint: nothing to complain of."
 
 # A benchmark that fails is told on the page, and by the last line's exit code.
-bench: setup ## measure everything on this machine (about ten minutes) and write docs/benchmarks.md
+bench: setup ## measure everything on this machine (about twenty minutes) and write docs/benchmarks.md
 	rm -rf $(BENCH)
 	mkdir -p $(BENCH)
 	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
 	$(EXAMPLE) kernels -p lanner-bfv -- --json > $(BENCH)/bfv.jsonl
 	for layer in fc 5x5/2 1x1 32x32x32; do $(EXAMPLE) layer_bench -p lanner-protocol -- --json 9 $$layer; done > $(BENCH)/layer.jsonl
-	-$(BIN)/lanner bench all --mode gazelle --save $(BENCH)/loopback.json
-	-$(BIN)/lanner bench networks --mode gazelle --network lan,wan --only $(SHAPED) --save $(BENCH)/shaped.json
+	-$(BIN)/lanner bench all --mode gazelle --save $(BENCH)/gazelle.json
+	-$(BIN)/lanner bench networks --mode gazelle --network lan,wan --only $(SHAPED) --save $(BENCH)/gazelle_shaped.json
+	-$(BIN)/lanner bench all --mode falcon --save $(BENCH)/falcon.json
+	-$(BIN)/lanner bench networks --mode falcon --network lan,wan --only $(SHAPED_FALCON) --save $(BENCH)/falcon_shaped.json
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 
 bench-peers: ## the same work in other systems

@@ -2,8 +2,11 @@
 
     .venv/bin/python examples/pneumonia.py
 
-NOT FOR CLINICAL USE. Both parties run in this process, and talk over TLS all the same. The program asserts that each
-answer is the one of the exact fixed-point reference, and that most of the ten pictures are told rightly.
+NOT FOR CLINICAL USE. Both parties run in this process, and talk over TLS all the same. The doctor learns a label and
+its probability to two digits, and nothing else. The program asserts that each answer is the one of the exact
+fixed-point reference, the probability within one unit of its last digit, and that most of the ten pictures are told
+rightly. Probabilities hold for pictures like those that set them; these ten are of others, where the network is too sure
+of itself (models/README.md).
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ import lanner
 
 FOLDER = Path(__file__).with_suffix("")
 
+#: Decimal digits of a probability that the doctor learns.
+DIGITS = 2
+
 
 def main() -> None:
     """Compile and serve as the hospital, predict as the doctor, compare with the truth."""
@@ -29,7 +35,15 @@ def main() -> None:
     image = lanner.ImageDescription.read(FOLDER / "image.toml")
     x = np.stack([image.load(FOLDER / picture, (1, 28, 28)) for picture in truth])
     with as_file(files("lanner") / "networks" / "pneumonia.onnx") as network:
-        model = lanner.compile(network, x, image=image, classes=["normal", "pneumonia"])
+        model = lanner.compile(
+            network,
+            x,
+            mode="falcon",
+            output="probability",
+            digits=DIGITS,
+            image=image,
+            classes=["normal", "pneumonia"],
+        )
     expected = model.predict_fixed(x).argmax(1)
 
     with (
@@ -40,9 +54,11 @@ def main() -> None:
         predictions = [client.predict(sample) for sample in x]
 
     for picture, prediction in zip(truth, predictions, strict=True):
-        print(f"{picture}: {prediction.class_name}")
+        print(f"{picture}: {prediction.class_name}, {prediction.probability:.{DIGITS}f}")
     labels = [prediction.label for prediction in predictions]
     assert labels == expected.tolist()
+    probabilities = [prediction.probability for prediction in predictions]
+    assert np.allclose(probabilities, model.predict_probability(x), rtol=0, atol=10.0**-DIGITS)
     right = sum(label == wanted for label, wanted in zip(labels, truth.values(), strict=True))
     assert right >= 8, right
     print(f"{right} of {len(truth)} as the data set says")

@@ -167,6 +167,7 @@ def test_choice_of_a_later_version_exits_3(
     [
         ["--output", "top-k", "--k", "5"],
         ["--output", "top-k", "--k", "0"],
+        ["--output", "probability", "--digits", "0"],
         ["--output", "probability", "--digits", "7"],
     ],
 )

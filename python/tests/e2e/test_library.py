@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from onnx import helper
 
 import lanner
-from helpers.models import tiny_classifier, tiny_samples
+from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
 
 
 def test_run_in_memory_equals_the_reference(tiny_logits: Path) -> None:
@@ -19,6 +21,36 @@ def test_run_in_memory_equals_the_reference(tiny_logits: Path) -> None:
         prediction = lanner.run(model, sample)
         assert prediction.values == values.tolist()
         assert set(prediction.phases) == {"setup", "offline", "online"}
+
+
+def score_model(path: Path, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> Path:
+    """A network of one layer, ``scores``: weight (outputs, 8), bias (outputs,)."""
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], name="scores", transB=1)
+    return save_model(path, make_model([node], ["n", 8], {"w": weight, "b": bias}))
+
+
+def test_equal_scores_share_the_probability_and_the_first_wins(tmp_path: Path) -> None:
+    rows = np.tile(np.linspace(-1, 1, 8, dtype=np.float32), (4, 1))
+    x = np.random.default_rng(5).random((32, 8), dtype=np.float32)
+    path = score_model(tmp_path / "equal.onnx", rows, np.zeros(4, np.float32))
+    model = lanner.compile(path, x, mode="falcon", output="probability", digits=2)
+    prediction = lanner.run(model, x[0])
+    assert prediction.label == 0
+    assert prediction.probability == pytest.approx(0.25, abs=0.01)
+
+
+def test_one_score_has_no_probability(tmp_path: Path) -> None:
+    path = score_model(tmp_path / "one.onnx", np.ones((1, 8), np.float32), np.zeros(1, np.float32))
+    with pytest.raises(lanner.MisuseError, match="compares scores, and the model has 1"):
+        lanner.compile(path, np.ones((32, 8), np.float32), mode="falcon", output="probability")
+
+
+def test_a_layer_that_no_ring_holds_is_named(tmp_path: Path) -> None:
+    bias = np.array([1e15, 0], np.float32)
+    path = score_model(tmp_path / "wide.onnx", np.eye(2, 8, dtype=np.float32), bias)
+    with pytest.raises(lanner.LannerError, match=r"scores.*sums reach \d+ but the largest ring allows") as caught:
+        lanner.compile(path, np.ones((32, 8), np.float32), mode="falcon", output="probability")
+    assert caught.value.where == "scores"
 
 
 def test_server_and_client_in_one_process(tmp_path: Path, tiny_label: Path) -> None:

@@ -31,7 +31,7 @@ def test_digits_are_classified_alike_by_float_and_fixed_point(name: str) -> None
     assert np.allclose(model.native.float(x), exact, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("mode", ["auto", "cheetah"])
+@pytest.mark.parametrize("mode", ["auto", "falcon", "cheetah"])
 @pytest.mark.parametrize("name", ["mnist_c", "mnist_d"])
 def test_every_integer_of_the_secure_run_equals_the_reference(name: str, mode: str) -> None:
     model = compile_embedded(name, mode, output="logits")

@@ -17,14 +17,14 @@ from lanner.benchmarks.published import paper as paper_of
 from lanner.benchmarks.published import public_code
 
 
-def row(name: str, suite: str, phase: str, **others: object) -> dict[str, Any]:
-    given, code = paper_of("gazelle", name), public_code("gazelle", name)
+def row(name: str, suite: str, phase: str, mode: str = "gazelle", **others: object) -> dict[str, Any]:
+    given, code = paper_of(mode, name), public_code(mode, name)
     figures = {
         "suite": suite,
         "name": name,
         "network": "loopback",
         "shaping": "none",
-        "mode": "gazelle",
+        "mode": mode,
         "phase": phase,
         "seconds": 0.25,
         "fastest": 0.2,
@@ -90,6 +90,24 @@ def test_every_row_is_on_the_page_with_its_ratio(tmp_path: Path) -> None:
     assert "Every benchmark ran" in text
     assert "up to 3.0 processes" in text
     assert text.count("    lanner bench x\n") == 3
+
+
+def test_each_mode_has_a_section_with_its_own_papers_figures(tmp_path: Path) -> None:
+    falcon = [row("fc_2048x1", "layers", phase, "falcon") for phase in ("offline", "online", "total")]
+    pools = [row("maxpool_relu_2x2_of_1000", "activations", phase, "falcon") for phase in ("offline", "online")]
+    plain = [row("fc_2048x1", "layers", phase, "cheetah") for phase in ("offline", "online", "total")]
+    parts = write(tmp_path, document(*falcon, *pools, *plain), document(*phases("fc_2048x1", "layers")[1:]))
+    text = page(collect(parts))
+    gazelle, of_falcon, cheetah = text.split("\n## Mode `")[1:]
+    assert gazelle.startswith("gazelle`")
+    assert of_falcon.startswith("falcon`")
+    assert cheetah.startswith("cheetah`")
+    # 8 ms and 5.1 ms of the code there, 2 ms of the server here; 0.1 ms; nothing.
+    assert "| 8.00 ms | 4.00x | 4.00x | 5.10 ms | 2.55x | 2.55x |" in line_of(gazelle, "fc_2048x1")
+    assert line_of(of_falcon, "fc_2048x1").endswith("| 100 µs | 0.05x | 0.05x |")
+    assert line_of(cheetah, "fc_2048x1").endswith("| 9 |")
+    # 32.3 + 12.5 ms and 4.82 + 2.44 MB there, 250 ms and 7 MB here.
+    assert line_of(of_falcon, "of_1000", "offline").endswith("| 44.8 ms | 0.18x | 7.26 MB | 1.04x |")
 
 
 def test_failures_are_on_the_page_and_in_the_exit_code(tmp_path: Path) -> None:

@@ -56,9 +56,10 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
 
 def _layers() -> list[Case]:
     # Deferred, as everything that needs onnx.
-    from lanner.benchmarks.graphs import convolution, dense
+    from lanner.benchmarks.graphs import convolution, dense, inner_convolution
 
     convolutions: dict[str, Builder] = {
+        "conv_28x28x1_5x5x5_inner": partial(inner_convolution, 1, 28, 5, 5),
         "conv_28x28x1_5x5x5": partial(convolution, 1, 28, 5, 5, 1),
         "conv_28x28x1_5x5x5_stride2": partial(convolution, 1, 28, 5, 5, 2),
         "conv_16x16x128_1x1x128": partial(convolution, 128, 16, 1, 128, 1),
@@ -73,21 +74,44 @@ def _layers() -> list[Case]:
 
 
 def _activations() -> list[Case]:
-    from lanner.benchmarks.graphs import arg_max, max_pool, relu, square
+    from lanner.benchmarks.graphs import (
+        PIXELS,
+        SIDE,
+        arg_max,
+        max_pool,
+        relu,
+        relu_max_pool,
+        rescale,
+        softmax,
+        square,
+    )
 
+    counts = (1000, 10_000)
+    # GAZELLE's table counts what a pool makes, FALCON's what it takes.
+    pools = (
+        *((f"maxpool_2x2_{count}", max_pool, count // PIXELS, 2 * SIDE) for count in counts),
+        *((f"maxpool_2x2_of_{count}", max_pool, count // PIXELS, SIDE) for count in counts),
+        *((f"maxpool_relu_2x2_of_{count}", relu_max_pool, count // PIXELS, SIDE) for count in counts),
+    )
     return [
         Case("activations", "square_2048", partial(square, 2048), ("Square",)),
-        *(Case("activations", f"relu_{count}", partial(relu, count), ("Relu",)) for count in (1000, 10_000)),
+        *(Case("activations", f"rescale_{count}", partial(rescale, count), ("Conv/rescale",)) for count in counts),
+        *(Case("activations", f"relu_{count}", partial(relu, count), ("Relu",)) for count in counts),
         *(
-            Case("activations", f"maxpool_2x2_{count}", partial(max_pool, count), ("MaxPool",))
-            for count in (1000, 10_000)
+            Case("activations", name, partial(pool, channels, side), ("MaxPool", "Relu"))
+            for name, pool, channels, side in pools
         ),
         *(Case("activations", f"argmax_{count}", partial(arg_max, count), ("output",)) for count in (10, 1000)),
+        *(
+            Case("activations", f"softmax_{classes}_{digits}", partial(softmax, classes, digits), ("output",))
+            for digits in (2, 4)
+            for classes in (10, 100, 1000)
+        ),
     ]
 
 
 def _networks(data: Path | None) -> list[Case]:
-    from lanner.benchmarks.networks import embedded, minionn, resnet, resnet34, vgg16
+    from lanner.benchmarks.networks import embedded, minionn, pneumonia, resnet, resnet34, vgg16
 
     def case(name: str, folder: str, build: Callable[[Path | None, str], tuple[Model, NDArray[np.float32]]]) -> Case:
         trained = None if data is None or not (data / "models" / folder).is_dir() else data / "models" / folder
@@ -97,6 +121,7 @@ def _networks(data: Path | None) -> list[Case]:
     small = (f"mnist_{letter}" for letter in "abcd")
     return [
         *(Case("networks", name, partial(embedded, name), weights="trained") for name in small),
+        Case("networks", "pneumonia", partial(pneumonia, data), weights="trained"),
         case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
         case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),

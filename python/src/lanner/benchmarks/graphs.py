@@ -28,6 +28,12 @@ def convolution(channels: int, side: int, kernel: int, outputs: int, stride: int
     return build(graph, conv(graph, graph.input, outputs, kernel, stride), mode)
 
 
+def inner_convolution(channels: int, side: int, kernel: int, outputs: int, mode: str) -> Built:
+    """A square convolution without padding: its filters stay inside the image."""
+    graph = GraphBuilder("x", (channels, side, side))
+    return build(graph, conv(graph, graph.input, outputs, kernel, padded=False), mode)
+
+
 def dense(inputs: int, outputs: int, mode: str) -> Built:
     """A fully connected layer."""
     graph = GraphBuilder("x", (inputs,))
@@ -46,13 +52,23 @@ def relu(count: int, mode: str) -> Built:
     return build(graph, graph.relu(conv(graph, graph.input, count // PIXELS, 1)), mode)
 
 
-def max_pool(count: int, mode: str) -> Built:
-    """A 1x1 convolution, then 2x2 max-pooling to so many values."""
+def rescale(count: int, mode: str) -> Built:
+    """Two 1x1 convolutions, between which so many values are rescaled."""
     channels = count // PIXELS
-    graph = GraphBuilder("x", (channels, 2 * SIDE, 2 * SIDE))
-    sums = conv(graph, graph.input, channels, 1)
-    window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
-    return build(graph, graph.add_node("MaxPool", (sums,), (channels, SIDE, SIDE), window), mode)
+    graph = GraphBuilder("x", (channels, SIDE, SIDE))
+    return build(graph, conv(graph, conv(graph, graph.input, channels, 1), 1, 1), mode)
+
+
+def max_pool(channels: int, side: int, mode: str) -> Built:
+    """A 1x1 convolution, then 2x2 max-pooling of its channels."""
+    graph = GraphBuilder("x", (channels, side, side))
+    return build(graph, _pooled(graph, conv(graph, graph.input, channels, 1)), mode)
+
+
+def relu_max_pool(channels: int, side: int, mode: str) -> Built:
+    """A 1x1 convolution, then ReLU and 2x2 max-pooling of its channels, in the order in which networks have them."""
+    graph = GraphBuilder("x", (channels, side, side))
+    return build(graph, _pooled(graph, graph.relu(conv(graph, graph.input, channels, 1))), mode)
 
 
 def arg_max(classes: int, mode: str) -> Built:
@@ -61,17 +77,32 @@ def arg_max(classes: int, mode: str) -> Built:
     return build(graph, graph.matmul(graph.input, weights(16, classes)), mode, "label")
 
 
-def conv(graph: GraphBuilder, x: Wire, outputs: int, kernel: int, stride: int = 1) -> Wire:
-    """A square convolution whose outputs cover the input: (outputs, height / stride, width / stride), rounded up."""
-    before = (kernel - 1) // 2
-    after = kernel - 1 - before
+def softmax(classes: int, digits: int, mode: str) -> Built:
+    """A fully connected layer whose scores spread over some units, then the label and its probability."""
+    graph = GraphBuilder("x", (16,))
+    spread = weights(16, classes) * np.float32(math.sqrt(classes))
+    return build(graph, graph.matmul(graph.input, spread), mode, "probability", digits=digits)
+
+
+def _pooled(graph: GraphBuilder, x: Wire) -> Wire:
+    window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
+    return graph.add_node("MaxPool", (x,), (x.shape[0], x.shape[1] // 2, x.shape[2] // 2), window)
+
+
+def conv(graph: GraphBuilder, x: Wire, outputs: int, kernel: int, stride: int = 1, *, padded: bool = True) -> Wire:
+    """A square convolution: (outputs, height, width).
+
+    Padded, its outputs cover the input: sides are divided by the stride and rounded up.
+    """
+    before = (kernel - 1) // 2 if padded else 0
+    after = kernel - 1 - before if padded else 0
     attributes = {
         "strides": [stride, stride],
         "pads": [before, before, after, after],
         "dilations": [1, 1],
         "groups": 1,
     }
-    sides = tuple(-(-side // stride) for side in x.shape[1:])
+    sides = tuple((side + before + after - kernel) // stride + 1 for side in x.shape[1:])
     tensors = {"weight": weights(outputs, x.shape[0], kernel, kernel), "bias": None}
     return graph.add_node("Conv", (x,), (outputs, *sides), attributes, tensors)
 
@@ -83,10 +114,19 @@ def weights(*shape: int) -> NDArray[np.float32]:
     return values / np.float32(math.sqrt(math.prod(shape[1:])))
 
 
-def build(graph: GraphBuilder, output: Wire, mode: str, policy: str = "logits", rounding: str | None = None) -> Built:
+def build(
+    graph: GraphBuilder,
+    output: Wire,
+    mode: str,
+    policy: str = "logits",
+    *,
+    digits: int = 2,
+    rounding: str | None = None,
+) -> Built:
     """Compile on random samples, of which the first is returned."""
     samples = np.random.default_rng(SEED).random((SAMPLES, *graph.input.shape), dtype=np.float32)
-    finished, options = graph.finish(output), CompileOptions("bench", mode, policy, rounding=rounding)
+    finished = graph.finish(output)
+    options = CompileOptions("bench", mode, policy, digits=digits, rounding=rounding)
     with native_errors():
         native = _native.NativeModel.compile(finished.document, finished.tensors, samples, options.document())
     return Model(native), samples[0]

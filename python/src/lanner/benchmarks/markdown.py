@@ -12,6 +12,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def filled(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table without the columns that are empty in every row."""
+    kept = list(rows)
+    places = [place for place in range(len(columns)) if any(row[place] is not None for row in kept)]
+    return table([columns[place] for place in places], ([row[place] for place in places] for row in kept))
+
+
 def time_of(seconds: float | None) -> str | None:
     """A time with three digits."""
     if seconds is None:

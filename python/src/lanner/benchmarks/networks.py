@@ -6,6 +6,7 @@ CIFAR-10's are trained where a folder of data holds them; all others have seeded
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,25 @@ def embedded(name: str, mode: str) -> Built:
     from lanner.datasets import load_digits
 
     return compile_embedded(name, mode, "logits"), load_digits("test")[0][0]
+
+
+def pneumonia(data: Path | None, mode: str) -> Built:
+    """The network for chest X-rays that comes with the package; the client learns the label and its probability.
+
+    X-rays do not come with it: where a folder of data has none, digits stand in, of the same size and range.
+    """
+    from lanner.datasets import load_digits
+
+    path = None if data is None else data / "medmnist" / "pneumoniamnist.npz"
+    if path is None or not path.is_file():
+        samples = load_digits("train")[0][: CALIBRATION_SAMPLES + 1]
+    else:
+        with np.load(path) as file:
+            pixels = file["train_images"][: CALIBRATION_SAMPLES + 1, np.newaxis]
+        samples = pixels.astype(np.float32) / np.float32(255)
+    with as_file(files("lanner") / "networks" / "pneumonia.onnx") as network:
+        model = compile(network, samples[:-1], mode=mode, output="probability", name="pneumonia")
+    return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
 
 
 def minionn(trained: Path | None, mode: str) -> Built:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lanner.benchmarks.kernels import kernels_table, operations_table
-from lanner.benchmarks.markdown import ratio, size_of, table, time_of
+from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
 from lanner.benchmarks.prose import (
     ACTIVATIONS,
     HOW,
@@ -18,8 +18,11 @@ from lanner.benchmarks.prose import (
     NETWORKS,
     OPERATIONS,
     SETUP,
+    WORDS,
+    Words,
 )
 from lanner.network import read_network
+from lanner.options import MODES
 
 Rows = Sequence[dict[str, Any]]
 
@@ -36,28 +39,37 @@ def page(document: dict[str, Any]) -> str:
 
 
 def _sections(document: dict[str, Any]) -> Iterator[str]:
-    rows = document["rows"]
     yield INTRODUCTION
     yield _machine(document)
     yield _failures(document["failures"])
     yield HOW
-    if any(row["suite"] == "networks" for row in rows):
-        yield NETWORKS
-        yield _networks([row for row in rows if row["suite"] == "networks"])
-        yield SETUP
-        yield _setup([row for row in rows if row["suite"] == "networks"])
-    if any(row["suite"] == "layers" for row in rows):
-        yield LAYERS
-        yield _layers([row for row in rows if row["suite"] == "layers"])
-    if any(row["suite"] == "activations" for row in rows):
-        yield ACTIVATIONS
-        yield _activations([row for row in rows if row["suite"] == "activations"])
+    for mode in MODES:
+        if rows := [row for row in document["rows"] if row["mode"] == mode]:
+            yield f"## Mode `{mode}`\n"
+            yield from _mode(rows, WORDS.get(mode, Words()))
     if document["lines"]:
         yield OPERATIONS
         yield operations_table(document["lines"])
         yield KERNELS
         yield kernels_table(document["lines"])
     yield LIMITS
+
+
+def _mode(rows: Rows, words: Words) -> Iterator[str]:
+    suites: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        suites.setdefault(row["suite"], []).append(row)
+    if networks := suites.get("networks"):
+        yield NETWORKS + words.networks
+        yield _networks(networks)
+        yield SETUP
+        yield _setup(networks)
+    if layers := suites.get("layers"):
+        yield LAYERS + words.layers
+        yield _layers(layers)
+    if activations := suites.get("activations"):
+        yield ACTIVATIONS + words.activations
+        yield _activations(activations)
 
 
 def _machine(document: dict[str, Any]) -> str:
@@ -108,7 +120,7 @@ def _networks(rows: Rows) -> str:
         *("network", "between", "weights", "offline", "online", "total", "fastest", "bytes", "rounds", "runs"),
         *("line alone", "paper's total", "paper / ours", "paper's bytes", "paper / ours"),
     )
-    return table(columns, (_network(*key, phases) for key, phases in _by_phase(rows).items()))
+    return filled(columns, (_network(*key, phases) for key, phases in _by_phase(rows).items()))
 
 
 def _network(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
@@ -129,7 +141,7 @@ def _setup(rows: Rows) -> str:
     cells = (
         (row["name"], row["network"], time_of(row["seconds"]), size_of(row["bytes"]), row["rounds"]) for row in setups
     )
-    return table(("network", "between", "time", "bytes", "rounds"), cells)
+    return filled(("network", "between", "time", "bytes", "rounds"), cells)
 
 
 def _layers(rows: Rows) -> str:
@@ -147,7 +159,7 @@ def _layers(rows: Rows) -> str:
         ),
         *("paper", "paper / ours", "with offline", "public code", "code / ours", "with offline"),
     )
-    return table(columns, (_layer(*key, phases) for key, phases in _by_phase(rows).items()))
+    return filled(columns, (_layer(*key, phases) for key, phases in _by_phase(rows).items()))
 
 
 def _layer(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
@@ -168,7 +180,7 @@ def _activations(rows: Rows) -> str:
         *("paper", "paper / ours", "paper's bytes", "paper / ours", "public code's bytes", "code / ours"),
     )
     parts = [row for row in rows if row["phase"] in ("offline", "online")]
-    return table(columns, (_activation(row) for row in parts))
+    return filled(columns, (_activation(row) for row in parts))
 
 
 def _activation(row: dict[str, Any]) -> tuple[object, ...]:

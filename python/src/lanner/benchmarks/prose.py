@@ -1,10 +1,13 @@
 """The words of docs/benchmarks.md. They hold no figure that a run could change."""
 
+from dataclasses import dataclass
+
 INTRODUCTION = """# Benchmarks
 
-What the `gazelle` mode takes in time, bytes and rounds, beside what the [GAZELLE paper][JVC18] and its [public
-code][code] give for the same work. "Paper / ours" above 1 means that ours takes less. The paper's machines and
-years were others, so read times as orders of magnitude; bytes and rounds do not depend on the machine.
+What private predictions take in time, bytes and rounds, mode by mode, beside what the mode's paper gives for the same
+work: the [GAZELLE paper][JVC18] and its [public code][code], and the [FALCON paper][LXDGWWW18]. "Paper / ours" above
+1 means that ours takes less. The papers' machines and years were others, so read times as orders of magnitude; bytes
+and rounds do not depend on the machine.
 """
 
 HOW = """## How figures are taken
@@ -25,47 +28,83 @@ HOW = """## How figures are taken
 - **Between** the parties is loopback as it is; `lan`, 1 Gbit/s and 0.6 ms of round trip; or `wan`, 100 Mbit/s and
   40 ms. The last two are emulated by a relay inside the client's process, which delivers each byte when such a line
   would: no losses, no headers, no slow start.
-- After the clock stopped, every integer that the client learned was compared with the fixed-point reference: all
-  outputs, or the label for an arg-max, which reveals nothing else.
-- Figures of the paper are those of its tables. Its public code was run once on two cores of an AMD Zen 5, not on
+- After the clock stopped, all that the client learned was compared with the fixed-point reference: all outputs, or
+  the label of an arg-max, which reveals nothing else, or label and probability, which has to be within one unit of its
+  last digit.
+- Figures of a paper are those of its tables. GAZELLE's public code was run once on two cores of an AMD Zen 5, not on
   this machine.
 """
 
-NETWORKS = """## Networks
-
-Tables XII and XIII, and residual networks. MNIST's A to D come with the package; a network with trained weights of
-others, or else seeded random ones, is marked so. All give the client the ten scores, as in the paper. **Line
-alone** is what the line takes for the bytes and the rounds, one after another, if nobody computes.
+SETUP = """Set-up, once for a session: keys and base oblivious transfers.
 """
 
-SETUP = """Set-up, once for a session: keys for rotations and base oblivious transfers.
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is said above the tables of a mode; what is said of every mode goes before it."""
+
+    networks: str = ""
+    layers: str = ""
+    activations: str = ""
+
+
+NETWORKS = """### Networks
+
+MNIST's A to D come with the package; a network with trained weights of others, or else seeded random ones, is marked
+so. **Line alone** is what the line takes for the bytes and the rounds, one after another, if nobody computes.
 """
 
-LAYERS = """## Linear layers
+LAYERS = """### Linear layers
 
-Tables VIII and X, in the whole protocol, with the kernel that the planner takes. Ratios compare the server's time:
-online alone, as the paper and the code count, and **with offline**, where half of each ciphertext's work lies here.
-The paper's 28x28 convolution has stride 2; its public code has stride 1.
+In the whole protocol, as the planner lays them out. Ratios compare the server's time: online alone, as papers count,
+and **with offline**, where half of each ciphertext's work lies here.
 """
 
-ACTIVATIONS = """## Activations
+ACTIVATIONS = """### Activations
 
-Table XI, from shares to shares, without revealing the result. Parties overlap: the server may garble for a step while
-the client is still in the one before. The ratio of times takes the larger of wait and server.
+From shares to shares, without revealing the result. Parties overlap: the server may garble for a step while the client
+is still in the one before. The ratio of times takes the larger of wait and server.
 """
+
+GAZELLE = Words(
+    networks="""Tables XII and XIII, and residual networks. All give the client the ten scores, as in the paper.
+""",
+    layers="""Tables VIII and X. The paper's 28x28 convolution has stride 2; its public code has stride 1.
+""",
+    activations="""Table XI.
+""",
+)
+
+FALCON = Words(
+    networks="""Table 5, which leaves the softmax out: these give the client the ten scores. `pneumonia` gives the label
+and its probability to two digits.
+""",
+    layers="""Table 2. The paper's filters stay inside a 28x28 image, and so do those of the row `inner`. Its set-up
+transforms filters and encrypts masks; transforms of filters are made here when the server starts.
+""",
+    activations="""Tables 3 and 4, whose sizes count inputs: a row `of_1000` pools 1000 values to 250. Table 3 gives the
+preparation of shares a row of its own. Here it is part of every circuit, so the paper's figure is that of both;
+`rescale` is a preparation alone, and a rescaling. ReLU and max-pool are written in this order, and exchanged as the
+paper's optimized row has them; its row without that has no counterpart. A `softmax_10_2` is one of ten classes to two
+digits; the paper's bytes online for 1000 classes are as printed.
+""",
+)
+
+#: What is said of the modes that have a paper.
+WORDS = {"gazelle": GAZELLE, "falcon": FALCON}
 
 OPERATIONS = """## Operations
 
-Tables V to VII and IX, on one core, without a network. The paper has n = 2048 slots and a modulus of 60 bits. Ours
-has 8192 slots and three primes of 50 bits, for the noise that hides the function: a ciphertext has twelve times the
-words and four times the slots. One decomposition serves all, so there is one key size.
+The GAZELLE paper's tables V to VII and IX, on one core, without a network. The paper has n = 2048 slots and a modulus
+of 60 bits. Ours has 8192 slots and three primes of 50 bits, for the noise that hides the function: a ciphertext has
+twelve times the words and four times the slots. One decomposition serves all, so there is one key size.
 """
 
 KERNELS = """## Kernels
 
-Tables VIII and X kernel by kernel: one thread plays both parties, without a network. A kernel that needs more than
-64 keys or 8 ciphertexts for its output, or that does what another does, is left out, and the paper's figure stands
-alone.
+The GAZELLE paper's tables VIII and X kernel by kernel: one thread plays both parties, without a network. A kernel that
+needs more than 64 keys or 8 ciphertexts for its output, or that does what another does, is left out, and the paper's
+figure stands alone.
 """
 
 LIMITS = """## What limits us
@@ -76,9 +115,10 @@ LIMITS = """## What limits us
 - **Two parties on one machine.** Server and client compute at the same time and share caches and memory bandwidth
   with the relay. On machines of their own both are faster.
 - **Rounds** matter over `wan` alone: each costs 40 ms, and a deep network has one or two for each layer.
-- **Rotations.** In linear layers key switching takes most of the server's offline time. Online there is none of it,
-  only products and transforms.
+- **Rotations.** In linear layers of mode `gazelle` key switching takes most of the server's offline time. Online
+  there is none of it, only products and transforms.
 
 [JVC18]: https://www.usenix.org/conference/usenixsecurity18/presentation/juvekar
+[LXDGWWW18]: https://arxiv.org/abs/1811.08257
 [code]: https://github.com/chiraag/gazelle_mpc
 """

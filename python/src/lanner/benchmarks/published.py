@@ -5,6 +5,11 @@ https://arxiv.org/abs/1801.05507. Its machines were two AWS c4.xlarge (Xeon E5-2
 of linear layers are the server's online computation; set-up times are those of a model, not of a prediction, and have
 no counterpart here. Its public code is https://github.com/chiraag/gazelle_mpc, run once on two cores of an AMD Zen 5
 for these figures.
+
+[LXDGWWW18] S. Li, K. Xue, C. Ding, X. Gao, D. S. L. Wei, T. Wan, F. Wu: FALCON, https://arxiv.org/abs/1811.08257. Its
+machines were two with an Intel i5-7500 (3.4 GHz) on a local network. Its set-up is done for each prediction, so it
+stands beside our offline phase; that of linear layers transforms the filters too. Times of linear layers are the
+server's.
 """
 
 from __future__ import annotations
@@ -61,6 +66,32 @@ def _gazelle(place: str, clock: str, **phases: Figures) -> Published:
     return Published("GAZELLE", place, clock, phases)
 
 
+def _falcon(place: str, clock: str, **phases: Figures) -> Published:
+    return Published("FALCON", place, clock, phases)
+
+
+def _prepared(operation: str, offline: tuple[float, float], online: tuple[float, float], count: int) -> Published:
+    """An operation of table 3 in milliseconds and megabytes, and data preprocessing of its inputs.
+
+    Ours are from shares to shares, which the table's operations are not: it gives preprocessing a row of its own.
+    """
+    setup, later = _PREPARATION[count]
+    phases = {
+        phase: ((before[0] + own[0]) / 1e3, round((before[1] + own[1]) * 1e6))
+        for phase, before, own in (("offline", setup, offline), ("online", later, online))
+    }
+    return _falcon(f"table 3, data preprocessing{operation}", "wall", **phases)
+
+
+#: Set-up and online milliseconds and megabytes of data preprocessing, by number of inputs.
+_PREPARATION = {1000: ((32.3, 4.82), (14.5, 1.45)), 10_000: ((265.5, 48.2), (136.4, 14.9))}
+
+
+def _softmax(setup: float, online: float, setup_bytes: float, online_bytes: float) -> Published:
+    """A row of table 4: milliseconds, then bytes."""
+    return _falcon("table 4", "wall", offline=(setup / 1e3, setup_bytes), online=(online / 1e3, online_bytes))
+
+
 def _code(clock: str = "server", **phases: Figures) -> Published:
     return Published("GAZELLE's public code", "", clock, phases)
 
@@ -100,6 +131,29 @@ _GAZELLE_CODE = {
     "relu_10000": _code("wall", offline=(None, 57e6), online=(None, 17.6e6)),
 }
 
-# The planner's choice is among this mode's protocols.
-_PAPERS: Mapping[str, Mapping[str, Published]] = {"gazelle": _GAZELLE}
+_FALCON = {
+    "fc_2048x1": _falcon("table 2", "server", offline=(1.2e-3, None), online=(0.1e-3, None)),
+    "fc_1024x16": _falcon("table 2", "server", offline=(9.6e-3, None), online=(0.8e-3, None)),
+    "conv_28x28x1_5x5x5_inner": _falcon("table 2", "server", offline=(3.1e-3, None), online=(0.25e-3, None)),
+    "conv_16x16x128_3x3x128": _falcon("table 2", "server", offline=(615e-3, None), online=(51.2e-3, None)),
+    "rescale_1000": _prepared("", (0, 0), (0, 0), 1000),
+    "rescale_10000": _prepared("", (0, 0), (0, 0), 10_000),
+    "relu_1000": _prepared(", ReLU", (9.82, 1.95), (4.20, 0.01), 1000),
+    "relu_10000": _prepared(", ReLU", (96.2, 19.2), (43.2, 0.11), 10_000),
+    "maxpool_2x2_of_1000": _prepared(", max-pool", (12.1, 1.94), (5.6, 0.01), 1000),
+    "maxpool_2x2_of_10000": _prepared(", max-pool", (100, 20.0), (45.5, 0.12), 10_000),
+    "maxpool_relu_2x2_of_1000": _prepared(", optimized max-pool and ReLU", (12.5, 2.44), (5.2, 0.02), 1000),
+    "maxpool_relu_2x2_of_10000": _prepared(", optimized max-pool and ReLU", (134.3, 24.4), (54.4, 0.14), 10_000),
+    "softmax_10_2": _softmax(8.56, 3.89, 0.996e6, 0.0294e6),
+    "softmax_100_2": _softmax(58.7, 24.5, 9.96e6, 0.294e6),
+    "softmax_1000_2": _softmax(574.8, 254.6, 99.6e6, 29.4e6),
+    "softmax_10_4": _softmax(8.66, 4.02, 0.996e6, 0.0294e6),
+    "softmax_100_4": _softmax(60.3, 26.7, 9.96e6, 0.294e6),
+    "softmax_1000_4": _softmax(588.0, 257.6, 99.6e6, 29.4e6),
+    "mnist_d": _falcon("table 5", "wall", offline=(0.63, 77.0e6), online=(0.21, 15.5e6), total=(0.84, 92.5e6)),
+    "cifar10_minionn": _falcon("table 5", "wall", offline=(7.20, 1194e6), online=(2.88, 265e6), total=(10.1, 1459e6)),
+}
+
+# Predictions in mode auto name the mode that the planner chose.
+_PAPERS: Mapping[str, Mapping[str, Published]] = {"gazelle": _GAZELLE, "falcon": _FALCON}
 _PUBLIC_CODE: Mapping[str, Mapping[str, Published]] = {"gazelle": _GAZELLE_CODE}
