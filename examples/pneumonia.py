@@ -3,10 +3,9 @@
     .venv/bin/python examples/pneumonia.py
 
 NOT FOR CLINICAL USE. Both parties run in this process, and talk over TLS all the same. The doctor learns a label and
-its probability to two digits, and nothing else. The program asserts that each answer is the one of the exact
-fixed-point reference, the probability within one unit of its last digit, and that most of the ten pictures are told
-rightly. Probabilities hold for pictures like those that set them; these ten are of others, where the network is too sure
-of itself (models/README.md).
+its probability to two digits, and nothing else. The program asserts that each label is the one of the exact fixed-point
+reference, each probability within one unit of its last digit, and that most of the ten pictures are told rightly.
+They are of the test split, where the network is surer of itself than it is right: see models/README.md.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner import local
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.rows import Computed, Row, Run, rows_of
 from lanner.cli.evaluate import agrees
@@ -45,6 +46,7 @@ def measure(case: Case, mode: str, networks: Sequence[Network], repeat: int | No
     """
     model, sample = case.build(mode)
     reference = model.predict_integers(sample)[0][0]
+    messages = local.run(model, sample).layers if case.steps else []
     rows = []
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
@@ -55,7 +57,7 @@ def measure(case: Case, mode: str, networks: Sequence[Network], repeat: int | No
                     runs = _runs(server, client, sample, repeat)
                 if not all(agrees(run.prediction, reference, model) for run in runs):
                     raise LannerError("the secure result differs from the fixed-point reference", where=case.name)
-                rows += rows_of(case, network, runs)
+                rows += rows_of(case, network, runs, messages)
     return rows
 
 

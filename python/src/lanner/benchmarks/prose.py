@@ -23,8 +23,8 @@ HOW = """## How figures are taken
   is prepared outside the clock. What does not depend on the input is offline, and its time stands there. **Total**
   is the whole call. Set-up, once for a session, has a table of its own; a model's weights are encoded once for all
   sessions when the server starts, and are in none.
-- **Bytes** are those on TCP in both directions, TLS and frames included; of a layer, as counted when they arrive. A
-  **round** is a send of the client followed by a wait.
+- **Bytes** are those on TCP in both directions, TLS and frames included; of a layer or an activation, those of its
+  messages with their frames. A **round** is a send of the client followed by a wait.
 - **Between** the parties is loopback as it is; `lan`, 1 Gbit/s and 0.6 ms of round trip; or `wan`, 100 Mbit/s and
   40 ms. The last two are emulated by a relay inside the client's process, which delivers each byte when such a line
   would: no losses, no headers, no slow start.

@@ -10,7 +10,7 @@ from typing import Any
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.published import paper, public_code
 from lanner.network import Network
-from lanner.prediction import PHASES, Prediction
+from lanner.prediction import PHASES, Layer, Prediction
 
 #: What the server computed, in seconds, by phase and step.
 Computed = Mapping[tuple[str, str], float]
@@ -45,7 +45,7 @@ class Row:
         seconds: What the client waited, the median of `repeat` runs.
         fastest: The same of the fastest run.
         server_seconds: What the server computed, the median; None in the set-up.
-        bytes: Bytes on TCP in both directions, the median.
+        bytes: Bytes in both directions: on TCP, the median; of single steps, those of their messages.
         rounds: Sends of the client followed by a wait.
         repeat: How many runs.
         weights: ``trained`` or ``random``.
@@ -74,16 +74,24 @@ class Row:
         return asdict(self)
 
 
-def rows_of(case: Case, network: Network, runs: Sequence[Run]) -> list[Row]:
-    """The rows of runs in one session, whose set-up counts once and only for whole predictions."""
+def rows_of(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer]) -> list[Row]:
+    """The rows of runs in one session, whose set-up counts once and only for whole predictions.
+
+    Args:
+        case: The benchmark.
+        network: The network between the parties.
+        runs: The runs.
+        messages: The layers of a prediction without a transport, whose bytes and rounds stand for a case's steps: a
+            read from a socket may take in bytes of the next step.
+    """
     phases = [*(phase for phase in PHASES if phase != "setup" or not case.steps), "total"]
-    return [_row(case, network, runs[:1] if phase == "setup" else runs, phase) for phase in phases]
+    return [_row(case, network, runs[:1] if phase == "setup" else runs, messages, phase) for phase in phases]
 
 
-def _row(case: Case, network: Network, runs: Sequence[Run], phase: str) -> Row:
-    costs = [_cost(case, run, phase) for run in runs]
+def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], phase: str) -> Row:
+    costs = [_cost(case, run, messages, phase) for run in runs]
     seconds = [cost[0] for cost in costs]
-    # A read may take in bytes of the next step, which are counted when they arrive.
+    # How many records of TLS the same messages take depends on when they are written.
     transferred = statistics.median_low([cost[1] for cost in costs])
     rounds = statistics.median_low([cost[2] for cost in costs])
     mode = runs[-1].prediction.mode
@@ -107,21 +115,22 @@ def _row(case: Case, network: Network, runs: Sequence[Run], phase: str) -> Row:
     )
 
 
-def _cost(case: Case, run: Run, phase: str) -> tuple[float, int, int]:
+def _cost(case: Case, run: Run, messages: Sequence[Layer], phase: str) -> tuple[float, int, int]:
     """Seconds, bytes and rounds of what counts."""
     if phase == "total":
-        parts = [_cost(case, run, part) for part in ("offline", "online")]
+        parts = [_cost(case, run, messages, part) for part in ("offline", "online")]
         summed = (sum(part[0] for part in parts), sum(part[1] for part in parts), sum(part[2] for part in parts))
         return summed if case.steps else (run.seconds, summed[1], summed[2])
     if not case.steps:
         whole = run.prediction.phases[phase]
         return whole.seconds, whole.bytes, whole.rounds
-    counted = [layer for layer in run.prediction.layers if layer.phase == phase and layer.name.startswith(case.steps)]
-    return (
-        sum(layer.seconds for layer in counted),
-        sum(layer.bytes for layer in counted),
-        sum(layer.rounds for layer in counted),
-    )
+    seconds = sum(layer.seconds for layer in _counted(case, run.prediction.layers, phase))
+    counted = _counted(case, messages, phase)
+    return seconds, sum(layer.bytes for layer in counted), sum(layer.rounds for layer in counted)
+
+
+def _counted(case: Case, layers: Sequence[Layer], phase: str) -> list[Layer]:
+    return [layer for layer in layers if layer.phase == phase and layer.name.startswith(case.steps)]
 
 
 def _server(case: Case, run: Run, phase: str) -> float:
