@@ -64,10 +64,24 @@ def test_compile_commands_run(folder: Path, command: str) -> None:
     assert (folder / words[words.index("-o") + 1]).exists()
 
 
-def test_pictures_of_the_second_example_give_the_class_shown(folder: Path) -> None:
+def test_pictures_of_the_second_example_give_what_is_shown(folder: Path) -> None:
     (picture,) = re.findall(r"^\.venv/bin/lanner predict \S+ (\S+\.png)", README, re.MULTILINE)
-    (shown,) = re.findall(rf"^{re.escape(picture)} +0 +\d+ +(\w+)", README, re.MULTILINE)
+    ((shown, probability),) = re.findall(rf"^{re.escape(picture)} +0 +\d+ +(\w+) +([.\d]+)", README, re.MULTILINE)
     description = lanner.ImageDescription.read(folder / "examples" / "pneumonia" / "image.toml")
-    model = lanner.compile("models/pneumonia.onnx", np.load("xrays.npy"), image=description)
-    label = model.predict_fixed(description.load(folder / picture, (1, 28, 28))).argmax()
-    assert ["normal", "pneumonia"][label] == shown
+    model = lanner.compile("models/pneumonia.onnx", np.load("xrays.npy"), mode="falcon", image=description)
+    x = description.load(folder / picture, (1, 28, 28))
+    assert ["normal", "pneumonia"][model.predict_fixed(x).argmax()] == shown
+    assert abs(float(model.predict_probability(x)[0]) - float(probability)) <= 0.01
+
+
+def test_second_example_runs_and_errs_as_told(folder: Path) -> None:
+    """The secure labels and probabilities that the program prints, and the two that the text tells of."""
+    program = [sys.executable, "examples/pneumonia.py"]
+    run = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
+    told = dict(re.findall(r"^(\S+): (\w+, [.\d]+)$", run.stdout, re.MULTILINE))
+    assert len(told) == 10
+    answers = [(name, *answer.split(", ")) for name, answer in told.items()]
+    wrong = sorted(float(probability) for name, label, probability in answers if not name.startswith(label))
+    (shown,) = re.findall(r"with probabilities of ([.\d]+) and ([.\d]+)", README)
+    # The last digit may be off by one.
+    assert wrong == pytest.approx(sorted(map(float, shown)), abs=0.011)

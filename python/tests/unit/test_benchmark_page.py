@@ -17,7 +17,8 @@ from lanner.benchmarks.published import paper as paper_of
 from lanner.benchmarks.published import public_code
 
 
-def row(name: str, suite: str, phase: str, mode: str = "gazelle", **others: object) -> dict[str, Any]:
+def row(name: str, suite: str, phase: str, **others: object) -> dict[str, Any]:
+    mode = str(others.get("mode", "gazelle"))
     given, code = paper_of(mode, name), public_code(mode, name)
     figures = {
         "suite": suite,
@@ -93,9 +94,9 @@ def test_every_row_is_on_the_page_with_its_ratio(tmp_path: Path) -> None:
 
 
 def test_each_mode_has_a_section_with_its_own_papers_figures(tmp_path: Path) -> None:
-    falcon = [row("fc_2048x1", "layers", phase, "falcon") for phase in ("offline", "online", "total")]
-    pools = [row("maxpool_relu_2x2_of_1000", "activations", phase, "falcon") for phase in ("offline", "online")]
-    plain = [row("fc_2048x1", "layers", phase, "cheetah") for phase in ("offline", "online", "total")]
+    falcon = [row("fc_2048x1", "layers", phase, mode="falcon") for phase in ("offline", "online", "total")]
+    pools = [row("maxpool_relu_2x2_of_1000", "activations", phase, mode="falcon") for phase in ("offline", "online")]
+    plain = [row("fc_2048x1", "layers", phase, mode="cheetah") for phase in ("offline", "online", "total")]
     parts = write(tmp_path, document(*falcon, *pools, *plain), document(*phases("fc_2048x1", "layers")[1:]))
     text = page(collect(parts))
     gazelle, of_falcon, cheetah = text.split("\n## Mode `")[1:]
