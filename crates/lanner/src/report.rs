@@ -19,6 +19,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     Ok(json!({
         "mode": manifest.plan.mode,
         "values": network.values(),
+        "calibration": {"samples_set_aside": network.set_aside()},
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory(&built)?,
         "parameters": keys.collect::<Vec<_>>(),

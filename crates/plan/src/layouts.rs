@@ -13,30 +13,43 @@ use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
 
+/// A linear layer as far as its layout goes.
+pub(crate) struct Layer {
+    pub(crate) shape: Convolution,
+    /// The ring, if squares that nobody else takes are its input.
+    pub(crate) squared: Option<u64>,
+}
+
 /// The layouts of a network's layers.
 #[derive(Default)]
 pub(crate) struct Layouts(HashMap<Convolution, Packing>);
 
 impl Layouts {
-    /// Chooses a layout for every shape, given those of all layers, with at most `cap` keys if possible.
+    /// Chooses a layout for every shape, given those of all layers, with at most `cap` keys if possible. `fits` says whether a
+    /// layout has room for squares in front: of a shape that takes squares somewhere, the layouts are left that do, if any does.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] with the index of a layer that has no layout.
+    /// Those of `fits`, or [`ProtocolError::Shape`], with the index of a layer that has no layout.
     pub(crate) fn choose(
-        layers: &[Convolution],
+        layers: &[Layer],
         slots: usize,
         cap: usize,
+        fits: impl Fn(&Packing, u64) -> Result<bool, ProtocolError>,
     ) -> Result<Self, (usize, ProtocolError)> {
         let mut search = Search::new(cap);
         let mut packings: Vec<(Convolution, Vec<Packing>)> = Vec::new();
-        for (index, layer) in layers.iter().enumerate() {
-            if let Some(known) = packings.iter().position(|(shape, _)| shape == layer) {
+        for (index, Layer { shape, .. }) in layers.iter().enumerate() {
+            if let Some(known) = packings.iter().position(|(other, _)| other == shape) {
                 search.shapes[known].layers += 1;
                 continue;
             }
-            let choices = small(Packing::choices(layer, slots).map_err(|error| (index, error))?);
+            let mut choices = small(Packing::choices(shape, slots).map_err(|error| (index, error))?);
+            for prime in layers.iter().filter(|layer| layer.shape == *shape).filter_map(|layer| layer.squared)
+            {
+                choices = fitting(choices, |packing| fits(packing, prime)).map_err(|error| (index, error))?;
+            }
             search.add(&choices);
-            packings.push((layer.clone(), choices));
+            packings.push((shape.clone(), choices));
         }
         let best = search.best();
         let chosen = packings.into_iter().zip(best);
@@ -53,6 +66,16 @@ impl Layouts {
 fn small(choices: Vec<Packing>) -> Vec<Packing> {
     let is_small = |packing: &Packing| packing.program().sums <= MAX_SUMS;
     if choices.iter().any(is_small) { choices.into_iter().filter(is_small).collect() } else { choices }
+}
+
+/// The layouts that fit; all, if none does.
+fn fitting(
+    choices: Vec<Packing>,
+    fits: impl Fn(&Packing) -> Result<bool, ProtocolError>,
+) -> Result<Vec<Packing>, ProtocolError> {
+    let fit = choices.iter().map(fits).collect::<Result<Vec<_>, _>>()?;
+    let any = fit.contains(&true);
+    Ok(choices.into_iter().zip(fit).filter_map(|(packing, fits)| (fits || !any).then_some(packing)).collect())
 }
 
 /// The layouts to choose from, shape by shape.
@@ -233,9 +256,15 @@ mod tests {
 
     const SLOTS: usize = 8192;
 
+    fn chosen(layers: &[Convolution], cap: usize) -> Layouts {
+        let plain = |shape: &Convolution| Layer { shape: shape.clone(), squared: None };
+        let layers: Vec<_> = layers.iter().map(plain).collect();
+        Layouts::choose(&layers, SLOTS, cap, |_, _| Ok(true)).unwrap()
+    }
+
     /// Keys and work of what is chosen.
     fn measure(layers: &[Convolution], cap: usize) -> (usize, u64) {
-        let layouts = Layouts::choose(layers, SLOTS, cap).unwrap();
+        let layouts = chosen(layers, cap);
         let packings = || layers.iter().map(|layer| layouts.of(layer).unwrap());
         let keys: std::collections::BTreeSet<_> = packings().flat_map(Packing::keys).collect();
         (keys.len(), packings().map(|packing| work(packing.operations())).sum())
@@ -311,12 +340,30 @@ mod tests {
     }
 
     #[test]
+    fn layers_that_take_squares_have_a_layout_with_room_for_them_if_there_is_one() {
+        let shape = conv([16, 16], 32, 3, 1);
+        let layers = [
+            Layer { shape: shape.clone(), squared: None },
+            Layer { shape: shape.clone(), squared: Some(1_032_193) },
+        ];
+        let free = chosen(&[shape.clone(), shape.clone()], usize::MAX).of(&shape).unwrap().kernel();
+        let other = |packing: &Packing, prime| {
+            assert_eq!(prime, 1_032_193);
+            Ok(packing.kernel() != free)
+        };
+        let layouts = Layouts::choose(&layers, SLOTS, usize::MAX, other).unwrap();
+        assert!(layouts.of(&shape).unwrap().kernel() != free);
+        let none = Layouts::choose(&layers, SLOTS, usize::MAX, |_, _| Ok(false)).unwrap();
+        assert_eq!(none.of(&shape).unwrap().kernel(), free);
+    }
+
+    #[test]
     fn layouts_with_many_partial_sums_are_not_taken() {
         let layer = conv([256, 256], 16, 3, 1);
         assert!(
             Packing::choices(&layer, SLOTS).unwrap().iter().any(|packing| packing.program().sums > MAX_SUMS)
         );
-        let layouts = Layouts::choose(std::slice::from_ref(&layer), SLOTS, 0).unwrap();
+        let layouts = chosen(std::slice::from_ref(&layer), 0);
         assert!(layouts.of(&layer).unwrap().program().sums <= MAX_SUMS);
     }
 }

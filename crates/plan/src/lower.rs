@@ -1,14 +1,19 @@
 //! From a network to the protocols of a mode.
 
 mod cheetah;
+mod square;
+
+use std::collections::BTreeMap;
 
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::{Convolution, Sets, falcon};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_share::Ring;
 
 use crate::fuse::Fused;
-use crate::layouts::Layouts;
+use crate::layouts::{Layer, Layouts};
 use crate::protocol::{self, local, packed, share, softmax, yao};
 use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
 
@@ -48,6 +53,8 @@ struct Planner<'n> {
     known: Vec<bool>,
     /// The layouts of the layers that are computed by rotations.
     layouts: Layouts,
+    /// For each node that takes squares as they are computed, the value that is squared.
+    squared: BTreeMap<usize, usize>,
     /// The products and the ciphertexts of earlier layers that no bound on the network's sizes counts.
     products: u64,
     ciphertexts: u64,
@@ -60,10 +67,24 @@ impl<'n> Planner<'n> {
         let nodes = network.nodes().len();
         let mut values = vec![None; nodes + 1];
         values[0] = Some(0);
+        let inside = vec![false; nodes];
         // The server's share of the input is zero.
-        let (inside, known) = (vec![false; nodes], vec![true]);
-        let (steps, layouts) = (Vec::new(), layouts(network, mode, &sets)?);
-        Ok(Self { network, mode, sets, steps, values, inside, known, layouts, products: 0, ciphertexts: 0 })
+        let (layouts, squared) = (layouts(network, mode, &sets)?, BTreeMap::new());
+        let (steps, products, ciphertexts) = (Vec::new(), 0, 0);
+        let known = vec![true];
+        Ok(Self {
+            network,
+            mode,
+            sets,
+            steps,
+            values,
+            inside,
+            known,
+            layouts,
+            squared,
+            products,
+            ciphertexts,
+        })
     }
 
     /// Adds a step; returns the value that it makes.
@@ -83,6 +104,9 @@ impl<'n> Planner<'n> {
     fn node(&mut self, index: usize) -> Result<(), PlanError> {
         let network = self.network;
         let node = &network.nodes()[index];
+        if let Some(input) = self.squared.remove(&index) {
+            return self.squares_and_layer(index, input);
+        }
         let ring = ring(node.accumulator);
         let inputs =
             node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
@@ -103,14 +127,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, ring }),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
-            FixedOp::Square => {
-                let input = self.remask(&node.name, inputs[0], node.len(), ring);
-                self.values[node.inputs[0]] = Some(input);
-                let square = packed::Square { values: node.len(), prime: prime(node)? };
-                let square = Protocol::GazelleSquare(square);
-                self.values[index + 1] = Some(self.push(&node.name, vec![input], square));
-                return Ok(());
-            }
+            FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::MaxPool(_)
             | FixedOp::Relu
             | FixedOp::LeakyRelu { .. }
@@ -197,9 +214,13 @@ impl<'n> Planner<'n> {
             limits::check_products(node, self.products)?;
             return Ok(Protocol::FalconLinear(protocol::falcon::Linear { shape, prime, set, variant }));
         }
-        let packing = self.layouts.of(&shape);
-        let kernel = packing.ok_or_else(|| unsupported(node, "it has no layout".to_owned()))?.kernel();
+        let kernel = self.layout(node, &shape)?.kernel();
         Ok(Protocol::GazelleLinear(packed::Linear { shape, prime, kernel }))
+    }
+
+    /// The layout of a layer that is computed by rotations.
+    fn layout(&self, node: &FixedNode, shape: &Convolution) -> Result<&Packing, PlanError> {
+        self.layouts.of(shape).ok_or_else(|| unsupported(node, "it has no layout".to_owned()))
     }
 }
 
@@ -210,18 +231,21 @@ fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> O
 
 /// The layouts of all linear layers that are computed by rotations, which share their keys.
 fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, PlanError> {
-    let (mut nodes, mut shapes) = (Vec::new(), Vec::new());
+    let (mut nodes, mut layers) = (Vec::new(), Vec::new());
+    let takers = square::takers(network);
     let rotates = !matches!(mode, Mode::Cheetah(_));
-    for node in network.nodes().iter().filter(|_| rotates) {
+    for (index, node) in network.nodes().iter().enumerate().filter(|_| rotates) {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
             let shape = convolution(node, network.shape(node.inputs[0]))?;
-            if in_frequencies(mode, &shape, prime(node)?, sets).is_none() {
-                shapes.push(shape);
+            let prime = prime(node)?;
+            if in_frequencies(mode, &shape, prime, sets).is_none() {
+                layers.push(Layer { shape, squared: takers.contains(&index).then_some(prime) });
                 nodes.push(node);
             }
         }
     }
-    Layouts::choose(&shapes, SLOTS, MAX_KEYS).map_err(|(index, source)| layer(nodes[index], source))
+    let fits = |packing: &Packing, prime| square::fits(packing, prime, sets);
+    Layouts::choose(&layers, SLOTS, MAX_KEYS, fits).map_err(|(index, source)| layer(nodes[index], source))
 }
 
 /// Evaluation keys of a session if layouts allow: 30 MB to send in its set-up, and 76 MB for the server to keep.
@@ -249,7 +273,7 @@ fn unsupported(node: &FixedNode, reason: String) -> PlanError {
     PlanError::Unsupported { node: node.name.clone(), operator: node.op.name(), reason }
 }
 
-fn layer(node: &FixedNode, source: lanner_protocol::ProtocolError) -> PlanError {
+fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {
     PlanError::Layer { node: node.name.clone(), source }
 }
 

@@ -1,8 +1,9 @@
 //! What a server keeps in memory, from public parameters alone.
 
 use lanner_protocol::linear::{Form, falcon, gazelle};
+use lanner_protocol::nonlinear::square::Target;
 
-use crate::protocol::packed::BuiltLinear;
+use crate::protocol::packed::{BuiltLinear, BuiltSquare};
 use crate::{Built, BuiltStep};
 
 /// Bytes that a server keeps, to within small change.
@@ -53,6 +54,11 @@ fn weights(step: &mut BuiltStep) -> Option<(u64, &mut Form)> {
     match &mut step.built {
         Built::Linear(linear) => {
             let BuiltLinear { packing, parameters, prime, form } = linear.as_mut();
+            Some((gazelle::ServerLayer::bytes(packing, parameters, *prime, Form::Prepared), form))
+        }
+        Built::Square(square) => {
+            let BuiltSquare { target, parameters, prime, form } = square.as_mut();
+            let Target::Layer(packing) = target else { return None };
             Some((gazelle::ServerLayer::bytes(packing, parameters, *prime, Form::Prepared), form))
         }
         Built::FalconLinear(linear) => {

@@ -6,10 +6,10 @@ mod common;
 use common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
 use lanner_bfv::PlaintextModulus;
 use lanner_bfv::outgoing::Budget;
-use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{Kernel, parameters};
-use lanner_protocol::nonlinear::square::{ClientSquare, ServerSquare, Target};
+use lanner_protocol::linear::{Convolution, Form};
+use lanner_protocol::nonlinear::square::{self, ServerSquare, Target};
 use lanner_ring::Modulus;
 use lanner_share::{Ring, Share};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
@@ -25,7 +25,7 @@ fn square(
     prime: u64,
     shares: (&Share, &Share),
 ) -> ((Share, Share), (Party, Party)) {
-    let client = ClientSquare::new(target, &keys.parameters, prime).unwrap();
+    let client = square::client(target, &keys.parameters, prime).unwrap();
     let mut channels = Party::pair();
     let outputs = run(
         &mut channels,
@@ -117,7 +117,9 @@ fn a_layer_reads_the_squares_without_another_round() {
         let secrets = signed(shape.inputs(), (prime as i64 - 1) / 2, &mut rng);
         let server = edge_share(ring, secrets.len(), &mut rng);
         let client = split(ring, &secrets, &server);
-        let layer = ServerSquare::before(packing.clone(), &keys.parameters, prime, &weights, &bias).unwrap();
+        let layer =
+            ServerSquare::before(Form::Prepared, packing.clone(), &keys.parameters, prime, &weights, &bias)
+                .unwrap();
         let target = Target::Layer(Box::new(packing));
         let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
         let truth = ideal::reduced_convolution(shape, &weights, &bias, ring, &squares(prime, &secrets));
@@ -136,7 +138,8 @@ fn the_budget_decides_what_is_fused() {
         assert!(fits(&Target::Shares(10), prime), "shared mod {prime}");
         assert_eq!(fits(&layer, prime), fused, "fused mod {prime}");
         let weights = vec![1; 84_500];
-        let server = ServerSquare::before(packing.clone(), &parameters, prime, &weights, &[0; 100]);
+        let server =
+            ServerSquare::before(Form::Prepared, packing.clone(), &parameters, prime, &weights, &[0; 100]);
         assert_eq!(server.is_ok(), fused);
     }
     assert!(fits(&Target::Shares(10), 137_438_822_401));

@@ -316,6 +316,12 @@ fn transcripts_are_alike_whatever_the_weights_and_the_input() {
         {"name":"flat","op":"Flatten","inputs":["max"]},
         {"name":"fc","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]}],"output":"fc"}"#;
     let shapes: &[(&str, &[usize])] = &[("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[8, 3]), ("b2", &[3])];
+    alike(json, shapes);
+    alike(SQUARES, &SQUARES_SHAPES);
+}
+
+/// Transcripts of a network on 64 values are alike.
+fn alike(json: &str, shapes: &[(&str, &[usize])]) {
     let (network, samples) = network(json, shapes, 64);
     for mode in OVER_PRIMES {
         check_transcripts(&network, mode, &samples[0]);
@@ -370,6 +376,55 @@ fn squares_equal_the_reference() {
     let shapes: [(&str, &[usize]); 5] =
         [("w1", &[20, 12]), ("b1", &[12]), ("w2", &[12, 8]), ("b2", &[8]), ("w3", &[8, 4])];
     check(json, &shapes, 20);
+    // No ring holds what the first square makes and leaves room for squares in a row.
+    assert_eq!(
+        protocols(json, &shapes, 20),
+        [
+            "gazelle.fc",
+            "gazelle.square",
+            "gazelle.fc",
+            "yao.activation",
+            "share.remask",
+            "gazelle.square_fc",
+            "yao.argmax"
+        ]
+    );
+}
+
+/// The protocols of a network's plan.
+fn protocols(json: &str, shapes: &[(&str, &[usize])], input: usize) -> Vec<&'static str> {
+    let (network, _) = network(json, shapes, input);
+    let plan = plan(network.public(), Policy::Label, Mode::Gazelle).unwrap();
+    plan.steps.iter().map(|step| step.protocol.describe().name()).collect()
+}
+
+const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[
+    {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"square1","op":"Square","inputs":["conv1"]},
+    {"name":"conv2","op":{"Conv":{"weight":"w2","bias":null,"strides":[2,2],"pads":[0,0,1,1],"dilations":[1,1],"groups":1}},"inputs":["square1"]},
+    {"name":"square2","op":"Square","inputs":["conv2"]},
+    {"name":"conv3","op":{"Conv":{"weight":"w3","bias":"b3","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["square2"]},
+    {"name":"square3","op":"Square","inputs":["conv3"]},
+    {"name":"flat","op":"Flatten","inputs":["square3"]},
+    {"name":"fc","op":{"MatMul":{"weight":"w4","bias":"b4"}},"inputs":["flat"]}],"output":"fc"}"#;
+
+const SQUARES_SHAPES: [(&str, &[usize]); 7] = [
+    ("w1", &[2, 1, 3, 3]),
+    ("b1", &[2]),
+    ("w2", &[3, 2, 3, 3]),
+    ("w3", &[2, 3, 3, 3]),
+    ("b3", &[2]),
+    ("w4", &[32, 5]),
+    ("b4", &[5]),
+];
+
+#[test]
+fn layers_take_squares_as_they_are_computed() {
+    check(SQUARES, &SQUARES_SHAPES, 64);
+    let planned = protocols(SQUARES, &SQUARES_SHAPES, 64);
+    for fused in ["gazelle.square_conv", "gazelle.square_fc"] {
+        assert!(planned.contains(&fused), "{planned:?}");
+    }
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub struct NetworkManifest {
     format_version: u32,
     public: PublicNetwork,
     values: Vec<Calibrated>,
+    /// Calibration samples that no ring holds.
+    #[serde(default)]
+    set_aside: usize,
 }
 
 impl NetworkManifest {
@@ -55,8 +58,8 @@ impl Network {
             weight_error: value.weights.map(|weights| weights.error),
         };
         let values = self.values.iter().map(seen).collect();
-        let manifest =
-            NetworkManifest { format_version: FORMAT_VERSION, public: self.public.clone(), values };
+        let (format_version, public, set_aside) = (FORMAT_VERSION, self.public.clone(), self.set_aside);
+        let manifest = NetworkManifest { format_version, public, values, set_aside };
         Ok((manifest, encode(&self.weights)?))
     }
 
@@ -65,7 +68,7 @@ impl Network {
     /// # Errors
     /// [`CompileError`] if the bytes are damaged or the parts contradict each other.
     pub fn from_parts(manifest: NetworkManifest, weights: &[u8]) -> Result<Self, CompileError> {
-        let NetworkManifest { format_version, public, values } = manifest;
+        let NetworkManifest { format_version, public, values, set_aside } = manifest;
         if format_version != FORMAT_VERSION {
             let found = format_version;
             return Err(CompileError::FormatVersion {
@@ -75,7 +78,7 @@ impl Network {
             });
         }
         let weights = decode(&public, weights)?;
-        Self::new(public, weights, &values)
+        Ok(Self::new(public, weights, &values)?.with_set_aside(set_aside))
     }
 }
 

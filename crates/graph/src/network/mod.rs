@@ -43,6 +43,7 @@ pub struct Network {
     public: PublicNetwork,
     weights: BTreeMap<usize, LinearWeights>,
     values: Vec<ValueReport>,
+    set_aside: usize,
 }
 
 /// A linear layer's integers.
@@ -92,7 +93,13 @@ impl Network {
         machine_bounds(&public, &weights)?;
         let bounds = propagate(&public, Some(&weights))?;
         let values = report::join(&public, &bounds, &weights, calibrated)?;
-        Ok(Self { public, weights, values })
+        Ok(Self { public, weights, values, set_aside: 0 })
+    }
+
+    /// The network, compiled without so many of its calibration samples.
+    #[must_use]
+    pub(crate) fn with_set_aside(self, set_aside: usize) -> Self {
+        Self { set_aside, ..self }
     }
 
     /// The half that a client may see: no weight, bias, range or intermediate scale.
@@ -111,5 +118,11 @@ impl Network {
     #[must_use]
     pub fn values(&self) -> &[ValueReport] {
         &self.values
+    }
+
+    /// How many calibration samples no ring holds: on those, and on inputs like them, sums overflow.
+    #[must_use]
+    pub const fn set_aside(&self) -> usize {
+        self.set_aside
     }
 }

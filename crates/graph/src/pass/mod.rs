@@ -3,8 +3,8 @@
 //! In order: nodes that the output does not need go; a final Softmax or `ArgMax` is recorded and goes; products of a value with itself
 //! become squares; batch normalisation becomes a constant factor and a constant term; an average whose divisor varies becomes one that
 //! counts its padding, times a factor for each place; transpositions move towards the output, where
-//! they meet and cancel; padding joins its convolution; constants move into neighbouring weights and biases; max-pooling moves before
-//! the activation; constants that no layer could take become layers of their own. A value with several users is changed for none.
+//! they meet and cancel; padding joins its convolution; quadratic activations between layers become squares; constants move into
+//! neighbouring weights and biases; max-pooling moves before the activation; constants that no layer could take become layers of their own. A value with several users is changed for none.
 //! What the passes cannot remove stays, and quantisation refuses it by name.
 
 mod average;
@@ -14,6 +14,7 @@ mod fold;
 mod leftover;
 mod order;
 mod pad;
+mod quadratic;
 mod tidy;
 mod transpose;
 
@@ -43,6 +44,7 @@ pub(crate) fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head),
     average::count_padding(&mut draft)?;
     transpose::push_back(&mut draft)?;
     pad::join(&mut draft)?;
+    quadratic::complete(&mut draft)?;
     constant::fold(&mut draft)?;
     order::pool_before_activation(&mut draft)?;
     leftover::make_layers(&mut draft)?;
@@ -72,9 +74,13 @@ impl Draft {
         self.producer(input)
     }
 
+    fn shape_of(&self, value: &str) -> &[usize] {
+        &self.shapes[value]
+    }
+
     /// Shape of the first input of node `index`.
     fn input_shape(&self, index: usize) -> &[usize] {
-        &self.shapes[&self.graph.nodes[index].inputs[0]]
+        self.shape_of(&self.graph.nodes[index].inputs[0])
     }
 
     /// Shape of the output of node `index`.

@@ -1,5 +1,6 @@
 //! The ranges that values take on the calibration samples.
 
+use super::outlier::{magnitudes, typical};
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
@@ -22,46 +23,100 @@ impl Range {
     pub(super) fn width(self) -> f64 {
         self.high - self.low
     }
+
+    /// The smallest range with both.
+    pub(super) fn hull(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// The part within `largest` of 0.
+    fn within(self, largest: f64) -> Self {
+        Self { low: self.low.max(-largest), high: self.high.min(largest) }
+    }
 }
 
-/// The float range of every value over the samples: the input, then each node's.
-pub(super) fn float_ranges(draft: &Draft, calibration: &[f32]) -> Result<Vec<Range>, CompileError> {
-    let executor = FloatExecutor::new(&draft.graph, &draft.tensors)?;
-    let samples = calibration.chunks_exact(executor.input_len());
+/// What the float graph did on the samples.
+pub(super) struct Observed {
+    /// For each sample the range of every value: the input, then each node's.
+    pub(super) ranges: Vec<Vec<Range>>,
+    /// For each sample its scores.
+    pub(super) scores: Vec<Vec<f32>>,
+}
+
+/// What is known of a value in the float graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// Over all samples: what rings have room for.
+    pub(super) range: Range,
+    /// Without the few values that are far larger than those of most samples: what activation bits are spread over.
+    pub(super) typical: Range,
+}
+
+/// The samples of a calibration, each with its number.
+pub(super) type Samples<'s> = Vec<(usize, &'s [f32])>;
+
+/// Cuts calibration values into samples.
+pub(super) fn samples<'s>(draft: &Draft, calibration: &'s [f32]) -> Result<Samples<'s>, CompileError> {
+    let shape = &draft.graph.inputs[0].shape;
+    let samples = calibration.chunks_exact(shape.iter().product());
     if samples.len() == 0 || !samples.remainder().is_empty() {
         let reason = format!(
-            "{} values are not a whole number of samples of {} values; pass an array of shape [samples, {:?}]",
+            "{} values are not a whole number of samples of {} values; pass an array of shape [samples, {shape:?}]",
             calibration.len(),
-            executor.input_len(),
-            draft.graph.inputs[0].shape
+            shape.iter().product::<usize>(),
         );
         return Err(CompileError::Calibration { reason });
     }
-    let mut ranges = vec![Range::default(); draft.graph.nodes.len() + 1];
-    for (number, sample) in samples.enumerate() {
-        let values = executor.run_all(sample).map_err(|error| refuse(number, &error))?;
-        for (id, (range, values)) in ranges.iter_mut().zip(&values).enumerate() {
-            for &value in values {
-                if !value.is_finite() {
-                    let node = id.checked_sub(1).map_or("the input", |index| &draft.graph.nodes[index].name);
-                    let reason = format!(
-                        "sample {number} makes `{node}` infinite or NaN; check the weights and the sample"
-                    );
-                    return Err(CompileError::Calibration { reason });
-                }
-                range.low = range.low.min(f64::from(value));
-                range.high = range.high.max(f64::from(value));
-            }
-        }
-    }
-    Ok(ranges)
+    Ok(samples.enumerate().collect())
 }
 
-/// The integer range of every value over the samples, with the scales that the network holds.
+/// Runs the float graph on the samples.
+pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, CompileError> {
+    let executor = FloatExecutor::new(&draft.graph, &draft.tensors)?;
+    let mut observed = Observed { ranges: Vec::new(), scores: Vec::new() };
+    for (number, sample) in samples {
+        let values = executor.run_all(sample).map_err(|error| refuse(*number, &error))?;
+        let ranges = values.iter().enumerate().map(|(id, values)| {
+            range_of(values).ok_or_else(|| {
+                let node = id.checked_sub(1).map_or("the input", |index| &draft.graph.nodes[index].name);
+                let reason = format!(
+                    "sample {number} makes `{node}` infinite or NaN; check the weights and the sample"
+                );
+                CompileError::Calibration { reason }
+            })
+        });
+        observed.ranges.push(ranges.collect::<Result<_, _>>()?);
+        observed.scores.push(values.last().cloned().unwrap_or_default());
+    }
+    Ok(observed)
+}
+
+/// The range of finite values.
+fn range_of(values: &[f32]) -> Option<Range> {
+    let join = |range: Range, value: &f32| {
+        let value = f64::from(*value);
+        value.is_finite().then(|| range.hull(Range { low: value, high: value }))
+    };
+    values.iter().try_fold(Range::default(), join)
+}
+
+impl Observed {
+    /// What is known of every value from these samples.
+    pub(super) fn seen(&self, samples: &Samples<'_>) -> Vec<Seen> {
+        let of_value = |value: usize| {
+            let ranges = samples.iter().map(|(number, _)| self.ranges[*number][value]);
+            let range = ranges.fold(Range::default(), Range::hull);
+            Seen { range, typical: range.within(typical(&magnitudes(&self.ranges, value))) }
+        };
+        (0..self.ranges.first().map_or(0, Vec::len)).map(of_value).collect()
+    }
+}
+
+/// The integer range of every value over the samples, with the scales that the network holds; and the scores of each sample.
 pub(super) fn integer_ranges(
     network: &Network,
-    calibration: &[f32],
-) -> Result<Vec<Calibrated>, CompileError> {
+    samples: &Samples<'_>,
+) -> Result<(Vec<Calibrated>, Vec<Vec<i64>>), CompileError> {
     let executor = FixedExecutor::new(network)?;
     let unseen = |value: &crate::network::ValueReport| Calibrated {
         scale: value.scale,
@@ -70,17 +125,21 @@ pub(super) fn integer_ranges(
         weight_error: value.weights.map(|weights| weights.error),
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
-    let input = network.public().input();
-    for (number, sample) in calibration.chunks_exact(input.len()).enumerate() {
-        let integers = input.quantize(sample).map_err(|error| refuse(number, &error))?;
+    let mut scores = Vec::with_capacity(samples.len());
+    let (input, last) = (network.public().input(), network.public().nodes().len());
+    for (number, sample) in samples {
+        let integers = input.quantize(sample).map_err(|error| refuse(*number, &error))?;
         let visit = |value: usize, integers: &[i64]| {
             let range = &mut ranges[value];
             range.low = integers.iter().copied().fold(range.low, i64::min);
             range.high = integers.iter().copied().fold(range.high, i64::max);
+            if value == last {
+                scores.push(integers.to_vec());
+            }
         };
-        executor.trace(&integers, visit).map_err(|error| refuse(number, &error))?;
+        executor.trace(&integers, visit).map_err(|error| refuse(*number, &error))?;
     }
-    Ok(ranges)
+    Ok((ranges, scores))
 }
 
 fn refuse(number: usize, error: &InputError) -> CompileError {

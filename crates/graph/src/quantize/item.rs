@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::calibrate::Range;
+use super::calibrate::Seen;
 use crate::CompileError;
 use crate::graph::{Node, Op, conv_geometry};
 use crate::network::{FixedOp, MAX_SLOPE_SHIFT};
@@ -17,7 +17,7 @@ pub(super) struct Item {
     pub(super) inputs: Vec<usize>,
     pub(super) shape: Vec<usize>,
     /// Its calibrated output.
-    pub(super) range: Range,
+    pub(super) seen: Seen,
 }
 
 /// What an item does.
@@ -85,19 +85,15 @@ impl Action {
 ///
 /// # Errors
 /// [`CompileError::UnsupportedOp`] naming the first node that fixed point does not have.
-pub(super) fn items(
-    draft: &Draft,
-    ranges: &[Range],
-    activation_bits: u32,
-) -> Result<Vec<Item>, CompileError> {
+pub(super) fn items(draft: &Draft, seen: &[Seen], activation_bits: u32) -> Result<Vec<Item>, CompileError> {
     let mut items: Vec<Item> = Vec::with_capacity(draft.graph.nodes.len());
     let mut values = BTreeMap::from([(draft.graph.inputs[0].name.as_str(), 0)]);
     for (index, node) in draft.graph.nodes.iter().enumerate() {
-        let (shape, range) = (draft.shapes[&node.name].clone(), ranges[index + 1]);
+        let (shape, seen) = (draft.shapes[&node.name].clone(), seen[index + 1]);
         let mut inputs: Vec<usize> = node.inputs.iter().map(|name| values[name.as_str()]).collect();
         for (suffix, action) in translate(draft, index, activation_bits)? {
             let name = format!("{}{suffix}", node.name);
-            items.push(Item { name, action, inputs, shape: shape.clone(), range });
+            items.push(Item { name, action, inputs, shape: shape.clone(), seen });
             inputs = vec![items.len()];
         }
         values.insert(&node.name, items.len());

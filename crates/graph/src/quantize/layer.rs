@@ -1,6 +1,5 @@
 //! One linear layer's integers: the weight scale that uses a ring's room.
 
-use super::QuantizationOptions;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::graph::Op;
@@ -46,8 +45,8 @@ pub(super) struct Room {
     pub(super) limit: i64,
     /// How the scale of the sums must relate to another value's.
     pub(super) relation: Option<Relation>,
-    /// Whether the weights shall have no more bits than they must: the sums are squared as they are.
-    pub(super) sparing: bool,
+    /// The fewest and the most bits of the largest weight, sign included.
+    pub(super) bits: [u32; 2],
 }
 
 /// A relation between the scale of a layer's sums and that of a value they are joined with, so that public integer factors are exact.
@@ -100,12 +99,11 @@ impl RealLayer {
     }
 
     /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
-    pub(super) fn fit(&self, room: &Room, options: &QuantizationOptions, slack: f64) -> Option<FittedLayer> {
-        let enough = |fitted: &FittedLayer| {
-            self.largest() == 0.0 || largest(&fitted.weights) >= half_range(options.min_weight_bits)
-        };
-        let bits = if room.sparing { options.min_weight_bits } else { options.max_weight_bits };
-        let finest = self.largest() / half_range(bits) as f64;
+    pub(super) fn fit(&self, room: &Room, slack: f64) -> Option<FittedLayer> {
+        let [fewest, most] = room.bits;
+        let enough =
+            |fitted: &FittedLayer| self.largest() == 0.0 || largest(&fitted.weights) >= half_range(fewest);
+        let finest = self.largest() / half_range(most) as f64;
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
         self.fit_proved(room, least).filter(enough).or_else(|| {
@@ -163,8 +161,8 @@ impl RealLayer {
     }
 
     /// Twice the peak in units of the coarsest weights that have the bits asked for: what no ring could hold.
-    pub(super) fn needed(&self, room: &Room, options: &QuantizationOptions) -> i128 {
-        let coarsest = self.largest() / half_range(options.min_weight_bits) as f64;
+    pub(super) fn needed(&self, room: &Room) -> i128 {
+        let coarsest = self.largest() / half_range(room.bits[0]) as f64;
         (2.0 * room.peak / (positive(coarsest) * room.input_scale)) as i128
     }
 

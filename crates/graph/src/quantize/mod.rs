@@ -5,17 +5,19 @@
 //! a ring already chosen and allow a larger shift, so weights use all the room there is. `docs/numerics.md` is normative.
 
 mod calibrate;
+mod choice;
 mod item;
 mod layer;
 mod lower;
+mod outlier;
 mod reach;
 mod structure;
 
-use structure::{Squares, Structure};
+use choice::Choice;
 
 use crate::accumulator::Accumulator;
 use crate::graph::Graph;
-use crate::network::{Calibrated, Evidence, Head, Network};
+use crate::network::Network;
 use crate::tensor::Tensors;
 use crate::{CompileError, pass};
 
@@ -30,26 +32,33 @@ pub struct QuantizationOptions {
     pub max_weight_bits: u32,
     /// The rings offered; the smallest sufficient one is taken for each layer.
     pub accumulators: Vec<Accumulator>,
+    /// Whether a square may take sums that are not rescaled: larger rings, and fewer values in circuits.
+    pub squares_of_sums: bool,
 }
 
 impl Default for QuantizationOptions {
     /// 8-bit activations, weights of 8 to 12 bits, every ring from 20 bits on.
     fn default() -> Self {
         let accumulators = Accumulator::PRIMES.into_iter().filter(|ring| ring.bits() >= 20).collect();
-        Self { activation_bits: 8, min_weight_bits: 8, max_weight_bits: 12, accumulators }
+        Self {
+            activation_bits: 8,
+            min_weight_bits: 8,
+            max_weight_bits: 12,
+            accumulators,
+            squares_of_sums: true,
+        }
     }
 }
 
 impl QuantizationOptions {
-    /// As the default, but with every ring modulo a power of two.
+    /// As the default, but with every ring modulo a power of two, and all that is squared rescaled: what squares and layers cost
+    /// there grows with the ring, and a rescale is cheap.
     #[must_use]
     pub fn powers_of_two() -> Self {
-        Self { accumulators: Accumulator::powers_of_two().collect(), ..Self::default() }
+        let accumulators = Accumulator::powers_of_two().collect();
+        Self { accumulators, squares_of_sums: false, ..Self::default() }
     }
 }
-
-/// Room beyond twice the calibrated sums, tried in turn: the integers differ a little from the floats that scales were chosen on.
-const SLACK: [f64; 4] = [1.0, 1.03, 1.1, 1.25];
 
 /// Compiles a graph.
 ///
@@ -66,50 +75,25 @@ pub fn compile(
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
     let (draft, head) = pass::prepare(graph, tensors)?;
-    let ranges = calibrate::float_ranges(&draft, calibration)?;
-    let items = item::items(&draft, &ranges, options.activation_bits)?;
-    let source = lower::Source { draft: &draft, items: &items, input: ranges[0], options: &options };
-    let whole = with_squares(Squares::Whole, &source, head, calibration);
-    if whole.is_err() && has_squares(&items) {
-        return with_squares(Squares::Rescaled, &source, head, calibration);
-    }
-    whole
-}
-
-fn has_squares(items: &[item::Item]) -> bool {
-    items.iter().any(|item| matches!(item.action, item::Action::Square))
-}
-
-/// Compiles with one way to treat squares: with more and more slack, then with larger rings for the groups that overflow.
-fn with_squares(
-    squares: Squares,
-    source: &lower::Source<'_>,
-    head: Head,
-    calibration: &[f32],
-) -> Result<Network, CompileError> {
-    let structure = Structure::new(source.items, squares);
-    let mut least = vec![0; structure.groups];
-    loop {
-        let mut refused = None;
-        for slack in SLACK {
-            let lowered = lower::lower(source, &structure, slack, &least)?;
-            let provisional = lowered.network(head, None)?;
-            let measured = calibrate::integer_ranges(&provisional, calibration)?;
-            let Some((node, error)) = overflow(&provisional, &measured) else {
-                return lowered.network(head, Some(&measured));
-            };
-            refused = Some((lowered.group(node), lowered.ring(node), error));
+    let samples = calibrate::samples(&draft, calibration)?;
+    let observed = calibrate::observe(&draft, &samples)?;
+    let mut refused = None;
+    for kept in outlier::set_aside(&observed, &samples) {
+        let seen = observed.seen(&kept);
+        let items = item::items(&draft, &seen, options.activation_bits)?;
+        let (input, set_aside) = (seen[0].range, samples.len() - kept.len());
+        let sparing = set_aside > 0;
+        let source = lower::Source { draft: &draft, items: &items, input, options: &options, sparing };
+        match (Choice { source, head, samples: kept, scores: &observed.scores }).fewest_circuits() {
+            Err(error @ CompileError::RangeOverflow { .. }) => refused = Some(error),
+            chosen => return Ok(chosen?.with_set_aside(set_aside)),
         }
-        let Some((group, ring, error)) = refused else { return Err(no_scale()) };
-        let next = 1 + source.options.accumulators.iter().position(|offered| *offered == ring).unwrap_or(0);
-        if next >= source.options.accumulators.len() {
-            return Err(error);
-        }
-        least[group] = least[group].max(next);
     }
+    Err(refused.unwrap_or_else(refuse_all))
 }
 
-fn no_scale() -> CompileError {
+/// No scale fits, without a value to blame.
+fn refuse_all() -> CompileError {
     CompileError::Calibration { reason: "no scale fits; pass other samples".to_owned() }
 }
 
@@ -117,7 +101,8 @@ fn no_scale() -> CompileError {
 fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileError> {
     let mut options = options.clone();
     options.accumulators.sort_by_key(|ring| ring.bits());
-    let QuantizationOptions { activation_bits, min_weight_bits, max_weight_bits, ref accumulators } = options;
+    let QuantizationOptions { activation_bits, min_weight_bits, max_weight_bits, ref accumulators, .. } =
+        options;
     let rules = [
         ("activation_bits", u64::from(activation_bits), (2..=16).contains(&activation_bits), "2..=16"),
         ("min_weight_bits", u64::from(min_weight_bits), (2..=16).contains(&min_weight_bits), "2..=16"),
@@ -133,16 +118,4 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
         Some((option, value, _, allowed)) => Err(CompileError::Option { option, value, allowed }),
         None => Ok(options),
     }
-}
-
-/// The first node without a proof whose calibrated range, doubled, exceeds what its ring allows.
-fn overflow(network: &Network, measured: &[Calibrated]) -> Option<(usize, CompileError)> {
-    let nodes = network.public().nodes();
-    network.values().iter().zip(measured).enumerate().skip(1).find_map(|(value, (report, seen))| {
-        let grows = nodes[value - 1].op.may_grow();
-        let largest = seen.high.max(-seen.low);
-        let exceeds = grows && report.evidence == Evidence::Calibrated && largest > report.limit / 2;
-        let (bound, limit) = (2 * i128::from(largest), report.limit);
-        exceeds.then(|| (value - 1, CompileError::RangeOverflow { node: report.name.clone(), bound, limit }))
-    })
 }

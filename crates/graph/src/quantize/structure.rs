@@ -11,6 +11,12 @@ pub(super) struct Structure {
     pub(super) rescaled: Vec<bool>,
     /// Whether each value, before its rescale, is a layer's sum or computed from one.
     pub(super) wide: Vec<bool>,
+    /// For each item, whether it is a layer whose sums are squared whole.
+    pub(super) squared: Vec<bool>,
+    /// For each item, whether it is a layer that takes such squares.
+    pub(super) behind_squares: Vec<bool>,
+    /// The bits of what is squared whole.
+    pub(super) square_bits: SquareBits,
     /// The group of each value before its rescale.
     before: Vec<usize>,
     /// The group of each value behind its rescale; the same where there is none.
@@ -19,15 +25,28 @@ pub(super) struct Structure {
     pub(super) groups: usize,
 }
 
-/// Whether squares keep all the bits of a layer's sums, or take them rescaled.
+/// The bits of what is squared whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Squares {
-    Whole,
-    Rescaled,
+pub(super) struct SquareBits {
+    /// Of the activations whose sums are squared.
+    pub(super) activations: u32,
+    /// Of the weights whose sums are squared.
+    pub(super) weights: u32,
+    /// The fewest of the weights that take the squares.
+    pub(super) behind: u32,
+}
+
+/// Which squares take the sums of a layer whole, and the bits of what those sums are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Squares {
+    /// For each item, whether it is a square whose input is not rescaled.
+    pub(super) whole: Vec<bool>,
+    /// The bits around them.
+    pub(super) bits: SquareBits,
 }
 
 impl Structure {
-    pub(super) fn new(items: &[Item], squares: Squares) -> Self {
+    pub(super) fn new(items: &[Item], squares: &Squares) -> Self {
         let values = items.len() + 1;
         let mut users = vec![Vec::new(); values];
         for (index, item) in items.iter().enumerate() {
@@ -45,7 +64,7 @@ impl Structure {
             };
             let wants = |&user: &usize| match items[user].action {
                 Action::Layer { .. } => true,
-                Action::Square => squares == Squares::Rescaled,
+                Action::Square => !squares.whole[user],
                 _ => false,
             };
             // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
@@ -54,7 +73,10 @@ impl Structure {
             rescaled[value] = wide[value] && (run_ends || users[value].iter().any(wants));
         }
         let (before, behind, groups) = group(items, &rescaled);
-        Self { users, rescaled, wide, before, behind, groups }
+        let squared = squared(items, &users, &rescaled, &squares.whole);
+        let behind_squares = behind_squares(items, &rescaled, &squares.whole);
+        let square_bits = squares.bits;
+        Self { users, rescaled, wide, squared, behind_squares, square_bits, before, behind, groups }
     }
 
     /// The group of a value as its item makes it.
@@ -77,6 +99,29 @@ fn leads_to_product(items: &[Item]) -> Vec<bool> {
         }
     }
     leads
+}
+
+/// The layers whose sums reach a whole square without a rescale.
+fn squared(items: &[Item], users: &[Vec<usize>], rescaled: &[bool], whole: &[bool]) -> Vec<bool> {
+    let mut reaches = vec![false; items.len() + 1];
+    for value in (0..=items.len()).rev() {
+        let squares = |&user: &usize| whole[user] || (!items[user].action.multiplies() && reaches[user + 1]);
+        reaches[value] = !rescaled[value] && users[value].iter().any(squares);
+    }
+    let layers = items.iter().zip(&reaches[1..]);
+    layers.map(|(item, reaches)| *reaches && matches!(item.action, Action::Layer { .. })).collect()
+}
+
+/// The layers that take something computed from a whole square.
+fn behind_squares(items: &[Item], rescaled: &[bool], whole: &[bool]) -> Vec<bool> {
+    let mut carries = vec![false; items.len() + 1];
+    let mut layers = vec![false; items.len()];
+    for (index, item) in items.iter().enumerate() {
+        let takes = item.inputs.iter().any(|&input| carries[input] && !rescaled[input]);
+        layers[index] = takes && matches!(item.action, Action::Layer { .. });
+        carries[index + 1] = whole[index] || (takes && !item.action.multiplies());
+    }
+    layers
 }
 
 /// Joins the inputs and the output of every item into one group; only rescales lie between groups.

@@ -3,7 +3,9 @@
 use super::compiled::{agreement, compiled, ops};
 use super::{Sketch, small_network};
 use crate::network::{Evidence, FixedOp};
-use crate::{Accumulator, FixedExecutor, Network, Node, Op, QuantizationOptions, compile, rescale};
+use crate::{
+    Accumulator, CompileError, FixedExecutor, Network, Node, Op, QuantizationOptions, compile, rescale,
+};
 
 impl Sketch {
     /// Adds a node with several inputs.
@@ -197,12 +199,61 @@ fn squares_keep_their_doubled_scale() {
         .join("sq2", Op::Mul, &["fc1", "fc1"])
         .dense("fc2", 10);
     let network = compiled(&mut sketch);
-    let expected = ["Conv2d", "Rescale", "Square", "Reshape", "Linear", "Rescale", "Square", "Linear"];
+    // The first square takes its sums whole; no ring holds the second's.
+    let expected = ["Conv2d", "Square", "Reshape", "Linear", "Rescale", "Square", "Linear"];
     assert_eq!(ops(&network), expected);
     let values = network.values();
-    assert!((values[3].scale - values[2].scale * values[2].scale).abs() < 1e-20);
+    assert!((values[2].scale - values[1].scale * values[1].scale).abs() < 1e-20);
     let (error, same) = agreement(&mut sketch, &network);
-    assert!(error < 0.03 && same >= 95, "{error} {same}");
+    assert!(error < 0.08 && same >= 95, "{error} {same}");
+}
+
+#[test]
+fn squares_are_rescaled_where_the_rings_offered_are_small() {
+    let mut sketch = Sketch::new(&[6], 7).dense("a", 4).op("sq", Op::Square).dense("b", 3);
+    let calibration = sketch.samples(40, 0.0, 1.0);
+    let accumulators = Accumulator::PRIMES.into_iter().filter(|ring| ring.bits() <= 24).collect();
+    let options = QuantizationOptions { accumulators, ..Default::default() };
+    let network = compile(&sketch.graph, &sketch.tensors, &calibration, &options).unwrap();
+    assert_eq!(ops(&network), ["Linear", "Rescale", "Square", "Linear"]);
+    let (error, _) = agreement(&mut sketch, &network);
+    assert!(error < 0.03, "{error}");
+}
+
+/// Squares of squares, which run away on large inputs, with so many samples of which the last few are large.
+fn runaways(count: usize, large: usize) -> (Sketch, Result<Network, CompileError>) {
+    let mut sketch = Sketch::new(&[8], 21)
+        .dense("a", 8)
+        .op("sq1", Op::Square)
+        .dense("b", 8)
+        .op("sq2", Op::Square)
+        .dense("c", 8)
+        .op("sq3", Op::Square)
+        .dense("d", 4);
+    let mut calibration = sketch.samples(count, 0.0, 1.0);
+    calibration.iter_mut().rev().take(8 * large).for_each(|x| *x *= 30.0);
+    let options = QuantizationOptions::default();
+    let network = compile(&sketch.graph, &sketch.tensors, &calibration, &options);
+    (sketch, network)
+}
+
+#[test]
+fn a_sample_in_a_hundred_on_which_a_network_runs_away_is_set_aside() {
+    let (mut sketch, network) = runaways(200, 2);
+    let network = network.unwrap();
+    assert_eq!(network.set_aside(), 2);
+    let (error, same) = agreement(&mut sketch, &network);
+    assert!(error < 0.05 && same >= 95, "{error} {same}");
+    let (manifest, weights) = network.to_parts().unwrap();
+    assert_eq!(Network::from_parts(manifest, &weights).unwrap(), network);
+}
+
+#[test]
+fn more_runaways_are_refused() {
+    let (_, network) = runaways(200, 3);
+    assert!(matches!(network, Err(CompileError::RangeOverflow { .. })), "{network:?}");
+    let (_, network) = runaways(200, 0);
+    assert_eq!(network.unwrap().set_aside(), 0);
 }
 
 #[test]

@@ -169,6 +169,53 @@ fn products_of_a_value_with_itself_are_squares() {
     assert_eq!(names(&same_meaning(&sketch)), ["MatMul", "Square"]);
 }
 
+/// `m2 x^2 + m1 x + m0` of the last value, which is called `c`; either factor may be left out.
+fn polynomial(sketch: Sketch, factors: [bool; 2], shape: &[usize]) -> Sketch {
+    let mut sketch = sketch.op("sq", Op::Square);
+    let square = if factors[0] { "m2" } else { "sq" };
+    if factors[0] {
+        sketch = sketch.mul_constant("m2", shape, 0.2);
+    }
+    sketch.graph.output = "c".into();
+    let linear = if factors[1] { "m1" } else { "c" };
+    if factors[1] {
+        sketch = sketch.mul_constant("m1", shape, -2.0);
+    }
+    join(sketch, "sum", Op::Add, &[square, linear]).add_constant("m0", shape)
+}
+
+#[test]
+fn quadratics_between_layers_are_squares_alone() {
+    for factors in [[true, true], [true, false], [false, true], [false, false]] {
+        for shape in [&[1, 1, 1], &[3, 1, 1]] {
+            let conv = Sketch::new(&[2, 6, 6], 31).conv("c", 3, 3, 1, 1);
+            let sketch = polynomial(conv, factors, shape).conv("d", 2, 3, 1, 1);
+            assert_eq!(names(&same_meaning(&sketch)), ["Conv", "Square", "Conv"]);
+        }
+    }
+    let conv = Sketch::new(&[2, 6, 6], 32).conv("c", 3, 3, 1, 1);
+    let pooled = polynomial(conv, [true; 2], &[3, 1, 1]).average_pool("p", 2).flatten("f").dense("fc", 4);
+    assert_eq!(names(&same_meaning(&pooled)), ["Conv", "Square", "AveragePool", "Flatten", "MatMul"]);
+    let normed = Sketch::new(&[2, 6, 6], 33).conv("c0", 3, 3, 1, 1).batch_norm("c", [0.5, 2.0]);
+    let twice = polynomial(normed, [true; 2], &[1]).conv("d", 2, 3, 1, 1);
+    assert_eq!(names(&same_meaning(&twice)), ["Conv", "Square", "Conv"]);
+}
+
+#[test]
+fn quadratics_whose_constants_no_layer_takes_stay() {
+    let dense = || Sketch::new(&[5], 34).dense("c", 4);
+    // Nothing behind, and a value that is used elsewhere.
+    let last = polynomial(dense(), [true; 2], &[1]);
+    assert!(names(&same_meaning(&last)).contains(&"Add"));
+    let shared = join(polynomial(dense(), [true; 2], &[1]), "again", Op::Add, &["m0", "c"]).dense("fc", 3);
+    assert_eq!(names(&same_meaning(&shared)).iter().filter(|name| **name == "Add").count(), 2);
+    // Not of the same value.
+    let mut other = dense().op("sq", Op::Square);
+    other.graph.output = "x".into();
+    let other = join(other.dense("e", 4), "sum", Op::Add, &["sq", "e"]).dense("fc", 3);
+    assert!(names(&same_meaning(&other)).contains(&"Add"));
+}
+
 #[test]
 fn padding_joins_the_convolution_that_alone_uses_it() {
     let pad = |before: [usize; 3]| Op::Pad { before: before.to_vec(), after: vec![0, 1, 2] };

@@ -35,6 +35,8 @@ pub enum Protocol {
     CheetahLinear(cheetah::Linear),
     /// The square of each element, by encryption.
     GazelleSquare(packed::Square),
+    /// The square of each element, by encryption, with the linear layer behind.
+    GazelleSquareLinear(packed::SquareLinear),
     /// Sums over windows of each party's own share: average pooling without the division.
     SumPool(local::SumPool),
     /// A weighted sum of each party's own shares.
@@ -70,7 +72,7 @@ pub enum Built {
     FalconLinear(Box<falcon::BuiltLinear>),
     /// A linear layer in a coefficient encoding.
     CheetahLinear(Box<cheetah::BuiltLinear>),
-    /// Squares by encryption.
+    /// Squares by encryption, shared or taken by a linear layer.
     Square(Box<packed::BuiltSquare>),
     /// A map that each party applies to its own shares.
     Local(local::Local),
@@ -178,6 +180,7 @@ impl Protocol {
             Self::FalconLinear(protocol) => protocol,
             Self::CheetahLinear(protocol) => protocol,
             Self::GazelleSquare(protocol) => protocol,
+            Self::GazelleSquareLinear(protocol) => protocol,
             Self::SumPool(protocol) => protocol,
             Self::Add(protocol) => protocol,
             Self::Scale(protocol) => protocol,

@@ -36,6 +36,17 @@ pub struct Square {
     pub prime: u64,
 }
 
+/// The square of each element and the linear layer that takes the squares, over `Z_prime`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SquareLinear {
+    /// The layer's shape.
+    pub shape: Convolution,
+    /// The plaintext modulus.
+    pub prime: u64,
+    /// The layer's kernel.
+    pub kernel: Kernel,
+}
+
 /// A linear layer with its layout.
 #[derive(Clone, Debug)]
 pub struct BuiltLinear {
@@ -58,11 +69,13 @@ pub struct BuiltSquare {
     pub target: Target,
     /// The plaintext modulus.
     pub prime: u64,
+    /// How the server keeps the weights, if there are some.
+    pub form: Form,
 }
 
 impl Describe for Linear {
     fn name(&self) -> &'static str {
-        if self.shape.image[0] * self.shape.image[1] == 1 { "gazelle.fc" } else { "gazelle.conv" }
+        if is_fully_connected(&self.shape) { "gazelle.fc" } else { "gazelle.conv" }
     }
 
     fn ring(&self) -> Ring {
@@ -95,9 +108,7 @@ impl Facts for BuiltLinear {
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        let model = ServerLayer::bytes(&self.packing, &self.parameters, self.prime, self.form);
-        let working = gazelle::working_bytes(&self.packing, &self.parameters)?;
-        Ok(Memory { model, working, ..Memory::default() })
+        layer_memory(&self.packing, &self.parameters, self.prime, self.form)
     }
 
     fn keys(&self) -> Option<Set> {
@@ -109,14 +120,7 @@ impl Facts for BuiltLinear {
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        let operations = self.packing.operations();
-        vec![
-            ("hoisted_rotations", operations.hoisted_rotations as u64),
-            ("rotations", operations.rotations as u64),
-            ("multiplications", operations.multiplications as u64),
-            ("input_ciphertexts", operations.input_ciphertexts as u64),
-            ("output_ciphertexts", operations.output_ciphertexts as u64),
-        ]
+        operations(&self.packing)
     }
 }
 
@@ -134,9 +138,32 @@ impl Describe for Square {
     }
 
     fn build(&self, sets: &Sets) -> Result<Built, ProtocolError> {
-        let (parameters, target) = (sets.get(SET).clone(), Target::Shares(self.values));
-        Ok(Built::Square(Box::new(BuiltSquare { parameters, target, prime: self.prime })))
+        Ok(square(sets, Target::Shares(self.values), self.prime))
     }
+}
+
+impl Describe for SquareLinear {
+    fn name(&self) -> &'static str {
+        if is_fully_connected(&self.shape) { "gazelle.square_fc" } else { "gazelle.square_conv" }
+    }
+
+    fn ring(&self) -> Ring {
+        Ring::Prime(self.prime)
+    }
+
+    fn makes_known(&self, _: bool) -> bool {
+        true
+    }
+
+    fn build(&self, sets: &Sets) -> Result<Built, ProtocolError> {
+        let packing = Packing::of(&self.shape, sets.get(SET).degree(), self.kernel)?;
+        Ok(square(sets, Target::Layer(Box::new(packing)), self.prime))
+    }
+}
+
+fn square(sets: &Sets, target: Target, prime: u64) -> Built {
+    let parameters = sets.get(SET).clone();
+    Built::Square(Box::new(BuiltSquare { parameters, target, prime, form: Form::Compact }))
 }
 
 impl Facts for BuiltSquare {
@@ -156,12 +183,60 @@ impl Facts for BuiltSquare {
         Held { server: held.server + own, ..held }
     }
 
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        match &self.target {
+            Target::Shares(_) => Ok(Memory::default()),
+            Target::Layer(packing) => layer_memory(packing, &self.parameters, self.prime, self.form),
+        }
+    }
+
     fn keys(&self) -> Option<Set> {
         Some(SET)
     }
+
+    fn rotations(&self) -> BTreeSet<Rotation> {
+        match &self.target {
+            Target::Shares(_) => BTreeSet::new(),
+            Target::Layer(packing) => packing.keys(),
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        match &self.target {
+            Target::Shares(_) => Vec::new(),
+            Target::Layer(packing) => operations(packing),
+        }
+    }
 }
 
-/// The parameter set of both protocols.
+fn is_fully_connected(shape: &Convolution) -> bool {
+    shape.image == [1, 1]
+}
+
+/// What the weights of a layer take, and its work.
+fn layer_memory(
+    packing: &Packing,
+    parameters: &Parameters,
+    prime: u64,
+    form: Form,
+) -> Result<Memory, ProtocolError> {
+    let model = ServerLayer::bytes(packing, parameters, prime, form);
+    Ok(Memory { model, working: gazelle::working_bytes(packing, parameters)?, ..Memory::default() })
+}
+
+/// What a layer costs the server.
+fn operations(packing: &Packing) -> Vec<(&'static str, u64)> {
+    let operations = packing.operations();
+    vec![
+        ("hoisted_rotations", operations.hoisted_rotations as u64),
+        ("rotations", operations.rotations as u64),
+        ("multiplications", operations.multiplications as u64),
+        ("input_ciphertexts", operations.input_ciphertexts as u64),
+        ("output_ciphertexts", operations.output_ciphertexts as u64),
+    ]
+}
+
+/// The parameter set of these protocols.
 pub const SET: Set = Set::B;
 
 /// The halves that so many ciphertexts each way prepare.

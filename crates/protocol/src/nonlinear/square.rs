@@ -28,7 +28,7 @@
 mod client;
 mod server;
 
-pub use client::ClientSquare;
+pub use client::client;
 pub use server::{ServerMaterial, ServerSquare};
 
 use lanner_bfv::outgoing::Budget;

@@ -24,9 +24,9 @@ impl Builder<'_> {
         let mut tried = (0, 0);
         for ring in candidates.clone() {
             let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
-            let room = self.room(x, &reached, rings[ring], limit);
+            let room = self.room(index, x, &reached, rings[ring], limit);
             let fits = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
-            if fits && let Some(fitted) = real.fit(&room, self.source.options, self.slack) {
+            if fits && let Some(fitted) = real.fit(&room, self.slack) {
                 self.rings[group] = Some(ring);
                 self.errors.insert(self.nodes.len(), real.error(&fitted));
                 self.weights.insert(self.nodes.len(), fitted.weights);
@@ -36,19 +36,15 @@ impl Builder<'_> {
                 };
                 return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
             }
-            tried = (real.needed(&room, self.source.options).max(i128::from(self.needs[group])), limit);
+            tried = (real.needed(&room).max(i128::from(self.needs[group])), limit);
         }
         let error = CompileError::RangeOverflow { node: item.name.clone(), bound: tried.0, limit: tried.1 };
         Err(Stop::Narrow { group, next: candidates.end, error })
     }
 
-    /// What the layer that makes the first value reached must respect in a ring with this limit.
-    fn room(&self, x: Placed, reached: &[Reached], ring: Accumulator, limit: i64) -> Room {
-        let peak = |at: &Reached| self.source.items[at.value - 1].range.magnitude() / at.unit;
-        let squares = |user: &usize| matches!(self.source.items[*user].action, Action::Square);
-        let is_squared = |at: &Reached| {
-            !self.structure.rescaled[at.value] && self.structure.users[at.value].iter().any(squares)
-        };
+    /// What layer `index`, which makes the first value reached, must respect in a ring with this limit.
+    fn room(&self, index: usize, x: Placed, reached: &[Reached], ring: Accumulator, limit: i64) -> Room {
+        let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / at.unit;
         Room {
             input: self.bounds[x.value][0],
             input_scale: x.scale,
@@ -61,8 +57,21 @@ impl Builder<'_> {
             ring,
             limit,
             relation: self.relation(reached),
-            sparing: reached.iter().any(is_squared),
+            bits: self.weight_bits(index),
         }
+    }
+
+    /// The fewest and the most bits of a layer's weights. What is squared whole gets the fewest; where samples were set aside, the
+    /// room that more bits would take is left for inputs like those.
+    fn weight_bits(&self, index: usize) -> [u32; 2] {
+        let (structure, options) = (self.structure, self.source.options);
+        let fewest = match (structure.squared[index], structure.behind_squares[index]) {
+            (true, _) => options.min_weight_bits.min(structure.square_bits.weights),
+            (_, true) => options.min_weight_bits.min(structure.square_bits.behind),
+            _ => options.min_weight_bits,
+        };
+        let sparing = structure.squared[index] || self.source.sparing;
+        [fewest, if sparing { fewest } else { options.max_weight_bits }]
     }
 
     /// The other inputs of the joins among the values reached, each with the value that it is joined with.

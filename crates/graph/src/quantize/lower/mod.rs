@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::QuantizationOptions;
 use super::calibrate::Range;
 use super::item::Item;
+use super::reach::ends;
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -32,6 +33,20 @@ pub(super) struct Source<'a> {
     /// The calibrated input.
     pub(super) input: Range,
     pub(super) options: &'a QuantizationOptions,
+    /// Whether weights get no more bits than they must.
+    pub(super) sparing: bool,
+}
+
+impl Source<'_> {
+    /// Steps between the smallest and the largest activation where a way to products, joins or the output ends.
+    fn levels(&self, structure: &Structure, end: usize) -> f64 {
+        let users = structure.users[end].iter();
+        let mut products = users.filter(|&&user| self.items[user].action.multiplies()).peekable();
+        let squared = products.peek().is_some() && products.all(|&user| structure.squared[user]);
+        let bits = self.options.activation_bits;
+        let bits = if squared { bits.min(structure.square_bits.activations) } else { bits };
+        ((1_u64 << bits) - 1) as f64
+    }
 }
 
 /// The nodes of a network, before calibration has seen their integers.
@@ -160,7 +175,8 @@ impl<'a> Builder<'a> {
         slack: f64,
         least: &'a [usize],
     ) -> Result<Self, CompileError> {
-        let levels = levels(source.options);
+        let ends = ends(source.items, structure, 0);
+        let levels = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
         let scale = source.input.width() / levels;
         if scale <= f64::MIN_POSITIVE {
             let reason = "every value is 0; pass samples like those that the model will see".to_owned();
@@ -298,9 +314,4 @@ impl<'a> Builder<'a> {
         self.nodes.push(Pending { name, op, inputs, shape, group });
         Ok(self.nodes.len())
     }
-}
-
-/// Steps between the smallest and the largest activation.
-fn levels(options: &QuantizationOptions) -> f64 {
-    ((1_u64 << options.activation_bits) - 1) as f64
 }

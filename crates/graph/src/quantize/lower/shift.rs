@@ -1,6 +1,6 @@
 //! Shifts: how many bits a rescale drops, and what that leaves a ring to allow.
 
-use super::{Builder, UNBOUNDED, levels};
+use super::{Builder, UNBOUNDED};
 use crate::accumulator::Accumulator;
 use crate::quantize::calibrate::Range;
 use crate::quantize::reach::{Reached, ends, to_rescales};
@@ -12,7 +12,7 @@ impl Builder<'_> {
             let ends = ends(self.source.items, self.structure, at.value);
             let of_end = |end: &Reached| {
                 let sides = if self.range(end.value).low < 0.0 { 2.0 } else { 1.0 };
-                self.shift_of(sides * ring.limit(0) as f64 * end.growth, end.growth)
+                self.shift_of(end, sides * ring.limit(0) as f64 * end.growth)
             };
             ends.iter().map(of_end).max().unwrap_or(0)
         };
@@ -22,21 +22,21 @@ impl Builder<'_> {
 
     /// The shift with which a value of this scale reaches the next products, joins or the output with the activation bits.
     pub(super) fn shift(&self, value: usize, scale: f64) -> u32 {
-        let of_end =
-            |end: &Reached| self.shift_of(self.range(end.value).width() / (scale * end.unit), end.growth);
+        let of_end = |end: &Reached| self.shift_of(end, self.range(end.value).width() / (scale * end.unit));
         ends(self.source.items, self.structure, value).iter().map(of_end).max().unwrap_or(0)
     }
 
-    /// The smallest shift that brings integers of this width to the activation bits.
+    /// The smallest shift that brings integers of this width to the bits that are wanted at a way's end.
     ///
     /// Where a pool of k sums follows, its result may have sqrt(k) more: the k rounding errors add up to just that much less than k.
-    fn shift_of(&self, width: f64, growth: f64) -> u32 {
-        let bits = (width / (levels(self.source.options) * growth.sqrt())).log2().ceil();
+    fn shift_of(&self, end: &Reached, width: f64) -> u32 {
+        let bits =
+            (width / (self.source.levels(self.structure, end.value) * end.growth.sqrt())).log2().ceil();
         if bits > 0.0 { bits.min(62.0) as u32 } else { 0 }
     }
 
     fn range(&self, value: usize) -> Range {
-        value.checked_sub(1).map_or(self.source.input, |item| self.source.items[item].range)
+        value.checked_sub(1).map_or(self.source.input, |item| self.source.items[item].seen.typical)
     }
 
     /// What the ring allows a value of this scale, whose rescale may still lie ahead.

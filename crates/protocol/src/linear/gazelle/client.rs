@@ -1,19 +1,22 @@
 //! The client's side of a packed layer.
 
-use lanner_bfv::{Parameters, SecretKey};
+use lanner_bfv::{BfvError, Parameters, SecretKey};
+use lanner_ring::Modulus;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::layout::Layout;
 use super::packing::Packing;
 use crate::ProtocolError;
 use crate::linear::transfer::{ClientMaterial, ClientPending, ClientRequest, ClientTransfer};
 
-/// A layer as the client knows it: its layout and its ring.
+/// A layer as the client knows it: its layout, its ring, and whether it also sends the squares of its share.
 pub struct ClientLayer {
     layout: Layout,
     transfer: ClientTransfer,
+    squares: Option<Modulus>,
 }
 
 impl ClientLayer {
@@ -24,7 +27,18 @@ impl ClientLayer {
     pub fn new(packing: &Packing, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
         let layout = Layout::new(packing, Ring::Prime(prime));
         let transfer = ClientTransfer::new(parameters, prime, packing.ciphertexts())?;
-        Ok(Self { layout, transfer })
+        Ok(Self { layout, transfer, squares: None })
+    }
+
+    /// A layer of so many input and output ciphertexts whose input is the share, then the squares of the share.
+    pub(crate) fn squaring(
+        layout: Layout,
+        parameters: &Parameters,
+        prime: u64,
+        ciphertexts: [usize; 2],
+    ) -> Result<Self, ProtocolError> {
+        let transfer = ClientTransfer::new(parameters, prime, ciphertexts)?;
+        Ok(Self { layout, transfer, squares: Some(Modulus::new(prime).map_err(BfvError::from)?) })
     }
 
     /// Offline, first half: announces the second halves of the encryptions to come. All layers may do so before the
@@ -79,7 +93,13 @@ impl ClientLayer {
         material: ClientMaterial,
         share: &Share,
     ) -> Result<ClientPending, ProtocolError> {
-        self.transfer.send(channel, material, &self.layout.pack(share)?)
+        let mut slots = self.layout.pack(share)?;
+        if let Some(modulus) = &self.squares {
+            let square = |slots: &Zeroizing<Vec<u64>>| slots.iter().map(|x| modulus.mul(*x, *x)).collect();
+            let squares: Vec<_> = slots.iter().map(|slots| Zeroizing::new(square(slots))).collect();
+            slots.extend(squares);
+        }
+        self.transfer.send(channel, material, &slots)
     }
 
     /// The second half of [`Self::online`].

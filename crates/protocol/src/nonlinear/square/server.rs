@@ -62,19 +62,20 @@ impl ServerSquare {
         Self::with(&target, map, parameters, prime)
     }
 
-    /// Squares that a linear layer reads, with its weights and its bias per output element.
+    /// Squares that a linear layer reads, with its weights, kept in this form, and its bias per output element.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not fit the
     /// parameters: see [`Target::fits`].
     pub fn before(
+        form: Form,
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        let map = LinearMap::new(Form::Prepared, packing.clone(), parameters, prime, weights, bias)?;
+        let map = LinearMap::new(form, packing.clone(), parameters, prime, weights, bias)?;
         Self::with(&Target::Layer(Box::new(packing)), Map::Linear(Box::new(map)), parameters, prime)
     }
 

@@ -31,15 +31,20 @@ impl Sides for BuiltLinear {
 
 impl Sides for BuiltSquare {
     fn client(self: Box<Self>, _: &PublicNetwork) -> Result<Box<dyn AnyClientStep>, ProtocolError> {
-        Ok(Box::new(square::ClientSquare::new(&self.target, &self.parameters, self.prime)?))
+        Ok(Box::new(square::client(&self.target, &self.parameters, self.prime)?))
     }
 
-    fn server(self: Box<Self>, _: &mut ModelParts) -> Result<Box<dyn AnyServerStep>, ProtocolError> {
-        let Self { parameters, target, prime } = *self;
-        match target {
-            Target::Shares(values) => Ok(Box::new(square::ServerSquare::new(values, &parameters, prime)?)),
-            Target::Layer(_) => Err(ProtocolError::Shape { what: "squares before a layer" }),
-        }
+    fn server(self: Box<Self>, model: &mut ModelParts) -> Result<Box<dyn AnyServerStep>, ProtocolError> {
+        let Self { parameters, target, prime, form } = *self;
+        let square = match target {
+            Target::Shares(values) => square::ServerSquare::new(values, &parameters, prime)?,
+            Target::Layer(packing) => {
+                let weights = model.weights()?;
+                let bias = weights.bias_of(packing.shape().outputs()?);
+                square::ServerSquare::before(form, *packing, &parameters, prime, weights.weight(), &bias)?
+            }
+        };
+        Ok(Box::new(square))
     }
 }
 
@@ -97,38 +102,6 @@ impl ServerStep for gazelle::ServerLayer {
         inputs: &Inputs,
     ) -> Result<Option<Share>, ProtocolError> {
         self.online(channel, server.keys.get(SET)?, material, inputs.one()?).map(Some)
-    }
-}
-
-impl ClientStep for square::ClientSquare {
-    type Request = ClientRequest;
-    type Material = ClientMaterial;
-
-    fn request(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-    ) -> Result<ClientRequest, ProtocolError> {
-        self.request(channel, client.keys.get(SET)?, &mut client.rng)
-    }
-
-    fn receive(
-        &self,
-        channel: &mut dyn Channel,
-        client: &mut Client,
-        request: ClientRequest,
-    ) -> Result<ClientMaterial, ProtocolError> {
-        self.receive(channel, client.keys.get(SET)?, request)
-    }
-
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        _: &Client,
-        material: ClientMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
-        self.online(channel, material, inputs.one()?).map(Value::Shared)
     }
 }
 

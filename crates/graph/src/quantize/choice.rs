@@ -1,0 +1,173 @@
+//! Which squares take sums whole, which saves a circuit, and which take them rescaled.
+
+use super::calibrate::{Samples, integer_ranges};
+use super::item::Action;
+use super::lower::{Source, lower};
+use super::refuse_all;
+use super::structure::{SquareBits, Squares, Structure};
+use crate::CompileError;
+use crate::network::{Calibrated, Evidence, Head, Network};
+
+/// Room beyond twice the calibrated sums, tried in turn: the integers differ a little from the floats that scales were chosen on.
+const SLACK: [f64; 4] = [1.0, 1.03, 1.1, 1.25];
+
+/// The fewest bits of activations and weights around squares that take sums whole.
+const FEWEST: u32 = 5;
+
+const NARROWEST: SquareBits = SquareBits { activations: FEWEST, weights: FEWEST, behind: FEWEST };
+
+/// The error of the scores that saving circuits may cost, relative to their spread over the samples.
+const FAITHFUL: f64 = 1.0 / 12.0;
+
+/// What the choice is made for.
+pub(super) struct Choice<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) head: Head,
+    pub(super) samples: Samples<'a>,
+    /// The float graph's scores of every sample, by number.
+    pub(super) scores: &'a [Vec<f32>],
+}
+
+impl Choice<'_> {
+    /// The network with the fewest elements in circuits whose scores stay close to the float graph's.
+    ///
+    /// First all squares take rescaled sums. Then each, the largest first, takes them whole if that fits a ring.
+    ///
+    /// # Errors
+    /// [`CompileError`] if nothing fits where all squares take rescaled sums.
+    pub(super) fn fewest_circuits(&self) -> Result<Network, CompileError> {
+        let items = self.source.items;
+        let (mut best, usual) =
+            self.network(&Squares { whole: vec![false; items.len()], bits: NARROWEST })?;
+        let offered = self.source.options.squares_of_sums;
+        let is_square = |index: &usize| offered && matches!(items[*index].action, Action::Square);
+        let mut candidates: Vec<usize> = (0..items.len()).filter(is_square).collect();
+        candidates.sort_by_key(|index| std::cmp::Reverse(items[*index].shape.iter().product::<usize>()));
+        let mut whole = vec![false; items.len()];
+        for candidate in candidates {
+            whole[candidate] = true;
+            let closest = self.closest(&whole)?.filter(|(_, error)| *error <= FAITHFUL.max(2.0 * usual));
+            match closest {
+                Some((network, _)) => best = network,
+                None => whole[candidate] = false,
+            }
+        }
+        Ok(best)
+    }
+
+    /// The network with the smallest error of those that fit, over all ways to share bits between activations and weights.
+    fn closest(&self, whole: &[bool]) -> Result<Option<(Network, f64)>, CompileError> {
+        let options = self.source.options;
+        let most = [options.activation_bits, options.min_weight_bits];
+        let mut closest = self.fitting(whole, NARROWEST)?;
+        if closest.is_none() {
+            return Ok(None);
+        }
+        for activations in FEWEST.min(most[0])..=most[0] {
+            // The most bits of weights that fit.
+            let widths = (FEWEST.min(most[1])..=most[1]).rev();
+            let mut fitting =
+                widths.map(|weights| self.fitting(whole, SquareBits { activations, weights, ..NARROWEST }));
+            let Some(network) = fitting.find_map(Result::transpose).transpose()? else { break };
+            closest = closest.filter(|closest| closest.1 <= network.1).or(Some(network));
+        }
+        Ok(closest)
+    }
+
+    /// The network if it fits.
+    fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<(Network, f64)>, CompileError> {
+        match self.network(&Squares { whole: whole.to_vec(), bits }) {
+            Ok(network) => Ok(Some(network)),
+            Err(CompileError::RangeOverflow { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The network with one way to treat squares, with more and more slack, then with larger rings for the groups that overflow; and
+    /// the error of its scores.
+    fn network(&self, squares: &Squares) -> Result<(Network, f64), CompileError> {
+        let structure = Structure::new(self.source.items, squares);
+        let mut least = vec![0; structure.groups];
+        loop {
+            let mut refused = None;
+            for slack in SLACK {
+                let lowered = lower(&self.source, &structure, slack, &least)?;
+                let provisional = lowered.network(self.head, None)?;
+                let (measured, scores) = integer_ranges(&provisional, &self.samples)?;
+                let Some(overflow) = overflow(&provisional, &measured) else {
+                    let network = lowered.network(self.head, Some(&measured))?;
+                    let error = self.error(&scores, network.public().output_scale());
+                    return Ok((network, error));
+                };
+                let node = overflow.node;
+                let beyond_slack = overflow.is_beyond_slack();
+                refused = Some((lowered.group(node), lowered.ring(node), overflow.error()));
+                if beyond_slack {
+                    break;
+                }
+            }
+            let Some((group, ring, error)) = refused else { return Err(refuse_all()) };
+            let next =
+                1 + self.source.options.accumulators.iter().position(|offered| *offered == ring).unwrap_or(0);
+            if next >= self.source.options.accumulators.len() {
+                return Err(error);
+            }
+            least[group] = least[group].max(next);
+        }
+    }
+
+    /// The root mean square of the scores' error over that of the float scores' distance from their means over the samples; of each
+    /// sample, what all scores share does not count where there are several.
+    fn error(&self, scores: &[Vec<i64>], scale: f64) -> f64 {
+        let float = |number: usize| self.scores[number].iter().map(|score| f64::from(*score));
+        let count = self.samples.len() as f64;
+        let mut means = vec![0.0; scores.first().map_or(0, Vec::len)];
+        for (number, _) in &self.samples {
+            means.iter_mut().zip(float(*number)).for_each(|(mean, score)| *mean += score / count);
+        }
+        let (mut lost, mut spread) = (0.0, 0.0);
+        for ((number, _), scores) in self.samples.iter().zip(scores) {
+            let errors = float(*number).zip(scores).map(|(score, integer)| *integer as f64 * scale - score);
+            lost += variation(&errors.collect::<Vec<_>>());
+            spread +=
+                variation(&float(*number).zip(&means).map(|(score, mean)| score - mean).collect::<Vec<_>>());
+        }
+        if spread == 0.0 { f64::INFINITY } else { (lost / spread).sqrt() }
+    }
+}
+
+/// The sum of squared differences from the mean; of a single value, its square.
+fn variation(values: &[f64]) -> f64 {
+    let mean = if values.len() > 1 { values.iter().sum::<f64>() / values.len() as f64 } else { 0.0 };
+    values.iter().map(|value| (value - mean) * (value - mean)).sum()
+}
+
+/// A node without a proof whose calibrated range, doubled, exceeds what its ring allows.
+struct Overflow {
+    node: usize,
+    name: String,
+    bound: i128,
+    limit: i64,
+}
+
+impl Overflow {
+    /// Whether more slack for the layers before cannot help.
+    fn is_beyond_slack(&self) -> bool {
+        self.bound as f64 > SLACK[SLACK.len() - 1] * self.limit as f64
+    }
+
+    fn error(self) -> CompileError {
+        CompileError::RangeOverflow { node: self.name, bound: self.bound, limit: self.limit }
+    }
+}
+
+fn overflow(network: &Network, measured: &[Calibrated]) -> Option<Overflow> {
+    let nodes = network.public().nodes();
+    network.values().iter().zip(measured).enumerate().skip(1).find_map(|(value, (report, seen))| {
+        let node = value - 1;
+        let largest = seen.high.max(-seen.low);
+        let unproved = nodes[node].op.may_grow() && report.evidence == Evidence::Calibrated;
+        let (name, bound, limit) = (report.name.clone(), 2 * i128::from(largest), report.limit);
+        (unproved && largest > report.limit / 2).then_some(Overflow { node, name, bound, limit })
+    })
+}
