@@ -13,6 +13,9 @@ BIN := $(VENV)/bin
 LOCK := python/requirements.lock
 WHEELS := target/wheels
 BENCH := target/bench
+PEERS := target/peers
+PEERS_PYTHON ?= $(PYTHON)
+PEERS_ONLY ?=
 
 # The networks that are measured over emulated networks too.
 SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
@@ -66,6 +69,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py
+	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
 	@echo "make lint: nothing to complain of."
@@ -83,8 +87,18 @@ bench: setup ## measure everything on this machine (about twenty minutes) and wr
 	-$(BIN)/lanner bench networks --mode falcon --network lan,wan --only $(SHAPED_FALCON) --save $(BENCH)/falcon_shaped.json
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 
-bench-peers: ## the same work in other systems
-	@echo "make bench-peers: there is no comparison with other systems yet; 'make bench' measures this one." >&2; exit 1
+$(PEERS)/.requirements: tools/peers/requirements.txt
+	@$(PEERS_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	    { echo "make bench-peers: SPU is compared under Python 3.11; name one, as in 'make PEERS_PYTHON=python3.11 bench-peers'." >&2; exit 1; }
+	$(PEERS_PYTHON) -m venv --clear $(PEERS)/venv
+	$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement $<
+	@touch $@
+
+# PEERS_ONLY=mnist_d,vgg16 compares these networks and leaves the page's others as they are.
+bench-peers: setup $(PEERS)/.requirements ## the same networks in SecretFlow-SPU by turns with ours, into docs/benchmarks.md
+	rm -f $(PEERS)/peers.json
+	-$(BIN)/python tools/peers/compare.py --python $(PEERS)/venv/bin/python $(if $(PEERS_ONLY),--only $(PEERS_ONLY)) --save $(PEERS)/peers.json
+	$(BIN)/python -m lanner.benchmarks.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks.md
 
 docs: $(VENV)/.requirements ## the Rust reference in target/doc; links between the documents are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -1,6 +1,7 @@
-"""Makes the checkers importable: they are scripts and belong to no package."""
+"""Makes the checkers, and the modules of comparisons, importable: they are scripts and belong to no package."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+TOOLS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "peers")]

@@ -13,6 +13,7 @@ from lanner.benchmarks.collect import collect, main
 from lanner.benchmarks.kernels import KERNELS, OPERATIONS, kernels_table, operations_table
 from lanner.benchmarks.markdown import ratio, size_of, table, time_of
 from lanner.benchmarks.page import page
+from lanner.benchmarks.peers import merge
 from lanner.benchmarks.published import paper as paper_of
 from lanner.benchmarks.published import public_code
 
@@ -185,3 +186,43 @@ def test_figures_have_three_digits_and_a_unit() -> None:
     ]
     assert [ratio(None, 1.0), ratio(0.0, 1.0), ratio(1.0, 0.0), ratio(1.0, 4.0)] == [None, None, None, "0.25x"]
     assert table(("a", "b"), [("x", None)]) == "| a | b |\n| --- | ---: |\n| x | - |\n"
+
+
+def comparison(*names: str, failed: Sequence[str] = (), cores: int = 2) -> dict[str, Any]:
+    def system(name: str, seconds: float, transferred: int) -> dict[str, Any]:
+        measured = {"system": name, "seconds": seconds, "fastest": seconds, "bytes": transferred}
+        return {**measured, "messages": 7, "repeat": 3, "error": 0.0123, "largest_output": 3.0}
+
+    systems = [system("lanner, exact", 0.5, 2_000_000), system("SPU 0.9.5", 8.0, 5_000_000)]
+    rows = [{"name": name, "weights": "random", "load": 0.1, "systems": systems} for name in names]
+    failures = [{"suite": "peers", "name": name, "error": {"what": "gone"}} for name in failed]
+    return {"machine": {**document()["machine"], "cores": cores}, "rows": rows, "failures": failures}
+
+
+def test_a_comparison_is_a_section_that_later_pages_keep(tmp_path: Path) -> None:
+    outputs = ("--json", str(tmp_path / "all.json"), "--page", str(tmp_path / "page.md"))
+    (part,) = map(str, write(tmp_path, document(*phases("mnist_d", "networks"))))
+    peers = tmp_path / "peers.json"
+    peers.write_text(json.dumps(comparison("vgg16")))
+    assert main([part, *outputs]) == 0
+    assert "SPU" not in (tmp_path / "page.md").read_text()
+    assert main(["--peers", str(peers), *outputs]) == 0
+    text = (tmp_path / "page.md").read_text()
+    assert line_of(text, "vgg16", "lanner, exact").endswith("| 0.012 | 3 | 16.0x | 2.50x |")
+    assert line_of(text, "vgg16", "SPU 0.9.5").endswith("| 0.012 | 3 | - | - |")
+    assert line_of(text, "mnist_d", "loopback", "trained")
+    assert main([part, *outputs]) == 0
+    assert (tmp_path / "page.md").read_text() == text
+    peers.write_text(json.dumps(comparison(failed=["vgg16"])))
+    assert main(["--peers", str(peers), *outputs]) == 1
+    assert "- `vgg16`: gone" in (tmp_path / "page.md").read_text()
+    assert main([part, *outputs]) == 0
+
+
+def test_a_comparison_replaces_what_it_measured_again() -> None:
+    before = merge(None, comparison("mnist_d", "vgg16", failed=["resnet34"]))
+    assert "load" not in before["machine"]
+    now = merge(before, comparison("resnet34", failed=["mnist_d"]))
+    assert [row["name"] for row in now["rows"]] == ["vgg16", "resnet34"]
+    assert [failure["name"] for failure in now["failures"]] == ["mnist_d"]
+    assert merge(before, comparison("resnet34", cores=4))["rows"] == comparison("resnet34")["rows"]

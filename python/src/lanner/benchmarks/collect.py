@@ -1,8 +1,9 @@
 """Puts the parts of a run together and writes the page.
 
-python -m lanner.benchmarks.collect PART... --json docs/benchmarks.json --page docs/benchmarks.md
+python -m lanner.benchmarks.collect [PART...] [--peers FILE] --json docs/benchmarks.json --page docs/benchmarks.md
 
-A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``.
+A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
+what tools/peers/compare.py saved. What is not given stays as the JSON document has it already.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lanner.benchmarks.page import page
+from lanner.benchmarks.peers import merge
 
 
 def collect(parts: Sequence[Path]) -> dict[str, Any]:
@@ -39,16 +41,22 @@ def collect(parts: Sequence[Path]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the document and the page; 1 if a benchmark failed."""
+    """Write the document and the page; 1 if a benchmark failed that was given."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.collect", description="Write the page of a run.")
-    parser.add_argument("parts", nargs="+", type=Path, metavar="PART")
+    parser.add_argument("parts", nargs="*", type=Path, metavar="PART")
+    parser.add_argument("--peers", type=Path, metavar="FILE")
     parser.add_argument("--json", required=True, type=Path, metavar="FILE")
     parser.add_argument("--page", required=True, type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
-    document = collect(options.parts)
+    kept = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
+    document = collect(options.parts) if options.parts or not kept else kept
+    document["peers"], failed = kept.get("peers"), bool(options.parts and document["failures"])
+    if options.peers is not None:
+        peers = json.loads(options.peers.read_text(encoding="utf-8"))
+        document["peers"], failed = merge(document["peers"], peers), failed or bool(peers["failures"])
     options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     options.page.write_text(page(document), encoding="utf-8")
-    return 1 if document["failures"] else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

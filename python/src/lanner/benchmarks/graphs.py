@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lanner import _native
 from lanner.errors import native_errors
 from lanner.model import Model
-from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.options import CompileOptions
 
 Built = tuple[Model, NDArray[np.float32]]
@@ -114,22 +114,21 @@ def weights(*shape: int) -> NDArray[np.float32]:
     return values / np.float32(math.sqrt(math.prod(shape[1:])))
 
 
-def build(
-    graph: GraphBuilder,
-    output: Wire,
-    mode: str,
-    policy: str = "logits",
-    *,
-    digits: int = 2,
-    rounding: str | None = None,
-) -> Built:
+def build(graph: GraphBuilder, output: Wire, mode: str, policy: str = "logits", *, digits: int = 2) -> Built:
     """Compile on random samples, of which the first is returned."""
-    samples = np.random.default_rng(SEED).random((SAMPLES, *graph.input.shape), dtype=np.float32)
-    finished = graph.finish(output)
-    options = CompileOptions("bench", mode, policy, digits=digits, rounding=rounding)
+    samples, options = random_samples(graph.input.shape), CompileOptions("bench", mode, policy, digits=digits)
+    return compile_graph(graph.finish(output), samples, options), samples[0]
+
+
+def random_samples(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Seeded inputs in [0, 1): shape (`SAMPLES`, *shape)."""
+    return np.random.default_rng(SEED).random((SAMPLES, *shape), dtype=np.float32)
+
+
+def compile_graph(graph: FloatGraph, samples: NDArray[np.float32], options: CompileOptions) -> Model:
+    """Compile a graph, calibrated on samples."""
     with native_errors():
-        native = _native.NativeModel.compile(finished.document, finished.tensors, samples, options.document())
-    return Model(native), samples[0]
+        return Model(_native.NativeModel.compile(graph.document, graph.tensors, samples, options.document()))
 
 
 #: Activations stand on images of this height and width.

@@ -8,6 +8,7 @@ from typing import Any
 
 from lanner.benchmarks.kernels import kernels_table, operations_table
 from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
+from lanner.benchmarks.peers import peers_table
 from lanner.benchmarks.prose import (
     ACTIVATIONS,
     HOW,
@@ -17,6 +18,7 @@ from lanner.benchmarks.prose import (
     LIMITS,
     NETWORKS,
     OPERATIONS,
+    PEERS,
     SETUP,
     WORDS,
     Words,
@@ -52,6 +54,12 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
         yield operations_table(document["lines"])
         yield KERNELS
         yield kernels_table(document["lines"])
+    # A document that was written before there were comparisons has none.
+    if document.get("peers") is not None:
+        yield PEERS
+        yield _described(document["peers"]["machine"], [row["load"] for row in document["peers"]["rows"]], "")
+        yield _failures(document["peers"]["failures"])
+        yield peers_table(document["peers"]["rows"])
     yield LIMITS
 
 
@@ -73,26 +81,30 @@ def _mode(rows: Rows, words: Words) -> Iterator[str]:
 
 
 def _machine(document: dict[str, Any]) -> str:
-    machine, loads = document["machine"], document["loads"]
+    text = _described(document["machine"], document["loads"], ", and the relay of the emulated networks too")
+    commands = "\n".join(f"    {command}" for command in document["commands"])
+    origin = (
+        "`make bench` runs everything and writes this page. This one is of these commands, and of the Rust\n"
+        "examples of kernels where their sections follow:"
+    )
+    return f"{text}\n{origin}\n\n{commands}\n"
+
+
+def _described(machine: dict[str, Any], loads: Sequence[float], also: str) -> str:
+    """The machine in words, and whether it was quiet."""
     features, memory = ", ".join(machine["features"]), size_of(machine["memory_bytes"])
     words = [
         f"Machine: {machine['processor']}, {machine['cores']} cores, {memory} of memory, with {features};",
         f"{machine['system']}, Python {machine['python']}, lanner {machine['lanner']}.",
-        "Both parties ran on it, and the relay of the emulated networks too.",
+        f"Both parties ran on it{also}.",
     ]
-    busiest = max(loads)
+    busiest = max(loads, default=0.0)
     if busiest >= BUSY:
         words += [
             f"**It was not quiet: up to {busiest:.1f} processes of other work ran when a part began,",
             "so times are longer than they need be; bytes and rounds are exact.**",
         ]
-    commands = "\n".join(f"    {command}" for command in document["commands"])
-    text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
-    origin = (
-        "`make bench` runs everything and writes this page. This one is of these commands, and of the Rust\n"
-        "examples of kernels where their sections follow:"
-    )
-    return f"{text}\n\n{origin}\n\n{commands}\n"
+    return textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _failures(failures: Rows) -> str:

@@ -107,6 +107,26 @@ needs more than 64 keys or 8 ciphertexts for its output, or that does what anoth
 figure stands alone.
 """
 
+PEERS = """## Beside another system
+
+The same networks, each from one float graph with batch normalizations folded, in mode `cheetah` and in the Cheetah
+protocol of [SecretFlow-SPU][SPU]. `make bench-peers` measures them and writes this section. VGG-16 and ResNet-34 are
+those for CIFAR-100. "Theirs / ours" above 1 means that ours takes less.
+
+- Every system has two processes, of which one has the image and the other the weights. All are up at once and predict
+  by turns, after one prediction that warms them up and makes what a session needs once; medians of the turns.
+- Ours is the whole call at the client: material made in it, over TLS, outputs revealed. Theirs is the run of the
+  protocol alone, from shares to shares, without TLS; to share the image and to reveal the outputs is not counted.
+- SPU runs with its defaults in the ring of 64 bits, with 18 bits after the point, but for
+  `experimental_enable_colocated_optimization`, which spares it half the messages of linear layers.
+- **Error** is the largest difference of an output from the float network's, over all runs. Every `exact` result
+  equalled the fixed-point reference in every integer: its error is that of the quantization alone, which has fewer bits
+  than SPU's ring has. [Numerics](numerics.md#faithful-rounding) bounds how far `faithful` is from `exact`.
+- **Messages** are sends of the client; of ours those that a wait follows.
+
+[SPU]: https://github.com/secretflow/spu
+"""
+
 LIMITS = """## What limits us
 
 - **Bytes.** A ReLU is a garbled table of two blocks for each AND gate and each value. On a slow line the time is
