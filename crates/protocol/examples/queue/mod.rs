@@ -2,7 +2,6 @@
 #![allow(dead_code)] // Each bench uses its own part.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Instant;
 
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 
@@ -13,15 +12,13 @@ pub(crate) struct Queue {
     body: Vec<u8>,
     /// Bytes sent from here, with their frames.
     pub(crate) sent: u64,
-    /// When the last message came.
-    pub(crate) received: Instant,
 }
 
 impl Queue {
     /// Two ends of a connection.
     pub(crate) fn pair() -> (Self, Self) {
         let ((to_a, a), (to_b, b)) = (channel(), channel());
-        let end = |out, inbox| Self { out, inbox, body: Vec::new(), sent: 0, received: Instant::now() };
+        let end = |out, inbox| Self { out, inbox, body: Vec::new(), sent: 0 };
         (end(to_b, a), end(to_a, b))
     }
 }
@@ -44,7 +41,6 @@ impl Channel for Queue {
 
     fn receive_body(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
         buffer.copy_from_slice(&self.body);
-        self.received = Instant::now();
         Ok(())
     }
 

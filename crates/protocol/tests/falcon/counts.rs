@@ -1,6 +1,8 @@
 //! Operation counts: the literal variant's are the paper's, the folded one's those of its sums.
 
-use lanner_protocol::linear::falcon::{Choice, Operations, Packing, Variant, cheapest, choices};
+use lanner_protocol::linear::falcon::{
+    Choice, Operations, Packing, Variant, cheapest, choices, offline_cost, online_cost,
+};
 use lanner_protocol::linear::{Convolution, Set, Sets};
 
 use crate::clear::convolution;
@@ -126,4 +128,36 @@ fn the_cheapest_choice_is_small_where_it_may_be() {
     assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), P), (Set::A2, [1, 1]));
     assert_eq!(cheapest(&Convolution::fully_connected(2048, 1), P), (Set::A2, [1, 1]));
     assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), 33_538_049).0, Set::B);
+}
+
+/// The table of docs/protocols/falcon.md.
+#[test]
+fn layers_of_the_paper_take_what_the_document_says() {
+    let row = |shape: &Convolution, choice: Option<(Set, Variant)>| {
+        let sets = Sets::new().unwrap();
+        let (set, variant) = choice.unwrap_or_else(|| {
+            let best = cheapest(shape, P, &sets).unwrap();
+            (best.set, best.variant)
+        });
+        let parameters = sets.get(set);
+        let packing = Packing::new(shape, P, parameters.degree(), variant).unwrap();
+        let copies = if let Variant::Folded { copies } = variant { copies } else { 0 };
+        let Operations { input_ciphertexts, output_ciphertexts, multiplications, .. } = packing.operations();
+        let offline = offline_cost(&packing, parameters).unwrap();
+        let kibibytes = [
+            (offline.request.then(offline.answer).bytes() + 512) / 1024,
+            (online_cost(&packing, parameters).unwrap().bytes() + 512) / 1024,
+        ];
+        (set, copies, [input_ciphertexts, output_ciphertexts, multiplications], kibibytes)
+    };
+    let image = convolution([1, 5], [28, 28], [5, 5]);
+    assert_eq!(row(&image, None), (Set::A2, 5, [1, 1, 1], [25, 75]));
+    assert_eq!(row(&image, Some((Set::A2, Variant::Literal))), (Set::A2, 0, [1, 5, 5], [125, 175]));
+    let deep = same([128, 128], 16);
+    assert_eq!(row(&deep, None), (Set::A2, 2, [22, 64, 1408], [1601, 2701]));
+    assert_eq!(row(&deep, Some((Set::A2, FOLDED))), (Set::A2, 1, [11, 128, 1408], [3201, 3751]));
+    let inner = convolution([128, 128], [16, 16], [3, 3]);
+    assert_eq!(row(&inner, None), (Set::A2, 2, [16, 64, 1024], [1601, 2401]));
+    assert_eq!(row(&Convolution::fully_connected(2048, 1), None), (Set::A2, 1, [1, 1, 1], [25, 75]));
+    assert_eq!(row(&Convolution::fully_connected(1024, 16), None), (Set::A2, 8, [2, 2, 4], [50, 150]));
 }

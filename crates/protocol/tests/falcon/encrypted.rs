@@ -35,6 +35,25 @@ pub fn layer(
     operands: (&[i64], &[i64]),
     shares: (&Share, &Share),
 ) -> (Share, Share, (Party, Party)) {
+    let known = run_layer(packing, parameters, keys, operands, shares, Some(shares.1));
+    let later = run_layer(packing, parameters, keys, operands, shares, None);
+    let sent = |outcome: &(Share, Share, (Party, Party))| {
+        let (client, server) = &outcome.2;
+        (client.sent.clone(), server.sent.clone())
+    };
+    assert!(sent(&known) == sent(&later), "messages tell when the server adds its share");
+    known
+}
+
+/// As [`layer`]; the server's share is `ahead` of time or, if that is none, known online.
+fn run_layer(
+    packing: &Packing,
+    parameters: &Parameters,
+    keys: &(SecretKey, PublicKey),
+    operands: (&[i64], &[i64]),
+    shares: (&Share, &Share),
+    ahead: Option<&Share>,
+) -> (Share, Share, (Party, Party)) {
     let client = ClientLayer::new(packing, parameters).unwrap();
     let server = ServerLayer::new(packing, parameters, operands.0, operands.1).unwrap();
     let mut channels = Party::pair();
@@ -46,7 +65,7 @@ pub fn layer(
             client.online(channel, material, shares.0).unwrap()
         },
         |channel| {
-            let material = server.offline(channel, &keys.1, &mut rng(2)).unwrap();
+            let material = server.offline(channel, &keys.1, ahead, &mut rng(2)).unwrap();
             let known = material.share().clone();
             let share = server.online(channel, material, shares.1).unwrap();
             assert!(known.values() == share.values(), "the server's share is known ahead of time");
@@ -165,7 +184,11 @@ fn a_layer_that_does_not_fit_is_refused() {
     let server = ServerLayer::new(&packing, a2, &[1; 16], &[0; 4]).unwrap();
     let (mut at_client, mut at_server) = Party::pair();
     let request = client.request(&mut at_client, &keys.0, &mut rng(1)).unwrap();
-    server.offline(&mut at_server, &keys.1, &mut rng(2)).unwrap();
+    let other = Share::zero(Ring::Prime(PRIMES[1]), 4);
+    assert!(server.offline(&mut at_server, &keys.1, Some(&other), &mut rng(2)).is_err());
+    drop(request);
+    let request = client.request(&mut at_client, &keys.0, &mut rng(1)).unwrap();
+    server.offline(&mut at_server, &keys.1, None, &mut rng(2)).unwrap();
     let material = client.receive(&mut at_client, &keys.0, request).unwrap();
-    assert!(client.online(&mut at_client, material, &Share::zero(Ring::Prime(PRIMES[1]), 4)).is_err());
+    assert!(client.online(&mut at_client, material, &other).is_err());
 }

@@ -101,6 +101,8 @@ impl ClientSession {
         let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
         let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Client, set, &mut rng));
         let transfers = transfers.transpose()?;
+        // Nothing is due from the server, which may as well have the keys now.
+        channel.flush()?;
         let cost = meter.stop(channel, "setup", "setup", Phase::Setup);
         Ok((Self { plan, state: Client { keys, evaluation, transfers, rng } }, cost))
     }

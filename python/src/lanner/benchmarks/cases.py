@@ -60,6 +60,7 @@ def _layers() -> list[Case]:
 
     convolutions: dict[str, Builder] = {
         "conv_28x28x1_5x5x5_inner": partial(inner_convolution, 1, 28, 5, 5),
+        "conv_16x16x128_3x3x128_inner": partial(inner_convolution, 128, 16, 3, 128),
         "conv_28x28x1_5x5x5": partial(convolution, 1, 28, 5, 5, 1),
         "conv_28x28x1_5x5x5_stride2": partial(convolution, 1, 28, 5, 5, 2),
         "conv_16x16x128_1x1x128": partial(convolution, 128, 16, 1, 128, 1),

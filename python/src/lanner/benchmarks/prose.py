@@ -79,8 +79,9 @@ FALCON = Words(
     networks="""Table 5, which leaves the softmax out: these give the client the ten scores. `pneumonia` gives the label
 and its probability to two digits.
 """,
-    layers="""Table 2. The paper's filters stay inside a 28x28 image, and so do those of the row `inner`. Its set-up
-transforms filters and encrypts masks; transforms of filters are made here when the server starts.
+    layers="""Table 2, which does not say how its convolutions are padded. Its transforms are as large as the image, as ours
+are where filters stay `inner`, and not where they are padded to cover the image. Its set-up transforms filters and
+encrypts masks; filters are transformed here when the server starts.
 """,
     activations="""Tables 3 and 4, whose sizes count inputs: a row `of_1000` pools 1000 values to 250. Table 3 gives the
 preparation of shares a row of its own. Here it is part of every circuit, so the paper's figure is that of both;

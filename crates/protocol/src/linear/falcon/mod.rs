@@ -6,11 +6,11 @@
 //! offline:
 //!   a uniform (c1 of [F x_C])
 //!       ------------------------------->  r uniform in every slot
-//!                                         a * F W, blinded: [F y - r] but for the message
+//!                                         (F x_S, a) * F W, blinded: [F y - r] but for C's message
 //!       <-------------------------------  c1 of [F y - r]
 //! online:
 //!   c0 of [F x_C]
-//!       ------------------------------->  [F y] = ([F x_C] + F x_S) * F W
+//!       ------------------------------->  [F y] = [F x_C + F x_S] * F W
 //!       <-------------------------------  c0 of [F y - r]
 //! sums of channels, F^-1, crop: y - r'    the same of r: r' + b
 //! ```

@@ -1,7 +1,7 @@
 //! The server's side of a frequency-domain layer.
 
 use lanner_bfv::halves::FirstHalf;
-use lanner_bfv::{Multiplier, Parameters, PublicKey};
+use lanner_bfv::{Evaluator, Multiplier, Parameters, Plaintext, PublicKey};
 use lanner_share::Share;
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
@@ -34,6 +34,8 @@ pub struct ServerLayer {
 pub struct ServerMaterial {
     sealed: Sealed,
     share: Share,
+    /// Whether the server's share of the input is in it.
+    complete: bool,
 }
 
 impl ServerMaterial {
@@ -100,50 +102,69 @@ impl ServerLayer {
     }
 
     /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's
-    /// share of the output; sends the second halves of the result.
+    /// share of the output; sends the second halves of the result. `input` is the server's share of the input if it is
+    /// known by now: then only the client's is left for the online phase.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Bfv`] if the parameters do
-    /// not allow the blinding.
+    /// not allow the blinding; [`ProtocolError::Shape`] if `input` does not fit.
     pub fn offline(
         &self,
         channel: &mut dyn Channel,
         key: &PublicKey,
+        input: Option<&Share>,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let inputs = self.transfer.receive_ahead(channel)?;
-        let scheme = EncryptedProducts { parameters: self.transfer.parameters() };
+        let mut inputs = self.transfer.receive_ahead(channel)?;
+        let parameters = self.transfer.parameters();
+        if let Some(share) = input {
+            let evaluator = Evaluator::new(parameters);
+            for (input, own) in inputs.iter_mut().zip(self.encode(share)?) {
+                *input = evaluator.add_plain(input, &own)?;
+            }
+        }
+        let scheme = EncryptedProducts { parameters };
         let evaluated = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
         let sealed = self.transfer.send_ahead(channel, key, evaluated, rng)?;
         // The client gets F y - r: what it makes of that, the server makes of r.
         let share = self.spectrum.unpack(&sealed.masks())?.add(&self.bias)?;
-        Ok(ServerMaterial { sealed, share })
+        Ok(ServerMaterial { sealed, share, complete: input.is_some() })
     }
 
-    /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
-    /// server's share of it.
+    /// Online: receives the client's encrypted share, adds `input` unless the material has it, applies the layer, sends
+    /// the masked result; returns the server's share of it.
     ///
     /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `input` does
     /// not fit.
     pub fn online(
         &self,
         channel: &mut dyn Channel,
         material: ServerMaterial,
-        share: &Share,
+        input: &Share,
     ) -> Result<Share, ProtocolError> {
-        let encoder = self.transfer.encoder();
-        let own = |slots: &Vec<u64>| Ok(FirstHalf::of(&encoder.encode(slots)?));
         // Transformed and encoded before the wait.
-        let packed = self.spectrum.pack(share)?;
-        let mut inputs = packed.iter().map(|slots| own(slots)).collect::<Result<Vec<_>, ProtocolError>>()?;
-        for input in &mut inputs {
-            input.add_assign(&self.transfer.receive(channel)?)?;
+        let own = if material.complete { Vec::new() } else { self.encode(input)? };
+        let own: Vec<_> = own.iter().map(FirstHalf::of).collect();
+        let [count, _] = self.spectrum.packing().ciphertexts();
+        let mut inputs = Vec::with_capacity(count);
+        for index in 0..count {
+            let mut half = self.transfer.receive(channel)?;
+            if let Some(own) = own.get(index) {
+                half.add_assign(own)?;
+            }
+            inputs.push(half);
         }
         // [F y] = [F x_C + F x_S] * F W
         let scheme = FirstHalfProducts { parameters: self.transfer.parameters() };
         let outputs = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
         material.sealed.send(channel, outputs)?;
         Ok(material.share)
+    }
+
+    /// `F x` in the slots of the layer's inputs.
+    fn encode(&self, share: &Share) -> Result<Vec<Plaintext>, ProtocolError> {
+        let packed = self.spectrum.pack(share)?;
+        packed.iter().map(|slots| Ok(self.transfer.encoder().encode(slots)?)).collect()
     }
 }

@@ -68,9 +68,10 @@ impl ServerStep for OfSet<ServerLayer> {
         &self,
         channel: &mut dyn Channel,
         server: &mut Server,
-        _: Option<&Inputs>,
+        inputs: Option<&Inputs>,
     ) -> Result<(ServerMaterial, Option<Share>), ProtocolError> {
-        let material = self.layer.offline(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
+        let (input, key) = (inputs.map(Inputs::one).transpose()?, &server.keys.get(self.set)?.public);
+        let material = self.layer.offline(channel, key, input, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(share)))
     }
