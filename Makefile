@@ -85,6 +85,7 @@ bench: setup ## measure everything on this machine (about twenty minutes) and wr
 	-$(BIN)/lanner bench networks --mode gazelle --network lan,wan --only $(SHAPED) --save $(BENCH)/gazelle_shaped.json
 	-$(BIN)/lanner bench all --mode falcon --save $(BENCH)/falcon.json
 	-$(BIN)/lanner bench networks --mode falcon --network lan,wan --only $(SHAPED_FALCON) --save $(BENCH)/falcon_shaped.json
+	test -z "$${LANNER_DATA:-}" || $(BIN)/python -m lanner.benchmarks.accuracy --mode falcon --data "$$LANNER_DATA" > $(BENCH)/accuracy.jsonl
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 
 $(PEERS)/.requirements: tools/peers/requirements.txt

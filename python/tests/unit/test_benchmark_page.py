@@ -112,6 +112,23 @@ def test_each_mode_has_a_section_with_its_own_papers_figures(tmp_path: Path) -> 
     assert line_of(of_falcon, "of_1000", "offline").endswith("| 44.8 ms | 0.18x | 7.26 MB | 1.04x |")
 
 
+def test_accuracy_stands_in_the_section_of_its_mode(tmp_path: Path) -> None:
+    line = {
+        "bench": "accuracy",
+        "mode": "falcon",
+        "name": "mnist_d",
+        "images": 10_000,
+        "float": 0.9958,
+        "fixed": 0.9959,
+    }
+    lines = tmp_path / "accuracy.jsonl"
+    lines.write_text(json.dumps({**line, "labels_agree": 9998, "overflows": 0}) + "\n")
+    pools = [row("relu_1000", "activations", phase, mode="falcon") for phase in ("offline", "online")]
+    text = page(collect([*write(tmp_path, document(*pools)), lines]))
+    assert "| mnist_d | 10000 | 99.58% | 99.59% | 99.98% | 99.31% | 99.26% |" in text
+    assert "## Operations" not in text
+
+
 def test_failures_are_on_the_page_and_in_the_exit_code(tmp_path: Path) -> None:
     failure = {
         "suite": "networks",

@@ -157,7 +157,7 @@ fn layers_of_the_paper_take_what_the_document_says() {
     assert_eq!(row(&deep, None), (Set::A2, 2, [22, 64, 1408], [1601, 2701]));
     assert_eq!(row(&deep, Some((Set::A2, FOLDED))), (Set::A2, 1, [11, 128, 1408], [3201, 3751]));
     let inner = convolution([128, 128], [16, 16], [3, 3]);
-    assert_eq!(row(&inner, None), (Set::A2, 2, [16, 64, 1024], [1601, 2401]));
+    assert_eq!(row(&inner, None), (Set::A2, 3, [26, 43, 1118], [1076, 2375]));
     assert_eq!(row(&Convolution::fully_connected(2048, 1), None), (Set::A2, 1, [1, 1, 1], [25, 75]));
     assert_eq!(row(&Convolution::fully_connected(1024, 16), None), (Set::A2, 8, [2, 2, 4], [50, 150]));
 }

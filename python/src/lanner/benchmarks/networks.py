@@ -124,15 +124,15 @@ def resnet34_graph() -> Drawn:
     return graph, _classify(graph, graph.global_average_pool(wire), 100)
 
 
-def load_cifar10(data: Path, count: int) -> NDArray[np.float32]:
-    """The first test images of CIFAR-10, shape (count, 3, 32, 32) in [0, 1].
+def load_cifar10(data: Path, count: int, split: str = "test") -> NDArray[np.float32]:
+    """The first images of CIFAR-10's ``test`` or ``train`` split, shape (count, 3, 32, 32) in [0, 1].
 
     The file keeps differences: along rows and columns, and of red and blue from green, all modulo 256.
 
     Raises:
         InputError: If the file is not there or is not one.
     """
-    path = data / "cifar10" / "cifar10_test.npz"
+    path = data / "cifar10" / f"cifar10_{split}.npz"
     try:
         with np.load(path) as file:
             planes = file["residual"][:, :count]

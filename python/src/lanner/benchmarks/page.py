@@ -6,10 +6,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lanner.benchmarks.accuracy import accuracy_table
 from lanner.benchmarks.kernels import kernels_table, operations_table
 from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
 from lanner.benchmarks.peers import peers_table
 from lanner.benchmarks.prose import (
+    ACCURACY,
     ACTIVATIONS,
     HOW,
     INTRODUCTION,
@@ -49,11 +51,14 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
         if rows := [row for row in document["rows"] if row["mode"] == mode]:
             yield f"## Mode `{mode}`\n"
             yield from _mode(rows, WORDS.get(mode, Words()))
-    if document["lines"]:
+            if lines := [line for line in document["lines"] if (line["bench"], line.get("mode")) == ("accuracy", mode)]:
+                yield ACCURACY
+                yield accuracy_table(lines)
+    if lines := [line for line in document["lines"] if line["bench"] != "accuracy"]:
         yield OPERATIONS
-        yield operations_table(document["lines"])
+        yield operations_table(lines)
         yield KERNELS
-        yield kernels_table(document["lines"])
+        yield kernels_table(lines)
     # A document that was written before there were comparisons has none.
     if document.get("peers") is not None:
         yield PEERS

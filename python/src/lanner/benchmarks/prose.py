@@ -66,6 +66,12 @@ From shares to shares, without revealing the result. Parties overlap: the server
 is still in the one before. The ratio of times takes the larger of wait and server.
 """
 
+ACCURACY = """### Accuracy
+
+On whole test sets, in floating point and in the integers that every secure run equals. The paper's figures, of its
+table 6, are of weights of its own.
+"""
+
 GAZELLE = Words(
     networks="""Tables XII and XIII, and residual networks. All give the client the ten scores, as in the paper.
 """,
@@ -79,9 +85,9 @@ FALCON = Words(
     networks="""Table 5, which leaves the softmax out: these give the client the ten scores. `pneumonia` gives the label
 and its probability to two digits.
 """,
-    layers="""Table 2, which does not say how its convolutions are padded. Its transforms are as large as the image, as ours
-are where filters stay `inner`, and not where they are padded to cover the image. Its set-up transforms filters and
-encrypts masks; filters are transformed here when the server starts.
+    layers="""Table 2, which does not say how its convolutions are padded. Its transforms are as large as the image: as
+ours where filters stay inside it, in the rows `inner`, but not where padding makes the output as large as the image.
+Its set-up transforms filters and encrypts masks; filters are transformed here when the server starts.
 """,
     activations="""Tables 3 and 4, whose sizes count inputs: a row `of_1000` pools 1000 values to 250. Table 3 gives the
 preparation of shares a row of its own. Here it is part of every circuit, so the paper's figure is that of both;
