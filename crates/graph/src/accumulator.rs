@@ -29,7 +29,7 @@ impl Accumulator {
         Self { modulus: 137_438_822_401, bits: 37 },
     ];
 
-    /// Every ring modulo a power of two that a network may use, by size: 16 to 48 bits.
+    /// Every ring modulo a power of two that a network may use, by size: 16 to 41 bits, the most that linear layers take.
     pub fn powers_of_two() -> impl Iterator<Item = Self> {
         (LEAST_BITS..=MOST_BITS).map(|bits| Self { modulus: 1 << bits, bits })
     }
@@ -99,7 +99,7 @@ impl Accumulator {
 
 /// The smallest and the largest ring modulo a power of two.
 const LEAST_BITS: u32 = 16;
-const MOST_BITS: u32 = 48;
+const MOST_BITS: u32 = 41;
 
 impl TryFrom<u64> for Accumulator {
     type Error = CompileError;
@@ -139,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_have_sixteen_to_forty_eight_bits() {
+    fn powers_of_two_have_sixteen_to_forty_one_bits() {
         let bits: Vec<u32> = Accumulator::powers_of_two().map(Accumulator::bits).collect();
-        assert_eq!(bits, (16..=48).collect::<Vec<_>>());
+        assert_eq!(bits, (16..=41).collect::<Vec<_>>());
         assert!(Accumulator::powers_of_two().all(super::Accumulator::is_power_of_two));
         assert_eq!(Accumulator::from_modulus(1 << 20).unwrap().bits(), 20);
     }

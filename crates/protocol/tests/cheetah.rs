@@ -6,7 +6,7 @@ mod common;
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Sets};
+use lanner_protocol::linear::{Convolution, Set, Sets};
 use lanner_share::{Ring, Share};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
@@ -31,8 +31,10 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 
 /// One run of a layer on random weights and inputs; checks what was sent against the costs.
 fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
-    let parameters = Sets::new().unwrap().get(accuracy.sets()[0]).clone();
-    let scheme = Scheme::new(shape, bits, accuracy, &parameters).unwrap();
+    let sets = Sets::new().unwrap();
+    let scheme = |set: &Set| Scheme::new(shape, bits, accuracy, sets.get(*set)).ok();
+    let scheme = accuracy.sets().iter().find_map(scheme).unwrap();
+    let parameters = scheme.parameters().clone();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
     let outputs = shape.outputs().unwrap();
@@ -90,9 +92,10 @@ fn exact_layers_equal_the_convolution() {
         Convolution::fully_connected(2048, 1),
         Convolution::fully_connected(300, 40),
     ];
-    for (number, shape) in shapes.iter().enumerate() {
-        let outcome = outcome(shape, 28, Accuracy::Exact, 10 * number as u8);
-        assert!(outcome.off.iter().all(|off| *off == 0), "{shape:?}");
+    let wide = [(&shapes[0], 41), (&shapes[5], 37)];
+    for (number, (shape, bits)) in shapes.iter().map(|shape| (shape, 28)).chain(wide).enumerate() {
+        let outcome = outcome(shape, bits, Accuracy::Exact, 10 * number as u8);
+        assert!(outcome.off.iter().all(|off| *off == 0), "{shape:?}, {bits} bits");
     }
 }
 

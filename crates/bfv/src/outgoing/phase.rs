@@ -11,7 +11,7 @@
 //! Threat model as of [`super::seal`].
 
 use lanner_primitives::Prg;
-use lanner_ring::{Coeff, Poly};
+use lanner_ring::{Coeff, Modulus, Poly};
 use lanner_wire::{pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -29,8 +29,8 @@ pub struct PhaseModulus {
     bits: u32,
     /// For each limb `i`, `2^126 / (q_i q_(i+1) ...)` in whole and in units of `2^-50`.
     reciprocals: Vec<[u128; 2]>,
-    /// `q_0^-1 mod q_1`, where there are two limbs.
-    inverse: u64,
+    /// For each limb `i`, `q_j^-1 mod q_i` of the limbs `j` before it.
+    inverses: Vec<Vec<u64>>,
 }
 
 /// What the server keeps of a ciphertext whose second half it has sent. It serves one and cannot be cloned.
@@ -55,7 +55,7 @@ impl PhaseModulus {
     /// The smallest modulus in which shares are off by at most one, rarely.
     ///
     /// # Errors
-    /// [`BfvError::Budget`] if the noise may be too large for messages of `message_bits` bits; [`BfvError::Mismatch`] for more than two
+    /// [`BfvError::Budget`] if the noise may be too large for messages of `message_bits` bits; [`BfvError::Mismatch`] for more than three
     /// limbs, or messages of more than 41 bits.
     pub fn faithful(parameters: &Parameters, message_bits: u32, noise: NoiseBound) -> Result<Self, BfvError> {
         Self::new(parameters, message_bits, message_bits + FAITHFUL_BITS, noise)
@@ -86,22 +86,23 @@ impl PhaseModulus {
         noise: NoiseBound,
     ) -> Result<Self, BfvError> {
         let moduli = parameters.moduli();
-        if moduli.len() > 2 || !(1..=41).contains(&message_bits) {
+        if moduli.len() > LIMBS || !(1..=41).contains(&message_bits) {
             return Err(BfvError::Mismatch { what: "parameters and messages of masked phases" });
         }
-        let reciprocal = |limb: usize| {
-            let product = moduli[limb..].iter().fold(1, |product, q| product * u128::from(q.value()));
-            let (whole, rest) = ((1_u128 << 126) / product, (1_u128 << 126) % product);
-            // Precise to a few units of 2^-50, either way.
-            let fraction = if product >> 64 == 0 { (rest << 50) / product } else { rest / (product >> 50) };
-            [whole, fraction]
+        // Each from the one behind; precise to a few units of 2^-50.
+        let mut reciprocals = Vec::with_capacity(moduli.len());
+        let mut behind = [1 << 126, 0];
+        for q in moduli.iter().rev() {
+            let q = u128::from(q.value());
+            let [whole, fraction] = behind;
+            behind = [whole / q, (((whole % q) << 50) + fraction) / q];
+            reciprocals.insert(0, behind);
+        }
+        let inverses = |(i, q): (usize, &Modulus)| {
+            moduli[..i].iter().map(|before| q.inverse(q.reduce(before.value()))).collect()
         };
-        let reciprocals = (0..moduli.len()).map(reciprocal).collect();
-        let inverse = match moduli {
-            [first, second] => second.inverse(second.reduce(first.value())),
-            _ => 1,
-        };
-        let modulus = Self { parameters: parameters.clone(), message_bits, bits, reciprocals, inverse };
+        let inverses = moduli.iter().enumerate().map(inverses).collect();
+        let modulus = Self { parameters: parameters.clone(), message_bits, bits, reciprocals, inverses };
         let error = modulus.switched(noise).infinity(parameters.degree());
         let needed = f64::from(message_bits) + 1.0 + error.log2();
         let widest = f64::from(widest(parameters));
@@ -150,26 +151,26 @@ impl PhaseModulus {
         ((scaled + (1 << (shift - 1))) >> shift) & mask(self.bits)
     }
 
-    /// The digits of coefficient `i`, which is `d_0 + q_0 d_1`.
-    fn digits(&self, poly: &Poly<Coeff>, i: usize) -> [u64; 2] {
-        let low = poly.limb(0)[i];
-        match poly.basis().moduli() {
-            [_, second] => {
-                let difference = second.sub(poly.limb(1)[i], second.reduce(low));
-                [low, second.mul(difference, self.inverse)]
-            }
-            _ => [low, 0],
+    /// The digits of coefficient `i`, which is `d_0 + q_0 (d_1 + q_1 d_2)`.
+    fn digits(&self, poly: &Poly<Coeff>, i: usize) -> [u64; LIMBS] {
+        let mut digits = [0; LIMBS];
+        for (limb, (q, inverses)) in poly.basis().moduli().iter().zip(&self.inverses).enumerate() {
+            let less = |rest, (digit, inverse): (&u64, &u64)| q.mul(q.sub(rest, q.reduce(*digit)), *inverse);
+            digits[limb] = digits.iter().zip(inverses).fold(poly.limb(limb)[i], less);
         }
+        digits
     }
 
     /// Coefficient `i` as the integer of least magnitude, modulo `2^128`.
     fn centred(&self, poly: &Poly<Coeff>, i: usize) -> u128 {
-        let [low, high] = self.digits(poly, i).map(u128::from);
-        let moduli = poly.basis().moduli().iter().map(|q| u128::from(q.value()));
-        let value = low + u128::from(poly.basis().moduli()[0].value()) * high;
-        let product: u128 = moduli.product();
-        let negative = ((product / 2).wrapping_sub(value) >> 127).wrapping_neg();
-        value.wrapping_sub(product & negative)
+        let (mut value, mut product, mut beyond_half) = (0_u128, 1_u128, 0);
+        for (q, digit) in poly.basis().moduli().iter().zip(self.digits(poly, i)) {
+            value = value.wrapping_add(product.wrapping_mul(u128::from(digit)));
+            product = product.wrapping_mul(u128::from(q.value()));
+            // The digits of half the product, rounded down, are the halves of the limbs: the borrow of subtracting tells which is larger.
+            beyond_half = (q.value() / 2).wrapping_sub(digit + beyond_half) >> 63;
+        }
+        value.wrapping_sub(product & u128::from(beyond_half).wrapping_neg())
     }
 
     /// The share of a message that a phase or a mask gives: its rounding to `l` bits.
@@ -322,14 +323,14 @@ fn room(parameters: &Parameters, limbs: usize) -> u32 {
 }
 
 fn widest(parameters: &Parameters) -> u32 {
-    room(parameters, parameters.limbs())
+    room(parameters, parameters.limbs()).min(2 * PLANE)
 }
 
 const fn mask(bits: u32) -> u128 {
     (1 << bits) - 1
 }
 
-/// Values of up to 96 bits: the low 48 bits of all, then the others'.
+/// Values of up to 112 bits: the low 56 bits of all, then the others'.
 fn pack_wide(values: &[u128], bits: u32) -> Vec<u8> {
     let plane = |shift: u32, bits: u32| {
         let words: Vec<u64> =
@@ -354,7 +355,9 @@ fn wide_len(count: usize, bits: u32) -> usize {
 }
 
 /// Bits of the first part of wide values.
-const PLANE: u32 = 48;
+const PLANE: u32 = 56;
+/// The most limbs of the parameters.
+const LIMBS: usize = 3;
 /// Bits beyond the message's that leave shares off by one for one value in some hundreds.
 const FAITHFUL_BITS: u32 = 12;
 /// `log2` of the probability that a ciphertext of an exact layer is off somewhere.

@@ -36,7 +36,7 @@ impl Accuracy {
     #[must_use]
     pub const fn sets(self) -> &'static [Set] {
         match self {
-            Self::Exact => &[Set::A1],
+            Self::Exact => &[Set::A1, Set::B],
             Self::OffByOne => &[Set::A0, Set::A1],
         }
     }
