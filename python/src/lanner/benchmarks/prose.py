@@ -82,8 +82,8 @@ GAZELLE = Words(
 )
 
 FALCON = Words(
-    networks="""Table 5, which leaves the softmax out: these give the client the ten scores. `pneumonia` gives the label
-and its probability to two digits.
+    networks="""Table 5, of a local network, which leaves the softmax out: these give the client the ten scores.
+`pneumonia` gives the label and its probability to two digits.
 """,
     layers="""Table 2, which does not say how its convolutions are padded. Its transforms are as large as the image: as
 ours where filters stay inside it, in the rows `inner`, but not where padding makes the output as large as the image.
@@ -144,6 +144,9 @@ LIMITS = """## What limits us
 - **Rounds** matter over `wan` alone: each costs 40 ms, and a deep network has one or two for each layer.
 - **Rotations.** In linear layers of mode `gazelle` key switching takes most of the server's offline time. Online
   there is none of it, only products and transforms.
+- **Memory.** A frequency-domain layer reads each of its transformed weights once, eight bytes for each value and limb
+  of a product, and for the largest layers that is most of the server's time online. Sums beyond twenty bits need
+  parameter set B there: twice the values, and three limbs for two.
 
 [JVC18]: https://www.usenix.org/conference/usenixsecurity18/presentation/juvekar
 [LXDGWWW18]: https://arxiv.org/abs/1811.08257
