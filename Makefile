@@ -19,7 +19,6 @@ PEERS_ONLY ?=
 
 # The networks that are measured over emulated networks too.
 SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
-SHAPED_FALCON := mnist_d,cifar10_minionn
 
 # Every file that the wheel is built from, and the folders, whose times change when a file is removed.
 SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
@@ -75,17 +74,17 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	@echo "make lint: nothing to complain of."
 
 # A benchmark that fails is told on the page, and by the last line's exit code.
-bench: setup ## measure everything on this machine (about twenty minutes) and write docs/benchmarks.md
+bench: setup ## measure everything on this machine (an hour; more where LANNER_DATA names test sets) and write docs/benchmarks.md
 	rm -rf $(BENCH)
 	mkdir -p $(BENCH)
 	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
 	$(EXAMPLE) kernels -p lanner-bfv -- --json > $(BENCH)/bfv.jsonl
 	for layer in fc 5x5/2 1x1 32x32x32; do $(EXAMPLE) layer_bench -p lanner-protocol -- --json 9 $$layer; done > $(BENCH)/layer.jsonl
-	-$(BIN)/lanner bench all --mode gazelle --save $(BENCH)/gazelle.json
-	-$(BIN)/lanner bench networks --mode gazelle --network lan,wan --only $(SHAPED) --save $(BENCH)/gazelle_shaped.json
-	-$(BIN)/lanner bench all --mode falcon --save $(BENCH)/falcon.json
-	-$(BIN)/lanner bench networks --mode falcon --network lan,wan --only $(SHAPED_FALCON) --save $(BENCH)/falcon_shaped.json
-	test -z "$${LANNER_DATA:-}" || $(BIN)/python -m lanner.benchmarks.accuracy --mode falcon --data "$$LANNER_DATA" > $(BENCH)/accuracy.jsonl
+	-for mode in gazelle falcon cheetah; do $(BIN)/lanner bench all --mode $$mode --save $(BENCH)/$$mode.json; done
+	-for mode in gazelle falcon cheetah; do \
+	    $(BIN)/lanner bench networks --mode $$mode --network lan,wan --only $(SHAPED) --save $(BENCH)/$${mode}_shaped.json; done
+	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah; do \
+	    $(BIN)/python -m lanner.benchmarks.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 
 $(PEERS)/.requirements: tools/peers/requirements.txt

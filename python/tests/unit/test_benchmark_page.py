@@ -122,10 +122,12 @@ def test_accuracy_stands_in_the_section_of_its_mode(tmp_path: Path) -> None:
         "fixed": 0.9959,
     }
     lines = tmp_path / "accuracy.jsonl"
-    lines.write_text(json.dumps({**line, "labels_agree": 9998, "overflows": 0}) + "\n")
+    lines.write_text(
+        json.dumps({**line, "labels_agree": 9998, "overflows": 0, "secure": {"images": 50, "equal": 50}}) + "\n"
+    )
     pools = [row("relu_1000", "activations", phase, mode="falcon") for phase in ("offline", "online")]
     text = page(collect([*write(tmp_path, document(*pools)), lines]))
-    assert "| mnist_d | 10000 | 99.58% | 99.59% | 99.98% | 99.31% | 99.26% |" in text
+    assert "| mnist_d | 10000 | 99.58% | 99.59% | 99.98% | 0 | 50 of 50 | 99.31% | 99.26% |" in text
     assert "## Operations" not in text
 
 

@@ -1,9 +1,9 @@
 """How often networks are right on their test sets: in floating point, and in the integers that secure runs equal.
 
-python -m lanner.benchmarks.accuracy --mode falcon --data DIR
+python -m lanner.benchmarks.accuracy --mode falcon --data DIR [--secure]
 
-One document a line. The folder holds ``mnist`` with its four files, and ``cifar10`` and ``models`` as `lanner bench`
-reads them. Calibration takes the first training images.
+One document a line. The folder holds ``mnist`` with its four files, ``cifar10`` and ``models``; networks that are not
+there are left out. Calibration takes the first training images.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import argparse
 import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -21,13 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.benchmarks.markdown import filled
-from lanner.benchmarks.networks import load_cifar10
+from lanner.benchmarks.networks import CIFAR_DEVIATION, CIFAR_MEAN, load_cifar10
+from lanner.cli.evaluate import agrees
+from lanner.cli.process import ServerProcess
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.options import AVAILABLE_MODES
 
 Images = NDArray[np.float32]
 Labels = NDArray[np.int64]
+
+#: Images of a folder of data, of its ``train`` or ``test`` part; all, or the first of them.
+Loader = Callable[[Path, str, int | None], tuple[Images, Labels]]
 
 #: Images computed at once.
 BATCH = 256
@@ -36,28 +44,92 @@ BATCH = 256
 PAPERS = {("falcon", "mnist_d"): (99.31, 99.26), ("falcon", "cifar10_minionn"): (81.61, 81.61)}
 
 
-def accuracies(mode: str, data: Path, limit: int | None) -> Iterator[dict[str, Any]]:
-    """The documents of the networks that papers give an accuracy for."""
-    for name, model, x, y in (_mnist(mode, data, limit), _cifar10(mode, data, limit)):
-        batches = [slice(start, start + BATCH) for start in range(0, len(x), BATCH)]
-        exact = np.concatenate([model.predict_float(x[batch]) for batch in batches]).argmax(1)
-        integers = [model.predict_integers(x[batch]) for batch in batches]
-        fixed = np.concatenate([values for values, _ in integers]).argmax(1)
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A network with its test set.
+
+    Attributes:
+        name: Its name on the page.
+        file: The ONNX file below ``models`` in the folder of data; None for a network that comes with the package.
+        load: Its images, as it takes them, and their labels.
+        secure: How many images the two parties compute too, if that is asked for.
+    """
+
+    name: str
+    file: str | None
+    load: Loader
+    secure: int = 50
+
+
+def accuracies(
+    mode: str, data: Path, limit: int | None, *, secure: bool = False, only: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """The documents of the networks that are there.
+
+    Args:
+        mode: What they are compiled for.
+        data: The folder of data.
+        limit: The first images of each test set; None for all.
+        secure: Whether the two parties compute the first images too; what is learned is all scores.
+        only: Names; none for all.
+    """
+    for tested in TESTED:
+        path = None if tested.file is None else data / "models" / tested.file / "model.onnx"
+        if (only and tested.name not in only) or (path is not None and not path.is_file()):
+            continue
+        calibration, _ = tested.load(data, "train", CALIBRATION_SAMPLES)
+        model = _compile(tested.name, path, calibration, mode)
+        x, y = tested.load(data, "test", limit)
+        x = x.clip(model.manifest.input.low, model.manifest.input.high)
         yield {
             "bench": "accuracy",
             "mode": mode,
-            "name": name,
-            "images": len(x),
-            "float": float((exact == y).mean()),
-            "fixed": float((fixed == y).mean()),
-            "labels_agree": int((exact == fixed).sum()),
-            "overflows": sum(met for _, met in integers),
+            "name": tested.name,
+            **_on_references(model, x, y),
+            "secure": _on_both_parties(model, x[: tested.secure]) if secure else None,
         }
+
+
+def _compile(name: str, path: Path | None, calibration: Images, mode: str) -> Model:
+    if path is not None:
+        return compile(path, calibration, mode=mode, output="logits", name=name)
+    with as_file(files("lanner") / "networks" / f"{name}.onnx") as embedded:
+        return compile(embedded, calibration, mode=mode, output="logits", name=name)
+
+
+def _on_references(model: Model, x: Images, y: Labels) -> dict[str, Any]:
+    batches = [slice(start, start + BATCH) for start in range(0, len(x), BATCH)]
+    exact = np.concatenate([model.predict_float(x[batch]) for batch in batches]).argmax(1)
+    integers = [model.predict_integers(x[batch]) for batch in batches]
+    fixed = np.concatenate([values for values, _ in integers]).argmax(1)
+    return {
+        "images": len(x),
+        "float": float((exact == y).mean()),
+        "fixed": float((fixed == y).mean()),
+        "labels_agree": int((exact == fixed).sum()),
+        "overflows": sum(met for _, met in integers),
+    }
+
+
+def _on_both_parties(model: Model, x: Images) -> dict[str, int]:
+    """On how many images two processes give the reference's integers."""
+    references = model.predict_integers(x)[0]
+    with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
+        path = Path(folder) / "accuracy.lanner"
+        model.save(path)
+        with ServerProcess([str(path)]) as server, server.connect() as client:
+            equal = [
+                agrees(client.predict(image), reference, model) for image, reference in zip(x, references, strict=True)
+            ]
+    return {"images": len(x), "equal": sum(equal)}
 
 
 def accuracy_table(lines: Sequence[dict[str, Any]]) -> str:
     """The documents of a mode as a table, beside its paper's figures."""
-    columns = ("network", "images", "float", "secure", "labels as float", "paper's float", "paper's secure")
+    columns = (
+        *("network", "images", "float", "fixed-point", "labels as float", "overflows", "secure = fixed-point"),
+        *("paper's float", "paper's secure"),
+    )
     return filled(columns, (_row(line) for line in lines))
 
 
@@ -65,32 +137,25 @@ def _row(line: dict[str, Any]) -> tuple[object, ...]:
     given = PAPERS.get((line["mode"], line["name"]), (None, None))
     ours = (f"{line[kind]:.2%}" for kind in ("float", "fixed"))
     papers = (None if percent is None else f"{percent:.2f}%" for percent in given)
-    return (line["name"], line["images"], *ours, f"{line['labels_agree'] / line['images']:.2%}", *papers)
+    secure = line["secure"]
+    equal = None if secure is None else f"{secure['equal']} of {secure['images']}"
+    agree = f"{line['labels_agree'] / line['images']:.2%}"
+    return (line["name"], line["images"], *ours, agree, line["overflows"], equal, *papers)
 
 
-def _mnist(mode: str, data: Path, limit: int | None) -> tuple[str, Model, Images, Labels]:
-    folder = data / "mnist"
-    calibration = _digits(folder / "train-images-idx3-ubyte.gz", CALIBRATION_SAMPLES)
-    x = _digits(folder / "t10k-images-idx3-ubyte.gz", limit)
-    y = _read_idx(folder / "t10k-labels-idx1-ubyte.gz", 8)[:limit].astype(np.int64)
-    with as_file(files("lanner") / "networks" / "mnist_d.onnx") as path:
-        model = compile(path, calibration, mode=mode, name="mnist_d")
-    return "mnist_d", model, x, y
+def _mnist(change: Callable[[Images], Images], data: Path, part: str, count: int | None) -> tuple[Images, Labels]:
+    """Images (n, 1, 28, 28), changed from 0 to 255."""
+    stem = {"train": "train", "test": "t10k"}[part]
+    pixels = _read_idx(data / "mnist" / f"{stem}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)
+    y = _read_idx(data / "mnist" / f"{stem}-labels-idx1-ubyte.gz", 8)
+    return change(pixels[:count].astype(np.float32)), y[:count].astype(np.int64)
 
 
-def _cifar10(mode: str, data: Path, limit: int | None) -> tuple[str, Model, Images, Labels]:
-    calibration = load_cifar10(data, CALIBRATION_SAMPLES, "train")
-    with np.load(data / "cifar10" / "cifar10_test.npz") as file:
-        y = file["labels"][:limit].astype(np.int64)
-    x = load_cifar10(data, len(y))
-    path = data / "models" / "cifar10_delphi_minionn_relu" / "model.onnx"
-    model = compile(path, calibration, mode=mode, name="cifar10_minionn")
-    return "cifar10_minionn", model, x.clip(model.manifest.input.low, model.manifest.input.high), y
-
-
-def _digits(path: Path, count: int | None) -> Images:
-    """The first images, (n, 1, 28, 28) in [0, 1]."""
-    return _read_idx(path, 16).reshape(-1, 1, 28, 28)[:count].astype(np.float32) / np.float32(255)
+def _cifar10(change: Callable[[Images], Images], data: Path, part: str, count: int | None) -> tuple[Images, Labels]:
+    """Images (n, 3, 32, 32), changed from [0, 1]."""
+    with np.load(data / "cifar10" / f"cifar10_{part}.npz") as file:
+        y = file["labels"][:count].astype(np.int64)
+    return change(load_cifar10(data, len(y), part)), y
 
 
 def _read_idx(path: Path, header: int) -> NDArray[np.uint8]:
@@ -99,14 +164,36 @@ def _read_idx(path: Path, header: int) -> NDArray[np.uint8]:
         return np.frombuffer(file.read(), np.uint8, offset=header)
 
 
+_unit = partial(_mnist, lambda pixels: pixels / np.float32(255))
+_per_256 = partial(_mnist, lambda pixels: pixels / np.float32(256))
+_standard = partial(_mnist, lambda pixels: ((pixels / 255 - 0.1307) / 0.3081).astype(np.float32))
+_colour = partial(_cifar10, lambda x: x)
+_standard_colour = partial(_cifar10, lambda x: (x - CIFAR_MEAN) / CIFAR_DEVIATION)
+
+#: The networks, and what each one's training made of its images.
+TESTED = (
+    *(Tested(f"mnist_{letter}", None, _unit) for letter in "abcd"),
+    Tested("mnist_crypten_a", "mnist_crypten_tfe_a", _standard),
+    Tested("mnist_crypten_b", "mnist_crypten_tfe_b", _standard),
+    Tested("mnist_cryptonets", "mnist_cryptonets", _per_256),
+    Tested("mnist_lola", "mnist_lola_small", _per_256),
+    Tested("cifar10_minionn", "cifar10_delphi_minionn_relu", _colour),
+    Tested("cifar10_minionn_quadratic", "cifar10_delphi_minionn_7_approx", _colour, secure=5),
+    Tested("resnet20", "cifar10_resnet20", _standard_colour, secure=5),
+    Tested("resnet32", "cifar10_resnet32", _standard_colour, secure=5),
+)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print a document for each network."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.accuracy", description="Print accuracies.")
     parser.add_argument("--mode", choices=AVAILABLE_MODES, required=True)
     parser.add_argument("--data", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N images of each test set")
+    parser.add_argument("--only", type=lambda names: names.split(","), default=(), metavar="NAME,...")
+    parser.add_argument("--secure", action="store_true", help="also run some images by both parties")
     options = parser.parse_args(arguments)
-    for document in accuracies(options.mode, options.data, options.limit):
+    for document in accuracies(options.mode, options.data, options.limit, secure=options.secure, only=options.only):
         sys.stdout.write(json.dumps(document) + "\n")
         sys.stdout.flush()
     return 0
