@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use lanner_primitives::parallel;
 use lanner_ring::{Accumulator, Eval, Modulus, Poly, RnsBasis};
 
 use crate::encode::Values;
@@ -169,25 +170,25 @@ impl<'a, T> Terms<'a, T> {
 /// Adds the products of `terms` to their rows, one limb after another, with `add`: the row, its terms, their values, the limb, and a
 /// block of slots.
 ///
-/// Rows whose factors are at hand pass together, block by block, so that a block of all operands stays in the cache. Those whose factors
-/// are lifted pass alone, so that few lifted factors are in memory.
-pub(crate) fn add_blocks<T, R>(
+/// Rows whose factors are at hand pass together, block by block, so that a block of all operands stays in the cache, as many on each
+/// core. Those whose factors are lifted pass alone, so that few lifted factors are in memory.
+pub(crate) fn add_blocks<T: Sync, R: Send>(
     basis: &RnsBasis,
     rows: &mut [R],
     terms: &[Terms<'_, T>],
-    add: impl Fn(&mut R, &Terms<'_, T>, &[Values<'_>], usize, &Range<usize>),
+    add: impl Fn(&mut R, &Terms<'_, T>, &[Values<'_>], usize, &Range<usize>) + Send + Sync,
 ) {
     for limb in 0..basis.len() {
         let prepared = terms.iter().flat_map(|terms| &terms.factors).all(|factor| factor.is_prepared(limb));
-        let together = if prepared { rows.len().max(1) } else { 1 };
-        for (rows, terms) in rows.chunks_mut(together).zip(terms.chunks(together)) {
+        let together = if prepared { rows.len().div_ceil(parallel::threads()).max(1) } else { 1 };
+        parallel::for_each(rows.chunks_mut(together).zip(terms.chunks(together)), |(rows, terms)| {
             let values: Vec<_> = terms.iter().map(|terms| terms.values(limb)).collect();
             for block in blocks(basis) {
                 for ((row, terms), values) in rows.iter_mut().zip(terms).zip(&values) {
                     add(row, terms, values, limb, &block);
                 }
             }
-        }
+        });
     }
 }
 

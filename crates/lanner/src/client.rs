@@ -53,6 +53,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Misuse`] if nothing says whom to trust; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn connect(config: &ClientConfig) -> Result<Self> {
+        lanner_session::use_all_cores();
         let address: Address = config.address.parse()?;
         let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
         let mut channel = open(config, &address)?;

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Model, Prediction, Result};
 /// # Errors
 /// [`ErrorKind::Input`] if the sample does not fit the model.
 pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
+    lanner_session::use_all_cores();
     let manifest = model.manifest();
     let input = Zeroizing::new(manifest.network.input().quantize(sample)?);
     let served = Arc::new(ServedModel::new(model.network(), &manifest.plan)?);

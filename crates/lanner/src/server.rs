@@ -57,6 +57,7 @@ impl Server {
     /// # Errors
     /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served.
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
+        lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
         let models = Arc::new(Models::new(models, limits(config.timeout)?.stall)?);
         let address = config.listen.clone();

@@ -8,7 +8,7 @@ use lanner_ot::silent;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::{Set, Sets};
-use lanner_protocol::nonlinear::compare::{Supplies, parameters_for};
+use lanner_protocol::nonlinear::compare::{PARAMETERS, Supplies};
 
 use crate::memory::prepare;
 use crate::protocol::Facts;
@@ -112,18 +112,16 @@ impl BuiltPlan {
         Ok(Needs { keys: self.keys()?, garbling, transfers: self.transfers() })
     }
 
-    /// The parameters of silent transfers, for as many as one prediction takes in the busier direction.
+    /// The parameters of silent transfers, if a step takes some.
     fn transfers(&self) -> Option<silent::Parameters> {
-        let of_steps = self.steps.iter().map(|step| step.built.facts().transfers());
-        let sums = of_steps.fold([0, 0], |sums, [client, server]| [sums[0] + client, sums[1] + server]);
-        let most = sums.into_iter().max().unwrap_or(0);
-        (most > 0).then(|| parameters_for(most))
+        let takes = |step: &BuiltStep| step.built.facts().transfers() != [0, 0];
+        self.steps.iter().any(takes).then_some(PARAMETERS)
     }
 
     /// How far a session's sources of silent transfers have come after its set-up.
     #[must_use]
     pub fn supplies(&self) -> Supplies {
-        Supplies::new(self.transfers().unwrap_or(parameters_for(0)))
+        Supplies::new(PARAMETERS)
     }
 
     /// What each party keeps of one prepared prediction.

@@ -51,7 +51,12 @@ impl CorrelationRobustHash {
 
     /// Replaces every `x[j]` by `H(x[j], first + j / run)`: runs of strings that share a tweak, of which one party knows one each.
     pub fn hash_runs_in_place(&self, x: &mut [Block], run: usize, first: u64) {
-        self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j / run) as u64));
+        if run.is_power_of_two() {
+            let shift = run.trailing_zeros();
+            self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j >> shift) as u64));
+        } else {
+            self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j / run) as u64));
+        }
     }
 
     fn hash_batches(&self, x: &mut [Block], offset: Block, tweak: impl Fn(usize) -> u64) {

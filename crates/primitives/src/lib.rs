@@ -13,6 +13,7 @@ mod block;
 mod cipher;
 mod error;
 mod hash;
+pub mod parallel;
 mod prg;
 mod seed;
 mod stream;

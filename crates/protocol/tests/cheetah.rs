@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
+use lanner_primitives::parallel;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Set, Sets};
@@ -31,6 +32,8 @@ fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, 
 
 /// One run of a layer on random weights and inputs; checks what was sent against the costs.
 fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outcome {
+    // As on two cores, whatever the machine.
+    parallel::set_threads(2);
     let sets = Sets::new().unwrap();
     let scheme = |set: &Set| Scheme::new(shape, bits, accuracy, sets.get(*set)).ok();
     let scheme = accuracy.sets().iter().find_map(scheme).unwrap();

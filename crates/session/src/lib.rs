@@ -1,7 +1,10 @@
 //! Client and server sessions: handshake, execution of a plan, one-time material.
 
+mod cores;
 pub mod dialogue;
 pub mod executor;
 pub mod handshake;
 pub mod server_loop;
 pub mod store;
+
+pub use cores::use_all_cores;

@@ -1,6 +1,6 @@
 //! What both parties do alike: they keep the inputs of an iteration, grow trees when outputs are asked for, and add the code.
 
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::{Block, CorrelationRobustHash, Prg, parallel};
 use lanner_wire::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -11,15 +11,66 @@ use crate::OtError;
 
 /// A party's part in growing trees.
 pub(super) trait Grower {
-    /// Grows trees of one message: `inputs` has as many transfers for each tree as it has levels, `leaves` room for all leaves.
+    /// Makes the transfers of the trees of one message, in `out`.
     fn grow(
         &mut self,
         channel: &mut dyn Channel,
-        first: TreeHash<'_>,
-        inputs: &[Block],
-        depth: usize,
-        leaves: &mut [Block],
+        trees: &Trees<'_>,
+        out: &mut [Block],
     ) -> Result<(), OtError>;
+}
+
+/// The trees of one message.
+pub(super) struct Trees<'e> {
+    first: TreeHash<'e>,
+    depth: usize,
+    /// As many transfers for each tree as it has levels.
+    inputs: &'e [Block],
+    code: &'e LocalCode,
+    code_inputs: &'e [Block],
+    /// The number of the first output of the code.
+    first_output: usize,
+}
+
+impl Trees<'_> {
+    /// Blocks of a message: one for each level of each tree.
+    pub(super) fn message_len(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Fresh roots.
+    pub(super) fn roots(&self, rng: &mut Prg) -> Vec<Block> {
+        (0..self.inputs.len() / self.depth).map(|_| Block::random(rng)).collect()
+    }
+
+    /// The parts of a message, one for each tree.
+    pub(super) fn parts<'m>(&self, message: &'m [Block]) -> impl Iterator<Item = &'m [Block]> + use<'m> {
+        message.chunks(self.depth)
+    }
+
+    /// As [`Self::parts`], to be written.
+    pub(super) fn parts_mut<'m>(
+        &self,
+        message: &'m mut [Block],
+    ) -> impl Iterator<Item = &'m mut [Block]> + use<'m> {
+        message.chunks_mut(self.depth)
+    }
+
+    /// Has `make` fill the leaves of every tree, given its part of the message, its hash and its transfers, and adds the code to them: tree
+    /// after tree, so that leaves and the code's inputs stay in the cache.
+    pub(super) fn each<M: Send>(
+        &self,
+        messages: impl Iterator<Item = M>,
+        out: &mut [Block],
+        make: impl Fn(M, TreeHash<'_>, &[Block], &mut [Block]) + Send + Sync,
+    ) {
+        let leaves = 1 << self.depth;
+        let trees = messages.zip(self.inputs.chunks(self.depth)).zip(out.chunks_mut(leaves)).enumerate();
+        parallel::for_each(trees, |(number, ((message, inputs), out))| {
+            make(message, TreeHash { tree: self.first.tree + number as u64, ..self.first }, inputs, out);
+            self.code.add_outputs(self.code_inputs, self.first_output + number * leaves, out);
+        });
+    }
 }
 
 /// The state of a source of silent transfers.
@@ -71,9 +122,21 @@ impl Engine {
         while let Some(step) = self.supply.step(&mut count) {
             match step {
                 Step::Take { count } => self.give(count, out),
-                Step::Grow { first, count } => self.grow(first, count, channel, hash, grower)?,
+                Step::Grow { first, count: trees } => {
+                    let made = trees * self.supply.parameters().leaves();
+                    if made <= count {
+                        // All will be taken: they need not be kept.
+                        let start = out.len();
+                        out.resize(start + made, Block::ZERO);
+                        self.grow(first, trees, channel, hash, grower, &mut out[start..])?;
+                        self.supply.step(&mut { made });
+                        count -= made;
+                    } else {
+                        self.keep(first, trees, channel, hash, grower)?;
+                    }
+                }
                 Step::Renew { first, count } => {
-                    self.grow(first, count, channel, hash, grower)?;
+                    self.keep(first, count, channel, hash, grower)?;
                     let reserve = self.supply.parameters().reserve();
                     let mut inputs = Zeroizing::new(Vec::with_capacity(reserve));
                     self.give(reserve, &mut inputs);
@@ -92,8 +155,8 @@ impl Engine {
         self.ready.truncate(left);
     }
 
-    /// Grows `count` trees from tree `first` of the iteration on, and makes their transfers ready; none is before.
-    fn grow(
+    /// Grows trees, and makes their transfers ready; none is before.
+    fn keep(
         &mut self,
         first: usize,
         count: usize,
@@ -101,12 +164,34 @@ impl Engine {
         hash: &CorrelationRobustHash,
         grower: &mut impl Grower,
     ) -> Result<(), OtError> {
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.resize(count * self.supply.parameters().leaves(), Block::ZERO);
+        self.grow(first, count, channel, hash, grower, &mut ready)?;
+        self.ready = ready;
+        Ok(())
+    }
+
+    /// Grows `count` trees from tree `first` of the iteration on, and makes their transfers.
+    fn grow(
+        &mut self,
+        first: usize,
+        count: usize,
+        channel: &mut dyn Channel,
+        hash: &CorrelationRobustHash,
+        grower: &mut impl Grower,
+        out: &mut [Block],
+    ) -> Result<(), OtError> {
         let set = self.supply.parameters();
         let (code_inputs, tree_inputs) = self.inputs.split_at(set.dimension());
-        let inputs = &tree_inputs[first * set.depth()..][..count * set.depth()];
-        self.ready.resize(count * set.leaves(), Block::ZERO);
-        grower.grow(channel, TreeHash { hash, tree: self.trees }, inputs, set.depth(), &mut self.ready)?;
-        self.code.add_outputs(code_inputs, first * set.leaves(), &mut self.ready);
+        let trees = Trees {
+            first: TreeHash { hash, tree: self.trees },
+            depth: set.depth(),
+            inputs: &tree_inputs[first * set.depth()..][..count * set.depth()],
+            code: &self.code,
+            code_inputs,
+            first_output: first * set.leaves(),
+        };
+        grower.grow(channel, &trees, out)?;
         self.trees += count as u64;
         Ok(())
     }

@@ -2,9 +2,9 @@ use lanner_primitives::{Bits, Block, CorrelationRobustHash};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
-use super::engine::{Engine, Grower};
+use super::engine::{Engine, Grower, Trees};
 use super::parameters::Parameters;
-use super::tree::{self, TreeHash};
+use super::tree;
 use crate::derandomize::send_flips;
 use crate::{CorrelatedReceiver, CotReceiver, OtError, kind};
 
@@ -45,8 +45,14 @@ impl SilentReceiver {
         self.engine.take(count, channel, self.source.hash(), &mut Completed, out)?;
         let first = self.index;
         self.index += count as u64;
-        Ok((out[start..].iter().map(|u| u.lsb()).collect(), first))
+        Ok((low_bits(&out[start..]), first))
     }
+}
+
+/// The choices, which are the low bits.
+fn low_bits(blocks: &[Block]) -> Bits {
+    let word = |part: &[Block]| part.iter().rev().fold(0, |word, u| word << 1 | u.0 as u64 & 1);
+    Bits::from_words(blocks.len(), blocks.chunks(64).map(word).collect())
 }
 
 /// Completes the sender's trees.
@@ -56,17 +62,14 @@ impl Grower for Completed {
     fn grow(
         &mut self,
         channel: &mut dyn Channel,
-        first: TreeHash<'_>,
-        inputs: &[Block],
-        depth: usize,
-        leaves: &mut [Block],
+        trees: &Trees<'_>,
+        out: &mut [Block],
     ) -> Result<(), OtError> {
-        let mut messages = vec![Block::ZERO; inputs.len()];
+        let mut messages = vec![Block::ZERO; trees.message_len()];
         channel.receive_into(kind::TREES, Block::slice_as_bytes_mut(&mut messages))?;
-        let trees = inputs.chunks(depth).zip(messages.chunks(depth)).zip(leaves.chunks_mut(1 << depth));
-        for (tree, ((u, messages), leaves)) in (first.tree..).zip(trees) {
-            tree::complete(TreeHash { tree, ..first }, u, messages, leaves);
-        }
+        trees.each(trees.parts(&messages), out, |message, hash, u, leaves| {
+            tree::complete(hash, u, message, leaves);
+        });
         Ok(())
     }
 }

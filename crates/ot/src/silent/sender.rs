@@ -3,9 +3,9 @@ use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::engine::{Engine, Grower};
+use super::engine::{Engine, Grower, Trees};
 use super::parameters::Parameters;
-use super::tree::{self, TreeHash};
+use super::tree;
 use crate::derandomize::correct;
 use crate::{CorrelatedSender, CotSender, OtError, kind};
 
@@ -64,17 +64,16 @@ impl Grower for Roots<'_> {
     fn grow(
         &mut self,
         channel: &mut dyn Channel,
-        first: TreeHash<'_>,
-        inputs: &[Block],
-        depth: usize,
-        leaves: &mut [Block],
+        trees: &Trees<'_>,
+        out: &mut [Block],
     ) -> Result<(), OtError> {
-        let mut messages = vec![Block::ZERO; inputs.len()];
-        let trees = inputs.chunks(depth).zip(messages.chunks_mut(depth)).zip(leaves.chunks_mut(1 << depth));
-        for (tree, ((q, messages), leaves)) in (first.tree..).zip(trees) {
-            let root = Block::random(self.rng);
-            tree::grow(TreeHash { tree, ..first }, self.delta, root, q, messages, leaves);
-        }
+        let mut messages = vec![Block::ZERO; trees.message_len()];
+        let roots = Zeroizing::new(trees.roots(self.rng));
+        let parts = trees.parts_mut(&mut messages).zip(roots.iter());
+        let delta = self.delta;
+        trees.each(parts, out, |(message, root), hash, q, leaves| {
+            tree::grow(hash, delta, *root, q, message, leaves);
+        });
         // S -> R: the left sums of every level of every tree
         channel.send(kind::TREES, Block::slice_as_bytes(&messages))?;
         Ok(channel.flush()?)

@@ -7,9 +7,12 @@ pub(crate) use client::ClientTransfer;
 pub use client::{ClientMaterial, ClientPending, ClientRequest};
 pub(crate) use server::{Sealed, ServerTransfer};
 
+use std::ops::Range;
+
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::half_len;
 use lanner_bfv::{Parameters, PlaintextModulus};
+use lanner_primitives::parallel;
 
 use crate::{Cost, OfflineCost, ProtocolError};
 
@@ -37,3 +40,12 @@ pub(crate) fn online_cost(
     let sent = (0..inputs).fold(Cost::NONE, |cost, _| cost.client(input));
     Ok((0..outputs).fold(sent, |cost, _| cost.server(output)))
 }
+
+/// The numbers of so many ciphertexts, in the groups that are computed at once and sent: the peer works on one while the next is made.
+pub(crate) fn in_turns(count: usize) -> impl Iterator<Item = Range<usize>> {
+    let each = TURN * parallel::threads();
+    (0..count).step_by(each).map(move |start| start..count.min(start + each))
+}
+
+/// Ciphertexts of one core in a turn.
+const TURN: usize = 4;

@@ -85,6 +85,7 @@ def _activations() -> list[Case]:
         rescale,
         softmax,
         square,
+        wide_relu,
     )
 
     counts = (1000, 10_000)
@@ -98,6 +99,7 @@ def _activations() -> list[Case]:
         Case("activations", "square_2048", partial(square, 2048), ("Square",)),
         *(Case("activations", f"rescale_{count}", partial(rescale, count), ("Conv/rescale",)) for count in counts),
         *(Case("activations", f"relu_{count}", partial(relu, count), ("Relu",)) for count in counts),
+        Case("activations", "relu_100000", partial(wide_relu, 100_000), ("Relu",), modes=("cheetah",)),
         *(
             Case("activations", name, partial(pool, channels, side), ("MaxPool", "Relu"))
             for name, pool, channels, side in pools

@@ -52,6 +52,13 @@ def relu(count: int, mode: str) -> Built:
     return build(graph, graph.relu(conv(graph, graph.input, count // PIXELS, 1)), mode)
 
 
+def wide_relu(count: int, mode: str) -> Built:
+    """A factor for each channel, which leaves a small ring, then ReLU on so many values of large images."""
+    channels = count // WIDE_PIXELS
+    graph = GraphBuilder("x", (channels, WIDE_SIDE, WIDE_SIDE))
+    return build(graph, graph.relu(conv(graph, graph.input, channels, 1, groups=channels)), mode)
+
+
 def rescale(count: int, mode: str) -> Built:
     """Two 1x1 convolutions, between which so many values are rescaled."""
     channels = count // PIXELS
@@ -89,7 +96,16 @@ def _pooled(graph: GraphBuilder, x: Wire) -> Wire:
     return graph.add_node("MaxPool", (x,), (x.shape[0], x.shape[1] // 2, x.shape[2] // 2), window)
 
 
-def conv(graph: GraphBuilder, x: Wire, outputs: int, kernel: int, stride: int = 1, *, padded: bool = True) -> Wire:
+def conv(
+    graph: GraphBuilder,
+    x: Wire,
+    outputs: int,
+    kernel: int,
+    stride: int = 1,
+    *,
+    padded: bool = True,
+    groups: int = 1,
+) -> Wire:
     """A square convolution: (outputs, height, width).
 
     Padded, its outputs cover the input: sides are divided by the stride and rounded up.
@@ -100,10 +116,10 @@ def conv(graph: GraphBuilder, x: Wire, outputs: int, kernel: int, stride: int = 
         "strides": [stride, stride],
         "pads": [before, before, after, after],
         "dilations": [1, 1],
-        "groups": 1,
+        "groups": groups,
     }
     sides = tuple((side + before + after - kernel) // stride + 1 for side in x.shape[1:])
-    tensors = {"weight": weights(outputs, x.shape[0], kernel, kernel), "bias": None}
+    tensors = {"weight": weights(outputs, x.shape[0] // groups, kernel, kernel), "bias": None}
     return graph.add_node("Conv", (x,), (outputs, *sides), attributes, tensors)
 
 
@@ -134,6 +150,10 @@ def compile_graph(graph: FloatGraph, samples: NDArray[np.float32], options: Comp
 #: Activations stand on images of this height and width.
 SIDE = 10
 PIXELS = SIDE * SIDE
+
+#: As many values as large layers have stand on larger ones.
+WIDE_SIDE = 100
+WIDE_PIXELS = WIDE_SIDE * WIDE_SIDE
 
 #: Squares stand on others, whose pixels divide the paper's count.
 SQUARED_SIDE = 16

@@ -3,6 +3,7 @@
 use lanner_bfv::halves::{PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::PreparedPhase;
 use lanner_bfv::{CoefficientEncoder, SecretKey};
+use lanner_primitives::{Prg, parallel};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
@@ -10,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::packing::Place;
 use super::scheme::Scheme;
+use crate::linear::transfer::in_turns;
 use crate::{ProtocolError, kind};
 
 /// A layer as the client runs it.
@@ -50,8 +52,9 @@ impl ClientLayer {
         key: &SecretKey,
         rng: &mut impl CryptoRng,
     ) -> Result<ClientRequest, ProtocolError> {
-        let prepare = |_| key.prepare_encryption(rng);
-        let (announced, encryptions): (Vec<_>, Vec<_>) = (0..self.inputs.len()).map(prepare).unzip();
+        let prepare = |seed| key.prepare_encryption(&mut Prg::new(seed));
+        let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng), prepare);
+        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
         let seeds: Vec<u8> = announced.iter().flat_map(SecondHalf::to_bytes).collect();
         channel.send(kind::LINEAR_SEEDS, &seeds)?;
@@ -70,10 +73,18 @@ impl ClientLayer {
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
         let mut phases = Vec::with_capacity(self.outputs.len());
-        for wanted in &self.outputs {
+        for numbers in in_turns(self.outputs.len()) {
             // S -> C: c1 of an output
-            let bytes = channel.receive(kind::LINEAR_SECOND_HALF, self.scheme.modulus.second_half_len())?;
-            phases.push(key.prepare_phase(&self.scheme.modulus, &bytes, &coefficients(wanted))?);
+            let length = self.scheme.modulus.second_half_len();
+            let receive = |_| channel.receive(kind::LINEAR_SECOND_HALF, length);
+            let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
+            let tasks = received.into_iter().zip(&self.outputs[numbers]);
+            let prepared = parallel::map(tasks, |(bytes, wanted)| {
+                key.prepare_phase(&self.scheme.modulus, &bytes, &coefficients(wanted))
+            });
+            for phase in prepared {
+                phases.push(phase?);
+            }
         }
         Ok(ClientMaterial { encryptions: request.0, phases })
     }
@@ -93,19 +104,34 @@ impl ClientLayer {
         if (share.ring(), share.len()) != (ring, shape.inputs()) {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
-        for (places, encryption) in self.inputs.iter().zip(material.encryptions) {
-            let message = self.encoder.encode(&scatter(places, share.values(), &self.scheme))?;
-            // C -> S: c0 of an input
-            channel.send(kind::LINEAR_INPUT, &encryption.encrypt(&message)?.to_bytes())?;
+        let mut encryptions = material.encryptions.into_iter();
+        for numbers in in_turns(self.inputs.len()) {
+            let tasks = self.inputs[numbers].iter().zip(encryptions.by_ref());
+            let encrypted = parallel::map(tasks, |(places, encryption)| {
+                let message = self.encoder.encode(&scatter(places, share.values(), &self.scheme))?;
+                Ok::<_, ProtocolError>(encryption.encrypt(&message)?.to_bytes())
+            });
+            for bytes in encrypted {
+                // C -> S: c0 of an input
+                channel.send(kind::LINEAR_INPUT, &bytes?)?;
+            }
+            channel.flush()?;
         }
-        channel.flush()?;
         let mut values = vec![0; shape.outputs()?];
-        for (wanted, phase) in self.outputs.iter().zip(material.phases) {
+        let mut phases = material.phases.into_iter();
+        for numbers in in_turns(self.outputs.len()) {
             // S -> C: c0 of an output, where it holds one
-            let length = self.scheme.modulus.first_half_len(wanted.len());
-            let bytes = channel.receive(kind::LINEAR_OUTPUT, length)?;
-            for ((_, element), value) in wanted.iter().zip(phase.open(&bytes)?) {
-                values[*element] = value;
+            let receive = |number: usize| {
+                let length = self.scheme.modulus.first_half_len(self.outputs[number].len());
+                channel.receive(kind::LINEAR_OUTPUT, length)
+            };
+            let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
+            let tasks = received.into_iter().zip(phases.by_ref());
+            let opened = parallel::map(tasks, |(bytes, phase)| phase.open(&bytes));
+            for (opened, wanted) in opened.into_iter().zip(&self.outputs[numbers]) {
+                for ((_, element), value) in wanted.iter().zip(opened?) {
+                    values[*element] = value;
+                }
             }
         }
         Ok(Share::new(ring, values)?)

@@ -3,6 +3,7 @@
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::PhaseSealing;
 use lanner_bfv::{Ciphertext, CoefficientEncoder, CoefficientFactor, PublicKey};
+use lanner_primitives::{Prg, parallel};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
@@ -10,6 +11,7 @@ use rand_core::CryptoRng;
 use super::client::{coefficients, scatter};
 use super::packing::Place;
 use super::scheme::Scheme;
+use crate::linear::transfer::in_turns;
 use crate::{ProtocolError, kind};
 
 /// A layer as the server runs it: filters transformed once, shared by all sessions.
@@ -61,7 +63,7 @@ impl ServerLayer {
                 }
                 CoefficientFactor::new(&scheme.parameters, &polynomial)
             };
-            factors.push((0..inputs).map(factor).collect::<Result<_, _>>()?);
+            factors.push(parallel::map(0..inputs, factor).into_iter().collect::<Result<_, _>>()?);
         }
         let encoder = CoefficientEncoder::new(&scheme.parameters, 1 << scheme.bits)?;
         let (inputs, outputs) = (packing.inputs(), packing.outputs());
@@ -83,21 +85,28 @@ impl ServerLayer {
         // C -> S: seeds of c1
         let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * SecondHalf::ENCODED_LEN)?;
         let expand = |seed| Ok::<_, ProtocolError>(SecondHalf::from_bytes(seed)?.expand(parameters));
-        let inputs: Vec<Ciphertext> =
-            seeds.chunks(SecondHalf::ENCODED_LEN).map(expand).collect::<Result<_, _>>()?;
+        let inputs = parallel::map(seeds.chunks(SecondHalf::ENCODED_LEN), expand);
+        let inputs: Vec<Ciphertext> = inputs.into_iter().collect::<Result<_, _>>()?;
         let mut values = self.bias.values().to_vec();
         let ring = self.bias.ring();
         let mut sealings = Vec::with_capacity(self.outputs.len());
-        for (number, wanted) in self.outputs.iter().enumerate() {
-            let (inputs, factors) = self.operands(number, &inputs);
-            let evaluated = Ciphertext::inner_product_ahead(inputs, factors, *norm)?;
-            let (bytes, sealing) = PhaseSealing::new(modulus, &evaluated, key, *noise, wanted.len(), rng)?;
-            // S -> C: c1 of an output
-            channel.send(kind::LINEAR_SECOND_HALF, &bytes)?;
-            for ((_, element), share) in wanted.iter().zip(sealing.shares()) {
-                values[*element] = ring.add(values[*element], share);
+        for numbers in in_turns(self.outputs.len()) {
+            let tasks = numbers.clone().zip(parallel::seeds(numbers.len(), rng));
+            let made = parallel::map(tasks, |(number, seed)| {
+                let (inputs, factors) = self.operands(number, &inputs);
+                let evaluated = Ciphertext::inner_product_ahead(inputs, factors, *norm)?;
+                let count = self.outputs[number].len();
+                PhaseSealing::new(modulus, &evaluated, key, *noise, count, &mut Prg::new(seed))
+            });
+            for (made, wanted) in made.into_iter().zip(&self.outputs[numbers]) {
+                let (bytes, sealing) = made?;
+                // S -> C: c1 of an output
+                channel.send(kind::LINEAR_SECOND_HALF, &bytes)?;
+                for ((_, element), share) in wanted.iter().zip(sealing.shares()) {
+                    values[*element] = ring.add(values[*element], share);
+                }
+                sealings.push(sealing);
             }
-            sealings.push(sealing);
         }
         channel.flush()?;
         Ok(ServerMaterial { sealings, share: Share::new(ring, values)? })
@@ -118,20 +127,33 @@ impl ServerLayer {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
         let mut inputs = Vec::with_capacity(self.inputs.len());
-        for places in &self.inputs {
+        for numbers in in_turns(self.inputs.len()) {
             // C -> S: c0 of an input
-            let bytes = channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(parameters))?;
-            let mut input = FirstHalf::from_bytes(parameters, &bytes)?;
-            input.add_plain(&self.encoder.encode(&scatter(places, share.values(), &self.scheme))?)?;
-            inputs.push(input);
+            let receive = |_| channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(parameters));
+            let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
+            let tasks = received.into_iter().zip(&self.inputs[numbers]);
+            let read = parallel::map(tasks, |(bytes, places)| {
+                let mut input = FirstHalf::from_bytes(parameters, &bytes)?;
+                input.add_plain(&self.encoder.encode(&scatter(places, share.values(), &self.scheme))?)?;
+                Ok::<_, ProtocolError>(input)
+            });
+            for input in read {
+                inputs.push(input?);
+            }
         }
-        for ((number, wanted), sealing) in self.outputs.iter().enumerate().zip(material.sealings) {
-            let (inputs, factors) = self.operands(number, &inputs);
-            let evaluated = FirstHalf::inner_product(inputs, factors, self.scheme.norm)?;
-            // S -> C: c0 of an output, where it holds one
-            channel.send(kind::LINEAR_OUTPUT, &sealing.seal(&evaluated, &coefficients(wanted))?)?;
+        let mut sealings = material.sealings.into_iter();
+        for numbers in in_turns(self.outputs.len()) {
+            let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
+                let (inputs, factors) = self.operands(number, &inputs);
+                let evaluated = FirstHalf::inner_product(inputs, factors, self.scheme.norm)?;
+                sealing.seal(&evaluated, &coefficients(&self.outputs[number]))
+            });
+            for made in made {
+                // S -> C: c0 of an output, where it holds one
+                channel.send(kind::LINEAR_OUTPUT, &made?)?;
+            }
+            channel.flush()?;
         }
-        channel.flush()?;
         Ok(material.share)
     }
 

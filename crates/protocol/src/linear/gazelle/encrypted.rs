@@ -5,6 +5,7 @@ use lanner_bfv::{
     BfvError, Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombinations, Multiplier,
     Parameters, Product,
 };
+use lanner_primitives::parallel;
 use lanner_ring::GaloisElement;
 
 use super::packing::Packing;
@@ -85,7 +86,8 @@ impl PackedScheme for EncryptedSlots<'_> {
             let rotate = |rotation: &Rotation| -> Result<_, ProtocolError> {
                 Ok(hoisted.apply_extended(self.element(*rotation)?, self.keys)?)
             };
-            visit(&rotations.iter().map(rotate).collect::<Result<Vec<_>, _>>()?)?;
+            let rotated = parallel::map(rotations, rotate);
+            visit(&rotated.into_iter().collect::<Result<Vec<_>, _>>()?)?;
         }
         Ok(())
     }

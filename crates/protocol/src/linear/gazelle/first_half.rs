@@ -2,6 +2,7 @@
 
 use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
 use lanner_bfv::{EvaluationKeys, Multiplier, Parameters};
+use lanner_primitives::parallel;
 
 use super::encrypted::{galois_element, products};
 use super::program::Term;
@@ -37,8 +38,8 @@ impl PackedScheme for FirstHalfSlots<'_> {
         mut visit: impl FnMut(&[FirstHalf]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         for rotations in rotations.chunks(AT_A_TIME) {
-            let rotated = rotations.iter().map(|rotation| self.rotate(half, *rotation));
-            visit(&rotated.collect::<Result<Vec<_>, _>>()?)?;
+            let rotated = parallel::map(rotations, |rotation| self.rotate(half, *rotation));
+            visit(&rotated.into_iter().collect::<Result<Vec<_>, _>>()?)?;
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 use lanner_bfv::halves::{PreparedDecryption, PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, half_len};
 use lanner_bfv::{Parameters, SecretKey, SlotEncoder};
+use lanner_primitives::{Prg, parallel};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::in_turns;
 use crate::{ProtocolError, kind};
 
 /// The ciphertexts of a protocol as the client knows them.
@@ -64,8 +66,9 @@ impl ClientTransfer {
         key: &SecretKey,
         rng: &mut impl CryptoRng,
     ) -> Result<ClientRequest, ProtocolError> {
-        let prepare = |_| key.prepare_encryption(rng);
-        let (announced, encryptions): (Vec<_>, Vec<_>) = (0..self.inputs).map(prepare).unzip();
+        let prepare = |seed| key.prepare_encryption(&mut Prg::new(seed));
+        let prepared = parallel::map(parallel::seeds(self.inputs, rng), prepare);
+        let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
         channel
             .send(kind::LINEAR_SEEDS, &announced.iter().flat_map(SecondHalf::to_bytes).collect::<Vec<_>>())?;
@@ -81,11 +84,17 @@ impl ClientTransfer {
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
         let mut decryptions = Vec::with_capacity(self.outputs);
-        for _ in 0..self.outputs {
+        for numbers in in_turns(self.outputs) {
             // S -> C: second half of an output
-            let bytes = channel.receive(kind::LINEAR_SECOND_HALF, self.half_bytes)?;
-            let half = OutgoingSecondHalf::from_bytes(self.encoder.modulus(), &bytes)?;
-            decryptions.push(key.prepare_decryption(half)?);
+            let receive = |_| channel.receive(kind::LINEAR_SECOND_HALF, self.half_bytes);
+            let received = numbers.map(receive).collect::<Result<Vec<_>, _>>()?;
+            let prepared = parallel::map(received, |bytes| {
+                let half = OutgoingSecondHalf::from_bytes(self.encoder.modulus(), &bytes)?;
+                key.prepare_decryption(half)
+            });
+            for decryption in prepared {
+                decryptions.push(decryption?);
+            }
         }
         Ok(ClientMaterial { encryptions: request.encryptions, decryptions })
     }

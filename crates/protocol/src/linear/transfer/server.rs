@@ -3,10 +3,12 @@
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::{Budget, Sealing};
 use lanner_bfv::{Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
+use lanner_primitives::{Prg, parallel};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 
+use super::in_turns;
 use crate::{ProtocolError, kind};
 
 /// The ciphertexts of a protocol as the server knows them.
@@ -77,7 +79,7 @@ impl ServerTransfer {
         // C -> S: seeds of c1
         let bytes = channel.receive(kind::LINEAR_SEEDS, self.inputs * SecondHalf::ENCODED_LEN)?;
         let expand = |seed| Ok(SecondHalf::from_bytes(seed)?.expand(&self.parameters));
-        bytes.chunks(SecondHalf::ENCODED_LEN).map(expand).collect()
+        parallel::map(bytes.chunks(SecondHalf::ENCODED_LEN), expand).into_iter().collect()
     }
 
     /// Offline: masks and seals the second halves of the outputs.
@@ -85,21 +87,36 @@ impl ServerTransfer {
         &self,
         channel: &mut dyn Channel,
         key: &PublicKey,
-        evaluated: impl ExactSizeIterator<Item = Result<Ciphertext, ProtocolError>>,
+        mut evaluated: impl ExactSizeIterator<Item = Result<Ciphertext, ProtocolError>>,
         rng: &mut impl CryptoRng,
     ) -> Result<Sealed, ProtocolError> {
         let mut masks = Vec::with_capacity(evaluated.len());
         let mut sealings = Vec::with_capacity(evaluated.len());
-        for output in evaluated {
-            let mask = Share::random(self.ring, self.encoder.slots(), rng);
-            let blinding = Blinding::prepare(self.encoder.modulus(), key, self.noise, rng)?;
-            let (half, sealing) = Sealing::new(&output?, blinding, &self.encoder.encode(mask.values())?)?;
-            // S -> C: second half of an output
-            channel.send(kind::LINEAR_SECOND_HALF, &half.to_bytes())?;
-            masks.push(mask);
-            sealings.push(sealing);
+        for numbers in in_turns(evaluated.len()) {
+            let tasks = parallel::seeds(numbers.len(), rng).into_iter().zip(evaluated.by_ref());
+            for sealed in parallel::map(tasks, |(seed, output)| self.seal(&output?, key, &mut Prg::new(seed)))
+            {
+                let (bytes, sealing, mask) = sealed?;
+                // S -> C: second half of an output
+                channel.send(kind::LINEAR_SECOND_HALF, &bytes)?;
+                masks.push(mask);
+                sealings.push(sealing);
+            }
         }
         Ok(Sealed { sealings, masks })
+    }
+
+    /// Masks and blinds an output: the bytes of its second half, what is kept of it, and its mask.
+    fn seal(
+        &self,
+        output: &Ciphertext,
+        key: &PublicKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(Vec<u8>, Sealing, Share), ProtocolError> {
+        let mask = Share::random(self.ring, self.encoder.slots(), rng);
+        let blinding = Blinding::prepare(self.encoder.modulus(), key, self.noise, rng)?;
+        let (half, sealing) = Sealing::new(output, blinding, &self.encoder.encode(mask.values())?)?;
+        Ok((half.to_bytes(), sealing, mask))
     }
 
     /// Online: receives the first half of one input.

@@ -28,14 +28,10 @@ impl Triples {
         words: usize,
         is_first: bool,
     ) -> Self {
-        let bits = |part: &Part, hash: &CorrelationRobustHash, offset: Block| {
-            let keys = part.keys(hash, offset);
-            collect(words, |i| keys[i].lsb())
-        };
-        let zeros = bits(sent, sender.hash(), Block::ZERO);
-        let ones = bits(sent, sender.hash(), sender.delta());
-        let chosen = bits(received, receive, Block::ZERO);
-        let a = collect(words, |i| received.choice(i));
+        let zeros = sent.key_bits(sender.hash(), Block::ZERO);
+        let ones = sent.key_bits(sender.hash(), sender.delta());
+        let chosen = received.key_bits(receive, Block::ZERO);
+        let a: Words = Zeroizing::new((0..words).map(|w| received.choices(64 * w)).collect());
         let b: Words = Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| k0 ^ k1).collect());
         let product = (0..words).map(|i| zeros[i] ^ chosen[i] ^ a[i] & b[i]).collect();
         Self { a, b, product: Zeroizing::new(product), adds_opened: is_first }
@@ -62,9 +58,4 @@ impl Triples {
 
 fn opened((mine, theirs): (&[u8; 8], &[u8; 8])) -> u64 {
     u64::from_le_bytes(*mine) ^ u64::from_le_bytes(*theirs)
-}
-
-fn collect(words: usize, bit: impl Fn(usize) -> bool) -> Words {
-    let word = |w: usize| (0..64).fold(0, |word, i| word | u64::from(bit(64 * w + i)) << i);
-    Zeroizing::new((0..words).map(word).collect())
 }

@@ -4,12 +4,12 @@
 //! `sum g^b t_b = sum g^b q_b + x delta` for the number `x` of the choices: one of 16 keys, of which the sender knows all.
 
 use lanner_ot::{CorrelatedSender, SilentSender};
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::{Block, CorrelationRobustHash, parallel};
 use lanner_wire::{pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::material::{Part, Words};
+use super::material::{PART, Part, Words, bits as bits_of};
 use super::moves::{LEAF_BITS, leaf_reply_bits, leaf_widths, words};
 use crate::ProtocolError;
 
@@ -40,24 +40,21 @@ impl LeafChoices {
         let mut keys = Vec::new();
         let mut start = 0;
         for (leaf, width) in leaf_widths(bits).enumerate() {
-            let of_leaf = &part.blocks[start..start + values * width as usize];
-            let mut hashed: Zeroizing<Vec<Block>> =
-                Zeroizing::new(of_leaf.chunks(width as usize).map(combine).collect());
-            hash.hash_runs_in_place(&mut hashed, 1, part.first + start as u64);
-            keys.push([0, 1].map(|bit| {
-                let mut row = Zeroizing::new(vec![0; words(values)]);
-                for (i, key) in hashed.iter().enumerate() {
-                    row[i / 64] |= (key.0 as u64 >> bit & 1) << (i % 64);
+            let blocks = &part.blocks[start..start + values * width as usize];
+            let [mut low, mut high] = [0, 1].map(|_| Zeroizing::new(vec![0; words(values)]));
+            let rows = low.chunks_mut(PART / 64).zip(high.chunks_mut(PART / 64));
+            let parts = blocks.chunks(PART * width as usize).zip(rows).zip(random.chunks_mut(PART));
+            parallel::for_each(parts.enumerate(), |(number, ((blocks, (low, high)), random))| {
+                let first = part.first + (start + number * PART) as u64;
+                chosen_bits(hash, blocks, width as usize, first, low, high);
+                let of_part = start + number * PART * width as usize;
+                for (i, choice) in random.iter_mut().enumerate() {
+                    let chosen = part.choices(of_part + i * width as usize) & ((1 << width) - 1);
+                    *choice |= chosen << (leaf as u32 * LEAF_BITS);
                 }
-                row
-            }));
-            for (i, choice) in random.iter_mut().enumerate() {
-                for bit in 0..width {
-                    let chosen = part.choice(start + i * width as usize + bit as usize);
-                    *choice |= u64::from(chosen) << (leaf as u32 * LEAF_BITS + bit);
-                }
-            }
-            start += of_leaf.len();
+            });
+            keys.push([low, high]);
+            start += blocks.len();
         }
         Self { bits, random, keys }
     }
@@ -78,11 +75,16 @@ impl LeafChoices {
             rest = later;
             let replies = unpack(now, x.len(), bits)?;
             let shift = leaf as u32 * LEAF_BITS;
-            for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
-                let block = x >> shift & ((1 << width) - 1);
-                keys[0][i / 64] ^= (reply >> block & 1) << (i % 64);
-                keys[1][i / 64] ^= (reply >> (1 << width) >> block & 1) << (i % 64);
-            }
+            let [less, equal] = keys;
+            let rows = less.chunks_mut(PART / 64).zip(equal.chunks_mut(PART / 64));
+            let parts = replies.chunks(PART).zip(x.chunks(PART)).zip(rows);
+            parallel::for_each(parts, |((replies, x), (less, equal))| {
+                for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
+                    let block = x >> shift & ((1 << width) - 1);
+                    less[i / 64] ^= (reply >> block & 1) << (i % 64);
+                    equal[i / 64] ^= (reply >> (1 << width) >> block & 1) << (i % 64);
+                }
+            });
         }
         Ok(leaves)
     }
@@ -121,14 +123,22 @@ impl LeafKeys {
         for (leaf, (width, keys)) in leaf_widths(self.bits).zip(&self.keys).enumerate() {
             let (shift, shares) = (leaf as u32 * LEAF_BITS, &self.shares[leaf]);
             let rows: u64 = (1 << (1 << width)) - 1;
-            let reply = |(i, ((y, c), [less, equal])): (usize, ((&u64, &u64), &[u16; 2]))| {
+            let reply = |i: usize, y: u64, c: u64, [less, equal]: [u16; 2]| {
                 let (y, c) = (y >> shift & ((1 << width) - 1), c >> shift & ((1 << width) - 1));
                 let share = |row: &Words| (row[i / 64] >> (i % 64) & 1).wrapping_neg() & rows;
-                let less = ((1 << y) - 1) ^ share(&shares[0]) ^ u64::from(permute(*less, c));
-                let equal = (1 << y) ^ share(&shares[1]) ^ u64::from(permute(*equal, c));
+                let less = ((1 << y) - 1) ^ share(&shares[0]) ^ u64::from(permute(less, c));
+                let equal = (1 << y) ^ share(&shares[1]) ^ u64::from(permute(equal, c));
                 less & rows | (equal & rows) << (1 << width)
             };
-            let replies: Vec<u64> = y.iter().zip(&choices).zip(keys.iter()).enumerate().map(reply).collect();
+            let mut replies = vec![0; y.len()];
+            let operands = y.chunks(PART).zip(choices.chunks(PART)).zip(keys.chunks(PART));
+            let parts = replies.chunks_mut(PART).zip(operands).zip((0..).step_by(PART));
+            parallel::for_each(parts, |((replies, ((y, choices), keys)), first)| {
+                let values = y.iter().zip(choices).zip(keys).enumerate();
+                for (made, (i, ((y, c), keys))) in replies.iter_mut().zip(values) {
+                    *made = reply(first + i, *y, *c, *keys);
+                }
+            });
             message.extend(pack_bits(&replies, leaf_reply_bits(leaf, width)));
         }
         Ok((message, self.shares))
@@ -145,6 +155,24 @@ fn permute(mut keys: u16, c: u64) -> u16 {
     keys
 }
 
+/// Bits 0 and 1 of the key that each value chose, into words.
+fn chosen_bits(
+    hash: &CorrelationRobustHash,
+    blocks: &[Block],
+    width: usize,
+    first: u64,
+    low: &mut [u64],
+    high: &mut [u64],
+) {
+    let mut keys = Zeroizing::new([Block::ZERO; 64]);
+    for (number, values) in blocks.chunks(64 * width).enumerate() {
+        let keys = &mut keys[..values.len() / width];
+        keys.iter_mut().zip(values.chunks(width)).for_each(|(key, value)| *key = combine(value));
+        hash.hash_in_place(keys, first + 64 * number as u64);
+        [low[number], high[number]] = [bits_of(keys, 0), bits_of(keys, 1)];
+    }
+}
+
 /// Both bits of all keys of each value.
 fn all_keys(
     hash: &CorrelationRobustHash,
@@ -153,25 +181,36 @@ fn all_keys(
     multiples: &[Block; 16],
     first: u64,
 ) -> Zeroizing<Vec<[u16; 2]>> {
-    let count = 1 << width;
-    let mut keys = Zeroizing::new(Vec::with_capacity(blocks.len() / width));
-    let mut hashed = Zeroizing::new(Vec::with_capacity(PART * count));
-    for (number, part) in blocks.chunks(PART * width).enumerate() {
-        hashed.clear();
-        for value in part.chunks(width) {
-            let base = combine(value);
-            hashed.extend(multiples[..count].iter().map(|multiple| base ^ *multiple));
-        }
-        hash.hash_runs_in_place(&mut hashed, count, first + (number * PART) as u64);
-        keys.extend(hashed.chunks(count).map(|of_value| {
-            let bit = |bit: u32| {
-                let bits = of_value.iter().enumerate();
-                bits.fold(0, |row, (j, key)| row | (key.0 as u16 >> bit & 1) << j)
-            };
-            [bit(0), bit(1)]
-        }));
-    }
+    let mut keys = Zeroizing::new(vec![[0; 2]; blocks.len() / width]);
+    let parts = keys.chunks_mut(PART).zip(blocks.chunks(PART * width)).zip((first..).step_by(PART));
+    parallel::for_each(parts, |((keys, blocks), first)| {
+        part_of_keys(hash, blocks, width, &multiples[..1 << width], first, keys);
+    });
     keys
+}
+
+fn part_of_keys(
+    hash: &CorrelationRobustHash,
+    blocks: &[Block],
+    width: usize,
+    multiples: &[Block],
+    first: u64,
+    keys: &mut [[u16; 2]],
+) {
+    const VALUES: usize = 64;
+    let mut hashed = Zeroizing::new(Vec::with_capacity(VALUES * multiples.len()));
+    let parts = keys.chunks_mut(VALUES).zip(blocks.chunks(VALUES * width)).zip((first..).step_by(VALUES));
+    for ((keys, blocks), first) in parts {
+        hashed.clear();
+        for value in blocks.chunks(width) {
+            let base = combine(value);
+            hashed.extend(multiples.iter().map(|multiple| base ^ *multiple));
+        }
+        hash.hash_runs_in_place(&mut hashed, multiples.len(), first);
+        for (keys, of_value) in keys.iter_mut().zip(hashed.chunks(multiples.len())) {
+            *keys = [0, 1].map(|bit| bits_of(of_value, bit) as u16);
+        }
+    }
 }
 
 /// `sum_b g^b blocks[b]`.
@@ -195,9 +234,6 @@ fn multiples(delta: Block) -> [Block; 16] {
 const fn double(block: Block) -> Block {
     Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
 }
-
-/// Values whose keys are hashed at a time.
-const PART: usize = 64;
 
 pub(super) fn split(bytes: &[u8], length: usize) -> Result<(&[u8], &[u8]), ProtocolError> {
     bytes.split_at_checked(length).ok_or(ProtocolError::Shape { what: "a message of several parts" })

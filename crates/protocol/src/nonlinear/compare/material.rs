@@ -1,14 +1,14 @@
 //! One-time material of moves, from the transfers of both directions.
 
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::conjunction::Triples;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::moves::{Move, Moves};
+use super::moves::{Move, Moves, words};
 use super::product::{Chosen, Offered};
 use super::transfers::Transfers;
 use crate::{Party, ProtocolError};
@@ -84,18 +84,75 @@ impl Drawn {
 }
 
 impl Part<'_> {
-    /// The keys of the transfers, each block added to `offset` before it is hashed.
-    pub(super) fn keys(&self, hash: &CorrelationRobustHash, offset: Block) -> Zeroizing<Vec<Block>> {
-        let mut keys = Zeroizing::new(self.blocks.to_vec());
-        hash.hash_masked_in_place(&mut keys, offset, self.first);
-        keys
+    /// What `of` makes of the key of each transfer, whose block is added to `offset` before it is hashed.
+    pub(super) fn keys<T: Clone + Default + Send + Zeroize>(
+        &self,
+        hash: &CorrelationRobustHash,
+        offset: Block,
+        of: impl Fn(Block) -> T + Send + Sync,
+    ) -> Zeroizing<Vec<T>> {
+        let mut made = Zeroizing::new(vec![T::default(); self.blocks.len()]);
+        let parts = made.chunks_mut(PART).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
+        parallel::for_each(parts, |((made, blocks), first)| {
+            let mut made = made.iter_mut();
+            hash_words(hash, blocks, offset, first, |keys| {
+                made.by_ref().zip(keys).for_each(|(made, key)| *made = of(*key));
+            });
+        });
+        made
+    }
+
+    /// Bit 0 of the key of each transfer.
+    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Words {
+        let mut made = Zeroizing::new(vec![0; words(self.blocks.len())]);
+        let parts =
+            made.chunks_mut(PART / 64).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
+        parallel::for_each(parts, |((made, blocks), first)| {
+            let mut made = made.iter_mut();
+            hash_words(hash, blocks, offset, first, |keys| {
+                made.by_ref().take(1).for_each(|made| *made = bits(keys, 0));
+            });
+        });
+        made
     }
 
     /// The choice of transfer `i`.
     pub(super) fn choice(&self, i: usize) -> bool {
         self.choices.get(self.start + i)
     }
+
+    /// The choices from transfer `i` on, 64 of them; zeros behind the last.
+    pub(super) fn choices(&self, i: usize) -> u64 {
+        let (word, shift) = ((self.start + i) / 64, (self.start + i) % 64);
+        let at = |word: usize| self.choices.as_words().get(word).copied().unwrap_or_default();
+        at(word) >> shift | at(word + 1) << (63 - shift) << 1
+    }
 }
+
+/// Hands the keys of blocks to `take`, 64 at a time.
+fn hash_words(
+    hash: &CorrelationRobustHash,
+    blocks: &[Block],
+    offset: Block,
+    first: u64,
+    mut take: impl FnMut(&[Block]),
+) {
+    let mut keys = Zeroizing::new([Block::ZERO; 64]);
+    for (blocks, first) in blocks.chunks(64).zip((first..).step_by(64)) {
+        let keys = &mut keys[..blocks.len()];
+        keys.copy_from_slice(blocks);
+        hash.hash_masked_in_place(keys, offset, first);
+        take(keys);
+    }
+}
+
+/// The given bit of each of at most 64 keys.
+pub(super) fn bits(keys: &[Block], bit: u32) -> u64 {
+    keys.iter().rev().fold(0, |word, key| word << 1 | key.0 as u64 >> bit & 1)
+}
+
+/// Transfers or values that are worked on in one go: whole words of bits.
+pub(super) const PART: usize = 1 << 13;
 
 impl Moves {
     /// Draws the transfers that the client sends.

@@ -44,4 +44,4 @@ mod transfers;
 pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use transfers::{Supplies, Transfers, parameters_for, setup_cost};
+pub use transfers::{PARAMETERS, Supplies, Transfers, setup_cost};

@@ -24,10 +24,9 @@ pub(super) struct Chosen {
 
 impl Offered {
     pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
-        let zeros = part.keys(sender.hash(), Block::ZERO);
-        let ones = part.keys(sender.hash(), sender.delta());
-        let pairs = zeros.iter().zip(ones.iter()).map(|(k0, k1)| [k0.0 as u64, k1.0 as u64]);
-        Self(Zeroizing::new(pairs.collect()))
+        let zeros = part.keys(sender.hash(), Block::ZERO, |key| key.0 as u64);
+        let ones = part.keys(sender.hash(), sender.delta(), |key| key.0 as u64);
+        Self(Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| [*k0, *k1]).collect()))
     }
 
     /// The corrections of the transfers from `start` on for the flips and values given, and this party's shares.
@@ -55,10 +54,9 @@ impl Offered {
 
 impl Chosen {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
-        let hashed = part.keys(hash, Block::ZERO);
-        let random = (0..hashed.len()).map(|i| u64::from(part.choice(i))).collect();
-        let keys = hashed.iter().map(|key| key.0 as u64).collect();
-        Self { random: Zeroizing::new(random), keys: Zeroizing::new(keys) }
+        let keys = part.keys(hash, Block::ZERO, |key| key.0 as u64);
+        let random = (0..keys.len()).map(|i| u64::from(part.choice(i))).collect();
+        Self { random: Zeroizing::new(random), keys }
     }
 
     /// What is sent for choices, each 0 or 1.

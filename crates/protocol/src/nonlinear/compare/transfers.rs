@@ -58,15 +58,9 @@ pub fn setup_cost(parameters: Parameters) -> Cost {
     by_server.transfer(start).then(by_client.offer(start))
 }
 
-/// The set for predictions that take so many transfers in either direction: one whose inputs stay in the processor's cache.
-#[must_use]
-pub fn parameters_for(transfers: usize) -> Parameters {
-    let [.., largest] = FAST;
-    Parameters::for_count(transfers.min(largest.usable()))
-}
-
-/// The sets that are not slowed down by the memory of their inputs.
-const FAST: [Parameters; 2] = [Parameters::ALL[0], Parameters::ALL[1]];
+/// The set of every session: the inputs of its code, a MiB, stay in a core's cache together with what passes through it. The larger
+/// ones send less and take longer.
+pub const PARAMETERS: Parameters = Parameters::ALL[0];
 
 /// How far the sources of both directions have come: what preparing the next layer sends depends on it.
 #[derive(Clone, Copy, Debug)]
