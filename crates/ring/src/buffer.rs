@@ -1,11 +1,11 @@
 //! Coefficient storage aligned to cache lines, so that no vector load straddles two of them.
 //!
 //! Polynomials come and go by the hundred kilobytes. A general allocator gives such memory back to the system and faults it in
-//! again page by page, so each thread keeps a bounded number of lines for the next buffer of the same size.
+//! again page by page, so a bounded number of lines is kept for the next buffer of the same size, of whichever thread.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 use zeroize::Zeroize;
@@ -25,18 +25,20 @@ pub struct Buffer {
     lines: Vec<Line>,
 }
 
-/// The lines that a thread keeps, by their number.
-#[derive(Default)]
+/// The lines that are kept, by their number.
 struct Spare {
     by_length: BTreeMap<usize, Vec<Vec<Line>>>,
     lines: usize,
 }
 
-/// 32 MiB a thread.
-const MAX_SPARE_LINES: usize = (32 << 20) / size_of::<Line>();
+/// 64 MiB in the process.
+const MAX_SPARE_LINES: usize = (64 << 20) / size_of::<Line>();
 
-thread_local! {
-    static SPARE: RefCell<Spare> = RefCell::default();
+static SPARE: Mutex<Spare> = Mutex::new(Spare { by_length: BTreeMap::new(), lines: 0 });
+
+/// What is kept is sound after any panic: lines are moved in and out whole.
+fn all_spare() -> MutexGuard<'static, Spare> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Spare {
@@ -46,18 +48,20 @@ impl Spare {
         Some(lines)
     }
 
-    fn keep(&mut self, lines: Vec<Line>) {
-        if !lines.is_empty() && self.lines + lines.len() <= MAX_SPARE_LINES {
-            self.lines += lines.len();
-            self.by_length.entry(lines.len()).or_default().push(lines);
+    /// Keeps lines, or gives them back where there are enough.
+    fn keep(&mut self, lines: Vec<Line>) -> Vec<Line> {
+        if lines.is_empty() || self.lines + lines.len() > MAX_SPARE_LINES {
+            return lines;
         }
+        self.lines += lines.len();
+        self.by_length.entry(lines.len()).or_default().push(lines);
+        Vec::new()
     }
 }
 
 /// Kept lines of that number, with whatever they hold.
 fn spare(length: usize) -> Option<Vec<Line>> {
-    // A thread that is ending has no spare lines any more.
-    SPARE.try_with(|spare| spare.borrow_mut().take(length)).ok().flatten()
+    all_spare().take(length)
 }
 
 impl Buffer {
@@ -102,9 +106,8 @@ impl Clone for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let lines = std::mem::take(&mut self.lines);
-        // On a thread that is ending the lines are freed.
-        let _ = SPARE.try_with(|spare| spare.borrow_mut().keep(lines));
+        // What is too much is freed without the lock.
+        let _free = all_spare().keep(std::mem::take(&mut self.lines));
     }
 }
 
@@ -152,17 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_keeps_a_bounded_number_of_lines() {
-        let buffers: Vec<Buffer> = (0..40).map(|_| Buffer::zeroed(1 << 17)).collect();
+    fn a_bounded_number_of_lines_is_kept() {
+        let buffers: Vec<Buffer> = (0..80).map(|_| Buffer::zeroed(1 << 17)).collect();
         drop(buffers);
-        SPARE.with(|spare| {
-            let spare = spare.borrow();
-            assert!(spare.lines <= MAX_SPARE_LINES);
-            assert_eq!(
-                spare.lines,
-                spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>()
-            );
-        });
+        let spare = all_spare();
+        assert!(spare.lines <= MAX_SPARE_LINES);
+        let kept = spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>();
+        assert_eq!(spare.lines, kept);
     }
 
     #[test]
