@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from lanner.cli.memory import give_back_large_buffers
 from lanner.cli.metrics import serve_metrics
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until SIGTERM, which drains and exits 0, or Ctrl-C."""
+    give_back_large_buffers()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     if options.until_stdin_closes:
