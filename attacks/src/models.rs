@@ -67,6 +67,24 @@ pub fn best() -> Subject {
     subject("best", "gazelle", "top-k", LINEAR, &[("w1", &[5, 3])], 5)
 }
 
+/// Layers in coefficient encodings, everything between them by transfers, and an arg-max.
+#[must_use]
+pub fn transfers() -> Subject {
+    subject("transfers", "cheetah", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
+}
+
+/// The same with a square, and scores that are revealed.
+#[must_use]
+pub fn products() -> Subject {
+    subject("products", "cheetah", "logits", SQUARES, &[("w1", &[5, 3]), ("w2", &[3, 3])], 5)
+}
+
+/// A layer in a coefficient encoding, and the label with its probability.
+#[must_use]
+pub fn likely() -> Subject {
+    subject("likely", "cheetah", "probability", LINEAR, &[("w1", &[5, 3])], 5)
+}
+
 /// A model of one layer, with other weights for another seed.
 #[must_use]
 pub fn linear(seed: usize, output: &str) -> Model {

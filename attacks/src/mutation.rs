@@ -1,8 +1,6 @@
 //! Every way to change one message of an honest run.
 
-use lanner_bfv::Parameters;
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::linear::gazelle;
 use lanner_wire::Kind;
 
 use crate::script::{End, Frame, bytes_of};
@@ -219,8 +217,10 @@ impl Packed {
         let (skip, modulus) = match kind.0 {
             // Keys for no rotation are a seed alone.
             0x31 if place.frame().payload.len() == 16 => return None,
-            0x30 | 0x31 => (16, limb(&gazelle::parameters().unwrap())),
-            0x40 | 0x41 | 0x43 => (0, limb(&gazelle::parameters().unwrap())),
+            0x30 | 0x31 => (16, conversation.ciphertexts()?.limb),
+            0x40 => (0, conversation.ciphertexts()?.limb),
+            // Masked phases are modulo a power of two.
+            0x41 | 0x43 => (0, conversation.ciphertexts().filter(|made| !made.phases)?.limb),
             0x17 | 0x61 | 0x62 => (0, conversation.prime(kind.0, before)?),
             _ => return None,
         };
@@ -236,8 +236,4 @@ impl Packed {
         }
         changed
     }
-}
-
-fn limb(parameters: &Parameters) -> u64 {
-    parameters.moduli()[0].value()
 }

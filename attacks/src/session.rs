@@ -3,17 +3,20 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use lanner_net::memory;
+use lanner_net::memory::{self, MemoryChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_ot::{
     CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, chosen, random, random_delta, silent,
 };
-use lanner_plan::Protocol;
+use lanner_plan::{Plan, Protocol};
 use lanner_primitives::{Bits, Block, Prg, Seed};
+use lanner_protocol::linear::{Set, Sets, gazelle};
 use lanner_protocol::nonlinear::compare::{Layer, Material, Transfers};
 use lanner_protocol::{self as protocol, ProtocolError};
 use lanner_session::dialogue::{Dialogue, Request, Service};
-use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
+use lanner_session::executor::{
+    ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
+};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
@@ -39,6 +42,16 @@ pub struct Conversation {
     server: Party,
     /// For each kind whose values are in a ring of the plan, the rings' primes in the messages' order; none for a power of two.
     primes: Vec<(u16, Option<u64>)>,
+    ciphertexts: Option<Ciphertexts>,
+}
+
+/// What the ciphertexts of a plan are made of.
+#[derive(Clone, Copy)]
+pub struct Ciphertexts {
+    /// The first limb of their modulus.
+    pub limb: u64,
+    /// Whether outputs are sent as masked phases.
+    pub phases: bool,
 }
 
 /// What both parties said.
@@ -62,7 +75,7 @@ impl Conversation {
     /// Two parties whose messages have no values below a prime of a plan.
     #[must_use]
     pub fn new(client: Party, server: Party) -> Self {
-        Self { client, server, primes: Vec::new() }
+        Self { client, server, primes: Vec::new(), ciphertexts: None }
     }
 
     /// Set-up, a preparation, a prediction and the end of a session, whose result is checked.
@@ -70,6 +83,64 @@ impl Conversation {
     pub fn session(subject: &Subject) -> Self {
         let (served, plan) = (Arc::clone(&subject.served), Arc::clone(&subject.plan));
         let input = subject.input.clone();
+        Self::of(
+            subject,
+            Arc::new(move |channel| Ok(ask(channel, Arc::clone(&plan), &input).map(drop)?)),
+            Arc::new(move |channel| Ok(serve(channel, Arc::clone(&served))?)),
+        )
+    }
+
+    /// A preparation and a prediction, time and again in a session that is set up once: setting up takes far longer than both.
+    ///
+    /// For plans without silent transfers: when those send depends on what was drawn before.
+    #[must_use]
+    pub fn predictions(subject: &Subject) -> Self {
+        let input = subject.input.clone();
+        let SetUp { client, server, .. } = SetUp::of(subject);
+        let (client, server) = (Mutex::new(client), Mutex::new(server));
+        Self::of(
+            subject,
+            Arc::new(move |channel| {
+                let mut session = client.lock().unwrap();
+                let prepared = session.prepare(channel)?;
+                Ok(session.predict(channel, prepared, &input).map(drop)?)
+            }),
+            Arc::new(move |channel| {
+                let mut session = server.lock().unwrap();
+                let prepared = session.prepare(channel)?;
+                Ok(session.predict(channel, prepared)?)
+            }),
+        )
+    }
+
+    /// A prediction, time and again in a session in which so many are prepared.
+    #[must_use]
+    pub fn prepared_predictions(subject: &Subject, runs: usize) -> Self {
+        let input = subject.input.clone();
+        let SetUp { mut client, mut server, mut to_client, mut to_server } = SetUp::of(subject);
+        let serving = thread::spawn(move || {
+            let prepared: Result<Vec<_>, _> = (0..runs).map(|_| server.prepare(&mut to_client)).collect();
+            (server, prepared.unwrap())
+        });
+        let prepared: Result<Vec<_>, _> = (0..runs).map(|_| client.prepare(&mut to_server)).collect();
+        let (client, server) = (Mutex::new((client, prepared.unwrap())), Mutex::new(serving.join().unwrap()));
+        Self::of(
+            subject,
+            Arc::new(move |channel| {
+                let (session, prepared) = &mut *client.lock().unwrap();
+                let prepared = prepared.pop().expect("material for this many runs");
+                Ok(session.predict(channel, prepared, &input).map(drop)?)
+            }),
+            Arc::new(move |channel| {
+                let (session, prepared) = &mut *server.lock().unwrap();
+                let prepared = prepared.pop().expect("material for this many runs");
+                Ok(session.predict(channel, prepared)?)
+            }),
+        )
+    }
+
+    /// Two parties of a subject's session.
+    fn of(subject: &Subject, client: Party, server: Party) -> Self {
         let primes = subject.model.manifest().plan.steps.iter().filter_map(|step| match &step.protocol {
             Protocol::Yao(activation) => Some((0x17, prime(activation.to))),
             Protocol::Softmax(_) => Some((0x17, None)),
@@ -78,9 +149,10 @@ impl Conversation {
             _ => None,
         });
         Self {
-            client: Arc::new(move |channel| Ok(ask(channel, Arc::clone(&plan), &input).map(drop)?)),
-            server: Arc::new(move |channel| Ok(serve(channel, Arc::clone(&served))?)),
+            client,
+            server,
             primes: primes.collect(),
+            ciphertexts: Some(ciphertexts(&subject.model.manifest().plan)),
         }
     }
 
@@ -163,6 +235,12 @@ impl Conversation {
         primes.nth(number).and_then(|(_, prime)| *prime)
     }
 
+    /// What its ciphertexts are made of, if it has some.
+    #[must_use]
+    pub fn ciphertexts(&self) -> Option<Ciphertexts> {
+        self.ciphertexts
+    }
+
     /// Lets both parties speak.
     ///
     /// # Panics
@@ -177,6 +255,28 @@ impl Conversation {
         tape.flush().unwrap();
         serving.join().unwrap().unwrap();
         Record { client: tape.sent, server: tape.received }
+    }
+}
+
+/// Both parties of a session after its set-up, and their channels.
+struct SetUp {
+    client: ClientSession,
+    server: ServerSession,
+    to_client: MemoryChannel,
+    to_server: MemoryChannel,
+}
+
+impl SetUp {
+    fn of(subject: &Subject) -> Self {
+        let (mut to_server, mut to_client) = memory::pair();
+        let served = Arc::clone(&subject.served);
+        let serving = thread::spawn(move || {
+            let server = ServerSession::setup(&mut to_client, served).unwrap();
+            (server, to_client)
+        });
+        let (client, _) = ClientSession::setup(&mut to_server, Arc::clone(&subject.plan)).unwrap();
+        let (server, to_client) = serving.join().unwrap();
+        Self { client, server, to_client, to_server }
     }
 }
 
@@ -257,6 +357,21 @@ fn rng(seed: u8) -> Prg {
 const TRANSFERS: usize = 13;
 /// Without a handshake the session's name is its only one.
 const TRANSCRIPT: [u8; 32] = [0; 32];
+
+/// The ciphertexts of a plan, whose layers have one set of parameters.
+fn ciphertexts(plan: &Plan) -> Ciphertexts {
+    let sets = plan.steps.iter().filter_map(|step| match &step.protocol {
+        Protocol::CheetahLinear(layer) => Some(layer.set),
+        _ => None,
+    });
+    let sets: Vec<Set> = sets.collect();
+    assert!(sets.iter().all(|set| *set == sets[0]), "layers of several sets: {sets:?}");
+    let parameters = match sets.first() {
+        Some(set) => Sets::new().unwrap().get(*set).clone(),
+        None => gazelle::parameters().unwrap(),
+    };
+    Ciphertexts { limb: parameters.moduli()[0].value(), phases: !sets.is_empty() }
+}
 
 fn prime(ring: Ring) -> Option<u64> {
     match ring {

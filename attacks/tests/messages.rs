@@ -1,9 +1,11 @@
 //! After the handshake: every message of either party, changed in every way.
 
 use lanner_attacks::guard;
-use lanner_attacks::models::{best, circuits, frequency, probability, squares};
+use lanner_attacks::models::{
+    Subject, best, circuits, frequency, likely, probability, products, squares, transfers,
+};
 use lanner_attacks::mutation::{Attack, Mutation};
-use lanner_attacks::script::Script;
+use lanner_attacks::script::{Frame, Script};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::Failure;
 use lanner_protocol::nonlinear::compare::{Layer, Rounding};
@@ -17,15 +19,32 @@ fn suffer(conversation: &Conversation, victim: Victim, attack: &Attack, what: &s
     guard::bounded(what, move || party(&mut channel).err())
 }
 
-/// Changes every message of these kinds that `victim` hears, in every way.
-fn attack_messages(conversation: &Conversation, victim: Victim, kinds: impl Fn(u16) -> bool) {
+/// Changes every message of these kinds that a victim hears, in these ways. What both say is recorded once: a party that was
+/// attacked may be out of step with the other.
+fn attack_messages(
+    conversation: &Conversation,
+    victims: &[Victim],
+    kinds: impl Fn(u16) -> bool,
+    mutations: &[Mutation],
+) {
     guard::start();
     let record = conversation.record();
-    let frames = record.heard_by(victim);
+    for victim in victims {
+        attack_victim(conversation, *victim, record.heard_by(*victim), &kinds, mutations);
+    }
+}
+
+fn attack_victim(
+    conversation: &Conversation,
+    victim: Victim,
+    frames: &[Frame],
+    kinds: impl Fn(u16) -> bool,
+    mutations: &[Mutation],
+) {
     let attacked = frames.iter().enumerate().filter(|(_, frame)| kinds(frame.kind.0));
     for (index, frame) in attacked {
-        for mutation in Mutation::ALL {
-            let Some(attack) = Attack::on(frames, index, mutation, conversation) else { continue };
+        for mutation in mutations {
+            let Some(attack) = Attack::on(frames, index, *mutation, conversation) else { continue };
             let what = format!("{victim:?}: message {index} ({:02x}), {mutation:?}", frame.kind.0);
             let failure = suffer(conversation, victim, &attack, &what);
             assert!(attack.verdict.allows(failure.as_ref()), "{what}: {:?}, but {failure:?}", attack.verdict);
@@ -33,14 +52,25 @@ fn attack_messages(conversation: &Conversation, victim: Victim, kinds: impl Fn(u
     }
 }
 
-/// What the network of squares has and that of circuits has not: ciphertexts of squares, and scores that are revealed.
-fn of_squares(kind: u16) -> bool {
-    matches!(kind, 0x40..=0x43 | 0x62)
+/// The set-up and the requests are attacked in whole sessions, in every way. So is the rest in ways that end a session early;
+/// in every way it is by [`attack_predictions`], which sets up once.
+fn attack_session(subject: &Subject, victim: Victim) {
+    let conversation = Conversation::session(subject);
+    let alone = |kind| matches!(kind, 0x10..=0x13 | 0x20 | 0x30..=0x32);
+    attack_messages(&conversation, &[victim], alone, &Mutation::ALL);
+    attack_messages(&conversation, &[victim], |kind| !alone(kind), &[Mutation::Swapped, Mutation::Departure]);
 }
 
-/// Keys and ciphertexts of other parameters.
-fn of_frequency(kind: u16) -> bool {
-    matches!(kind, 0x30 | 0x31 | 0x40..=0x43)
+/// Changes messages of these kinds of a preparation and of a prediction in every way.
+fn attack_predictions(subject: &Subject, kinds: impl Fn(u16) -> bool) {
+    attack_messages(&Conversation::predictions(subject), &VICTIMS, kinds, &Mutation::ALL);
+}
+
+const VICTIMS: [Victim; 2] = [Victim::Client, Victim::Server];
+
+/// Keys and ciphertexts: of other parameters.
+fn of_keys(kind: u16) -> bool {
+    matches!(kind, 0x30 | 0x31)
 }
 
 /// What an output has beside the layer before it.
@@ -56,72 +86,92 @@ fn of_transfers(kind: u16) -> bool {
 #[test]
 fn a_server_of_circuits_refuses_or_goes_on() {
     let subject = circuits();
-    attack_messages(&Conversation::session(&subject), Victim::Server, |_| true);
+    attack_session(&subject, Victim::Server);
     check_honest(&subject);
 }
 
 #[test]
 fn a_client_of_circuits_refuses_or_goes_on() {
     let subject = circuits();
-    attack_messages(&Conversation::session(&subject), Victim::Client, |_| true);
+    attack_session(&subject, Victim::Client);
     check_honest(&subject);
 }
 
 #[test]
-fn a_server_of_squares_refuses_or_goes_on() {
-    let subject = squares();
-    attack_messages(&Conversation::session(&subject), Victim::Server, of_squares);
-    check_honest(&subject);
+fn either_party_of_a_prediction_by_circuits_refuses_or_goes_on() {
+    attack_predictions(&circuits(), |_| true);
 }
 
+/// What the network of squares has and that of circuits has not: ciphertexts of squares, and scores that are revealed.
 #[test]
-fn a_client_of_squares_refuses_or_goes_on() {
+fn either_party_of_squares_refuses_or_goes_on() {
     let subject = squares();
-    attack_messages(&Conversation::session(&subject), Victim::Client, of_squares);
+    attack_predictions(&subject, |_| true);
     check_honest(&subject);
 }
 
 #[test]
 fn either_party_of_the_frequency_domain_refuses_or_goes_on() {
     let subject = frequency();
-    for victim in [Victim::Client, Victim::Server] {
-        attack_messages(&Conversation::session(&subject), victim, of_frequency);
-    }
+    attack_messages(&Conversation::session(&subject), &[Victim::Server], of_keys, &Mutation::ALL);
+    attack_predictions(&subject, |kind| matches!(kind, 0x40..=0x43));
     check_honest(&subject);
 }
 
 #[test]
 fn either_party_of_a_probability_or_a_top_k_refuses_or_goes_on() {
-    for subject in [probability(), best()] {
-        for victim in [Victim::Client, Victim::Server] {
-            attack_messages(&Conversation::session(&subject), victim, of_outputs);
-        }
+    for subject in [probability(), best(), likely()] {
+        attack_predictions(&subject, of_outputs);
+        check_honest(&subject);
+    }
+}
+
+/// The set-up and the preparation of both directions' transfers; nothing else is set up for this network.
+#[test]
+fn a_server_of_products_refuses_or_goes_on() {
+    attack_preparation(Victim::Server);
+}
+
+#[test]
+fn a_client_of_products_refuses_or_goes_on() {
+    attack_preparation(Victim::Client);
+}
+
+fn attack_preparation(victim: Victim) {
+    let subject = products();
+    let ahead = |kind| matches!(kind, 0x10..=0x32 | 0x42 | 0x43);
+    attack_messages(&Conversation::session(&subject), &[victim], ahead, &Mutation::ALL);
+    check_honest(&subject);
+}
+
+/// Coefficient encodings, and between them activations, maxima, squares and a label.
+#[test]
+fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
+    for (subject, runs) in [(transfers(), 600), (products(), 200)] {
+        let conversation = Conversation::prepared_predictions(&subject, runs);
+        attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);
     }
 }
 
 #[test]
 fn either_party_of_chosen_transfers_refuses_or_goes_on() {
-    for victim in [Victim::Client, Victim::Server] {
-        attack_messages(&Conversation::chosen_transfers(), victim, of_transfers);
-    }
+    attack_messages(&Conversation::chosen_transfers(), &VICTIMS, of_transfers, &Mutation::ALL);
 }
 
 #[test]
 fn either_party_of_silent_transfers_refuses_or_goes_on() {
-    for victim in [Victim::Client, Victim::Server] {
-        attack_messages(&Conversation::silent_transfers(), victim, of_transfers);
-    }
+    attack_messages(&Conversation::silent_transfers(), &VICTIMS, of_transfers, &Mutation::ALL);
 }
 
 /// A maximum of windows with its bounds and rescaling, and squares.
-fn comparisons() -> [Conversation; 2] {
+fn comparisons(runs: usize) -> [Conversation; 2] {
     let windows = Windows { channels: 1, image: [2, 3], kernel: [2, 2], strides: [1, 1], pads: [0; 4] };
     let function = Function { relu: true, slope: None, high: Some(100), shift: 5 };
     let activation = Layer::activation(function, &windows, 20, 13, Rounding::Exact).unwrap();
     [
-        Conversation::comparisons(activation, 6, 20, RUNS),
-        Conversation::comparisons(Layer::square(3, 11).unwrap(), 3, 11, RUNS),
+        Conversation::comparisons(activation, 6, 20, runs),
+        Conversation::comparisons(Layer::square(3, 11).unwrap(), 3, 11, runs),
     ]
 }
 
@@ -130,10 +180,8 @@ const RUNS: usize = 800;
 
 #[test]
 fn either_party_of_comparisons_refuses_or_goes_on() {
-    for conversation in comparisons() {
-        for victim in [Victim::Client, Victim::Server] {
-            attack_messages(&conversation, victim, |_| true);
-        }
+    for conversation in comparisons(RUNS) {
+        attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
     }
 }
 
@@ -143,8 +191,12 @@ fn every_kind_of_message_is_attacked() {
     guard::start();
     let sessions = [circuits(), squares()].map(|subject| Conversation::session(&subject));
     let transfers = [Conversation::chosen_transfers(), Conversation::silent_transfers()];
-    let records =
-        sessions.iter().chain(&transfers).chain(&comparisons()).map(Conversation::record).collect::<Vec<_>>();
+    let records = sessions
+        .iter()
+        .chain(&transfers)
+        .chain(&comparisons(1))
+        .map(Conversation::record)
+        .collect::<Vec<_>>();
     let heard = |kind: &u16| {
         let both = [Victim::Client, Victim::Server];
         let mut lists = records.iter().flat_map(|record| both.map(|victim| record.heard_by(victim)));

@@ -364,47 +364,4 @@ const FAITHFUL_BITS: u32 = 12;
 const STATISTICAL_BITS: f64 = -40.0;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::{CoefficientFactor, ParameterSet};
-    use rand_core::SeedableRng;
-
-    /// The owner of the key looks for the weight that takes its own second half to the one that came back.
-    #[test]
-    fn weights_show_in_second_halves_without_the_encryption_of_zero_and_not_with_it() {
-        let parameters = ParameterSet::A0.parameters().unwrap();
-        let mut rng = Prg::from_seed([7; 16]);
-        let secret = SecretKey::generate(&parameters, &mut rng);
-        let public = PublicKey::generate(&secret, &mut rng);
-        let noise = NoiseBound::fresh().multiplied_by_norm(8.0);
-        let modulus = PhaseModulus::faithful(&parameters, 20, noise).unwrap();
-        let input = secret.prepare_encryption(&mut rng).0.expand(&parameters);
-        let times = |weight: i64| {
-            let mut coefficients = vec![0; parameters.degree()];
-            coefficients[0] = weight;
-            let factor = [CoefficientFactor::new(&parameters, &coefficients).unwrap()];
-            Ciphertext::inner_product_ahead(std::slice::from_ref(&input), &factor, 8.0).unwrap()
-        };
-        let looks_like = |bytes: &[u8], weight: i64| {
-            let guess = times(weight).c1.into_coeff();
-            let sent = unpack_wide(bytes, parameters.degree(), modulus.bits).unwrap();
-            let near = |(i, sent): (usize, &u128)| {
-                let distance =
-                    sent.wrapping_sub(modulus.switch(&guess, i)).wrapping_add(1) & mask(modulus.bits);
-                distance <= 2
-            };
-            sent.iter().enumerate().filter(|pair| near(*pair)).count() > parameters.degree() / 2
-        };
-        let evaluated = times(5);
-        let mut zero = public.encrypt_zero(&mut rng);
-        zero.c0.zeroize();
-        zero.c1.zeroize();
-        let (broken, _) = PhaseSealing::with_zero(&modulus, &evaluated, zero, noise, 1, &mut rng).unwrap();
-        let (sealed, _) = PhaseSealing::new(&modulus, &evaluated, &public, noise, 1, &mut rng).unwrap();
-        for weight in -8..8 {
-            assert_eq!(looks_like(&broken, weight), weight == 5);
-            assert!(!looks_like(&sealed, weight));
-        }
-    }
-}
+mod tests;

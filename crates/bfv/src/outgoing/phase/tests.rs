@@ -1,0 +1,217 @@
+//! Masked phases: the arithmetic beside a twin in whole integers, and what the encryption of zero hides.
+#![allow(clippy::unwrap_used)]
+
+mod whole;
+
+use lanner_ring::RnsBasis;
+use proptest::prelude::*;
+use rand_core::SeedableRng;
+
+use self::whole::Whole;
+use super::*;
+use crate::{CoefficientFactor, ParameterSet};
+
+/// The sets with one, two and three limbs.
+fn sets() -> [Parameters; 3] {
+    [ParameterSet::A0, ParameterSet::A1, ParameterSet::B].map(|set| set.parameters().unwrap())
+}
+
+/// Moduli of the narrowest, a middle and the widest phases of a set.
+fn widths(parameters: &Parameters) -> Vec<PhaseModulus> {
+    let fits = |bits: &u32| PhaseModulus::new(parameters, 1, *bits, NoiseBound::fresh()).ok();
+    let all: Vec<PhaseModulus> = (1..=widest(parameters)).filter_map(|bits| fits(&bits)).collect();
+    assert_eq!(all.last().unwrap().bits, widest(parameters));
+    [0, all.len() / 2, all.len() - 1].map(|at| all[at].clone()).to_vec()
+}
+
+fn product_of(basis: &RnsBasis) -> Whole {
+    basis.moduli().iter().fold(Whole::from(1), |product, q| product.times(q.value()))
+}
+
+/// A polynomial of the basis with `x` as its coefficient 3.
+fn with_coefficient(basis: &RnsBasis, x: Whole) -> Poly<Coeff> {
+    let mut poly = Poly::zero(basis);
+    for (limb, q) in poly.limbs_mut().zip(basis.moduli()) {
+        limb[3] = x.divided(Whole::from(u128::from(q.value()))).1.low() as u64;
+    }
+    poly
+}
+
+/// Checks all that is computed of a coefficient `x`, reduced modulo the modulus.
+fn check(modulus: &PhaseModulus, x: Whole) {
+    let full = modulus.parameters.limbs();
+    for limbs in 1..=full {
+        let basis = modulus.parameters.basis(limbs);
+        let q = product_of(&basis);
+        let x = x.divided(q).1;
+        let poly = with_coefficient(&basis, x);
+        check_digits(modulus, &poly, x);
+        let negative = q.below(x.plus(x));
+        let centred = if negative { x.low().wrapping_sub(q.low()) } else { x.low() };
+        assert_eq!(modulus.centred(&poly, 3), centred, "{x:?} modulo {q:?}");
+        if limbs == full {
+            check_switched(modulus, &poly, x, q);
+        }
+    }
+}
+
+fn check_digits(modulus: &PhaseModulus, poly: &Poly<Coeff>, x: Whole) {
+    let digits = modulus.digits(poly, 3);
+    let moduli = poly.basis().moduli();
+    assert!(digits.iter().zip(moduli).all(|(digit, q)| *digit < q.value()));
+    let value = digits.iter().zip(moduli).rev();
+    let value = value
+        .fold(Whole::from(0), |sum, (digit, q)| sum.times(q.value()).plus(Whole::from(u128::from(*digit))));
+    assert_eq!(value, x);
+}
+
+/// Half a unit off, and less than a thousandth more.
+fn check_switched(modulus: &PhaseModulus, poly: &Poly<Coeff>, x: Whole, q: Whole) {
+    let switched = modulus.switch(poly, 3);
+    assert!(switched <= mask(modulus.bits));
+    let (below, rest) = x.shifted(modulus.bits).divided(q);
+    let up = below.low().wrapping_add(1) & mask(modulus.bits);
+    // In units of q / 2048.
+    let part = rest.shifted(11).divided(q).0.low();
+    let (may_be_below, may_be_up) = (part <= 1025, part >= 1022);
+    assert!(
+        switched == below.low() && may_be_below || switched == up && may_be_up,
+        "{x:?} to {} bits",
+        modulus.bits
+    );
+}
+
+/// Values at which a carry, a borrow or a rounding decides.
+fn edges(modulus: &PhaseModulus) -> Vec<Whole> {
+    let basis = modulus.parameters.basis(modulus.parameters.limbs());
+    let (q, one) = (product_of(&basis), Whole::from(1));
+    let half = q.divided(Whole::from(2)).0;
+    let mut edges = vec![Whole::from(0), q.minus(one), half];
+    // Multiples of products of limbs: digits that are 0 or the largest, and halves of them.
+    let mut product = one;
+    for limb in basis.moduli() {
+        for factor in [1, 2, limb.value() / 2, limb.value() - 1] {
+            edges.push(product.times(factor));
+            edges.push(product.times(factor).plus(product.divided(Whole::from(2)).0));
+        }
+        product = product.times(limb.value());
+    }
+    // Where the switched value goes up by one: at (j + 1/2) q / 2^w.
+    for j in [0, 1, mask(modulus.bits) / 2, mask(modulus.bits) - 1, mask(modulus.bits)] {
+        let odd = Whole::from(2 * j + 1);
+        edges.push(odd.product(q).unshifted(modulus.bits + 1));
+    }
+    let near = |x: &Whole| [*x, x.plus(one), if *x == Whole::from(0) { *x } else { x.minus(one) }];
+    edges.iter().flat_map(near).collect()
+}
+
+#[test]
+fn edges_are_as_in_whole_integers() {
+    for modulus in sets().iter().flat_map(widths) {
+        for x in edges(&modulus) {
+            check(&modulus, x);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn coefficients_are_as_in_whole_integers(high in any::<u128>(), low in any::<u128>()) {
+        // Each property needs few values of each set: all have the same code.
+        for modulus in sets().iter().filter_map(|set| widths(set).pop()) {
+            check(&modulus, Whole::from(high).shifted(128).plus(Whole::from(low)));
+        }
+    }
+}
+
+/// A mask and a phase add up to the message in every ring of messages, at the ends of the range of either.
+#[test]
+fn roundings_of_two_summands_are_off_by_one_at_most() {
+    let [.., three] = sets();
+    for message_bits in [1, 2, 20, 40, 41] {
+        let modulus = PhaseModulus::new(&three, message_bits, 112, NoiseBound::fresh()).unwrap();
+        let unit = 1_u128 << (112 - message_bits);
+        let all = mask(112);
+        for message in [0, 1, (1_u128 << message_bits) / 2, (1 << message_bits) - 1] {
+            for r in [
+                0,
+                1,
+                unit / 2 - 1,
+                unit / 2,
+                unit / 2 + 1,
+                unit - 1,
+                all / 2,
+                all / 2 + 1,
+                all - unit / 2,
+                all,
+            ] {
+                for noise in [0, 1, unit / 4, all, all - unit / 4] {
+                    let phase = (message * unit).wrapping_add(r).wrapping_add(noise) & all;
+                    let sum = modulus.round(phase).wrapping_sub(modulus.round(r));
+                    let off = sum.wrapping_sub(message as u64).wrapping_add(1) & mask(message_bits) as u64;
+                    // Modulo 2 every difference is at most one.
+                    assert!(off <= 2 && (noise != 0 || off == 1 & mask(message_bits) as u64));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_values_come_back_and_bits_beyond_them_are_refused() {
+    for bits in [1, 55, 56, 57, 111, 112] {
+        for count in [0, 1, 3, 8] {
+            let values: Vec<u128> = (0..count).map(|i| mask(bits).wrapping_sub(i)).collect();
+            let values: Vec<u128> = values.iter().map(|value| value & mask(bits)).collect();
+            let bytes = pack_wide(&values, bits);
+            assert_eq!(bytes.len(), wide_len(values.len(), bits));
+            assert_eq!(unpack_wide(&bytes, values.len(), bits).unwrap(), values);
+            for length in (0..bytes.len()).chain([bytes.len() + 1]) {
+                let mut changed = bytes.clone();
+                changed.resize(length, 0);
+                assert!(
+                    unpack_wide(&changed, values.len(), bits).is_err(),
+                    "{length} of {} bytes",
+                    bytes.len()
+                );
+            }
+        }
+    }
+}
+
+/// The owner of the key looks for the weight that takes its own second half to the one that came back.
+#[test]
+fn weights_show_in_second_halves_without_the_encryption_of_zero_and_not_with_it() {
+    let parameters = ParameterSet::A0.parameters().unwrap();
+    let mut rng = Prg::from_seed([7; 16]);
+    let secret = SecretKey::generate(&parameters, &mut rng);
+    let public = PublicKey::generate(&secret, &mut rng);
+    let noise = NoiseBound::fresh().multiplied_by_norm(8.0);
+    let modulus = PhaseModulus::faithful(&parameters, 20, noise).unwrap();
+    let input = secret.prepare_encryption(&mut rng).0.expand(&parameters);
+    let times = |weight: i64| {
+        let mut coefficients = vec![0; parameters.degree()];
+        coefficients[0] = weight;
+        let factor = [CoefficientFactor::new(&parameters, &coefficients).unwrap()];
+        Ciphertext::inner_product_ahead(std::slice::from_ref(&input), &factor, 8.0).unwrap()
+    };
+    let looks_like = |bytes: &[u8], weight: i64| {
+        let guess = times(weight).c1.into_coeff();
+        let sent = unpack_wide(bytes, parameters.degree(), modulus.bits).unwrap();
+        let near = |(i, sent): (usize, &u128)| {
+            let distance = sent.wrapping_sub(modulus.switch(&guess, i)).wrapping_add(1) & mask(modulus.bits);
+            distance <= 2
+        };
+        sent.iter().enumerate().filter(|pair| near(*pair)).count() > parameters.degree() / 2
+    };
+    let evaluated = times(5);
+    let mut zero = public.encrypt_zero(&mut rng);
+    zero.c0.zeroize();
+    zero.c1.zeroize();
+    let (broken, _) = PhaseSealing::with_zero(&modulus, &evaluated, zero, noise, 1, &mut rng).unwrap();
+    let (sealed, _) = PhaseSealing::new(&modulus, &evaluated, &public, noise, 1, &mut rng).unwrap();
+    for weight in -8..8 {
+        assert_eq!(looks_like(&broken, weight), weight == 5);
+        assert!(!looks_like(&sealed, weight));
+    }
+}
