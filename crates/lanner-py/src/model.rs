@@ -86,6 +86,11 @@ impl NativeModel {
     }
 
     #[getter]
+    fn secure_error(&self) -> i64 {
+        self.0.secure_error()
+    }
+
+    #[getter]
     fn logits_scale(&self) -> f64 {
         1.0 / self.0.manifest().network.output_scale()
     }

@@ -5,8 +5,9 @@ use std::path::Path;
 use lanner_graph::{
     Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Tensors, compile,
 };
-use lanner_plan::plan;
+use lanner_plan::{Mode, plan};
 use lanner_primitives::Prg;
+use lanner_protocol::nonlinear::compare::Rounding;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;
@@ -169,6 +170,16 @@ impl Model {
             fixed.scores.push(run.output);
         }
         Ok(fixed)
+    }
+
+    /// How far a secure score may be from [`Self::fixed`]'s integer: 0 unless the model rounds faithfully, then what `docs/numerics.md`
+    /// proves for its network.
+    #[must_use]
+    pub fn secure_error(&self) -> i64 {
+        match self.manifest.plan.mode {
+            Mode::Cheetah(Rounding::Faithful) => self.network.faithful_errors().last().copied().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// The float graph on samples that follow one another: the scores before any final softmax or arg-max.

@@ -73,6 +73,7 @@ fn every_mode_predicts_what_its_reference_does() {
         let prediction = lanner::run(&model, &sample).unwrap();
         assert_eq!(prediction.values.as_ref(), model.fixed(&sample).unwrap().scores.first());
         assert_eq!(model.report().unwrap()["mode"].is_object(), mode == "cheetah");
+        assert_eq!(model.secure_error(), 0);
     }
     let faithful = |mode: &str| CompileOptions {
         mode: mode.to_owned(),
@@ -81,6 +82,8 @@ fn every_mode_predicts_what_its_reference_does() {
     };
     let model = compile(&faithful("cheetah")).unwrap();
     assert_eq!(model.report().unwrap()["mode"], serde_json::json!({"cheetah": "faithful"}));
+    assert_eq!(model.secure_error(), *model.network().faithful_errors().last().unwrap());
+    assert!(model.secure_error() > 0);
     assert_eq!(compile(&faithful("gazelle")).err().unwrap().kind, ErrorKind::Misuse);
 }
 

@@ -92,7 +92,7 @@ class Model:
             return interruptible(lambda: self.native.float(batch))
 
     def predict_fixed(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The logits of the exact fixed-point reference, which a secure prediction equals bit for bit.
+        """The logits of the exact fixed-point reference, which a secure prediction equals up to `secure_error`.
 
         Args:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
@@ -138,6 +138,14 @@ class Model:
     def logits_scale(self) -> float:
         """How many units of the integer logits make one: reals are integers divided by it."""
         return self.native.logits_scale
+
+    @property
+    def secure_error(self) -> int:
+        """How far a secure integer logit may be from that of `predict_integers`: 0, so equal, unless rounding is faithful.
+
+        Of a model that rounds faithfully it is the proved bound of its network, far above the usual difference.
+        """
+        return self.native.secure_error
 
     def report(self) -> dict[str, Any]:
         """Per node the range, whether it is proved or calibrated, and the bits; what the mode leaks."""

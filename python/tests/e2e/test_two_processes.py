@@ -176,6 +176,17 @@ def test_evaluate_counts_what_agrees(tiny_logits: Path, samples_file: Path) -> N
     assert result.document["secure"]["agrees_with_reference"] == 2
 
 
+@pytest.mark.parametrize("output", ["logits", "top-k"])
+def test_evaluate_holds_faithful_results_within_their_bound(tmp_path: Path, samples_file: Path, output: str) -> None:
+    options = {"mode": "cheetah", "rounding": "faithful", "output": output, "k": 3}
+    model = library.compile(tiny_classifier(), tiny_samples(), **options)
+    assert model.secure_error > 0
+    model.save(tmp_path / "faithful.lanner")
+    result = lanner("evaluate", tmp_path / "faithful.lanner", "--data", samples_file, "--secure")
+    assert result.code == 0, result.errors
+    assert result.document["secure"]["agrees_with_reference"] == 3
+
+
 def test_demo_classifies_digits_that_training_did_not_see() -> None:
     result = lanner("demo", "--images", 2)
     assert result.code == 0, result.errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ HELP = "measure accuracy on labelled data: float, fixed-point and secure"
 
 #: Samples computed at once by the references.
 BATCH = 256
+
+#: Whose power is still a float.
+LARGEST_EXPONENT = 700.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,25 +120,40 @@ def prediction_label(prediction: Prediction) -> int:
 
 
 def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -> bool:
-    """Whether all that a prediction reveals is what the fixed-point reference's integers give for the same sample.
+    """Whether all that a prediction reveals follows from scores within `Model.secure_error` of the reference's.
 
-    All is equal but a probability, which is within one unit of its last digit.
+    For an error of 0 all is equal but a probability, which is within one unit of its last digit.
     """
-    if prediction.values is not None and list(reference) != list(prediction.values):
+    error, label = model.secure_error, prediction_label(prediction)
+    if prediction.values is not None:
+        values = np.asarray(prediction.values, dtype=np.int64)
+        if values.shape != reference.shape or np.abs(values - reference).max() > error:
+            return False
+    if not are_best([label], reference, error):
         return False
-    if prediction.top is not None and prediction.top != best_classes(reference, len(prediction.top)):
+    if prediction.top is not None and not are_best(prediction.top, reference, error):
         return False
     digits = model.manifest.digits
-    if prediction.probability is not None and digits is not None:
-        exact = 1.0 / np.exp((reference - reference.max()) / model.logits_scale).sum()
-        if abs(prediction.probability - exact) > 10.0**-digits:
-            return False
-    return prediction_label(prediction) == int(reference.argmax())
+    if prediction.probability is None or digits is None:
+        return True
+    # Each score's distance from the label's is off by twice the error at most.
+    others = np.exp((np.delete(reference, label) - reference[label]) / model.logits_scale).sum()
+    stretch = np.exp(min(2 * error / model.logits_scale, LARGEST_EXPONENT))
+    unit = 10.0**-digits
+    least, most = 1 / (1 + others * stretch), 1 / (1 + others / stretch)
+    return bool(least - unit <= prediction.probability <= most + unit)
 
 
-def best_classes(reference: NDArray[np.int64], count: int) -> list[int]:
-    """The indices of the largest scores, the largest first, ties to the lowest index."""
-    return [int(index) for index in np.argsort(-reference, kind="stable")[:count]]
+def are_best(classes: Sequence[int], reference: NDArray[np.int64], error: int) -> bool:
+    """Whether these can be the indices of the largest scores, the largest first, when no score is off by more than `error`.
+
+    Without an error, ties go to the lowest index.
+    """
+    order = np.argsort(-reference, kind="stable")[: len(classes)]
+    if error == 0:
+        return list(classes) == list(order)
+    distances = np.abs(reference[list(classes)] - reference[order])
+    return len(set(classes)) == len(classes) and bool((distances <= 2 * error).all())
 
 
 def _show(document: dict[str, Any], predictions: list[Prediction], output: Output) -> None:
