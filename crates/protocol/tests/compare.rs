@@ -17,6 +17,14 @@ struct Case {
     layer: Layer,
     secrets: Vec<i64>,
     from: u32,
+    /// The server's shares; none for edge values and random ones.
+    server: Option<Vec<u64>>,
+}
+
+impl Case {
+    fn new(layer: Layer, secrets: Vec<i64>, from: u32) -> Self {
+        Self { layer, secrets, from, server: None }
+    }
 }
 
 /// Runs all layers one after the other in one session; gives each one's outputs and checks what it sent.
@@ -26,7 +34,10 @@ fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
         .iter()
         .map(|case| {
             let ring = Ring::Pow2(case.from);
-            let server = edge_share(ring, case.secrets.len(), &mut rng(9));
+            let server = match &case.server {
+                Some(values) => Share::new(ring, values.clone()).unwrap(),
+                None => edge_share(ring, case.secrets.len(), &mut rng(9)),
+            };
             (split(ring, &case.secrets, &server), server)
         })
         .collect();
@@ -106,7 +117,7 @@ fn activations_equal_their_formulas() {
             for rounding in [Rounding::Exact, Rounding::Faithful] {
                 let windows = Windows::each(secrets.len());
                 let layer = Layer::activation(function, &windows, from, to, rounding).unwrap();
-                cases.push(Case { layer, secrets: secrets.clone(), from });
+                cases.push(Case::new(layer, secrets.clone(), from));
                 functions.push((function, rounding));
             }
         }
@@ -128,12 +139,85 @@ fn faithful_values_are_one_of_both_neighbours() {
         let windows = Windows::each(secrets.len());
         Layer::activation(function, &windows, 20, 20, Rounding::Faithful).unwrap()
     };
-    let case = |function| Case { layer: layer(function), secrets: secrets.clone(), from: 20 };
+    let case = |function| Case::new(layer(function), secrets.clone(), 20);
     let out = outputs(&[case(function(false, None, 6)), case(function(true, None, 6))]);
     for (x, (plain, relu)) in secrets.iter().zip(out[0].iter().zip(&out[1])) {
         assert!([x >> 6, (x >> 6) + 1].contains(plain));
         // The ReLU is exact on what truncation gives: never a wrong sign.
         assert!([(x >> 6).max(0), ((x >> 6) + 1).max(0)].contains(relu));
+    }
+}
+
+/// Every value that a small ring allows, with every share of the server's.
+#[test]
+fn every_sharing_of_every_value_of_a_small_ring_is_right() {
+    let mut cases = Vec::new();
+    let mut functions = Vec::new();
+    for (from, shift) in [(4, 0), (6, 0), (6, 1), (7, 3), (8, 4)] {
+        let top = (1_i64 << (from - 2)) - (1 << shift) - 1;
+        let every = (-top..=top).flat_map(|x| (0..1_u64 << from).map(move |share| (x, share)));
+        let (secrets, server): (Vec<i64>, Vec<u64>) = every.unzip();
+        let left = from - shift;
+        let highest = (1 << (left - 2)) - 1;
+        for (relu, high) in [(false, None), (true, None), (true, Some(0)), (true, Some(highest))] {
+            for (to, rounding) in [
+                (left, Rounding::Exact),
+                (left + 1, Rounding::Exact),
+                (62, Rounding::Exact),
+                (from, Rounding::Faithful),
+            ] {
+                let function = function(relu, high, shift);
+                let windows = Windows::each(secrets.len());
+                let layer = Layer::activation(function, &windows, from, to, rounding).unwrap();
+                cases.push(Case { server: Some(server.clone()), ..Case::new(layer, secrets.clone(), from) });
+                functions.push((function, rounding));
+            }
+        }
+    }
+    for ((case, (function, rounding)), outputs) in cases.iter().zip(functions).zip(outputs(&cases)) {
+        for (x, y) in case.secrets.iter().zip(outputs) {
+            // Truncation gives one of both neighbours; what follows is exact on either.
+            let bound = |y: i64| apply(Function { shift: 0, ..function }, &[y]);
+            let neighbours = [x >> function.shift, (x >> function.shift) + i64::from(function.shift > 0)];
+            let right = match rounding {
+                Rounding::Exact => y == apply(function, &[*x]),
+                Rounding::Faithful => neighbours.map(bound).contains(&y),
+            };
+            assert!(right, "{function:?} {rounding:?} of {x}: {y}");
+        }
+    }
+}
+
+/// Ties, the ends of the range beside each other, and maxima of one to four values, in every order.
+#[test]
+fn every_window_of_edge_values_gives_its_largest() {
+    let (from, shift) = (20, 7);
+    let top = (1_i64 << (from - 2)) - (1 << shift) - 1;
+    let edges = [0, -1, 1, 1 << shift, -(1 << shift), top, -top];
+    let mut cases = Vec::new();
+    for area in 1..=4_u32 {
+        let count = edges.len().pow(area);
+        let digit = |window: usize, place: u32| edges[window / edges.len().pow(place) % edges.len()];
+        let windows = Windows {
+            channels: 1,
+            image: [count, area as usize],
+            kernel: [1, area as usize],
+            strides: [1, 1],
+            pads: [0; 4],
+        };
+        let secrets: Vec<i64> = (0..count)
+            .flat_map(|window| (0..area).map(move |place| (window, place)))
+            .map(|(w, p)| digit(w, p))
+            .collect();
+        let layer =
+            Layer::activation(function(false, None, shift), &windows, from, 14, Rounding::Exact).unwrap();
+        cases.push((area as usize, Case::new(layer, secrets, from)));
+    }
+    let (areas, cases): (Vec<usize>, Vec<Case>) = cases.into_iter().unzip();
+    for ((area, case), outputs) in areas.iter().zip(&cases).zip(outputs(&cases)) {
+        let windows = case.secrets.chunks(*area);
+        let expected: Vec<i64> = windows.map(|window| apply(function(false, None, shift), window)).collect();
+        assert_eq!(outputs, expected);
     }
 }
 
@@ -157,7 +241,7 @@ fn pools_give_the_largest_of_each_window() {
         let groups = windows.filled_groups().unwrap();
         let window = |group: &Vec<usize>| group.iter().map(|i| secrets[*i]).collect::<Vec<_>>();
         expected.push(groups.iter().map(|group| apply(function, &window(group))).collect::<Vec<_>>());
-        cases.push(Case { layer, secrets, from: 20 });
+        cases.push(Case::new(layer, secrets, 20));
     }
     assert_eq!(outputs(&cases), expected);
 }
@@ -169,10 +253,19 @@ fn squares_are_squares() {
         let root = 1_i64 << (bits / 2 - 2);
         let mut secrets = vec![0, 1, -1, root, -root, root - 1];
         secrets.extend(signed(70, root, &mut rng(3)));
-        cases.push(Case { layer: Layer::square(secrets.len(), bits).unwrap(), secrets, from: bits });
+        cases.push(Case::new(Layer::square(secrets.len(), bits).unwrap(), secrets, bits));
+    }
+    // Every sharing of every value, whose squares wrap around.
+    for bits in [2, 5] {
+        let (half, size) = (1_i64 << (bits - 1), 1_u64 << bits);
+        let (secrets, server): (Vec<i64>, Vec<u64>) =
+            (-half..half).flat_map(|x| (0..size).map(move |share| (x, share))).unzip();
+        let layer = Layer::square(secrets.len(), bits).unwrap();
+        cases.push(Case { server: Some(server), ..Case::new(layer, secrets, bits) });
     }
     for (case, outputs) in cases.iter().zip(outputs(&cases)) {
-        assert!(case.secrets.iter().zip(outputs).all(|(x, y)| x * x == y));
+        let ring = Ring::Pow2(case.from);
+        assert!(case.secrets.iter().zip(outputs).all(|(x, y)| ring.embed(x * x) == ring.embed(y)));
     }
 }
 
@@ -193,6 +286,7 @@ fn layers_that_do_not_fit_are_refused() {
     let layer = |function, from, to| Layer::activation(function, &each, from, to, Rounding::Exact);
     assert!(layer(function(true, None, 18), 20, 20).is_err());
     assert!(layer(function(true, None, 0), 63, 20).is_err());
+    assert!(layer(function(true, None, u32::MAX), 20, 20).is_err());
     assert!(layer(function(true, None, 0), 20, 63).is_err());
     assert!(layer(function(false, Some(3), 0), 20, 20).is_err());
     assert!(layer(function(true, Some(-1), 0), 20, 20).is_err());

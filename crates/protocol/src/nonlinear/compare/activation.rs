@@ -47,8 +47,9 @@ impl Activation {
         if function.high.is_some_and(|high| high < 0 || !function.relu) {
             return refuse("an upper bound that is negative or without ReLU");
         }
-        let widths = function.shift + 3 <= from && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
-        if !widths || function.high.is_some_and(|high| high as u64 > mask(from - function.shift - 2)) {
+        let left = from.saturating_sub(function.shift);
+        let widths = left >= 3 && from <= MAX_BITS && (2..=MAX_BITS).contains(&to);
+        if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 2)) {
             return refuse("bits of a nonlinear layer");
         }
         let groups = windows.filled_groups()?;
