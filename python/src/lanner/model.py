@@ -141,7 +141,7 @@ class Model:
 
     @property
     def secure_error(self) -> int:
-        """How far a secure integer logit may be from that of `predict_integers`: 0, so equal, unless rounding is faithful.
+        """How far a secure integer logit may be from that of `predict_integers`: 0 unless rounding is faithful.
 
         Of a model that rounds faithfully it is the proved bound of its network, far above the usual difference.
         """

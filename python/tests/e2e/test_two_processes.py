@@ -178,8 +178,7 @@ def test_evaluate_counts_what_agrees(tiny_logits: Path, samples_file: Path) -> N
 
 @pytest.mark.parametrize("output", ["logits", "top-k"])
 def test_evaluate_holds_faithful_results_within_their_bound(tmp_path: Path, samples_file: Path, output: str) -> None:
-    options = {"mode": "cheetah", "rounding": "faithful", "output": output, "k": 3}
-    model = library.compile(tiny_classifier(), tiny_samples(), **options)
+    model = library.compile(tiny_classifier(), tiny_samples(), mode="cheetah", rounding="faithful", output=output, k=3)
     assert model.secure_error > 0
     model.save(tmp_path / "faithful.lanner")
     result = lanner("evaluate", tmp_path / "faithful.lanner", "--data", samples_file, "--secure")

@@ -1,7 +1,7 @@
 """Which secure results agree with the fixed-point reference."""
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,16 +15,14 @@ SCALE = 8.0
 
 
 def _model(error: int, digits: int | None = None) -> Model:
-    return cast(
-        Model, SimpleNamespace(secure_error=error, logits_scale=SCALE, manifest=SimpleNamespace(digits=digits))
-    )
+    return cast(Model, SimpleNamespace(secure_error=error, logits_scale=SCALE, manifest=SimpleNamespace(digits=digits)))
 
 
-def _prediction(**revealed: Any) -> Prediction:
-    document = {"phases": {}, "layers": [], "mode": "cheetah", "model": "net", **revealed}
-    if "values" in revealed:
-        document["logits"] = [value / SCALE for value in revealed["values"]]
-    return Prediction.from_document(document)
+def _prediction(
+    values: list[int] | None = None, label: int | None = None, probability: float | None = None
+) -> Prediction:
+    logits = None if values is None else [value / SCALE for value in values]
+    return Prediction(label, probability, logits, {}, [], "cheetah", "net", values=values)
 
 
 @pytest.mark.parametrize("error", [0, 1, 3])

@@ -145,7 +145,7 @@ def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -
 
 
 def are_best(classes: Sequence[int], reference: NDArray[np.int64], error: int) -> bool:
-    """Whether these can be the indices of the largest scores, the largest first, when no score is off by more than `error`.
+    """Whether these can be the best classes, the best first, when no score is off by more than `error`.
 
     Without an error, ties go to the lowest index.
     """
