@@ -17,7 +17,7 @@ const FEWEST: u32 = 5;
 const NARROWEST: SquareBits = SquareBits { activations: FEWEST, weights: FEWEST, behind: FEWEST };
 
 /// The error of the scores that saving circuits may cost, relative to their spread over the samples.
-const FAITHFUL: f64 = 1.0 / 12.0;
+const FAITHFUL: f64 = 1.0 / 15.0;
 
 /// What the choice is made for.
 pub(super) struct Choice<'a> {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import platform
 
-#: The parameters of glibc's mallopt, and what they are set to in bytes: from which size on a buffer is given back as soon as it is freed,
-#: and how much of the rest may stay with each thread. Left alone, glibc lets both grow with the largest message seen, to 32 and 64 MiB.
+#: The parameters of glibc's mallopt, and what they are set to in bytes: from which size on a buffer is given back as
+#: soon as it is freed, and how much of the rest may stay with each thread. Left alone, glibc lets both grow with the
+#: largest message seen, to 32 and 64 MiB.
 SETTINGS = {-3: 4 << 20, -1: 8 << 20}
 
 
