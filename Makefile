@@ -80,9 +80,12 @@ bench: setup ## measure everything on this machine (an hour; more where LANNER_D
 	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
 	$(EXAMPLE) kernels -p lanner-bfv -- --json > $(BENCH)/bfv.jsonl
 	for layer in fc 5x5/2 1x1 32x32x32; do $(EXAMPLE) layer_bench -p lanner-protocol -- --json 9 $$layer; done > $(BENCH)/layer.jsonl
-	for mode in gazelle falcon cheetah; do $(BIN)/lanner bench all --mode $$mode --save $(BENCH)/$$mode.json || true; done
-	for mode in gazelle falcon cheetah; do \
-	    $(BIN)/lanner bench networks --mode $$mode --network lan,wan --only $(SHAPED) --save $(BENCH)/$${mode}_shaped.json || true; done
+	for mode in gazelle falcon "cheetah --rounding exact"; do \
+	    $(BIN)/lanner bench all --mode $$mode --save $(BENCH)/$${mode// --rounding /_}.json || true; done
+	$(BIN)/lanner bench networks --mode cheetah --rounding faithful --save $(BENCH)/cheetah_faithful.json || true
+	for mode in gazelle falcon "cheetah --rounding exact" "cheetah --rounding faithful"; do \
+	    $(BIN)/lanner bench networks --mode $$mode --network lan,wan --only $(SHAPED) \
+	        --save $(BENCH)/$${mode// --rounding /_}_shaped.json || true; done
 	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah; do \
 	    $(BIN)/python -m lanner.benchmarks.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md

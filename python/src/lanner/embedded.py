@@ -12,13 +12,14 @@ from lanner.model import Model, compile  # noqa: A004 - the interface's name
 CALIBRATION_SAMPLES = 256
 
 
-def compile_embedded(name: str, mode: str = "auto", output: str = "label") -> Model:
+def compile_embedded(name: str, mode: str = "auto", output: str = "label", rounding: str | None = None) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
     Args:
         name: ``mnist_a`` to ``mnist_d``.
         mode: As for `lanner.compile`.
         output: As for `lanner.compile`.
+        rounding: As for `lanner.compile`.
 
     Raises:
         MisuseError: If scikit-learn or onnx is not installed.
@@ -29,7 +30,7 @@ def compile_embedded(name: str, mode: str = "auto", output: str = "label") -> Mo
     calibration = load_digits("train")[0][:CALIBRATION_SAMPLES]
     classes = [str(digit) for digit in range(10)]
     with as_file(files("lanner") / "networks" / f"{name}.onnx") as path:
-        return compile(path, calibration, mode=mode, output=output, classes=classes, name=name)
+        return compile(path, calibration, mode=mode, output=output, classes=classes, name=name, rounding=rounding)
 
 
 def require_scikit_learn() -> None:

@@ -89,6 +89,12 @@ class Manifest:
             ) from None
 
     @property
+    def rounding(self) -> str | None:
+        """How mode ``cheetah`` rounds: ``exact`` or ``faithful``. None in other modes."""
+        mode = self.document["plan"]["mode"]
+        return str(mode[self.mode]) if isinstance(mode, Mapping) else None
+
+    @property
     def digits(self) -> int | None:
         """How many decimal digits of the probability the policy reveals, if any."""
         policy = self.document["policy"]

@@ -24,6 +24,19 @@ MAX_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
+class Protocols:
+    """What secures predictions.
+
+    Attributes:
+        mode: One of `MODES`.
+        rounding: One of `ROUNDINGS`, or None for the mode's default.
+    """
+
+    mode: str
+    rounding: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CompileOptions:
     """What a model is compiled for.
 

@@ -25,6 +25,8 @@ from lanner.cli.parser import COMMANDS
         ["demo", "--images", "0"],
         ["demo", "--images", "many"],
         ["demo", "--mode", "fast"],
+        ["demo", "--rounding", "up"],
+        ["bench", "networks", "--rounding", "up"],
         ["serve"],
         ["doctor", "--unknown"],
     ],

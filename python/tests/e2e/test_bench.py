@@ -12,6 +12,7 @@ import pytest
 
 from helpers.processes import lanner, serving
 from lanner.benchmarks.cases import cases
+from lanner.options import ROUNDINGS
 
 FIELDS = {
     "suite",
@@ -19,6 +20,7 @@ FIELDS = {
     "network",
     "shaping",
     "mode",
+    "rounding",
     "phase",
     "seconds",
     "fastest",
@@ -51,6 +53,7 @@ def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, p
         assert set(row) == FIELDS
         assert (row["suite"], row["name"], row["network"], row["repeat"]) == (suite, name, "loopback", 1)
         assert (row["weights"], row["shaping"]) == ("trained" if suite == "networks" else "random", "none")
+        assert row["rounding"] is None
         assert row["bytes"] > 0
         assert 0 < row["fastest"] <= row["seconds"]
         assert (row["server_seconds"] is None) == (row["phase"] == "setup")
@@ -62,6 +65,25 @@ def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, p
     assert result.document["failures"] == []
     assert result.document["machine"]["cores"] >= 1
     assert json.loads((tmp_path / "rows.json").read_text()) == result.document
+
+
+def test_bench_measures_both_roundings_of_mode_cheetah() -> None:
+    totals = {}
+    for rounding in ROUNDINGS:
+        result = lanner(
+            "bench", "networks", "--mode", "cheetah", "--rounding", rounding, "--only", "mnist_c", "--repeat", 1
+        )
+        assert result.code == 0, result.errors
+        assert f"--rounding {rounding}" in result.document["command"]
+        assert {row["rounding"] for row in result.document["rows"]} == {rounding}
+        totals[rounding] = result.document["rows"][-1]
+    assert totals["faithful"]["bytes"] < 0.8 * totals["exact"]["bytes"]
+
+
+def test_bench_of_a_mode_without_a_choice_refuses_one() -> None:
+    result = lanner("bench", "networks", "--mode", "gazelle", "--rounding", "faithful", "--only", "mnist_c")
+    assert result.code == 2
+    assert "rounds exactly" in result.errors
 
 
 def test_bench_measures_over_each_network_named(tmp_path: Path) -> None:

@@ -196,6 +196,16 @@ def test_demo_classifies_digits_that_training_did_not_see() -> None:
         check_costs(prediction)
 
 
+def test_demo_rounds_as_asked() -> None:
+    sent = {}
+    for rounding in ("exact", "faithful"):
+        result = lanner("demo", "--images", 1, "--mode", "cheetah", "--rounding", rounding)
+        assert result.code == 0, result.errors
+        phases = result.document["predictions"][0]["phases"].values()
+        sent[rounding] = sum(phase["bytes_sent"] + phase["bytes_received"] for phase in phases)
+    assert sent["faithful"] < sent["exact"]
+
+
 def test_demo_shows_people_labels_and_costs() -> None:
     command = [sys.executable, "-m", "lanner", "demo", "--images", "2"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=True)

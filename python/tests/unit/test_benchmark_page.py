@@ -16,6 +16,7 @@ from lanner.benchmarks.page import page
 from lanner.benchmarks.peers import merge
 from lanner.benchmarks.published import paper as paper_of
 from lanner.benchmarks.published import public_code
+from lanner.options import ROUNDINGS
 
 
 def row(name: str, suite: str, phase: str, **others: object) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def row(name: str, suite: str, phase: str, **others: object) -> dict[str, Any]:
         "network": "loopback",
         "shaping": "none",
         "mode": mode,
+        "rounding": None,
         "phase": phase,
         "seconds": 0.25,
         "fastest": 0.2,
@@ -110,6 +112,21 @@ def test_each_mode_has_a_section_with_its_own_papers_figures(tmp_path: Path) -> 
     assert line_of(cheetah, "fc_2048x1").endswith("| 9 |")
     # 32.3 + 12.5 ms and 4.82 + 2.44 MB there, 250 ms and 7 MB here.
     assert line_of(of_falcon, "of_1000", "offline").endswith("| 44.8 ms | 0.18x | 7.26 MB | 1.04x |")
+
+
+def test_both_roundings_of_a_mode_are_told_apart(tmp_path: Path) -> None:
+    def rows(rounding: str, transferred: int) -> list[dict[str, Any]]:
+        measured = phases("mnist_d", "networks", mode="cheetah", rounding=rounding, bytes=transferred)
+        return [*measured, *phases("fc_128x16", "layers", mode="cheetah", rounding=rounding)[1:]]
+
+    parts = write(tmp_path, document(*rows("exact", 8_000_000)), document(*rows("faithful", 5_000_000)))
+    text = page(collect(parts))
+    networks, setup = text.split("\nSet-up, once")
+    assert "8.00 MB" in line_of(networks, "| mnist_d | exact | loopback |")
+    assert "5.00 MB" in line_of(networks, "| mnist_d | faithful | loopback |")
+    assert "8.00 MB" in line_of(setup, "| mnist_d | exact | loopback |")
+    for rounding in ROUNDINGS:
+        line_of(text, f"| fc_128x16 | {rounding} | loopback |")
 
 
 def test_accuracy_stands_in_the_section_of_its_mode(tmp_path: Path) -> None:

@@ -92,9 +92,9 @@ def accuracies(
 
 def _compile(name: str, path: Path | None, calibration: Images, mode: str) -> Model:
     if path is not None:
-        return compile(path, calibration, mode=mode, output="logits", name=name)
+        return compile(path, calibration, mode=mode, output="logits", name=name, rounding="exact")
     with as_file(files("lanner") / "networks" / f"{name}.onnx") as embedded:
-        return compile(embedded, calibration, mode=mode, output="logits", name=name)
+        return compile(embedded, calibration, mode=mode, output="logits", name=name, rounding="exact")
 
 
 def _on_references(model: Model, x: Images, y: Labels) -> dict[str, Any]:
@@ -137,7 +137,8 @@ def _row(line: dict[str, Any]) -> tuple[object, ...]:
     given = PAPERS.get((line["mode"], line["name"]), (None, None))
     ours = (f"{line[kind]:.2%}" for kind in ("float", "fixed"))
     papers = (None if percent is None else f"{percent:.2f}%" for percent in given)
-    secure = line["secure"]
+    # Lines that were written before the parties computed images too have none.
+    secure = line.get("secure")
     equal = None if secure is None else f"{secure['equal']} of {secure['images']}"
     agree = f"{line['labels_agree'] / line['images']:.2%}"
     return (line["name"], line["images"], *ours, agree, line["overflows"], equal, *papers)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.model import Model
-from lanner.options import MODES
+from lanner.options import MODES, Protocols
 
-#: Compiles a model for a mode and returns it with one sample.
-Builder = Callable[[str], tuple[Model, NDArray[np.float32]]]
+#: Compiles a model for protocols and returns it with one sample.
+Builder = Callable[[Protocols], tuple[Model, NDArray[np.float32]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,9 @@ def _activations() -> list[Case]:
 def _networks(data: Path | None) -> list[Case]:
     from lanner.benchmarks.networks import embedded, minionn, pneumonia, resnet, resnet34, vgg16
 
-    def case(name: str, folder: str, build: Callable[[Path | None, str], tuple[Model, NDArray[np.float32]]]) -> Case:
+    def case(
+        name: str, folder: str, build: Callable[[Path | None, Protocols], tuple[Model, NDArray[np.float32]]]
+    ) -> Case:
         trained = None if data is None or not (data / "models" / folder).is_dir() else data / "models" / folder
         weights = "random" if trained is None else "trained"
         return Case("networks", name, partial(build, trained), weights=weights)

@@ -11,7 +11,7 @@ from lanner import _native
 from lanner.errors import native_errors
 from lanner.model import Model
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
-from lanner.options import CompileOptions
+from lanner.options import CompileOptions, Protocols
 
 Built = tuple[Model, NDArray[np.float32]]
 
@@ -22,73 +22,73 @@ SEED = 20_260_101
 SAMPLES = 32
 
 
-def convolution(channels: int, side: int, kernel: int, outputs: int, stride: int, mode: str) -> Built:
+def convolution(channels: int, side: int, kernel: int, outputs: int, stride: int, protocols: Protocols) -> Built:
     """A square convolution, padded so that its outputs cover the input."""
     graph = GraphBuilder("x", (channels, side, side))
-    return build(graph, conv(graph, graph.input, outputs, kernel, stride), mode)
+    return build(graph, conv(graph, graph.input, outputs, kernel, stride), protocols)
 
 
-def inner_convolution(channels: int, side: int, kernel: int, outputs: int, mode: str) -> Built:
+def inner_convolution(channels: int, side: int, kernel: int, outputs: int, protocols: Protocols) -> Built:
     """A square convolution without padding: its filters stay inside the image."""
     graph = GraphBuilder("x", (channels, side, side))
-    return build(graph, conv(graph, graph.input, outputs, kernel, padded=False), mode)
+    return build(graph, conv(graph, graph.input, outputs, kernel, padded=False), protocols)
 
 
-def dense(inputs: int, outputs: int, mode: str) -> Built:
+def dense(inputs: int, outputs: int, protocols: Protocols) -> Built:
     """A fully connected layer."""
     graph = GraphBuilder("x", (inputs,))
-    return build(graph, graph.matmul(graph.input, weights(inputs, outputs)), mode)
+    return build(graph, graph.matmul(graph.input, weights(inputs, outputs)), protocols)
 
 
-def square(count: int, mode: str) -> Built:
+def square(count: int, protocols: Protocols) -> Built:
     """A 1x1 convolution, then the square of so many values."""
     graph = GraphBuilder("x", (count // SQUARED_PIXELS, SQUARED_SIDE, SQUARED_SIDE))
-    return build(graph, graph.square(conv(graph, graph.input, count // SQUARED_PIXELS, 1)), mode)
+    return build(graph, graph.square(conv(graph, graph.input, count // SQUARED_PIXELS, 1)), protocols)
 
 
-def relu(count: int, mode: str) -> Built:
+def relu(count: int, protocols: Protocols) -> Built:
     """A 1x1 convolution, then ReLU on so many values."""
     graph = GraphBuilder("x", (count // PIXELS, SIDE, SIDE))
-    return build(graph, graph.relu(conv(graph, graph.input, count // PIXELS, 1)), mode)
+    return build(graph, graph.relu(conv(graph, graph.input, count // PIXELS, 1)), protocols)
 
 
-def wide_relu(count: int, mode: str) -> Built:
+def wide_relu(count: int, protocols: Protocols) -> Built:
     """A factor for each channel, which leaves a small ring, then ReLU on so many values of large images."""
     channels = count // WIDE_PIXELS
     graph = GraphBuilder("x", (channels, WIDE_SIDE, WIDE_SIDE))
-    return build(graph, graph.relu(conv(graph, graph.input, channels, 1, groups=channels)), mode)
+    return build(graph, graph.relu(conv(graph, graph.input, channels, 1, groups=channels)), protocols)
 
 
-def rescale(count: int, mode: str) -> Built:
+def rescale(count: int, protocols: Protocols) -> Built:
     """Two 1x1 convolutions, between which so many values are rescaled."""
     channels = count // PIXELS
     graph = GraphBuilder("x", (channels, SIDE, SIDE))
-    return build(graph, conv(graph, conv(graph, graph.input, channels, 1), 1, 1), mode)
+    return build(graph, conv(graph, conv(graph, graph.input, channels, 1), 1, 1), protocols)
 
 
-def max_pool(channels: int, side: int, mode: str) -> Built:
+def max_pool(channels: int, side: int, protocols: Protocols) -> Built:
     """A 1x1 convolution, then 2x2 max-pooling of its channels."""
     graph = GraphBuilder("x", (channels, side, side))
-    return build(graph, _pooled(graph, conv(graph, graph.input, channels, 1)), mode)
+    return build(graph, _pooled(graph, conv(graph, graph.input, channels, 1)), protocols)
 
 
-def relu_max_pool(channels: int, side: int, mode: str) -> Built:
+def relu_max_pool(channels: int, side: int, protocols: Protocols) -> Built:
     """A 1x1 convolution, then ReLU and 2x2 max-pooling of its channels, in the order in which networks have them."""
     graph = GraphBuilder("x", (channels, side, side))
-    return build(graph, _pooled(graph, graph.relu(conv(graph, graph.input, channels, 1))), mode)
+    return build(graph, _pooled(graph, graph.relu(conv(graph, graph.input, channels, 1))), protocols)
 
 
-def arg_max(classes: int, mode: str) -> Built:
+def arg_max(classes: int, protocols: Protocols) -> Built:
     """A fully connected layer, then the label alone."""
     graph = GraphBuilder("x", (16,))
-    return build(graph, graph.matmul(graph.input, weights(16, classes)), mode, "label")
+    return build(graph, graph.matmul(graph.input, weights(16, classes)), protocols, "label")
 
 
-def softmax(classes: int, digits: int, mode: str) -> Built:
+def softmax(classes: int, digits: int, protocols: Protocols) -> Built:
     """A fully connected layer whose scores spread over some units, then the label and its probability."""
     graph = GraphBuilder("x", (16,))
     spread = weights(16, classes) * np.float32(math.sqrt(classes))
-    return build(graph, graph.matmul(graph.input, spread), mode, "probability", digits=digits)
+    return build(graph, graph.matmul(graph.input, spread), protocols, "probability", digits=digits)
 
 
 def _pooled(graph: GraphBuilder, x: Wire) -> Wire:
@@ -130,9 +130,10 @@ def weights(*shape: int) -> NDArray[np.float32]:
     return values / np.float32(math.sqrt(math.prod(shape[1:])))
 
 
-def build(graph: GraphBuilder, output: Wire, mode: str, policy: str = "logits", *, digits: int = 2) -> Built:
+def build(graph: GraphBuilder, output: Wire, protocols: Protocols, policy: str = "logits", *, digits: int = 2) -> Built:
     """Compile on random samples, of which the first is returned."""
-    samples, options = random_samples(graph.input.shape), CompileOptions("bench", mode, policy, digits=digits)
+    samples, (mode, rounding) = random_samples(graph.input.shape), (protocols.mode, protocols.rounding)
+    options = CompileOptions("bench", mode, policy, digits=digits, rounding=rounding)
     return compile_graph(graph.finish(output), samples, options), samples[0]
 
 

@@ -21,6 +21,7 @@ from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError
 from lanner.network import Network
+from lanner.options import Protocols
 
 #: Predictions timed: the most, unless one takes more than so many seconds.
 REPEATS = ((0.0, 9), (5.0, 5), (20.0, 3))
@@ -32,19 +33,19 @@ SLOW = 20.0
 COUNT_SECONDS = 10.0
 
 
-def measure(case: Case, mode: str, networks: Sequence[Network], repeat: int | None) -> list[Row]:
+def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repeat: int | None) -> list[Row]:
     """Run a benchmark over each network, with one session for each.
 
     Args:
         case: The benchmark.
-        mode: What the model is compiled for.
+        protocols: What the model is compiled for.
         networks: The networks between the parties.
         repeat: How many predictions to time; None for what `REPEATS` says.
 
     Raises:
-        LannerError: If a result differs from the fixed-point reference, or the protocol fails.
+        LannerError: If a result is not what the fixed-point reference and the rounding allow, or the protocol fails.
     """
-    model, sample = case.build(mode)
+    model, sample = case.build(protocols)
     reference = model.predict_integers(sample)[0][0]
     messages = local.run(model, sample).layers if case.steps else []
     rows = []
@@ -56,8 +57,11 @@ def measure(case: Case, mode: str, networks: Sequence[Network], repeat: int | No
                 with server.connect(network=network) as client:
                     runs = _runs(server, client, sample, repeat)
                 if not all(agrees(run.prediction, reference, model) for run in runs):
-                    raise LannerError("the secure result differs from the fixed-point reference", where=case.name)
-                rows += rows_of(case, network, runs, messages)
+                    raise LannerError(
+                        "the secure result is not what the fixed-point reference and the rounding allow",
+                        where=case.name,
+                    )
+                rows += rows_of(case, network, runs, messages, model.manifest.rounding)
     return rows
 
 

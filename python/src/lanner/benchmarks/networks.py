@@ -17,16 +17,17 @@ from lanner.embedded import CALIBRATION_SAMPLES, compile_embedded
 from lanner.errors import InputError
 from lanner.model import compile  # noqa: A004 - the interface's name
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.options import Protocols
 
 
-def embedded(name: str, mode: str) -> Built:
+def embedded(name: str, protocols: Protocols) -> Built:
     """A network that comes with the package, and a digit that training did not see."""
     from lanner.datasets import load_digits
 
-    return compile_embedded(name, mode, "logits"), load_digits("test")[0][0]
+    return compile_embedded(name, protocols.mode, "logits", protocols.rounding), load_digits("test")[0][0]
 
 
-def pneumonia(data: Path | None, mode: str) -> Built:
+def pneumonia(data: Path | None, protocols: Protocols) -> Built:
     """The network for chest X-rays that comes with the package; the client learns the label and its probability.
 
     X-rays do not come with it: where a folder of data has none, digits stand in, of the same size and range.
@@ -41,15 +42,24 @@ def pneumonia(data: Path | None, mode: str) -> Built:
             pixels = file["train_images"][: CALIBRATION_SAMPLES + 1, np.newaxis]
         samples = pixels.astype(np.float32) / np.float32(255)
     with as_file(files("lanner") / "networks" / "pneumonia.onnx") as network:
-        model = compile(network, samples[:-1], mode=mode, output="probability", name="pneumonia")
+        model = compile(
+            network,
+            samples[:-1],
+            mode=protocols.mode,
+            output="probability",
+            name="pneumonia",
+            rounding=protocols.rounding,
+        )
     return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
 
 
-def minionn(trained: Path | None, mode: str) -> Built:
+def minionn(trained: Path | None, protocols: Protocols) -> Built:
     """The CIFAR-10 network of MiniONN (Liu et al. 2017): seven convolutions, two average pools."""
     if trained is not None:
-        return _trained(trained, "cifar10_minionn", load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1), mode)
-    return build(*minionn_graph(), mode)
+        return _trained(
+            trained, "cifar10_minionn", load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1), protocols
+        )
+    return build(*minionn_graph(), protocols)
 
 
 def minionn_graph() -> Drawn:
@@ -65,12 +75,12 @@ def minionn_graph() -> Drawn:
     return graph, _classify(graph, wire, 10)
 
 
-def resnet(blocks: int, trained: Path | None, mode: str) -> Built:
+def resnet(blocks: int, trained: Path | None, protocols: Protocols) -> Built:
     """The CIFAR-10 network of He et al. 2016 with 6 `blocks` + 2 layers; its shortcuts have no parameters."""
     if trained is not None:
         samples = load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1)
-        return _trained(trained, f"resnet{6 * blocks + 2}", (samples - CIFAR_MEAN) / CIFAR_DEVIATION, mode)
-    return build(*resnet_graph(blocks), mode)
+        return _trained(trained, f"resnet{6 * blocks + 2}", (samples - CIFAR_MEAN) / CIFAR_DEVIATION, protocols)
+    return build(*resnet_graph(blocks), protocols)
 
 
 def resnet_graph(blocks: int) -> Drawn:
@@ -83,9 +93,9 @@ def resnet_graph(blocks: int) -> Drawn:
     return graph, _classify(graph, graph.global_average_pool(wire), 10)
 
 
-def vgg16(mode: str) -> Built:
+def vgg16(protocols: Protocols) -> Built:
     """`vgg16_graph`, compiled."""
-    return build(*vgg16_graph(), mode)
+    return build(*vgg16_graph(), protocols)
 
 
 def vgg16_graph() -> Drawn:
@@ -105,9 +115,9 @@ def vgg16_graph() -> Drawn:
     return graph, _classify(graph, wire, 100)
 
 
-def resnet34(mode: str) -> Built:
+def resnet34(protocols: Protocols) -> Built:
     """`resnet34_graph`, compiled."""
-    return build(*resnet34_graph(), mode)
+    return build(*resnet34_graph(), protocols)
 
 
 def resnet34_graph() -> Drawn:
@@ -145,9 +155,10 @@ def load_cifar10(data: Path, count: int, split: str = "test") -> NDArray[np.floa
     return images
 
 
-def _trained(folder: Path, name: str, samples: NDArray[np.float32], mode: str) -> Built:
+def _trained(folder: Path, name: str, samples: NDArray[np.float32], protocols: Protocols) -> Built:
     """A network from a folder's ONNX file, calibrated on all samples but the last, which is returned."""
-    model = compile(folder / "model.onnx", samples[:-1], mode=mode, output="logits", name=name)
+    mode, rounding = protocols.mode, protocols.rounding
+    model = compile(folder / "model.onnx", samples[:-1], mode=mode, output="logits", name=name, rounding=rounding)
     return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
 
 

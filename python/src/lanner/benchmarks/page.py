@@ -30,6 +30,8 @@ from lanner.options import MODES
 
 Rows = Sequence[dict[str, Any]]
 
+Key = tuple[str, str | None, str]
+
 #: A load average from which on figures cannot be trusted.
 BUSY = 0.5
 
@@ -119,12 +121,18 @@ def _failures(failures: Rows) -> str:
     return "**These benchmarks failed, and their rows are missing:**\n\n" + "\n".join(lines) + "\n"
 
 
-def _by_phase(rows: Rows) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
-    """Rows by benchmark and network, then by phase, in their order."""
-    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+def _by_phase(rows: Rows) -> dict[Key, dict[str, dict[str, Any]]]:
+    """Rows by `_key`, then by phase, in their order."""
+    found: dict[Key, dict[str, dict[str, Any]]] = {}
     for row in rows:
-        found.setdefault((row["name"], row["network"]), {})[row["phase"]] = row
+        found.setdefault(_key(row), {})[row["phase"]] = row
     return found
+
+
+def _key(row: dict[str, Any]) -> Key:
+    """Benchmark, rounding and network, as the first columns of every table have them."""
+    # A document that was written before rounding was an option has none.
+    return row["name"], row.get("rounding"), row["network"]
 
 
 def _given(row: dict[str, Any], source: str, what: str) -> float | None:
@@ -134,19 +142,31 @@ def _given(row: dict[str, Any], source: str, what: str) -> float | None:
 
 def _networks(rows: Rows) -> str:
     columns = (
-        *("network", "between", "weights", "offline", "online", "total", "fastest", "bytes", "rounds", "runs"),
+        *(
+            "network",
+            "rounding",
+            "between",
+            "weights",
+            "offline",
+            "online",
+            "total",
+            "fastest",
+            "bytes",
+            "rounds",
+            "runs",
+        ),
         *("line alone", "paper's total", "paper / ours", "paper's bytes", "paper / ours"),
     )
     return filled(columns, (_network(*key, phases) for key, phases in _by_phase(rows).items()))
 
 
-def _network(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+def _network(name: str, rounding: str | None, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
     total = phases["total"]
     profile = read_network(network).profile if network in ("lan", "wan") else None
     line = None if profile is None else total["bytes"] * 8 / profile[0] + total["rounds"] * profile[1]
     seconds, transferred = _given(total, "paper", "seconds"), _given(total, "paper", "bytes")
     return (
-        *(name, network, total["weights"]),
+        *(name, rounding, network, total["weights"]),
         *(time_of(phases[phase]["seconds"]) for phase in ("offline", "online", "total")),
         *(time_of(total["fastest"]), size_of(total["bytes"]), total["rounds"], total["repeat"], time_of(line)),
         *(time_of(seconds), ratio(seconds, total["seconds"]), size_of(transferred), ratio(transferred, total["bytes"])),
@@ -155,16 +175,15 @@ def _network(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tupl
 
 def _setup(rows: Rows) -> str:
     setups = [row for row in rows if row["phase"] == "setup"]
-    cells = (
-        (row["name"], row["network"], time_of(row["seconds"]), size_of(row["bytes"]), row["rounds"]) for row in setups
-    )
-    return filled(("network", "between", "time", "bytes", "rounds"), cells)
+    cells = ((*_key(row), time_of(row["seconds"]), size_of(row["bytes"]), row["rounds"]) for row in setups)
+    return filled(("network", "rounding", "between", "time", "bytes", "rounds"), cells)
 
 
 def _layers(rows: Rows) -> str:
     columns = (
         *(
             "layer",
+            "rounding",
             "between",
             "server online",
             "server offline",
@@ -179,11 +198,11 @@ def _layers(rows: Rows) -> str:
     return filled(columns, (_layer(*key, phases) for key, phases in _by_phase(rows).items()))
 
 
-def _layer(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+def _layer(name: str, rounding: str | None, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
     online, offline, total = phases["online"], phases["offline"], phases["total"]
     paper, code = (_given(online, source, "seconds") for source in ("paper", "public_code"))
     return (
-        *(name, network, time_of(online["server_seconds"]), time_of(offline["server_seconds"])),
+        *(name, rounding, network, time_of(online["server_seconds"]), time_of(offline["server_seconds"])),
         *(time_of(online["seconds"]), time_of(offline["seconds"])),
         *(size_of(total["bytes"]), total["rounds"], total["repeat"]),
         *(time_of(paper), ratio(paper, online["server_seconds"]), ratio(paper, total["server_seconds"])),
@@ -193,7 +212,7 @@ def _layer(name: str, network: str, phases: dict[str, dict[str, Any]]) -> tuple[
 
 def _activations(rows: Rows) -> str:
     columns = (
-        *("activation", "between", "phase", "wait", "server", "bytes", "rounds", "runs"),
+        *("activation", "rounding", "between", "phase", "wait", "server", "bytes", "rounds", "runs"),
         *("paper", "paper / ours", "paper's bytes", "paper / ours", "public code's bytes", "code / ours"),
     )
     parts = [row for row in rows if row["phase"] in ("offline", "online")]
@@ -206,7 +225,7 @@ def _activation(row: dict[str, Any]) -> tuple[object, ...]:
     # The server may garble while the client is still in the step before.
     ours = max(row["seconds"], row["server_seconds"])
     return (
-        *(row["name"], row["network"], row["phase"], time_of(row["seconds"]), time_of(row["server_seconds"])),
+        *(*_key(row), row["phase"], time_of(row["seconds"]), time_of(row["server_seconds"])),
         *(size_of(row["bytes"]), row["rounds"], row["repeat"]),
         *(time_of(seconds), ratio(seconds, ours), size_of(transferred), ratio(transferred, row["bytes"])),
         *(size_of(code), ratio(code, row["bytes"])),

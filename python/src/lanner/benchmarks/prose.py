@@ -30,7 +30,8 @@ HOW = """## How figures are taken
   would: no losses, no headers, no slow start.
 - After the clock stopped, all that the client learned was compared with the fixed-point reference: all outputs, or
   the label of an arg-max, which reveals nothing else, or label and probability, which has to be within one unit of its
-  last digit.
+  last digit. Only where rounding is `faithful`, scores may be as far from the reference's as
+  [its bound](numerics.md#faithful-rounding) allows.
 - Figures of a paper are those of its tables. GAZELLE's public code was run once on two cores of an AMD Zen 5, not on
   this machine.
 """
@@ -68,7 +69,7 @@ is still in the one before. The ratio of times takes the larger of wait and serv
 
 ACCURACY = """### Accuracy
 
-On whole test sets, in floating point and in the integers that every secure run equals. Of each set the first images
+On whole test sets, in floating point and in the integers that every exact secure run equals. Of each set the first images
 were computed by two processes too, and all scores compared. A paper's figures are of weights of its own.
 """
 
@@ -97,8 +98,21 @@ digits; the paper's bytes online for 1000 classes are as printed.
 """,
 )
 
-#: What is said of the modes that have a paper.
-WORDS = {"gazelle": GAZELLE, "falcon": FALCON}
+CHEETAH = Words(
+    networks="""Networks as in the other modes, and VGG-16 and ResNet-34 for CIFAR-100 with random weights. All but
+`pneumonia` give the client all scores. Figures of the Cheetah paper are not given beside ours. **Rounding** is `exact`, where every
+integer is the fixed-point reference's, or `faithful`, which drops low bits without their carry: a rescaled value may be
+off by one.
+""",
+    layers="""Coefficients hold matrices and filters, so nothing is rotated. Exact layers answer with more bits than
+faithful ones, whose sums may be off by one.
+""",
+    activations="""Comparisons and selections by oblivious transfer, from shares modulo a power of two.
+""",
+)
+
+#: What is said of each mode.
+WORDS = {"gazelle": GAZELLE, "falcon": FALCON, "cheetah": CHEETAH}
 
 OPERATIONS = """## Operations
 

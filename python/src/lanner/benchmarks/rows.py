@@ -41,6 +41,7 @@ class Row:
         network: The network between the parties.
         shaping: How that came about: ``none`` or ``in-process relay``.
         mode: The mode.
+        rounding: How mode cheetah rounds; None in other modes.
         phase: setup, offline, online, or total: the last two together.
         seconds: What the client waited, the median of `repeat` runs.
         fastest: The same of the fastest run.
@@ -58,6 +59,7 @@ class Row:
     network: str
     shaping: str
     mode: str
+    rounding: str | None
     phase: str
     seconds: float
     fastest: float
@@ -74,7 +76,9 @@ class Row:
         return asdict(self)
 
 
-def rows_of(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer]) -> list[Row]:
+def rows_of(
+    case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], rounding: str | None
+) -> list[Row]:
     """The rows of runs in one session, whose set-up counts once and only for whole predictions.
 
     Args:
@@ -83,12 +87,15 @@ def rows_of(case: Case, network: Network, runs: Sequence[Run], messages: Sequenc
         runs: The runs.
         messages: The layers of a prediction without a transport, whose bytes and rounds stand for a case's steps: a
             read from a socket may take in bytes of the next step.
+        rounding: How the model's mode rounds, if it has a choice.
     """
     phases = [*(phase for phase in PHASES if phase != "setup" or not case.steps), "total"]
-    return [_row(case, network, runs[:1] if phase == "setup" else runs, messages, phase) for phase in phases]
+    return [_row(case, network, runs[:1] if phase == "setup" else runs, messages, rounding, phase) for phase in phases]
 
 
-def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], phase: str) -> Row:
+def _row(
+    case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], rounding: str | None, phase: str
+) -> Row:
     costs = [_cost(case, run, messages, phase) for run in runs]
     seconds = [cost[0] for cost in costs]
     # How many records of TLS the same messages take depends on when they are written.
@@ -102,6 +109,7 @@ def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[L
         network=network.name,
         shaping=network.shaping,
         mode=mode,
+        rounding=rounding,
         phase=phase,
         seconds=statistics.median(seconds),
         fastest=min(seconds),

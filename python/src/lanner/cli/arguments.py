@@ -18,7 +18,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Options that decide how an ONNX model is compiled; None where they are not given."""
     parser.add_argument("--calibration", metavar="X.npy", type=Path, help="typical samples; 32 or more are advised")
     parser.add_argument("--mode", choices=MODES, help="the protocols (default: auto)")
-    parser.add_argument("--rounding", choices=ROUNDINGS, help="how mode cheetah rescales (default: exact)")
+    _add_rounding(parser)
     parser.add_argument("--output", choices=OUTPUTS, help="what the client learns (default: label)")
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
     parser.add_argument(
@@ -31,6 +31,16 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
     )
     parser.add_argument("--classes", type=Path, metavar="F.txt", help="the classes' names, one a line")
+
+
+def add_protocol_options(parser: argparse.ArgumentParser) -> None:
+    """The protocols of a command that compiles networks of its own."""
+    parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
+    _add_rounding(parser)
+
+
+def _add_rounding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rounding", choices=ROUNDINGS, help="how mode cheetah rescales (default: exact)")
 
 
 def compile_keywords(options: argparse.Namespace) -> dict[str, object]:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanner.cli.arguments import add_protocol_options
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.network import Network, read_network
-from lanner.options import MODES, CompileOptions
+from lanner.options import CompileOptions, Protocols
 
 if TYPE_CHECKING:
     from lanner.benchmarks.cases import Case
@@ -28,7 +29,7 @@ SUITES = ("layers", "activations", "networks", "all")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
+    add_protocol_options(parser)
     parser.add_argument(
         "--network",
         action="append",
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
-    CompileOptions("bench", mode=options.mode)
+    CompileOptions("bench", mode=options.mode, rounding=options.rounding)
     from lanner.benchmarks.machine import machine
 
     chosen, networks = _chosen(options), _networks(options.network or ["loopback"])
@@ -84,7 +85,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
     from lanner.benchmarks.measure import measure
 
-    return measure(case, options.mode, networks, options.repeat)
+    return measure(case, Protocols(options.mode, options.rounding), networks, options.repeat)
 
 
 def _chosen(options: argparse.Namespace) -> list[Case]:
@@ -112,7 +113,12 @@ def _networks(texts: Sequence[str]) -> list[Network]:
 def _command(options: argparse.Namespace) -> str:
     """The command that measures the same again; where files lie on this machine is left out."""
     words = ["lanner bench", options.suite, "--mode", options.mode]
-    for name, value in (("network", options.network and ",".join(options.network)), ("only", options.only)):
+    given = {
+        "rounding": options.rounding,
+        "network": options.network and ",".join(options.network),
+        "only": options.only,
+    }
+    for name, value in given.items():
         words += [] if value is None else [f"--{name}", value]
     words += [] if options.repeat is None else ["--repeat", str(options.repeat)]
     return " ".join(words)
@@ -122,6 +128,7 @@ def _show(rows: Sequence[Row], output: Output) -> None:
     columns = (
         "benchmark",
         "network",
+        "rounding",
         "phase",
         "time",
         "server",
@@ -137,6 +144,7 @@ def _show(rows: Sequence[Row], output: Output) -> None:
         (
             row.name,
             row.network,
+            row.rounding,
             row.phase,
             duration(row.seconds),
             None if row.server_seconds is None else duration(row.server_seconds),

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.cli.arguments import add_protocol_options
 from lanner.cli.evaluate import agrees, prediction_label
 from lanner.cli.output import Output, duration
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
-from lanner.options import MODES
 from lanner.prediction import Prediction
 
 NAME = "demo"
@@ -27,7 +27,7 @@ NETWORK = "mnist_d"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
+    add_protocol_options(parser)
     parser.add_argument("--images", type=int, default=10, metavar="N", help="how many digits (default: 10)")
 
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     x, y = _digits(options.images)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         with output.progress(f"compiling {NETWORK}"):
-            model = compile_embedded(NETWORK, options.mode, "probability")
+            model = compile_embedded(NETWORK, options.mode, "probability", options.rounding)
             path = Path(folder) / f"{NETWORK}.lanner"
             model.save(path)
         predictions, seconds = _classify(path, x, output)
