@@ -39,6 +39,32 @@ impl Bits {
         bits
     }
 
+    /// `len` bits from word `word` on; bits that are missing count as zeros.
+    #[must_use]
+    pub fn part(&self, word: usize, len: usize) -> Self {
+        let words = self.words.iter().skip(word).take(len.div_ceil(64));
+        Self::from_words(len, words.copied().collect())
+    }
+
+    /// The vectors one after the other, each but the last of whole words.
+    ///
+    /// # Errors
+    /// [`PrimitivesError::Length`] if one before the last has bits left over.
+    pub fn join(parts: &[Self]) -> Result<Self, PrimitivesError> {
+        let len = parts.iter().map(Self::len).sum::<usize>();
+        let mut bits = Self { words: Vec::with_capacity(len.div_ceil(64)), len };
+        for (number, part) in parts.iter().enumerate() {
+            if number + 1 < parts.len() && !part.len.is_multiple_of(64) {
+                return Err(PrimitivesError::Length {
+                    expected: part.len.next_multiple_of(64),
+                    got: part.len,
+                });
+            }
+            bits.words.extend_from_slice(&part.words);
+        }
+        Ok(bits)
+    }
+
     /// The number of bits.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -190,6 +216,20 @@ mod tests {
         assert!(Bits::from_bytes(9, &[0, 1]).is_ok());
         assert!(matches!(Bits::from_bytes(9, &[0]), Err(PrimitivesError::Length { expected: 2, got: 1 })));
         assert!(Bits::zeros(3).xor(&Bits::zeros(4)).is_err());
+    }
+
+    #[test]
+    fn parts_join_to_the_whole() {
+        let mut prg = Prg::from_seed([2; 16]);
+        for len in [0, 1, 64, 128, 191, 192, 200] {
+            let bits = Bits::random(len, &mut prg);
+            let starts = (0..len).step_by(64);
+            let parts: Vec<_> = starts.map(|at| bits.part(at / 64, 64.min(len - at))).collect();
+            let joined = Bits::join(&parts).unwrap();
+            assert!(joined.len() == len && joined.words == bits.words);
+        }
+        assert!(Bits::join(&[Bits::zeros(63), Bits::zeros(1)]).is_err());
+        assert!(Bits::from_words(70, vec![3, 63]).part(1, 2).as_words() == [3]);
     }
 
     #[test]

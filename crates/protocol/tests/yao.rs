@@ -5,7 +5,7 @@ mod common;
 
 use common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_gc::library::ShareRing;
-use lanner_primitives::Prg;
+use lanner_primitives::{Prg, parallel};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{
@@ -33,6 +33,8 @@ struct Case {
 
 /// Runs layers in one session, all asked for before the first is answered; returns the shares of the outputs.
 fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
+    // As on two cores, whatever the machine.
+    parallel::set_threads(2);
     let (client, server) = run(
         &mut Party::pair(),
         |channel| {

@@ -47,6 +47,12 @@ impl Group {
     /// `a + b` for elements below `m`.
     #[must_use]
     pub fn add(self, a: u64, b: u64) -> u64 {
+        if let Ok(modulus) = u64::try_from(self.modulus)
+            && modulus <= 1 << 63
+        {
+            let sum = (a + b).wrapping_sub(modulus);
+            return sum.wrapping_add(modulus & (sum >> 63).wrapping_neg());
+        }
         // Below 2m: one subtraction, undone by a mask where it borrows.
         let sum = (u128::from(a) + u128::from(b)).wrapping_sub(self.modulus);
         let borrow = (sum >> 127).wrapping_neg();

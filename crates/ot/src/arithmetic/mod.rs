@@ -43,3 +43,6 @@ fn corrections(group: Group, count: usize) -> Cost {
 
 /// Transfers of one message of corrections.
 const CHUNK: usize = 1 << 16;
+
+/// Transfers that one core takes at a time.
+const RUN: usize = 1 << 10;

@@ -1,8 +1,8 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_wire::{Channel, ChannelError, packed_len, unpack_bits};
 use zeroize::Zeroizing;
 
-use super::{CHUNK, Group};
+use super::{CHUNK, Group, RUN};
 use crate::error::expect_length;
 use crate::{CorrelatedReceiver, OtError, kind};
 
@@ -51,18 +51,22 @@ pub fn receive_extended(
     first: u64,
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     expect_length("choices", t.len(), choices.len())?;
-    hash.hash_in_place(t, first);
-    let mut shares = Zeroizing::new(Vec::with_capacity(t.len()));
-    let mut bits = choices.iter();
-    for keys in t.chunks(CHUNK) {
+    let runs = |t| (first..).step_by(RUN).zip(<[Block]>::chunks_mut(t, RUN));
+    parallel::for_each(runs(t), |(first, t)| hash.hash_in_place(t, first));
+    let mut shares = Zeroizing::new(vec![0; t.len()]);
+    for (number, (keys, shares)) in t.chunks(CHUNK).zip(shares.chunks_mut(CHUNK)).enumerate() {
         let bytes = channel.receive(kind::ARITHMETIC, packed_len(keys.len(), group.bits()))?;
         let corrections = unpack_bits(&bytes, keys.len(), group.bits())?;
         if !corrections.iter().all(|d| group.contains(*d)) {
             return Err(ChannelError::Malformed { what: "OT correction" }.into());
         }
-        for ((key, d), x) in keys.iter().zip(&corrections).zip(&mut bits) {
-            shares.push(group.add(group.map(*key), d & u64::from(x).wrapping_neg()));
-        }
+        let inputs = keys.chunks(RUN).zip(corrections.chunks(RUN));
+        let runs = (number * CHUNK..).step_by(RUN).zip(inputs.zip(shares.chunks_mut(RUN)));
+        parallel::for_each(runs, |(first, ((keys, corrections), shares))| {
+            for (i, ((key, d), share)) in (first..).zip(keys.iter().zip(corrections).zip(shares)) {
+                *share = group.add(group.map(*key), d & u64::from(choices.get(i)).wrapping_neg());
+            }
+        });
     }
     Ok(shares)
 }

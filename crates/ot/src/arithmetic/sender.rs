@@ -1,8 +1,8 @@
-use lanner_primitives::Block;
+use lanner_primitives::{Block, CorrelationRobustHash, parallel};
 use lanner_wire::{Channel, pack_bits};
 use zeroize::Zeroizing;
 
-use super::{CHUNK, Group};
+use super::{CHUNK, Group, RUN};
 use crate::error::expect_length;
 use crate::{CorrelatedSender, OtError, kind};
 
@@ -53,25 +53,47 @@ pub fn send_extended<S: CorrelatedSender + ?Sized>(
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     expect_length("correlations", q.len(), correlations.len())?;
     check(group, correlations)?;
-    let mut shares = Zeroizing::new(Vec::with_capacity(q.len()));
-    let mut ones = Zeroizing::new(Vec::with_capacity(q.len().min(CHUNK)));
-    let mut index = first;
-    for (zeros, correlations) in q.chunks_mut(CHUNK).zip(correlations.chunks(CHUNK)) {
-        ones.clear();
-        ones.extend_from_slice(zeros);
-        source.hash().hash_in_place(zeros, index);
-        source.hash().hash_masked_in_place(&mut ones, source.delta(), index);
-        let mut corrections = Vec::with_capacity(zeros.len());
-        for ((k0, k1), a) in zeros.iter().zip(ones.iter()).zip(correlations) {
-            let (k0, minus_k1) = (group.map(*k0), group.negate(group.map(*k1)));
-            corrections.push(group.add(group.add(k0, minus_k1), *a));
-            shares.push(group.negate(k0));
-        }
+    let mut shares = Zeroizing::new(vec![0; q.len()]);
+    let (hash, delta) = (source.hash(), Zeroizing::new(source.delta()));
+    let mut corrections = Vec::new();
+    let messages = q.chunks_mut(CHUNK).zip(correlations.chunks(CHUNK)).zip(shares.chunks_mut(CHUNK));
+    for (first, ((q, correlations), shares)) in (first..).step_by(CHUNK).zip(messages) {
+        corrections.resize(q.len(), 0);
+        let inputs = q.chunks_mut(RUN).zip(correlations.chunks(RUN));
+        let outputs = shares.chunks_mut(RUN).zip(corrections.chunks_mut(RUN));
+        let runs = (first..).step_by(RUN).zip(inputs).zip(outputs);
+        parallel::for_each(runs, |((first, (q, correlations)), (shares, corrections))| {
+            correct(hash, *delta, group, q, correlations, first, shares, corrections);
+        });
         channel.send(kind::ARITHMETIC, &pack_bits(&corrections, group.bits()))?;
-        index += zeros.len() as u64;
     }
     channel.flush()?;
     Ok(shares)
+}
+
+/// The shares and the corrections `k0 - k1 + a` of the transfers from index `first` on.
+#[expect(clippy::too_many_arguments, reason = "what is sent, what is kept, and what both are made of")]
+fn correct(
+    hash: &CorrelationRobustHash,
+    delta: Block,
+    group: Group,
+    zeros: &mut [Block],
+    correlations: &[u64],
+    first: u64,
+    shares: &mut [u64],
+    corrections: &mut [u64],
+) {
+    let mut ones = Zeroizing::new([Block::ZERO; RUN]);
+    let ones = &mut ones[..zeros.len()];
+    ones.copy_from_slice(zeros);
+    hash.hash_in_place(zeros, first);
+    hash.hash_masked_in_place(ones, delta, first);
+    let keys = zeros.iter().zip(ones.iter()).zip(correlations);
+    for (((k0, k1), a), (share, correction)) in keys.zip(shares.iter_mut().zip(corrections)) {
+        let (k0, minus_k1) = (group.map(*k0), group.negate(group.map(*k1)));
+        *correction = group.add(group.add(k0, minus_k1), *a);
+        *share = group.negate(k0);
+    }
 }
 
 fn check(group: Group, correlations: &[u64]) -> Result<(), OtError> {

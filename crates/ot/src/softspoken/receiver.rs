@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::messages::{CHUNK_STRIPES, Choices, Chunks, PUNCTURE_LENGTH};
 use super::punctured;
-use super::sender::Stripes;
+use super::sender::{Stripes, in_rooms};
 use super::small_field::{STRIPE, Tree, add};
 use super::{FIELD_BITS, TREES};
 use crate::{CorrelatedReceiver, OtError, base, kind};
@@ -50,20 +50,23 @@ impl CotReceiver {
         words: &mut [u64],
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
-        let end = out.len() + count;
-        out.reserve(count);
+        let start = out.len();
+        out.resize(start + count, Block::ZERO);
+        let mut columns = out[start..].chunks_mut(STRIPE * TRANSPOSE_ROWS);
         let mut words = words.chunks_mut(2 * STRIPE);
-        let mut stripes = Stripes::new();
+        let mut rooms = Stripes::rooms();
         let mut corrections = Vec::with_capacity(CHUNK_STRIPES * STRIPE * choices.trees());
         for chunk in Chunks::of(count) {
             corrections.resize(chunk * choices.trees(), Block::ZERO);
-            for part in corrections.chunks_mut(STRIPE * choices.trees()) {
+            let parts = corrections.chunks_mut(STRIPE * choices.trees());
+            let ends = words.by_ref().zip(columns.by_ref());
+            let stripes = (self.position..).step_by(STRIPE).zip(parts).zip(ends);
+            in_rooms(&mut rooms, chunk, stripes, |room, ((position, part), (words, out))| {
                 let stripe = part.len() / choices.trees();
-                let words = words.next().unwrap_or_default();
-                self.stripe(&mut stripes, stripe, choices, words, part);
-                stripes.transpose(stripe, end, out)?;
-                self.position += stripe as u64;
-            }
+                self.stripe(room, position, choices, words, part);
+                room.transpose(stripe, out)
+            })?;
+            self.position += chunk as u64;
             channel.send(kind::CORRECTIONS, Block::slice_as_bytes(&corrections))?;
         }
         channel.flush()?;
@@ -72,15 +75,16 @@ impl CotReceiver {
         Ok(first)
     }
 
-    /// One stripe of `stripe` blocks of columns: `v` of each tree, and `c = u xor x`.
+    /// The stripe that begins at `position`: `v` of each tree, and `c = u xor x`.
     fn stripe(
         &self,
         room: &mut Stripes,
-        stripe: usize,
+        position: u64,
         choices: Choices,
         words: &mut [u64],
         corrections: &mut [Block],
     ) {
+        let stripe = corrections.len() / choices.trees();
         let mut x = Zeroizing::new([Block::ZERO; STRIPE]);
         let x_words: &mut [u64] = bytemuck::must_cast_slice_mut(&mut x[..]);
         x_words[..words.len()].copy_from_slice(words);
@@ -88,7 +92,7 @@ impl CotReceiver {
         for (g, (tree, sums)) in self.trees.iter().zip(rows.chunks_exact_mut(FIELD_BITS * stripe)).enumerate()
         {
             let u = &mut room.u[..stripe];
-            tree.expand(self.position, &mut room.scratch, u, sums);
+            tree.expand(position, &mut room.scratch, u, sums);
             if let Some(sent) = g.checked_sub(choices.first_tree()) {
                 let c = &mut corrections[sent * stripe..][..stripe];
                 c.copy_from_slice(u);

@@ -1,4 +1,4 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, TRANSPOSE_ROWS, transpose};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, TRANSPOSE_ROWS, parallel, transpose};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -62,31 +62,41 @@ impl CotSender {
         choices: Choices,
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
-        let end = out.len() + count;
-        out.reserve(count);
-        let mut stripes = Stripes::new();
+        let start = out.len();
+        out.resize(start + count, Block::ZERO);
+        let mut columns = out[start..].chunks_mut(STRIPE * TRANSPOSE_ROWS);
+        let mut rooms = Stripes::rooms();
         let mut corrections = Vec::new();
         for chunk in Chunks::of(count) {
             corrections.resize(chunk * choices.trees(), Block::ZERO);
             channel.receive_into(kind::CORRECTIONS, Block::slice_as_bytes_mut(&mut corrections))?;
-            for part in corrections.chunks(STRIPE * choices.trees()) {
+            let parts = corrections.chunks(STRIPE * choices.trees());
+            let stripes = (self.position..).step_by(STRIPE).zip(parts).zip(columns.by_ref());
+            in_rooms(&mut rooms, chunk, stripes, |room, ((position, part), out)| {
                 let stripe = part.len() / choices.trees();
-                self.stripe(&mut stripes, stripe, choices, part);
-                stripes.transpose(stripe, end, out)?;
-                self.position += stripe as u64;
-            }
+                self.stripe(room, position, stripe, choices, part);
+                room.transpose(stripe, out)
+            })?;
+            self.position += chunk as u64;
         }
         let first = self.index;
         self.index += count as u64;
         Ok(first)
     }
 
-    /// The rows of one stripe of `stripe` blocks of columns: `w + c * delta_g` for each tree.
-    fn stripe(&self, room: &mut Stripes, stripe: usize, choices: Choices, corrections: &[Block]) {
+    /// The rows of the stripe of `stripe` blocks of columns that begins at `position`: `w + c * delta_g` for each tree.
+    fn stripe(
+        &self,
+        room: &mut Stripes,
+        position: u64,
+        stripe: usize,
+        choices: Choices,
+        corrections: &[Block],
+    ) {
         let rows = &mut room.rows[..TRANSPOSE_ROWS * stripe];
         for (g, (tree, sums)) in self.trees.iter().zip(rows.chunks_exact_mut(FIELD_BITS * stripe)).enumerate()
         {
-            tree.expand(self.position, &mut room.scratch, &mut room.u[..stripe], sums);
+            tree.expand(position, &mut room.scratch, &mut room.u[..stripe], sums);
             if let Some(g) = g.checked_sub(choices.first_tree()) {
                 let c = &corrections[g * stripe..][..stripe];
                 let first_bit = FIELD_BITS * (g + choices.first_tree());
@@ -149,17 +159,63 @@ impl Stripes {
         }
     }
 
-    /// Transposes the first `stripe` blocks of columns and appends them to `out`, up to a length of `end`: the rest is
-    /// padding.
-    pub(super) fn transpose(
-        &mut self,
-        stripe: usize,
-        end: usize,
-        out: &mut Vec<Block>,
-    ) -> Result<(), OtError> {
+    /// One for each stripe that is worked on at once.
+    pub(super) fn rooms() -> Vec<Self> {
+        (0..parallel::threads()).map(|_| Self::new()).collect()
+    }
+
+    /// Transposes the first `stripe` blocks of columns into `out`, which is shorter where the last are padding.
+    pub(super) fn transpose(&mut self, stripe: usize, out: &mut [Block]) -> Result<(), OtError> {
         let bits = TRANSPOSE_ROWS * stripe;
+        if out.len() == bits {
+            return Ok(transpose(&self.rows[..bits], out)?);
+        }
         transpose(&self.rows[..bits], &mut self.columns[..bits])?;
-        out.extend_from_slice(&self.columns[..bits.min(end - out.len())]);
+        out.copy_from_slice(&self.columns[..out.len()]);
         Ok(())
+    }
+}
+
+/// Works on the stripes of a chunk of so many blocks of columns, each in one of the rooms.
+pub(super) fn in_rooms<T: Send>(
+    rooms: &mut [Stripes],
+    chunk: usize,
+    stripes: impl Iterator<Item = T>,
+    work: impl Fn(&mut Stripes, T) -> Result<(), OtError> + Send + Sync,
+) -> Result<(), OtError> {
+    let each = chunk.div_ceil(STRIPE).div_ceil(rooms.len()).max(1);
+    let mut stripes = stripes.take(chunk.div_ceil(STRIPE));
+    let shares: Vec<_> = rooms.iter_mut().map(|room| (room, stripes.by_ref().take(each).collect())).collect();
+    let work = |(room, stripes): (&mut Stripes, Vec<T>)| {
+        stripes.into_iter().try_for_each(|stripe| work(room, stripe))
+    };
+    parallel::map(shares, work).into_iter().collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn every_stripe_of_a_chunk_is_worked_on_once_however_many_rooms() {
+        parallel::set_threads(3);
+        for rooms in [1, 2, 3, 9] {
+            let mut rooms: Vec<_> = (0..rooms).map(|_| Stripes::new()).collect();
+            let mut left = 0..20;
+            for (blocks, expected) in [(8 * STRIPE, 0..8), (8 * STRIPE, 8..16), (2 * STRIPE + 1, 16..19)] {
+                let seen = Mutex::new(Vec::new());
+                let note = |_: &mut Stripes, stripe| {
+                    seen.lock().unwrap().push(stripe);
+                    Ok(())
+                };
+                in_rooms(&mut rooms, blocks, left.by_ref(), note).unwrap();
+                let mut seen = seen.into_inner().unwrap();
+                seen.sort_unstable();
+                assert_eq!(seen, expected.collect::<Vec<_>>());
+            }
+        }
     }
 }

@@ -113,6 +113,8 @@ pub(crate) fn run_over<A: Send, B: Send>(
     a: impl FnOnce(&mut TestChannel) -> A + Send,
     b: impl FnOnce(&mut TestChannel) -> B + Send,
 ) -> (A, B) {
+    // As on three cores, whatever the machine.
+    lanner_primitives::parallel::set_threads(3);
     thread::scope(|scope| {
         let handle = scope.spawn(|| {
             let result = a(ca);

@@ -6,7 +6,7 @@
 //! `e_i = b_i xor r_i`, uniform to the server, and `a_i b_i = a_i e_i + (1 - 2 e_i) a_i r_i` is linear in what each party
 //! holds. Neither party learns anything but uniform bits and shares. Semi-honest.
 
-use lanner_primitives::Bits;
+use lanner_primitives::{Bits, parallel};
 use lanner_share::{Ring, Share};
 use zeroize::Zeroizing;
 
@@ -25,14 +25,20 @@ pub struct BitEncoding {
 
 impl BitEncoding {
     /// The weighted sum of each value's terms, where `term` gives ring elements.
-    fn combine(self, values: usize, term: impl Fn(usize) -> u64) -> Vec<u64> {
+    fn combine(self, values: usize, term: impl Fn(usize) -> u64 + Send + Sync) -> Vec<u64> {
         let ring = self.ring;
         let value = |index: usize| {
             let (first, last) = (index * self.bits, (index + 1) * self.bits - 1);
             let top = if self.signed { ring.neg(term(last)) } else { term(last) };
             (first..last).rev().fold(top, |sum, i| ring.add(ring.add(sum, sum), term(i)))
         };
-        (0..values).map(value).collect()
+        let mut combined = vec![0; values];
+        parallel::for_each(combined.chunks_mut(RUN).enumerate(), |(number, run)| {
+            for (index, combined) in (number * RUN..).zip(run) {
+                *combined = value(index);
+            }
+        });
+        combined
     }
 
     /// Number of values that `held` bits encode, if `given` is as many.
@@ -115,6 +121,9 @@ impl ClientBits {
         Ok((Share::new(ring, encoding.combine(length, term))?, masked))
     }
 }
+
+/// Values that one core takes at a time.
+const RUN: usize = 1 << 9;
 
 /// `x`, or `-x` if `negate`, without a branch.
 fn reflect(ring: Ring, x: u64, negate: bool) -> u64 {

@@ -2,13 +2,14 @@
 
 use lanner_gc::{Circuit, Evaluator, OutputDecoding, TablesInMemory, batches, chunk_lengths};
 use lanner_ot::{CorrelatedReceiver, CotReceiver, arithmetic};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::function::{Layer, Ranking, group};
+use super::parts::{Part, in_turns, length, parts};
 use crate::convert::bits_to_ring::ClientBits;
 use crate::{ProtocolError, kind};
 
@@ -147,12 +148,28 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         let Garbled { choices, mut labels, tables, first_batch } = garbled;
         // C -> S: d
         channel.send(kind::MASKED_INPUT, &input.xor(&choices)?.to_bytes())?;
-        // S -> C: D xor d Delta
-        let mut answer = Zeroizing::new(vec![Block::ZERO; labels.len()]);
-        channel.receive_into(kind::INPUT_LABELS, Block::slice_as_bytes_mut(&mut answer))?;
-        labels.iter_mut().zip(answer.iter()).for_each(|(label, answer)| *label ^= *answer);
-        let mut evaluator = Evaluator::new(circuit, self.salt, first_batch);
-        Ok(evaluator.evaluate(instances, &labels, &mut TablesInMemory::new(&tables))?)
+        let (salt, mut colours) = (self.salt, Vec::new());
+        let mut answer = Zeroizing::new(Vec::new());
+        let each = (length(circuit) * circuit.evaluator_inputs()).max(1);
+        let mut rest = tables.as_slice();
+        let tables_of = |part: Part| {
+            let (own, later) = rest.split_at(circuit.table_bytes(part.len()));
+            rest = later;
+            (part, own)
+        };
+        for mut some in in_turns(parts(circuit, instances).map(tables_of).zip(labels.chunks_mut(each))) {
+            for (_, labels) in &mut some {
+                // S -> C: D xor d Delta
+                answer.resize(labels.len(), Block::ZERO);
+                channel.receive_into(kind::INPUT_LABELS, Block::slice_as_bytes_mut(&mut answer))?;
+                labels.iter_mut().zip(answer.iter()).for_each(|(label, answer)| *label ^= *answer);
+            }
+            colours.extend(parallel::map(some, |((part, tables), labels)| {
+                let mut evaluator = Evaluator::new(circuit, salt, part.first_batch(first_batch));
+                evaluator.evaluate(part.len(), labels, &mut TablesInMemory::new(tables))
+            }));
+        }
+        Ok(Bits::join(&colours.into_iter().collect::<Result<Vec<_>, _>>()?)?)
     }
 }
 
@@ -167,7 +184,7 @@ impl Transfers {
     ) -> Result<Garbled, ProtocolError> {
         let mut tables = vec![0; circuit.table_bytes(instances)];
         let mut rest = tables.as_mut_slice();
-        for length in chunk_lengths(circuit, instances) {
+        for length in parts(circuit, instances).flat_map(|part| chunk_lengths(circuit, part.len())) {
             let (chunk, later) = rest.split_at_mut(length);
             channel.receive_into(kind::TABLES, chunk)?;
             rest = later;

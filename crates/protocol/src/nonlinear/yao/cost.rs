@@ -5,6 +5,7 @@ use lanner_ot::{arithmetic, softspoken};
 use lanner_primitives::{Bits, Block};
 
 use super::function::{Layer, Ranking, group};
+use super::parts::parts;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The cost of setting up a session, with [`softspoken`] as the source of transfers.
@@ -73,10 +74,14 @@ impl Ranking {
 }
 
 pub(in crate::nonlinear) fn tables_cost(circuit: &Circuit, instances: usize) -> Cost {
-    chunk_lengths(circuit, instances).fold(Cost::NONE, Cost::server)
+    parts(circuit, instances)
+        .flat_map(|part| chunk_lengths(circuit, part.len()))
+        .fold(Cost::NONE, Cost::server)
 }
 
 fn labels(circuit: &Circuit, instances: usize) -> Cost {
-    let inputs = instances * circuit.evaluator_inputs();
-    Cost::NONE.client(Bits::byte_len(inputs)).server(inputs * Block::BYTES)
+    let masked = Cost::NONE.client(Bits::byte_len(instances * circuit.evaluator_inputs()));
+    let lengths =
+        parts(circuit, instances).map(|part| part.len() * circuit.evaluator_inputs() * Block::BYTES);
+    lengths.fold(masked, Cost::server)
 }

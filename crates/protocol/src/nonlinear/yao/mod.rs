@@ -19,7 +19,8 @@
 //!   share of f(c + s) from b, e, v            share of f(c + s) from a, e, u
 //! ```
 //!
-//! `e` needs no answer and costs no round. The transfers of all layers are asked for before
+//! Tables and labels are made and sent in parts of some hundred instances, so that a part is evaluated while the next is on its
+//! way, and several at once. `e` needs no answer and costs no round. The transfers of all layers are asked for before
 //! the first answer is received, so the offline phase is one round.
 //!
 //! Threat model: semi-honest; the server sees uniform bits only, the client one label of each wire. Deviations from the
@@ -31,6 +32,8 @@
 mod client;
 mod cost;
 mod function;
+mod garbling;
+mod parts;
 mod server;
 
 pub use client::{
@@ -41,5 +44,6 @@ pub use cost::setup_cost;
 pub(in crate::nonlinear) use cost::tables_cost;
 pub(in crate::nonlinear) use function::share_ring;
 pub use function::{Function, Layer, Ranking, Slope};
+pub(in crate::nonlinear) use garbling::InputLabels;
+pub(in crate::nonlinear) use server::receive_bits;
 pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};
-pub(in crate::nonlinear) use server::{InputLabels, receive_bits};

@@ -1,14 +1,15 @@
 //! The server: garbler, and sender of oblivious transfer.
 
-use lanner_gc::{Circuit, Garbler, OutputDecoding};
+use lanner_gc::{Circuit, GcError, OutputDecoding, batches};
 use lanner_ot::{CorrelatedSender, CotSender, arithmetic, random_delta};
-use lanner_primitives::{Bits, Block, Prg, Seed};
+use lanner_primitives::{Bits, Block, Prg, PrgStream};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, Kind};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::function::{Layer, Ranking, group};
+use super::garbling::{Garbling, InputLabels};
 use crate::convert::bits_to_ring::ServerBits;
 use crate::{ProtocolError, kind};
 
@@ -44,27 +45,6 @@ pub struct ServerMaterial {
 /// }
 /// ```
 pub struct ServerRankingMaterial(InputLabels);
-
-/// `D_i` of each input wire, as the seed that they are expanded from. Two answers would give delta away, so one answer
-/// consumes them.
-pub(in crate::nonlinear) struct InputLabels {
-    seed: Seed,
-    wires: usize,
-}
-
-impl InputLabels {
-    /// Fresh ones, and all of them.
-    fn random(wires: usize, rng: &mut Prg) -> (Self, Zeroizing<Vec<Block>>) {
-        let seed = rng.seed();
-        (Self { seed: seed.clone(), wires }, Self { seed, wires }.expand())
-    }
-
-    fn expand(self) -> Zeroizing<Vec<Block>> {
-        let mut labels = Zeroizing::new(vec![Block::ZERO; self.wires]);
-        Prg::new(self.seed).fill_blocks(&mut labels);
-        labels
-    }
-}
 
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
@@ -120,14 +100,20 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         garbler_bits: &Bits,
         rng: &mut Prg,
     ) -> Result<(InputLabels, Bits), ProtocolError> {
-        let (labels, expanded) = InputLabels::random(wires.len(), rng);
-        wires.iter_mut().zip(expanded.iter()).for_each(|(q, d)| *q ^= *d);
-
-        let mut garbler = Garbler::new(circuit, self.cot.delta(), self.salt, self.next_batch)?;
+        let labels = InputLabels::random(circuit, wires.len(), rng);
+        let next_batch = self.next_batch.checked_add(batches(instances)).ok_or(GcError::BatchesExhausted)?;
+        let garbling = Garbling {
+            circuit,
+            delta: Zeroizing::new(self.cot.delta()),
+            salt: self.salt,
+            first_batch: self.next_batch,
+            labels: &labels,
+            garbler_bits,
+        };
         // S -> C: tables
         let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
-        let permute = garbler.garble(instances, &wires, garbler_bits, &mut send)?;
-        self.next_batch = garbler.next_batch();
+        let permute = garbling.garble_all(instances, &mut wires, &mut send)?;
+        self.next_batch = next_batch;
         Ok((labels, permute))
     }
 
@@ -138,18 +124,22 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         labels: InputLabels,
         own: &Bits,
     ) -> Result<(), ProtocolError> {
-        // Expanded before the wait.
-        let mut labels = labels.expand();
-        let inputs =
-            labels.len().checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
+        let InputLabels { seed, wires, each } = labels;
+        let inputs = wires.checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
         // C -> S: d
         let masked = receive_bits(channel, kind::MASKED_INPUT, inputs)?;
-        let delta = Zeroizing::new(self.cot.delta());
-        for (label, bit) in labels.iter_mut().zip(masked.iter().chain(own.iter())) {
-            *label ^= *delta & Block::mask(bit);
+        let mut bits = masked.iter().chain(own.iter());
+        let (delta, stream) = (Zeroizing::new(self.cot.delta()), PrgStream::new(&seed));
+        let mut answer = Zeroizing::new(Vec::with_capacity(each.min(wires)));
+        for first in (0..wires).step_by(each) {
+            answer.resize(each.min(wires - first), Block::ZERO);
+            stream.fill_at(first as u64, &mut answer);
+            for (label, bit) in answer.iter_mut().zip(&mut bits) {
+                *label ^= *delta & Block::mask(bit);
+            }
+            // S -> C: D xor d Delta
+            channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&answer))?;
         }
-        // S -> C: D xor d Delta
-        channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&labels))?;
         Ok(())
     }
 }

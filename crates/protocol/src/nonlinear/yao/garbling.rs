@@ -1,0 +1,133 @@
+//! How the server garbles the parts of a layer.
+
+use lanner_gc::{Circuit, Garbler};
+use lanner_primitives::{Bits, Block, Prg, PrgStream, Seed};
+use zeroize::Zeroizing;
+
+use super::parts::{Part, length, parts};
+use crate::ProtocolError;
+
+/// `D_i` of each input wire, as the seed that they are expanded from. Two answers would give delta away, so one answer
+/// consumes them.
+pub(in crate::nonlinear) struct InputLabels {
+    pub(super) seed: Seed,
+    pub(super) wires: usize,
+    /// The wires of a part, and of one message.
+    pub(super) each: usize,
+}
+
+impl InputLabels {
+    /// Fresh ones for `wires` wires of a circuit's instances.
+    pub(super) fn random(circuit: &Circuit, wires: usize, rng: &mut Prg) -> Self {
+        Self { seed: rng.seed(), wires, each: (length(circuit) * circuit.evaluator_inputs()).max(1) }
+    }
+
+    /// `D_i` at any `i`, block by block.
+    pub(super) fn stream(&self) -> PrgStream {
+        PrgStream::new(&self.seed)
+    }
+}
+
+/// What all parts of a layer are garbled with.
+pub(super) struct Garbling<'a> {
+    pub(super) circuit: &'a Circuit,
+    pub(super) delta: Zeroizing<Block>,
+    pub(super) salt: Block,
+    pub(super) first_batch: u64,
+    pub(super) labels: &'a InputLabels,
+    pub(super) garbler_bits: &'a Bits,
+}
+
+impl Garbling<'_> {
+    /// Garbles all parts in order and sends their tables as they are made: the client takes one in while the next is garbled. The wires'
+    /// `q_i` become their zero-labels `q_i xor D_i`; returns the permute bits.
+    pub(super) fn garble_all(
+        &self,
+        instances: usize,
+        wires: &mut [Block],
+        send: &mut dyn FnMut(&[u8]) -> Result<(), ProtocolError>,
+    ) -> Result<Bits, ProtocolError> {
+        let parts = parts(self.circuit, instances).zip(wires.chunks_mut(self.labels.each));
+        let permute =
+            parts.map(|(part, wires)| self.garble(&part, wires, send)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Bits::join(&permute)?)
+    }
+
+    /// Garbles one part.
+    fn garble(
+        &self,
+        part: &Part,
+        wires: &mut [Block],
+        send: &mut dyn FnMut(&[u8]) -> Result<(), ProtocolError>,
+    ) -> Result<Bits, ProtocolError> {
+        let circuit = self.circuit;
+        let mut d = Zeroizing::new(vec![Block::ZERO; wires.len()]);
+        self.labels.stream().fill_at(part.first_of(circuit.evaluator_inputs()) as u64, &mut d);
+        wires.iter_mut().zip(d.iter()).for_each(|(q, d)| *q ^= *d);
+        let width = circuit.garbler_inputs();
+        let bits = self.garbler_bits.part(part.first_word(width), part.len() * width);
+        let mut garbler = Garbler::new(circuit, *self.delta, self.salt, part.first_batch(self.first_batch))?;
+        garbler.garble(part.len(), wires, &bits, send)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use lanner_gc::library::{ShareRing, relu_rescale};
+
+    use super::*;
+
+    /// Tables, permute bits and zero-labels.
+    type Garbled = (Vec<u8>, Bits, Vec<Block>);
+
+    fn same(a: &Garbled, b: &Garbled) -> bool {
+        a.0 == b.0 && a.1.as_words() == b.1.as_words() && a.2 == b.2
+    }
+
+    #[test]
+    fn parts_are_what_one_garbler_makes_of_all_instances() {
+        let masked = relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap();
+        let circuit = masked.circuit();
+        let mut rng = Prg::new(Seed::from_bytes([1; 16]));
+        let (delta, salt) = (Block::random(&mut rng).with_lsb(true), Block::random(&mut rng));
+        for instances in [1, length(circuit), 4 * length(circuit) + 21] {
+            let labels = InputLabels::random(circuit, circuit.evaluator_inputs() * instances, &mut rng);
+            let garbler_bits = Bits::random(circuit.garbler_inputs() * instances, &mut rng);
+            let mut q = vec![Block::ZERO; labels.wires];
+            rng.fill_blocks(&mut q);
+
+            let (mut tables, mut wires) = (Vec::new(), q.clone());
+            let garbling = Garbling {
+                circuit,
+                delta: Zeroizing::new(delta),
+                salt,
+                first_batch: 5,
+                labels: &labels,
+                garbler_bits: &garbler_bits,
+            };
+            let mut send = |chunk: &[u8]| {
+                tables.extend_from_slice(chunk);
+                Ok(())
+            };
+            let permute = garbling.garble_all(instances, &mut wires, &mut send).unwrap();
+            let in_parts = (tables, permute, wires);
+
+            let mut zero_labels = vec![Block::ZERO; q.len()];
+            Prg::new(labels.seed.clone()).fill_blocks(&mut zero_labels);
+            zero_labels.iter_mut().zip(&q).for_each(|(d, q)| *d ^= *q);
+            let garble_from = |first_batch| {
+                let mut tables = Vec::new();
+                let mut keep = |chunk: &[u8]| {
+                    tables.extend_from_slice(chunk);
+                    Ok::<_, ProtocolError>(())
+                };
+                let mut garbler = Garbler::new(circuit, delta, salt, first_batch).unwrap();
+                let permute = garbler.garble(instances, &zero_labels, &garbler_bits, &mut keep).unwrap();
+                (tables, permute, zero_labels.clone())
+            };
+            assert!(same(&in_parts, &garble_from(5)), "{instances} instances");
+            assert!(!same(&in_parts, &garble_from(6)));
+        }
+    }
+}
