@@ -106,7 +106,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
     CompileOptions {
         name: name.to_owned(),
         mode: mode.to_owned(),
-        rounding: None,
+        rounding: Some("exact".to_owned()),
         output: output.to_owned(),
         k: 2,
         digits: 2,

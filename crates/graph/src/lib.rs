@@ -14,6 +14,7 @@
 
 mod accumulator;
 mod arch;
+mod emulation;
 mod error;
 mod fixed;
 mod float;

@@ -14,6 +14,7 @@ mod model;
 mod options;
 mod prediction;
 mod report;
+mod rounding;
 mod server;
 
 pub use client::{Client, ClientConfig};

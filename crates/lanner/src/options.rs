@@ -15,7 +15,8 @@ pub struct CompileOptions {
     pub name: String,
     /// `gazelle`, `falcon`, `cheetah`, or `auto` for the planner's choice.
     pub mode: String,
-    /// `exact` or `faithful`, for mode `cheetah`: whether every integer equals the reference's. The other modes are exact.
+    /// `exact` or `faithful`, for mode `cheetah`: whether every integer equals the reference's. The calibration samples decide where it is
+    /// `None`. The other modes are exact.
     pub rounding: Option<String>,
     /// `label`, `probability`, `top-k` or `logits`.
     pub output: String,
@@ -30,7 +31,12 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// The mode.
+    /// Whether the calibration samples decide how to round.
+    pub(crate) fn leaves_rounding_open(&self) -> bool {
+        self.mode == "cheetah" && self.rounding.is_none()
+    }
+
+    /// The mode; exact where rounding is left open.
     pub(crate) fn mode(&self) -> Result<Mode> {
         let rounding = self.rounding()?;
         match (self.mode.as_str(), rounding) {

@@ -1,13 +1,14 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
 use lanner_graph::{Network, Policy};
-use lanner_plan::{BuiltPlan, BuiltStep, Step};
+use lanner_plan::{BuiltPlan, BuiltStep, Mode, Step};
 use serde_json::{Value, json};
 
+use crate::rounding::{self, Trial};
 use crate::{Manifest, Result};
 
-/// Ranges, bits, operations, circuits and leakage.
-pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
+/// Ranges, bits, operations, circuits and leakage; in mode cheetah, why it rounds as it does.
+pub(crate) fn report(manifest: &Manifest, network: &Network, trial: Option<Trial>) -> Result<Value> {
     let built = manifest.plan.build()?;
     let keys = built.keys()?.into_iter().map(|keys| {
         json!({
@@ -16,7 +17,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         })
     });
     let steps = manifest.plan.steps.iter().zip(built.steps()).map(step_report);
-    Ok(json!({
+    let mut report = json!({
         "mode": manifest.plan.mode,
         "values": network.values(),
         "calibration": {"samples_set_aside": network.set_aside()},
@@ -24,7 +25,11 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "memory": memory(&built)?,
         "parameters": keys.collect::<Vec<_>>(),
         "leakage": leakage(manifest.policy),
-    }))
+    });
+    if let Mode::Cheetah(chosen) = manifest.plan.mode {
+        report["rounding"] = json!(rounding::reason(chosen, trial));
+    }
+    Ok(report)
 }
 
 /// Bytes that each party keeps, to within small change.

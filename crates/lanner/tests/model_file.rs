@@ -24,12 +24,21 @@ fn options(output: &str) -> CompileOptions {
 }
 
 fn compile(options: &CompileOptions) -> lanner::Result<Model> {
+    compile_weights(|i| (i * 5 % 11) as f32 / 11.0 - 0.4, 8, options)
+}
+
+fn compile_weights(
+    weight: fn(usize) -> f32,
+    samples: usize,
+    options: &CompileOptions,
+) -> lanner::Result<Model> {
     let mut tensors = Tensors::default();
     for (name, shape) in [("w1", [4, 6]), ("w2", [6, 3])] {
-        let weights = (0..shape[0] * shape[1]).map(|i| (i * 5 % 11) as f32 / 11.0 - 0.4).collect();
+        let weights = (0..shape[0] * shape[1]).map(weight).collect();
         tensors.insert(name, Tensor::new(shape.to_vec(), weights).unwrap()).unwrap();
     }
-    let calibration: Vec<f32> = (0..32).map(|i| i as f32 / 32.0).collect();
+    let count = samples * 4;
+    let calibration: Vec<f32> = (0..count).map(|i| i as f32 / count as f32).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, options)
 }
 
@@ -85,6 +94,37 @@ fn every_mode_predicts_what_its_reference_does() {
     assert_eq!(model.secure_error(), *model.network().faithful_errors().last().unwrap());
     assert!(model.secure_error() > 0);
     assert_eq!(compile(&faithful("gazelle")).err().unwrap().kind, ErrorKind::Misuse);
+}
+
+/// Labels of calibration samples choose the rounding that is left open, and the file remembers why.
+#[test]
+fn rounding_is_faithful_where_no_label_changes() {
+    let chosen = |weight: fn(usize) -> f32, samples: usize, rounding: Option<&str>, output: &str| {
+        let (mode, rounding) = ("cheetah".to_owned(), rounding.map(str::to_owned));
+        let options = CompileOptions { mode, rounding, k: 3, ..options(output) };
+        let model = compile_weights(weight, samples, &options).unwrap();
+        let path = place("rounding.lanner");
+        model.save(&path).unwrap();
+        let report = Model::load(&path).unwrap().report().unwrap();
+        assert_eq!(report, model.report().unwrap());
+        let reason = report["rounding"].as_str().unwrap().to_owned();
+        assert!(reason.starts_with(report["mode"]["cheetah"].as_str().unwrap()), "{reason}");
+        reason
+    };
+    // The last class is far ahead of two that have the same scores, or one of three that have.
+    let apart = |i: usize| if i % 3 == 2 { 0.9 } else { 0.1 };
+    let equal = |_: usize| 0.5;
+    for output in ["label", "logits", "probability"] {
+        assert_eq!(chosen(apart, 40, None, output), "faithful: labels of all 40 calibration samples stay");
+    }
+    for (weight, output) in [(equal as fn(usize) -> f32, "label"), (apart, "top-k")] {
+        let reason = chosen(weight, 40, None, output);
+        assert!(reason.starts_with("exact: faithful rounding changed the label of"), "{reason}");
+    }
+    assert_eq!(chosen(apart, 31, None, "label"), "exact: 31 calibration samples are fewer than 32");
+    assert_eq!(chosen(equal, 40, Some("faithful"), "label"), "faithful: as asked");
+    assert_eq!(chosen(apart, 40, Some("exact"), "label"), "exact: as asked");
+    assert!(compile(&options("label")).unwrap().report().unwrap().get("rounding").is_none());
 }
 
 #[test]

@@ -187,7 +187,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         classes: Names of the classes, one per output.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
         name: The name on the server; the file's name without its suffix where it is not given.
-        rounding: For mode ``cheetah``: exact (the default) or faithful.
+        rounding: For mode ``cheetah``: exact or faithful; by default faithful where that changes no label of 32 or more
+            calibration samples. `Model.report` says why.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.

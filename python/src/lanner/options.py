@@ -29,7 +29,7 @@ class Protocols:
 
     Attributes:
         mode: One of `MODES`.
-        rounding: One of `ROUNDINGS`, or None for the mode's default.
+        rounding: One of `ROUNDINGS`, or None to let calibration samples choose.
     """
 
     mode: str
@@ -50,7 +50,8 @@ class CompileOptions:
         image: How a picture becomes an input.
         rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact`` equal the fixed-point
             reference in every integer; those that are ``faithful`` are cheaper, and off by at most one wherever a
-            value is rescaled. Other modes are exact.
+            value is rescaled. None is faithful where that changes no label of 32 or more calibration samples. Other
+            modes are exact.
     """
 
     name: str

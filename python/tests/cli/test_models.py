@@ -64,6 +64,24 @@ def test_same_model_has_another_commitment_each_time() -> None:
     assert first.commitment != second.commitment
 
 
+@pytest.mark.parametrize("rounding", [None, "exact", "faithful"])
+def test_compile_and_inspect_say_how_mode_cheetah_rounds_and_why(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], rounding: str | None
+) -> None:
+    target = str(tmp_path / "net.lanner")
+    given = [] if rounding is None else ["--rounding", rounding]
+    arguments = ["compile", str(tiny_onnx), "-o", target, "--calibration", str(calibration), "--mode", "cheetah"]
+    assert main([*arguments, *given, "--json"]) == 0
+    reason = document_of(capsys)["report"]["rounding"]
+    chosen, _, why = reason.partition(": ")
+    assert lanner.load(target).manifest.rounding == chosen
+    assert (why == "as asked") == (rounding is not None)
+    assert rounding is None or chosen == rounding
+    assert "calibration sample" in why or rounding is not None
+    assert main(["inspect", target]) == 0
+    assert f"rounding: {reason}" in capsys.readouterr().err
+
+
 def test_inspect_shows_onnx_and_compiled(tiny_onnx: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(tiny_onnx), "--json"]) == 0
     document = document_of(capsys)

@@ -40,7 +40,11 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_rounding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rounding", choices=ROUNDINGS, help="how mode cheetah rescales (default: exact)")
+    parser.add_argument(
+        "--rounding",
+        choices=ROUNDINGS,
+        help="how mode cheetah rescales (default: faithful where it changes no label of the calibration samples)",
+    )
 
 
 def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
