@@ -5,6 +5,8 @@ The seeds are fixed, so that a failure is found again by its seed.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 
 import lanner
 from helpers.random_graphs import POISONS, RandomNetwork, random_network
+from lanner._native import run_in_memory
 from lanner.errors import UnsupportedOpError
+from lanner.options import AVAILABLE_MODES
 
 #: The newest opset that the onnxruntime of the lock file takes.
 NEWEST = 26
@@ -40,6 +44,16 @@ def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
     assert np.allclose(model.predict_float(network.x), computed, rtol=1e-4, atol=1e-4 * largest)
     assert np.abs(model.predict_fixed(network.x) - computed).max() <= FIXED_TOLERANCE * largest
     assert model.predict_integers(network.x)[1] == 0
+
+
+@pytest.mark.parametrize("mode", AVAILABLE_MODES)
+@pytest.mark.parametrize("seed", SEEDS[::5])
+def test_every_mode_runs_what_the_importer_takes(mode: str, seed: int) -> None:
+    network = random_network(seed, opset_of(seed))
+    rounding = "exact" if mode == "cheetah" else None
+    model = lanner.compile(network.model, network.x, mode=mode, rounding=rounding, output="logits")
+    prediction = json.loads(run_in_memory(model.native, network.x[0]))
+    assert prediction["values"] == list(model.predict_integers(network.x[:1])[0][0])
 
 
 @pytest.mark.parametrize("poison", POISONS)
