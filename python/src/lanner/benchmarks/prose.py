@@ -69,8 +69,8 @@ is still in the one before. The ratio of times takes the larger of wait and serv
 
 ACCURACY = """### Accuracy
 
-On whole test sets, in floating point and in the integers that every exact secure run equals. Of each set the first images
-were computed by two processes too, and all scores compared. A paper's figures are of weights of its own.
+On whole test sets, in floating point and in the integers that every exact secure run equals. Of each set the first
+images were computed by two processes too, and all scores compared. A paper's figures are of weights of its own.
 """
 
 GAZELLE = Words(
@@ -100,9 +100,9 @@ digits; the paper's bytes online for 1000 classes are as printed.
 
 CHEETAH = Words(
     networks="""Networks as in the other modes, and VGG-16 and ResNet-34 for CIFAR-100 with random weights. All but
-`pneumonia` give the client all scores. Figures of the Cheetah paper are not given beside ours. **Rounding** is `exact`, where every
-integer is the fixed-point reference's, or `faithful`, which drops low bits without their carry: a rescaled value may be
-off by one.
+`pneumonia` give the client all scores. Figures of the Cheetah paper are not given beside ours. **Rounding** is `exact`,
+where every integer is the fixed-point reference's, or `faithful`, which drops low bits without their carry: a rescaled
+value may be off by one.
 """,
     layers="""Coefficients hold matrices and filters, so nothing is rotated. Exact layers answer with more bits than
 faithful ones, whose sums may be off by one.
