@@ -19,7 +19,7 @@ use lanner_protocol::linear::gazelle::{
 };
 use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
 use lanner_share::{Ring, Share};
-use queue::Queue;
+use queue::{Queue, median};
 
 const PRIME: u64 = 33_538_049;
 /// Kernels that take more evaluation keys are left out.
@@ -188,9 +188,4 @@ fn print_columns(repeats: usize) {
 /// Whether the output is for programs.
 fn json() -> bool {
     std::env::args().any(|argument| argument == "--json")
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

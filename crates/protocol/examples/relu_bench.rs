@@ -15,7 +15,7 @@ use lanner_protocol::nonlinear::compare::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::{Ring, Share};
-use queue::Queue;
+use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -86,9 +86,4 @@ fn party(
         times[1].push(start.elapsed().as_secs_f64() * 1e3);
     }
     Ok(Measured { times, sent: end.sent - before, output })
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

@@ -13,7 +13,7 @@ use lanner_protocol::Cost;
 use lanner_protocol::nonlinear::softmax::{ClientSoftmax, Likely, ServerSoftmax, Softmax};
 use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession};
 use lanner_share::{Ring, Share};
-use queue::Queue;
+use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -124,9 +124,4 @@ fn truth(scores: &[i64]) -> (usize, f64) {
 fn check(likely: Likely, (label, probability): (usize, f64)) -> Result<(), Failure> {
     let close = (likely.probability() - probability).abs() <= 10_f64.powi(-(likely.digits as i32));
     if likely.label == label && close { Ok(()) } else { Err("the result is wrong".into()) }
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

@@ -1,4 +1,4 @@
-//! A connection in memory, for both parties of a bench.
+//! A connection in memory, for both parties of a bench, and the median of what they measure.
 #![allow(dead_code)] // Each bench uses its own part.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -47,4 +47,10 @@ impl Channel for Queue {
     fn traffic(&self) -> Traffic {
         Traffic::default()
     }
+}
+
+/// The middle one; the larger of two.
+pub(crate) fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
