@@ -81,7 +81,7 @@ impl Target {
             insecure_plaintext: !self.secure,
             pin,
             model: Some(subject.model.manifest().name.clone()),
-            ..config(self.address())
+            ..ClientConfig::plaintext(self.address())
         }
     }
 
@@ -115,22 +115,6 @@ impl Target {
     #[must_use]
     pub fn shout(&self, bytes: &[u8], end: End) -> Farewell {
         exchange(TcpStream::connect(self.address()).unwrap(), bytes, end)
-    }
-}
-
-/// What a client of a server without TLS is configured with.
-#[must_use]
-pub fn config(address: &str) -> ClientConfig {
-    ClientConfig {
-        address: address.to_owned(),
-        model: None,
-        pin: None,
-        ca: None,
-        cert: None,
-        key: None,
-        pin_model: None,
-        insecure_plaintext: true,
-        timeout: None,
     }
 }
 

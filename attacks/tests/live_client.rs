@@ -2,7 +2,7 @@
 
 use lanner::{Client, ClientConfig, ErrorKind};
 use lanner_attacks::guard;
-use lanner_attacks::live::{config, impostor, offer};
+use lanner_attacks::live::{impostor, offer};
 use lanner_attacks::models::circuits;
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::session::{Conversation, Victim};
@@ -31,7 +31,7 @@ fn a_client_names_what_a_server_did() {
             let sample = subject.sample.clone();
             let what = format!("message {index} ({:02x}), {mutation:?}", frame.kind.0);
             let failure = guard::bounded(&what, move || {
-                let mut client = Client::connect(&config(&address))?;
+                let mut client = Client::connect(&ClientConfig::plaintext(&address))?;
                 client.predict(&sample).map(drop)
             });
             let kind = failure.err().map(|error| error.kind);
@@ -57,7 +57,7 @@ fn a_client_waits_for_no_server_longer_than_it_was_told() {
     for index in [0, frames.len() / 2, frames.len() - 1] {
         let attack = Attack::on(frames, index, Mutation::SilenceWithin, &conversation).unwrap();
         let address = impostor(offer(&subject), attack.bytes, attack.end);
-        let config = ClientConfig { timeout: Some(1.0), ..config(&address) };
+        let config = ClientConfig { timeout: Some(1.0), ..ClientConfig::plaintext(&address) };
         let sample = subject.sample.clone();
         let error = guard::bounded("a silent server", move || {
             let mut client = Client::connect(&config)?;

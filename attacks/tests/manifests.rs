@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lanner::{Client, ClientConfig, Error, ErrorKind, Manifest};
 use lanner_attacks::guard;
-use lanner_attacks::live::{config, impostor, offer};
+use lanner_attacks::live::{impostor, offer};
 use lanner_attacks::models::{Subject, circuits, squares};
 use lanner_attacks::script::End;
 use lanner_graph::{Policy, PublicNetwork};
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 /// What a client says of a server that makes this offer.
 fn refusal(offer: Offer, pin_model: Option<String>) -> Error {
     let address = impostor(offer, Vec::new(), End::Silence);
-    let config = ClientConfig { pin_model, timeout: Some(20.0), ..config(&address) };
+    let config = ClientConfig { pin_model, timeout: Some(20.0), ..ClientConfig::plaintext(&address) };
     guard::bounded("an offer", move || Client::connect(&config)).err().expect("a client that refuses")
 }
 

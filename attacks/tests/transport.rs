@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use lanner::{Client, ClientConfig, ErrorKind};
 use lanner_attacks::guard;
-use lanner_attacks::live::{Farewell, Target, config};
+use lanner_attacks::live::{Farewell, Target};
 use lanner_attacks::models::squares;
 use lanner_attacks::script::End;
 use lanner_net::{ClientTls, Identity, Limits, Listener, ServerTls, StateDirectory, TcpChannel, Trust};
@@ -22,7 +22,8 @@ fn plaintext_and_tls_do_not_meet() {
     let plaintext = Target::plaintext(&[&subject], 2.0);
     // A client without TLS at a server with it: it learns nothing, not even the models' names.
     let address = secure.address().to_owned();
-    let error = guard::bounded("no TLS", move || Client::connect(&config(&address)).err()).unwrap();
+    let error =
+        guard::bounded("no TLS", move || Client::connect(&ClientConfig::plaintext(&address)).err()).unwrap();
     assert_eq!(error.kind, ErrorKind::Peer, "an alert is no Hello: {error}");
     // And the other way round.
     let config = ClientConfig {

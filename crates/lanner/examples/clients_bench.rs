@@ -123,17 +123,8 @@ impl Drop for Running {
 }
 
 fn client(address: &str) -> Outcome<()> {
-    let mut client = Client::connect(&ClientConfig {
-        address: address.to_owned(),
-        model: None,
-        pin: None,
-        ca: None,
-        cert: None,
-        key: None,
-        pin_model: None,
-        insecure_plaintext: true,
-        timeout: Some(600.0),
-    })?;
+    let mut client =
+        Client::connect(&ClientConfig { timeout: Some(600.0), ..ClientConfig::plaintext(address) })?;
     let sample = vec![0.0; client.manifest().input.shape.iter().product()];
     client.prepare(1)?;
     let first = client.predict(&sample)?;

@@ -40,6 +40,24 @@ pub struct ClientConfig {
     pub timeout: Option<f64>,
 }
 
+impl ClientConfig {
+    /// Without TLS, for a server that has one model, whichever it is. The other ways differ from this one in some fields.
+    #[must_use]
+    pub fn plaintext(address: impl Into<String>) -> Self {
+        Self {
+            address: address.into(),
+            model: None,
+            pin: None,
+            ca: None,
+            cert: None,
+            key: None,
+            pin_model: None,
+            insecure_plaintext: true,
+            timeout: None,
+        }
+    }
+}
+
 /// A session with a server: keys are made and sent when it is opened.
 pub struct Client {
     channel: TcpChannel,

@@ -95,17 +95,7 @@ impl Handler for Liar {
 }
 
 fn config(server: &Server, pin_model: Option<String>, timeout: Option<f64>) -> ClientConfig {
-    ClientConfig {
-        address: server.address().to_string(),
-        model: None,
-        pin: None,
-        ca: None,
-        cert: None,
-        key: None,
-        pin_model,
-        insecure_plaintext: true,
-        timeout,
-    }
+    ClientConfig { pin_model, timeout, ..ClientConfig::plaintext(server.address().to_string()) }
 }
 
 #[test]

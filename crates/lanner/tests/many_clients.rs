@@ -63,17 +63,7 @@ fn serve(model: &Arc<Model>, max_sessions: usize) -> Server {
 }
 
 fn connect(address: &str) -> Result<Client, Error> {
-    Client::connect(&ClientConfig {
-        address: address.to_owned(),
-        model: None,
-        pin: None,
-        ca: None,
-        cert: None,
-        key: None,
-        pin_model: None,
-        insecure_plaintext: true,
-        timeout: Some(120.0),
-    })
+    Client::connect(&ClientConfig { timeout: Some(120.0), ..ClientConfig::plaintext(address) })
 }
 
 /// Waits until a count of the server's is there.
