@@ -8,10 +8,11 @@ use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_ot::{
     CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, chosen, random, random_delta, silent,
 };
-use lanner_plan::{Plan, Protocol};
+use lanner_plan::Plan;
 use lanner_primitives::{Bits, Block, Prg, Seed};
 use lanner_protocol::linear::{Set, Sets, gazelle};
 use lanner_protocol::nonlinear::compare::{Layer, Material, Transfers};
+use lanner_protocol::step::Protocol;
 use lanner_protocol::{self as protocol, ProtocolError};
 use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{
@@ -108,7 +109,7 @@ impl Conversation {
             Arc::new(move |channel| {
                 let mut session = server.lock().unwrap();
                 let prepared = session.prepare(channel)?;
-                Ok(session.predict(channel, prepared)?)
+                Ok(session.predict(channel, prepared).map(drop)?)
             }),
         )
     }
@@ -134,17 +135,17 @@ impl Conversation {
             Arc::new(move |channel| {
                 let (session, prepared) = &mut *server.lock().unwrap();
                 let prepared = prepared.pop().expect("material for this many runs");
-                Ok(session.predict(channel, prepared)?)
+                Ok(session.predict(channel, prepared).map(drop)?)
             }),
         )
     }
 
     /// Two parties of a subject's session.
     fn of(subject: &Subject, client: Party, server: Party) -> Self {
-        let primes = subject.model.manifest().plan.steps.iter().filter_map(|step| match &step.protocol {
+        let primes = subject.model.manifest().plan.steps().filter_map(|step| match &step.protocol {
             Protocol::Yao(activation) => Some((0x17, prime(activation.to))),
             Protocol::Softmax(_) => Some((0x17, None)),
-            Protocol::Remask(remask) => Some((0x61, prime(remask.ring))),
+            Protocol::Reshare(reshare) => Some((0x61, prime(reshare.ring))),
             Protocol::Reveal(reveal) => Some((0x62, prime(reveal.from))),
             _ => None,
         });
@@ -271,10 +272,10 @@ impl SetUp {
         let (mut to_server, mut to_client) = memory::pair();
         let served = Arc::clone(&subject.served);
         let serving = thread::spawn(move || {
-            let server = ServerSession::setup(&mut to_client, served).unwrap();
+            let server = ServerSession::setup(&mut to_client, served, rng(9)).unwrap();
             (server, to_client)
         });
-        let (client, _) = ClientSession::setup(&mut to_server, Arc::clone(&subject.plan)).unwrap();
+        let (client, _) = ClientSession::setup(&mut to_server, Arc::clone(&subject.plan), rng(10)).unwrap();
         let (server, to_client) = serving.join().unwrap();
         Self { client, server, to_client, to_server }
     }
@@ -298,7 +299,7 @@ fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, run
 /// # Errors
 /// Those of the session.
 pub fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<(), ExecutionError> {
-    let mut service = Service::start(channel, TRANSCRIPT, model)?;
+    let mut service = Service::start(channel, TRANSCRIPT, model, rng(11))?;
     loop {
         match Service::receive(channel)? {
             Request::End => return Ok(()),
@@ -316,7 +317,7 @@ pub fn ask(
     plan: Arc<ClientPlan>,
     input: &[i64],
 ) -> Result<Outcome, ExecutionError> {
-    let mut dialogue = Dialogue::start(channel, TRANSCRIPT, plan)?;
+    let mut dialogue = Dialogue::start(channel, TRANSCRIPT, plan, rng(12))?;
     match dialogue.predict(channel, input) {
         Ok((outcome, _)) => {
             dialogue.end(channel)?;
@@ -360,7 +361,7 @@ const TRANSCRIPT: [u8; 32] = [0; 32];
 
 /// The ciphertexts of a plan, whose layers have one set of parameters.
 fn ciphertexts(plan: &Plan) -> Ciphertexts {
-    let sets = plan.steps.iter().filter_map(|step| match &step.protocol {
+    let sets = plan.steps().filter_map(|step| match &step.protocol {
         Protocol::CheetahLinear(layer) => Some(layer.set),
         _ => None,
     });

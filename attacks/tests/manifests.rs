@@ -8,8 +8,9 @@ use lanner_attacks::live::{impostor, offer};
 use lanner_attacks::models::{Subject, circuits, squares};
 use lanner_attacks::script::End;
 use lanner_graph::{Policy, PublicNetwork};
-use lanner_plan::protocol::share::Reveal;
-use lanner_plan::{Plan, Protocol};
+use lanner_plan::{Item, Plan, Step};
+use lanner_protocol::convert::reshare::Reveal;
+use lanner_protocol::step::Protocol;
 use lanner_session::handshake::Offer;
 use lanner_share::Ring;
 use sha2::{Digest, Sha256};
@@ -103,12 +104,12 @@ fn any_change_under_the_old_commitment_is_refused() {
 fn a_plan_that_is_not_the_networks_own_is_refused() {
     guard::start();
     let changes: [Change; 7] = [
-        ("nothing", |manifest| manifest.plan.steps.clear()),
-        ("no output", |manifest| drop(manifest.plan.steps.pop())),
-        ("a step twice", |manifest| manifest.plan.steps.push(manifest.plan.steps[0].clone())),
-        ("a value of the future", |manifest| manifest.plan.steps[0].inputs = vec![usize::MAX]),
+        ("nothing", |manifest| manifest.plan.items.clear()),
+        ("no output", |manifest| drop(manifest.plan.items.pop())),
+        ("a step twice", |manifest| manifest.plan.items.push(manifest.plan.items[0].clone())),
+        ("a value of the future", |manifest| step(&mut manifest.plan.items[0]).inputs = vec![usize::MAX]),
         ("scores instead of a label", |manifest| {
-            let last = manifest.plan.steps.last_mut().unwrap();
+            let last = step(manifest.plan.items.last_mut().unwrap());
             last.protocol = Protocol::Reveal(Reveal { values: 3, from: Ring::Prime(1_032_193) });
         }),
         ("another policy", |manifest| manifest.policy = Policy::Logits),
@@ -119,19 +120,26 @@ fn a_plan_that_is_not_the_networks_own_is_refused() {
     }
 }
 
+fn step(item: &mut Item) -> &mut Step {
+    match item {
+        Item::Step(step) => step,
+        Item::Scan(scan) => &mut scan.body[0],
+    }
+}
+
 #[test]
 fn a_plan_with_impossible_numbers_is_refused() {
     guard::start();
     let primes: [u64; 4] = [0, 1, 4, u64::MAX];
     for prime in primes {
         let mut changed = manifest(&circuits());
-        for step in &mut changed.plan.steps {
-            match &mut step.protocol {
+        for item in &mut changed.plan.items {
+            match &mut step(item).protocol {
                 Protocol::Yao(activation) => {
                     (activation.from, activation.to) = (Ring::Prime(prime), Ring::Prime(prime));
                 }
                 Protocol::GazelleLinear(linear) => linear.prime = prime,
-                Protocol::Remask(remask) => remask.ring = Ring::Prime(prime),
+                Protocol::Reshare(reshare) => reshare.ring = Ring::Prime(prime),
                 _ => {}
             }
         }
@@ -168,7 +176,7 @@ fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
     );
     let network = PublicNetwork::from_json(&json).unwrap();
     let honest = manifest(&squares());
-    let plan = Plan { steps: Vec::new(), ..honest.plan.clone() };
+    let plan = Plan { items: Vec::new(), ..honest.plan.clone() };
     let output = policy.name().to_owned();
     let mut manifest = Manifest { network, plan, policy, output, classes: None, ..honest };
     manifest.input.shape.clone_from(&manifest.network.input().shape);

@@ -38,16 +38,16 @@ fn resident() -> Outcome<f64> {
 fn server(path: &Path, clients: usize) -> Outcome<()> {
     let model = Arc::new(Model::load(path)?);
     let built = model.manifest().plan.build()?;
-    let (memory, held) = (built.memory()?, built.held());
+    let memory = built.memory()?;
     let mega = |bytes: u64| bytes as f64 / 1e6;
     println!(
         "foreseen at the server: model {:.0}, each client {:.0}: keys {:.0}, a prediction {:.0}, at work {:.0}; at the client: {:.0} a prediction",
         mega(memory.model),
         mega(memory.client()),
         mega(memory.session),
-        mega(memory.prediction),
+        mega(memory.server_material),
         mega(memory.working),
-        mega(held.client)
+        mega(memory.client_material)
     );
     let before = resident()?;
     let start = Instant::now();

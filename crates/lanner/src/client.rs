@@ -83,7 +83,7 @@ impl Client {
         let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
-        let dialogue = Dialogue::start(&mut channel, agreement.transcript(), plan)?;
+        let dialogue = Dialogue::start(&mut channel, agreement.transcript(), plan, rng)?;
         Ok(Self { channel, manifest, dialogue })
     }
 

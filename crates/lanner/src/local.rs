@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lanner_net::memory;
+use lanner_primitives::Prg;
 use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 
@@ -24,7 +25,8 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
     let (mut client, mut server) = memory::pair();
     let serving = std::thread::spawn(move || serve(&mut server, served));
     let predicted = (|| {
-        let mut dialogue = Dialogue::start(&mut client, TRANSCRIPT, plan)?;
+        let rng = Prg::from_entropy().map_err(ExecutionError::from)?;
+        let mut dialogue = Dialogue::start(&mut client, TRANSCRIPT, plan, rng)?;
         let (outcome, costs) = dialogue.predict(&mut client, &input)?;
         let prediction = Prediction::new(manifest, outcome, dialogue.setup(), &costs);
         dialogue.end(&mut client)?;
@@ -39,7 +41,7 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
 }
 
 fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Result<(), ExecutionError> {
-    let mut service = Service::start(channel, TRANSCRIPT, model)?;
+    let mut service = Service::start(channel, TRANSCRIPT, model, Prg::from_entropy()?)?;
     loop {
         match Service::receive(channel)? {
             Request::End => return Ok(()),

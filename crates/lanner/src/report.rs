@@ -1,7 +1,8 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
 use lanner_graph::{Network, Policy};
-use lanner_plan::{BuiltPlan, BuiltStep, Mode, Step};
+use lanner_plan::{BuiltPlan, BuiltStep, Mode};
+use lanner_protocol::step::ValueType;
 use serde_json::{Value, json};
 
 use crate::rounding::{self, Trial};
@@ -10,13 +11,13 @@ use crate::{Manifest, Result};
 /// Ranges, bits, operations, circuits and leakage; in mode cheetah, why it rounds as it does.
 pub(crate) fn report(manifest: &Manifest, network: &Network, trial: Option<Trial>) -> Result<Value> {
     let built = manifest.plan.build()?;
-    let keys = built.keys()?.into_iter().map(|keys| {
+    let keys = built.set_up()?.keys.into_iter().map(|keys| {
         json!({
             "set": keys.set.name(), "degree": keys.parameters.degree(), "evaluation_keys": keys.automorphisms.len(),
             "security_bits": 128, "statistical_bits": 40
         })
     });
-    let steps = manifest.plan.steps.iter().zip(built.steps()).map(step_report);
+    let steps = built.steps().iter().map(step_report);
     let mut report = json!({
         "mode": manifest.plan.mode,
         "values": network.values(),
@@ -34,23 +35,28 @@ pub(crate) fn report(manifest: &Manifest, network: &Network, trial: Option<Trial
 
 /// Bytes that each party keeps, to within small change.
 fn memory(built: &BuiltPlan) -> Result<Value> {
-    let (server, held) = (built.memory()?, built.held());
+    let memory = built.memory()?;
     Ok(json!({
-        "server_bytes": server.model,
-        "server_bytes_per_session": server.session,
-        "server_bytes_per_prediction": server.prediction,
-        "server_bytes_at_work": server.working,
-        "client_bytes_per_prediction": held.client,
+        "server_bytes": memory.model,
+        "server_bytes_per_session": memory.session,
+        "server_bytes_per_prediction": memory.server_material,
+        "server_bytes_at_work": memory.working,
+        "client_bytes_per_prediction": memory.client_material,
     }))
 }
 
-fn step_report((step, built): (&Step, &BuiltStep)) -> Value {
-    let protocol = step.protocol.describe();
-    let mut row = json!({"name": step.name, "protocol": protocol.name(), "ring": protocol.ring().modulus()});
-    if let Some(ring) = protocol.output_ring() {
-        row["output_ring"] = json!(ring.modulus());
+fn step_report(step: &BuiltStep) -> Value {
+    let ring = |value: &ValueType| match value {
+        ValueType::Shared { ring, .. } => Some(ring.modulus()),
+        ValueType::Revealed => None,
+    };
+    let (inputs, made) = &step.types;
+    let (from, to) = (inputs.first().and_then(ring), ring(made));
+    let mut row = json!({"name": step.name, "protocol": step.protocol, "ring": from});
+    if to.is_some() && to != from {
+        row["output_ring"] = json!(to);
     }
-    for (name, count) in built.built.facts().counts() {
+    for (name, count) in step.built.counts() {
         row[name] = json!(count);
     }
     row

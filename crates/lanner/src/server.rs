@@ -180,7 +180,8 @@ impl Handler for ModelHandler {
         let mut rng = Prg::from_entropy()?;
         let binding = channel.binding();
         let (index, agreement) = answer(channel, binding, &self.0.offers, &mut rng)?;
-        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(&self.0.served[index]))?;
+        let model = Arc::clone(&self.0.served[index]);
+        let mut service = Service::start(channel, agreement.transcript(), model, rng)?;
         while !session.is_stopping() {
             // A person at a prompt may take longer than a peer in the middle of a protocol.
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));

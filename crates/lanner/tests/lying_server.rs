@@ -77,9 +77,9 @@ impl Handler for Liar {
         _: &SessionInfo,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let binding = channel.binding();
-        let offers = std::slice::from_ref(&self.offer);
-        let (_, agreement) = answer(channel, binding, offers, &mut Prg::from_entropy()?)?;
-        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(&self.served))?;
+        let (offers, mut rng) = (std::slice::from_ref(&self.offer), Prg::from_entropy()?);
+        let (_, agreement) = answer(channel, binding, offers, &mut rng)?;
+        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(&self.served), rng)?;
         loop {
             let request = Service::receive(channel)?;
             let wait = self.wait.lock().unwrap().take_if(|(when, _)| *when == request);

@@ -1,43 +1,21 @@
 //! A plan with its circuits and layouts, built once for everything that is asked of it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
-use lanner_ot::silent;
-use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::gazelle::galois_element;
-use lanner_protocol::linear::{Set, Sets};
+use lanner_protocol::linear::{Form, Sets};
 use lanner_protocol::nonlinear::compare::{PARAMETERS, Supplies};
+use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
+use lanner_protocol::{OfflineCost, ProtocolError};
 
-use crate::memory::prepare;
-use crate::protocol::Facts;
-use crate::{Built, Held, Memory, Plan, PlanError};
+use crate::unroll::{Action, Visit, unroll};
+use crate::{Plan, PlanError};
 
 /// A plan with what both parties build from it.
 pub struct BuiltPlan {
     sets: Sets,
+    input: ValueType,
     steps: Vec<BuiltStep>,
-}
-
-/// What a session sets up before its first prediction.
-pub struct Needs {
-    /// Keys, one for each parameter set in use.
-    pub keys: Vec<NeededKeys>,
-    /// Whether circuits are garbled.
-    pub garbling: bool,
-    /// The parameters of silent transfers in both directions, if there are any.
-    pub transfers: Option<silent::Parameters>,
-}
-
-/// What a session's keys of one parameter set are made for.
-pub struct NeededKeys {
-    /// The set.
-    pub set: Set,
-    /// Its parameters.
-    pub parameters: Parameters,
-    /// The automorphisms that need an evaluation key.
-    pub automorphisms: Vec<GaloisElement>,
+    visits: Vec<Visit>,
 }
 
 /// A step with what both parties build for it.
@@ -46,76 +24,64 @@ pub struct BuiltStep {
     pub name: String,
     /// The protocol's name in reports.
     pub protocol: &'static str,
+    /// The types of what it reads and makes, at its first visit.
+    pub types: (Vec<ValueType>, ValueType),
     /// What it is computed with.
-    pub built: Built,
+    pub built: Box<dyn Built>,
 }
 
 impl Plan {
-    /// Builds every step's circuits and layouts.
+    /// Checks that the steps fit together, and builds their circuits and layouts.
     ///
     /// # Errors
-    /// [`PlanError::Layer`] naming a step that does not fit its protocol.
+    /// [`PlanError::Layer`] naming a step that does not fit its protocol or its inputs.
     pub fn build(&self) -> Result<BuiltPlan, PlanError> {
+        let unrolled = unroll(self)?;
         let sets = Sets::new().map_err(|source| layer("parameters", source))?;
-        let mut steps = Vec::with_capacity(self.steps.len());
-        for step in &self.steps {
-            let protocol = step.protocol.describe();
-            let built = protocol.build(&sets).map_err(|source| layer(&step.name, source))?;
-            steps.push(BuiltStep { name: step.name.clone(), protocol: protocol.name(), built });
+        let mut steps = Vec::new();
+        for (number, step) in self.steps().enumerate() {
+            let first = unrolled.visits.iter().find(|visit| visit.action == Action::Step(number));
+            let first = first.ok_or_else(|| layer(&step.name, ProtocolError::Shape { what: "no visit" }))?;
+            let inputs = first.inputs.iter().map(|value| unrolled.types[*value]).collect();
+            let spec = step.protocol.spec();
+            steps.push(BuiltStep {
+                name: step.name.clone(),
+                protocol: spec.name(),
+                types: (inputs, unrolled.types[first.output]),
+                built: spec.build(&sets).map_err(|source| layer(&step.name, source))?,
+            });
         }
         prepare(&mut steps);
-        Ok(BuiltPlan { sets, steps })
+        Ok(BuiltPlan { sets, input: unrolled.types[0], steps, visits: unrolled.visits })
     }
 }
 
 impl BuiltPlan {
-    /// The steps in order.
+    /// The steps in order, those of a loop once.
     #[must_use]
     pub fn steps(&self) -> &[BuiltStep] {
         &self.steps
     }
 
-    /// The steps in order, to be made those of one party.
+    /// The steps, to be made those of one party, and the visits that both parties pay them.
     #[must_use]
-    pub fn into_steps(self) -> Vec<BuiltStep> {
-        self.steps
+    pub fn into_parts(self) -> (Vec<BuiltStep>, Vec<Visit>) {
+        (self.steps, self.visits)
     }
 
-    /// The keys that a session needs, one for each parameter set in use.
-    ///
-    /// # Errors
-    /// [`PlanError::Layer`] if a rotation is none of its set's parameters.
-    pub fn keys(&self) -> Result<Vec<NeededKeys>, PlanError> {
-        let mut needed: BTreeMap<Set, BTreeSet<_>> = BTreeMap::new();
-        for facts in self.steps.iter().map(|step| step.built.facts()) {
-            if let Some(set) = facts.keys() {
-                needed.entry(set).or_default().extend(facts.rotations());
-            }
-        }
-        let keys = |(set, rotations): (Set, BTreeSet<_>)| {
-            let parameters = self.sets.get(set).clone();
-            let element = |rotation| galois_element(rotation, parameters.degree());
-            let automorphisms = rotations.into_iter().map(element).collect::<Result<_, _>>();
-            let automorphisms = automorphisms.map_err(|source| layer("evaluation keys", source))?;
-            Ok(NeededKeys { set, parameters, automorphisms })
-        };
-        needed.into_iter().map(keys).collect()
+    /// The type of the network's input.
+    #[must_use]
+    pub const fn input(&self) -> ValueType {
+        self.input
     }
 
     /// What a session sets up.
     ///
     /// # Errors
-    /// As [`Self::keys`].
-    pub fn needs(&self) -> Result<Needs, PlanError> {
-        let mut facts = self.steps.iter().map(|step| step.built.facts());
-        let garbling = facts.any(Facts::garbles);
-        Ok(Needs { keys: self.keys()?, garbling, transfers: self.transfers() })
-    }
-
-    /// The parameters of silent transfers, if a step takes some.
-    fn transfers(&self) -> Option<silent::Parameters> {
-        let takes = |step: &BuiltStep| step.built.facts().transfers() != [0, 0];
-        self.steps.iter().any(takes).then_some(PARAMETERS)
+    /// [`PlanError::Layer`] if a rotation is none of its set's parameters.
+    pub fn set_up(&self) -> Result<SetUp, PlanError> {
+        let needs = self.steps.iter().map(BuiltStep::needs).collect::<Result<Vec<_>, _>>()?;
+        SetUp::of(&needs, &self.sets).map_err(|source| layer("set-up", source))
     }
 
     /// How far a session's sources of silent transfers have come after its set-up.
@@ -124,43 +90,82 @@ impl BuiltPlan {
         Supplies::new(PARAMETERS)
     }
 
-    /// What each party keeps of one prepared prediction.
-    #[must_use]
-    pub fn held(&self) -> Held {
-        self.steps.iter().map(|step| step.built.facts().held()).sum()
-    }
-
-    /// What a server of this plan keeps.
+    /// What the parties keep, to within small change.
     ///
     /// # Errors
     /// [`PlanError::Layer`] naming a step that does not fit the parameters.
     pub fn memory(&self) -> Result<Memory, PlanError> {
-        let session = self.keys()?.iter().try_fold(0, |bytes, keys| {
-            let more = EvaluationKeys::kept_bytes(&keys.parameters, keys.automorphisms.len());
-            Ok::<_, PlanError>(bytes + more.map_err(|source| layer("evaluation keys", source.into()))? as u64)
-        })?;
-        let start = Memory { session, prediction: self.held().server, ..Memory::default() };
-        self.steps.iter().try_fold(start, |memory, step| {
-            Ok(memory.beside(step.built.facts().memory().map_err(|source| layer(&step.name, source))?))
-        })
+        let session = self.set_up()?.key_bytes().map_err(|source| layer("evaluation keys", source))?;
+        let each =
+            self.steps.iter().map(|step| step.built.memory().map_err(|source| layer(&step.name, source)));
+        let each = each.collect::<Result<Vec<_>, _>>()?;
+        let once = each.iter().fold(Memory { session, ..Memory::default() }, |memory, step| {
+            memory.beside(Memory { client_material: 0, server_material: 0, ..*step })
+        });
+        Ok(self.visited().fold(once, |memory, step| {
+            let Memory { client_material, server_material, .. } = each[step];
+            memory.beside(Memory { client_material, server_material, ..Memory::default() })
+        }))
     }
 
-    /// The steps in runs that are prepared together: in each, the client asks for all its transfers before it receives.
+    /// The visits in runs that are prepared together: in each, the client asks for all before it receives.
     ///
     /// What is asked for in one run is bounded, since the server may not read it while it sends.
     ///
     /// # Errors
-    /// As [`Self::cost`].
+    /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn runs(&self) -> Result<Vec<Range<usize>>, PlanError> {
         let mut supplies = self.supplies();
-        let asked = |step: &BuiltStep| {
-            let cost =
-                step.built.facts().offline_cost(&mut supplies).map_err(|source| layer(&step.name, source))?;
-            Ok(cost.request.client_bytes())
+        let asked = |visit: &Visit| {
+            let Action::Step(step) = visit.action else { return Ok(0) };
+            Ok(self.steps[step].offline_cost(&mut supplies)?.request.client_bytes())
         };
-        Ok(runs(self.steps.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
+        Ok(runs(self.visits.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// What both parties do, in order.
+    #[must_use]
+    pub fn visits(&self) -> &[Visit] {
+        &self.visits
+    }
+
+    /// The numbers of the visited steps.
+    fn visited(&self) -> impl Iterator<Item = usize> {
+        self.visits.iter().filter_map(|visit| match visit.action {
+            Action::Step(step) => Some(step),
+            Action::Slice { .. } | Action::Join => None,
+        })
     }
 }
+
+impl BuiltStep {
+    /// What the step needs of the session.
+    ///
+    /// # Errors
+    /// [`PlanError::Layer`] naming the step.
+    pub fn needs(&self) -> Result<Needs, PlanError> {
+        self.built.needs().map_err(|source| layer(&self.name, source))
+    }
+
+    fn offline_cost(&self, supplies: &mut Supplies) -> Result<OfflineCost, PlanError> {
+        Ok(self.built.cost(supplies).map_err(|source| layer(&self.name, source))?.offline)
+    }
+}
+
+/// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the largest layers first.
+fn prepare(steps: &mut [BuiltStep]) {
+    let mut layers: Vec<_> = steps.iter_mut().filter_map(|step| step.built.weights()).collect();
+    layers.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let mut left = MAX_PREPARED_BYTES;
+    for (bytes, form) in layers {
+        if let Some(rest) = left.checked_sub(bytes) {
+            (left, *form) = (rest, Form::Prepared);
+        }
+    }
+}
+
+/// Bytes of prepared weights of a model: 1 GiB. What goes beyond is transformed at every prediction, which takes more time.
+const MAX_PREPARED_BYTES: u64 = 1 << 30;
 
 /// Bytes that the client asks with in one run of steps: well below what a channel takes in while it writes.
 const RUN_BYTES: u64 = 64 << 20;

@@ -1,19 +1,18 @@
 //! What a plan sends: the sum of its protocols' costs.
 
-use lanner_protocol::linear::keys::keys_cost;
-use lanner_protocol::nonlinear::compare::{self, Supplies};
-use lanner_protocol::nonlinear::yao;
-use lanner_protocol::{Cost, OfflineCost, ProtocolError};
+use lanner_protocol::Cost;
+use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::step::StepCost;
 
-use crate::built::{Needs, layer};
-use crate::{BuiltPlan, BuiltStep, PlanError};
+use crate::built::layer;
+use crate::{Action, BuiltPlan, PlanError, Visit};
 
 /// What a plan sends, from public parameters alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanCost {
     /// Once a session.
     pub setup: Cost,
-    /// Of each step in turn, for one prediction, before the input is known.
+    /// Of each step in turn, for one prediction, before the input is known; of a step in a loop, all its visits.
     pub offline: Vec<Cost>,
     /// Of each step in turn, for one prediction.
     pub online: Vec<Cost>,
@@ -47,35 +46,35 @@ impl BuiltPlan {
     /// # Errors
     /// As [`Self::cost`].
     pub fn next_cost(&self, supplies: &mut Supplies) -> Result<PlanCost, PlanError> {
-        let phases = |step| phases(step, supplies);
-        let costs = self.steps().iter().map(phases).collect::<Result<Vec<_>, _>>()?;
-        let online = costs.iter().scan(Cost::NONE, |before, (_, online)| Some(follow(before, *online)));
-        let mut offline = Vec::with_capacity(costs.len());
+        let setup = self.set_up()?.cost().map_err(|source| layer("set-up", source))?;
+        let visit = |visit: &Visit| self.visit_cost(visit, supplies);
+        let costs = self.visits().iter().map(visit).collect::<Result<Vec<_>, _>>()?;
+        let [mut offline, mut online] = [0, 1].map(|_| vec![Cost::NONE; self.steps().len()]);
+        let add = |costs: &mut Vec<Cost>, visit: &Visit, cost: Cost| {
+            if let Action::Step(step) = visit.action {
+                costs[step] = costs[step].beside(cost);
+            }
+        };
+        let mut before = Cost::NONE;
+        for (visit, cost) in self.visits().iter().zip(&costs) {
+            add(&mut online, visit, follow(&mut before, cost.online));
+        }
         let mut before = Cost::NONE;
         for run in self.runs()? {
-            let steps = costs[run].iter().map(|(offline, _)| offline);
-            before = steps.clone().fold(before, |before, step| before.then(step.request));
-            offline.extend(steps.map(|step| step.request.beside(follow(&mut before, step.answer))));
+            let costs = &costs[run.clone()];
+            before = costs.iter().fold(before, |before, cost| before.then(cost.offline.request));
+            for (visit, StepCost { offline: cost, .. }) in self.visits()[run].iter().zip(costs) {
+                add(&mut offline, visit, cost.request.beside(follow(&mut before, cost.answer)));
+            }
         }
-        Ok(PlanCost { setup: setup(&self.needs()?)?, offline, online: online.collect() })
+        Ok(PlanCost { setup, offline, online })
     }
-}
 
-fn setup(needs: &Needs) -> Result<Cost, PlanError> {
-    let keys = needs.keys.iter().try_fold(Cost::NONE, |cost, keys| {
-        Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
-    });
-    let keys = keys.map_err(|source| layer("evaluation keys", source))?;
-    let garbling = if needs.garbling { yao::setup_cost() } else { Cost::NONE };
-    let transfers = needs.transfers.map_or(Cost::NONE, compare::setup_cost);
-    Ok(keys.then(garbling).then(transfers))
-}
-
-/// The offline and the online cost of one step alone.
-fn phases(step: &BuiltStep, supplies: &mut Supplies) -> Result<(OfflineCost, Cost), PlanError> {
-    let facts = step.built.facts();
-    let offline = facts.offline_cost(supplies).map_err(|source| layer(&step.name, source))?;
-    Ok((offline, facts.online_cost().map_err(|source| layer(&step.name, source))?))
+    fn visit_cost(&self, visit: &Visit, supplies: &mut Supplies) -> Result<StepCost, PlanError> {
+        let Action::Step(step) = visit.action else { return Ok(StepCost::default()) };
+        let step = &self.steps()[step];
+        step.built.cost(supplies).map_err(|source| layer(&step.name, source))
+    }
 }
 
 /// The cost of `next` where it follows `before`, which it is added to.

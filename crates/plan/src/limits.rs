@@ -1,35 +1,56 @@
-//! How large a network may be: checked on its public half before anything is built from it.
+//! Bounds on the networks that are planned.
 //!
-//! A client plans what a server describes, and a server what a file describes. Neither may make the other build tables, circuits or
-//! keys without bound, so every sum that memory or time grows with has a limit far beyond real networks.
+//! A client plans what an unknown server describes, and a server what an unknown model holds: a small description of huge work must
+//! be refused before the work begins. Every size that memory or time grows with has a limit far beyond real networks. What a step takes is
+//! the step's own word ([`Work`], [`Memory`]); here is what all together may.
 
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_graph::{Policy, PublicNetwork};
+use lanner_protocol::linear::gazelle::work;
 use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
+use lanner_protocol::step::{Memory, Work};
 
-use crate::lower::SLOTS;
-use crate::{Held, Memory, PlanError};
+use crate::PlanError;
+use crate::lower::convolution;
 
-/// What a network adds up to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Totals {
-    elements: u64,
-    window_elements: u64,
-    circuit_values: u64,
-    products: u64,
-    keys: u64,
-}
-
-/// Checks a network's sizes.
+/// Checks the sizes of a network's values and the policy, before anything is planned.
 ///
 /// # Errors
 /// [`PlanError::TooLarge`] naming the node that goes beyond a limit.
 pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanError> {
-    let mut totals = Totals::default();
-    for (index, node) in network.nodes().iter().enumerate() {
-        totals.add(node, network.shape(index));
-        totals.check(&node.name)?;
+    let (mut elements, mut totals) = (0_u64, Totals::default());
+    for node in network.nodes() {
+        elements = elements.saturating_add(node.len() as u64);
+        within(&node.name, "elements", elements, MAX_ELEMENTS)?;
+        if node.op.is_linear() {
+            // Before layouts are searched: no layout takes much more.
+            totals.add(&node.name, work(&convolution(node, network.shape(node.inputs[0]))?))?;
+        }
     }
     check_policy(network.output_len(), policy)
+}
+
+/// What the steps planned so far take together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals(Work);
+
+impl Totals {
+    /// Adds a step that is taken so many times.
+    ///
+    /// # Errors
+    /// [`PlanError::TooLarge`] naming the step's node if all together go beyond a limit.
+    pub(crate) fn add(&mut self, node: &str, work: Work) -> Result<(), PlanError> {
+        let Self(all) = self;
+        all.window_elements = all.window_elements.saturating_add(work.window_elements);
+        all.circuit_values = all.circuit_values.saturating_add(work.circuit_values);
+        all.products = all.products.saturating_add(work.products);
+        all.ciphertexts = all.ciphertexts.saturating_add(work.ciphertexts);
+        all.taps = all.taps.saturating_add(work.taps);
+        within(node, "elements of windows", all.window_elements, MAX_ELEMENTS)?;
+        within(node, "values of circuits", all.circuit_values, MAX_CIRCUIT_VALUES)?;
+        within(node, "ciphertext products", all.products, MAX_PRODUCTS)?;
+        within(node, "ciphertexts", all.ciphertexts, MAX_CIPHERTEXTS)?;
+        within(node, "filter taps", all.taps, MAX_TAPS)
+    }
 }
 
 /// Checks that a policy fits the number of scores.
@@ -58,91 +79,15 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
     within("output", "classes of an arg-max", scores as u64, MAX_CLASSES)
 }
 
-/// Checks what each party would keep of one prediction.
+/// Checks what the parties would keep.
 ///
 /// # Errors
 /// [`PlanError::TooLarge`] if it is more than a machine may be made to hold.
-pub(crate) fn check_held(held: &Held) -> Result<(), PlanError> {
-    within("output", "bytes of one-time material for a prediction", held.client.max(held.server), MAX_HELD)
-}
-
-/// Checks what a server would keep besides.
-///
-/// # Errors
-/// As [`check_held`].
 pub(crate) fn check_memory(memory: &Memory) -> Result<(), PlanError> {
+    let material = memory.client_material.max(memory.server_material);
+    within("output", "bytes of one-time material for a prediction", material, MAX_HELD)?;
     within("output", "bytes of encoded weights", memory.model, MAX_HELD)?;
     within("output", "bytes of keys and partial sums of a session", memory.session + memory.working, MAX_HELD)
-}
-
-/// Checks the products that layers add up to whose layouts the network's sizes do not bound.
-///
-/// # Errors
-/// [`PlanError::TooLarge`] naming the node.
-pub(crate) fn check_products(node: &FixedNode, products: u64) -> Result<(), PlanError> {
-    within(&node.name, "ciphertext products", products, MAX_PRODUCTS)
-}
-
-/// Checks the ciphertexts that coefficient-encoded layers add up to.
-///
-/// # Errors
-/// [`PlanError::TooLarge`] naming the node.
-pub(crate) fn check_ciphertexts(node: &FixedNode, ciphertexts: u64) -> Result<(), PlanError> {
-    within(&node.name, "ciphertexts", ciphertexts, MAX_CIPHERTEXTS)
-}
-
-impl Totals {
-    fn add(&mut self, node: &FixedNode, input: &[usize]) {
-        let outputs = node.len() as u64;
-        self.elements = self.elements.saturating_add(outputs);
-        match &node.op {
-            FixedOp::MaxPool(window) | FixedOp::SumPool(window) => {
-                let area = area(window.kernel);
-                self.window_elements = self.window_elements.saturating_add(outputs.saturating_mul(area));
-                if matches!(node.op, FixedOp::MaxPool(_)) {
-                    self.circuit_values = self.circuit_values.saturating_add(area);
-                }
-            }
-            op if op.is_nonlinear() => self.circuit_values = self.circuit_values.saturating_add(1),
-            FixedOp::Conv2d(geometry) => {
-                let phases = area(geometry.strides);
-                let pixels =
-                    area([input[1].max(1), input[2].max(1)]).max(outputs / geometry.out_channels as u64);
-                self.linear(
-                    input[0] as u64 * phases,
-                    geometry.out_channels as u64,
-                    area(geometry.kernel),
-                    pixels,
-                );
-            }
-            FixedOp::Linear { outputs } => {
-                self.linear(input.iter().product::<usize>() as u64, *outputs as u64, 1, 1);
-            }
-            _ => {}
-        }
-    }
-
-    /// A layer of `inputs` and `outputs` channels of `pixels` slots each, with `taps` filter taps: at most about so many products
-    /// and keys, whatever the layout.
-    fn linear(&mut self, inputs: u64, outputs: u64, taps: u64, pixels: u64) {
-        let positions = (SLOTS as u64 / pixels.next_power_of_two()).max(2);
-        let ciphertexts = |channels: u64| channels.div_ceil(positions);
-        let diagonals = inputs.min(positions);
-        let products = taps
-            .saturating_mul(diagonals)
-            .saturating_mul(ciphertexts(inputs))
-            .saturating_mul(ciphertexts(outputs));
-        self.products = self.products.saturating_add(products);
-        self.keys = self.keys.saturating_add(taps);
-    }
-
-    fn check(&self, node: &str) -> Result<(), PlanError> {
-        within(node, "elements", self.elements, MAX_ELEMENTS)?;
-        within(node, "elements of windows", self.window_elements, MAX_ELEMENTS)?;
-        within(node, "values of circuits", self.circuit_values, MAX_CIRCUIT_VALUES)?;
-        within(node, "ciphertext products", self.products, MAX_PRODUCTS)?;
-        within(node, "filter taps", self.keys, MAX_TAPS)
-    }
 }
 
 fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), PlanError> {
@@ -151,10 +96,6 @@ fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), 
     } else {
         Err(PlanError::TooLarge { node: node.to_owned(), what, count, limit })
     }
-}
-
-fn area(size: [usize; 2]) -> u64 {
-    (size[0] as u64).saturating_mul(size[1] as u64)
 }
 
 /// Elements of all values together, and of all pooling windows.
@@ -177,6 +118,8 @@ const MAX_CLASSES: u64 = 1 << 13;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use lanner_protocol::nonlinear::windows::Windows;
+
     use super::*;
     use crate::{Mode, plan};
 
@@ -211,7 +154,7 @@ mod tests {
     fn an_axis_too_long_to_transform_is_still_planned_in_a_moment() {
         let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[3,1],"strides":[1,1],"pads":[1048576,0,1048576,0],"dilations":[1048576,1],"groups":1}},"inputs":[0],"shape":[1,1,1],"modulus":1032193}"#;
         let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
-        assert_eq!(plan.steps[0].protocol.describe().name(), "falcon.fc");
+        assert_eq!(plan.steps().next().unwrap().protocol.spec().name(), "falcon.fc");
     }
 
     #[test]
@@ -219,19 +162,18 @@ mod tests {
         // Every output reads padding alone.
         let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":1,"kernel":[1,1],"strides":[2,2],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[1,2,2],"modulus":1032193}"#;
         let plan = plan(&network("[1,1,1]", conv), Policy::Logits, Mode::Falcon).unwrap();
-        assert_eq!(plan.steps[0].protocol.describe().name(), "gazelle.fc");
+        assert_eq!(plan.steps().next().unwrap().protocol.spec().name(), "gazelle.fc");
     }
 
     #[test]
     fn a_circuit_over_too_many_values_is_refused_whatever_its_instances() {
         let pool = |side: usize| {
-            let pool = format!(
-                r#"{{"name":"pool","op":{{"MaxPool":{{"kernel":[{side},{side}],"strides":[1,1],"pads":[0,0,0,0]}}}},"inputs":[0],"shape":[1,1,1],"modulus":1032193}}"#
-            );
-            network(&format!("[1,{side},{side}]"), &pool)
+            let windows =
+                Windows { channels: 1, image: [side; 2], kernel: [side; 2], strides: [1, 1], pads: [0; 4] };
+            Totals::default().add("pool", windows.work())
         };
-        assert!(check(&pool(128), Policy::Logits).is_ok());
-        let refusal = check(&pool(129), Policy::Logits).unwrap_err();
+        assert!(pool(128).is_ok());
+        let refusal = pool(129).unwrap_err();
         assert!(refusal.to_string().contains("16641 values of circuits"), "{refusal}");
     }
 

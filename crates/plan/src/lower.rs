@@ -7,18 +7,20 @@ use std::collections::BTreeMap;
 
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_protocol::ProtocolError;
+use lanner_protocol::convert::reshare::{Reshare, Reveal};
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, Sets, falcon};
+use lanner_protocol::linear::{Convolution, Sets, falcon, gazelle};
+use lanner_protocol::local;
 use lanner_protocol::nonlinear::windows::Windows;
+use lanner_protocol::nonlinear::{softmax, yao};
+use lanner_protocol::step::{Known, Protocol, ValueType};
 use lanner_share::Ring;
 
+use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
-use crate::protocol::{self, local, packed, share, softmax, yao};
-use crate::{Mode, Plan, PlanError, Protocol, Step, limits};
-
-/// Slots of the ciphertexts of parameter set B.
-pub(crate) const SLOTS: usize = 8192;
+use crate::limits::{self, Totals};
+use crate::{Item, Mode, Plan, PlanError, Step};
 
 /// Plans a network in a mode for an output policy.
 ///
@@ -33,10 +35,10 @@ pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan,
         }
     }
     planner.output(policy)?;
-    let plan = Plan { mode, policy, steps: planner.steps };
-    let built = plan.build()?;
-    limits::check_held(&built.held())?;
-    limits::check_memory(&built.memory()?)?;
+    let input = network.input();
+    let items = planner.steps.into_iter().map(Item::Step).collect();
+    let plan = Plan { mode, policy, input: (ring(input.accumulator), input.len()), items };
+    limits::check_memory(&plan.build()?.memory()?)?;
     Ok(plan)
 }
 
@@ -49,15 +51,14 @@ struct Planner<'n> {
     values: Vec<Option<usize>>,
     /// For each node, whether a circuit that an earlier node began computes it.
     inside: Vec<bool>,
-    /// For each value of the plan, whether the server knows its share before the input is known, as garbling needs.
-    known: Vec<bool>,
+    /// The type of each value of the plan.
+    types: Vec<ValueType>,
     /// The layouts of the layers that are computed by rotations.
     layouts: Layouts,
     /// For each node that takes squares as they are computed, the value that is squared.
     squared: BTreeMap<usize, usize>,
-    /// The products and the ciphertexts of earlier layers that no bound on the network's sizes counts.
-    products: u64,
-    ciphertexts: u64,
+    /// What the steps so far take.
+    totals: Totals,
 }
 
 impl<'n> Planner<'n> {
@@ -67,32 +68,37 @@ impl<'n> Planner<'n> {
         let nodes = network.nodes().len();
         let mut values = vec![None; nodes + 1];
         values[0] = Some(0);
-        let inside = vec![false; nodes];
+        let input = network.input();
         // The server's share of the input is zero.
-        let (layouts, squared) = (layouts(network, mode, &sets)?, BTreeMap::new());
-        let (steps, products, ciphertexts) = (Vec::new(), 0, 0);
-        let known = vec![true];
+        let input = ValueType::shared(ring(input.accumulator), input.len(), Known::SERVER);
         Ok(Self {
+            layouts: layouts(network, mode, &sets)?,
             network,
             mode,
             sets,
-            steps,
+            steps: Vec::new(),
             values,
-            inside,
-            known,
-            layouts,
-            squared,
-            products,
-            ciphertexts,
+            inside: vec![false; nodes],
+            types: vec![input],
+            squared: BTreeMap::new(),
+            totals: Totals::default(),
         })
     }
 
     /// Adds a step; returns the value that it makes.
-    fn push(&mut self, name: &str, inputs: Vec<usize>, protocol: Protocol) -> usize {
-        let known = protocol.describe().makes_known(inputs.iter().all(|input| self.known[*input]));
+    fn push(
+        &mut self,
+        name: &str,
+        inputs: Vec<usize>,
+        protocol: impl Into<Protocol>,
+    ) -> Result<usize, PlanError> {
+        let (protocol, types) = (protocol.into(), inputs.iter().map(|input| self.types[*input]));
+        let spec = protocol.spec();
+        self.totals.add(name, spec.work())?;
+        let made = spec.infer(&types.collect::<Vec<_>>()).map_err(|source| layer_of(name, source))?;
+        self.types.push(made);
         self.steps.push(Step { name: name.to_owned(), inputs, protocol });
-        self.known.push(known);
-        self.steps.len()
+        Ok(self.steps.len())
     }
 
     /// The plan's value of a value of the network, which an earlier node made.
@@ -111,12 +117,11 @@ impl<'n> Planner<'n> {
         let inputs =
             node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
         let shape = network.shape(node.inputs[0]);
+        let values = node.len();
         let protocol = match &node.op {
-            FixedOp::SumPool(window) => {
-                Protocol::SumPool(local::SumPool { windows: windows(shape, window), ring })
-            }
-            FixedOp::Add { factors } => Protocol::Add(local::Add { factors: *factors, ring }),
-            FixedOp::Scale { factor } => Protocol::Scale(local::Scale { factor: *factor, ring }),
+            FixedOp::SumPool(window) => local::SumPool { windows: windows(shape, window), ring }.into(),
+            FixedOp::Add { factors } => local::Add { factors: *factors, values, ring }.into(),
+            FixedOp::Scale { factor } => local::Scale { factor: *factor, values, ring }.into(),
             FixedOp::Reshape => {
                 self.values[index + 1] = Some(inputs[0]);
                 return Ok(());
@@ -124,7 +129,7 @@ impl<'n> Planner<'n> {
             FixedOp::Transpose { .. }
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
-            | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, ring }),
+            | FixedOp::Concat { .. } => local::Move { values, ring }.into(),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
@@ -136,7 +141,7 @@ impl<'n> Planner<'n> {
                 return self.circuit(index, inputs[0]);
             }
         };
-        self.values[index + 1] = Some(self.push(&node.name, inputs, protocol));
+        self.values[index + 1] = Some(self.push(&node.name, inputs, protocol)?);
         Ok(())
     }
 
@@ -158,13 +163,13 @@ impl<'n> Planner<'n> {
         let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
         let to = ring(network.nodes()[last].accumulator);
         self.values[last + 1] = Some(if let Some(activation) = self.activation(&fused, from, to) {
-            self.push(name, vec![input], Protocol::RingActivation(activation))
+            self.push(name, vec![input], activation)?
         } else {
-            let input = self.remask(name, input, fused.windows.inputs(), from);
+            let input = self.reshare(name, input)?;
             // Later readers of the value use the sharing that the server knows.
             self.values[value] = Some(input);
             let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
-            self.push(name, vec![input], Protocol::Yao(activation))
+            self.push(name, vec![input], activation)?
         });
         for node in &nodes[1..run] {
             self.inside[*node] = true;
@@ -176,30 +181,31 @@ impl<'n> Planner<'n> {
         let last = self.network.nodes().len();
         let (values, from) = (self.network.output_len(), ring(self.network.accumulator(last)));
         let scores = self.value(&self.network.nodes()[last - 1], last)?;
-        let protocol = match policy {
-            Policy::Logits => Protocol::Reveal(share::Reveal { values, from }),
-            Policy::Label => Protocol::YaoArgMax(yao::Classes { classes: values, from }),
-            Policy::TopK { k } => Protocol::YaoTopK(yao::Best { classes: values, k: k as usize, from }),
+        let protocol: Protocol = match policy {
+            Policy::Logits => Reveal { values, from }.into(),
+            Policy::Label => yao::ArgMax { classes: values, from }.into(),
+            Policy::TopK { k } => yao::TopK { classes: values, k: k as usize, from }.into(),
             Policy::Probability { digits } => {
                 let scale = self.network.output_scale();
-                Protocol::Softmax(softmax::Likely { classes: values, digits, scale, from })
+                softmax::LabelAndProbability { classes: values, digits, scale, from }.into()
             }
         };
         // All but the logits come out of a circuit, which is garbled for a share known ahead of time.
         let scores = match policy {
             Policy::Logits => scores,
-            _ => self.remask("output", scores, values, from),
+            _ => self.reshare("output", scores)?,
         };
-        self.push("output", vec![scores], protocol);
+        self.push("output", vec![scores], protocol)?;
         Ok(())
     }
 
     /// A sharing of `value` whose server share is known ahead of time.
-    fn remask(&mut self, name: &str, value: usize, values: usize, ring: Ring) -> usize {
-        if self.known[value] {
-            value
-        } else {
-            self.push(name, vec![value], Protocol::Remask(share::Remask { values, ring }))
+    fn reshare(&mut self, name: &str, value: usize) -> Result<usize, PlanError> {
+        match self.types[value] {
+            ValueType::Shared { ring, len, known } if !known.server => {
+                self.push(name, vec![value], Reshare { values: len, ring })
+            }
+            _ => Ok(value),
         }
     }
 
@@ -209,13 +215,11 @@ impl<'n> Planner<'n> {
         }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {
-            let falcon::Choice { set, variant, operations } = choice;
-            self.products = self.products.saturating_add(operations.multiplications as u64);
-            limits::check_products(node, self.products)?;
-            return Ok(Protocol::FalconLinear(protocol::falcon::Linear { shape, prime, set, variant }));
+            let falcon::Choice { set, variant, .. } = choice;
+            return Ok(falcon::Linear { shape, prime, set, variant }.into());
         }
         let kernel = self.layout(node, &shape)?.kernel();
-        Ok(Protocol::GazelleLinear(packed::Linear { shape, prime, kernel }))
+        Ok(gazelle::Linear { shape, prime, kernel }.into())
     }
 
     /// The layout of a layer that is computed by rotations.
@@ -245,7 +249,8 @@ fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, 
         }
     }
     let fits = |packing: &Packing, prime| square::fits(packing, prime, sets);
-    Layouts::choose(&layers, SLOTS, MAX_KEYS, fits).map_err(|(index, source)| layer(nodes[index], source))
+    Layouts::choose(&layers, gazelle::SLOTS as usize, MAX_KEYS, fits)
+        .map_err(|(index, source)| layer(nodes[index], source))
 }
 
 /// Evaluation keys of a session if layouts allow: 30 MB to send in its set-up, and 76 MB for the server to keep.
@@ -274,10 +279,14 @@ fn unsupported(node: &FixedNode, reason: String) -> PlanError {
 }
 
 fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {
-    PlanError::Layer { node: node.name.clone(), source }
+    layer_of(&node.name, source)
 }
 
-fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
+/// The shape of a linear node.
+///
+/// # Errors
+/// [`PlanError::Unsupported`] if its input has no such shape.
+pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
     match (&node.op, input) {
         (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, *outputs)),
         (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Ok(Convolution {

@@ -2,9 +2,9 @@
 
 use lanner_graph::Policy;
 use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::step::Protocol;
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
-
-use crate::Protocol;
 
 /// Which published design the layers follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,22 +33,114 @@ impl Mode {
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// The name of the model's node that the step ends with.
+    /// The name of the model's node that the step ends with; its weights are the node's.
     pub name: String,
-    /// The values that it reads: value 0 is the network's input, value `i + 1` what step `i` makes.
+    /// The values that it reads.
     pub inputs: Vec<usize>,
     /// How it is computed.
     #[serde(flatten)]
     pub protocol: Protocol,
 }
 
+/// A loop: its body runs a fixed number of times, with one set of layers for all.
+///
+/// In the body value `i` is the loop's `i`-th input, the carried ones first, then the sliced, then the whole; then come what its steps make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scan {
+    /// The name of the model's node.
+    pub name: String,
+    /// Values that go from one iteration to the next.
+    pub carried: Vec<Carried>,
+    /// Values that are cut into as many equal parts as there are iterations, which read one each.
+    pub sliced: Vec<usize>,
+    /// Values that every iteration reads whole.
+    pub whole: Vec<usize>,
+    /// The steps of one iteration.
+    pub body: Vec<Step>,
+    /// Values of the body that are joined over all iterations, in the order of the slices.
+    pub stacked: Vec<usize>,
+    /// Whether the last slice is read first.
+    pub reverse: bool,
+    /// Number of iterations.
+    pub times: usize,
+}
+
+/// A value that goes from one iteration to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Carried {
+    /// The value that the first iteration reads.
+    pub initial: usize,
+    /// The value of the body that the next one reads.
+    pub next: usize,
+}
+
+/// A step or a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Item {
+    /// A step, which makes one value.
+    Step(Step),
+    /// A loop, which makes its carried values as the last iteration leaves them, then its stacked ones.
+    Scan(Scan),
+}
+
+impl Item {
+    /// How many values it makes.
+    #[must_use]
+    pub const fn outputs(&self) -> usize {
+        match self {
+            Self::Step(_) => 1,
+            Self::Scan(scan) => scan.carried.len() + scan.stacked.len(),
+        }
+    }
+
+    /// The steps that it is made of, each once.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        match self {
+            Self::Step(step) => std::slice::from_ref(step),
+            Self::Scan(scan) => &scan.body,
+        }
+    }
+}
+
 /// The protocol of every step, in order.
+///
+/// Value 0 is the network's input; then come what the items make, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The design followed.
     pub mode: Mode,
     /// What the client learns.
     pub policy: Policy,
-    /// The steps.
-    pub steps: Vec<Step>,
+    /// The ring and the number of elements of the input.
+    pub input: (Ring, usize),
+    /// The steps and loops.
+    pub items: Vec<Item>,
+}
+
+impl Plan {
+    /// All steps in order, those of a loop once.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.items.iter().flat_map(Item::steps)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use lanner_protocol::convert::reshare::Reshare;
+
+    use super::*;
+
+    #[test]
+    fn a_protocol_lies_flat_in_its_step() {
+        let reshare = Protocol::Reshare(Reshare { values: 3, ring: Ring::Prime(1_032_193) });
+        let step = Step { name: "sum".to_owned(), inputs: vec![2], protocol: reshare };
+        let json = r#"{"name":"sum","inputs":[2],"protocol":"reshare","values":3,"ring":{"prime":1032193}}"#;
+        assert_eq!(serde_json::to_string(&step).unwrap(), json);
+        assert_eq!(serde_json::from_str::<Step>(json).unwrap(), step);
+    }
 }

@@ -27,7 +27,7 @@ pub(crate) const INPUT_LABELS: Kind = Kind(0x53);
 /// Masked bits of a conversion, client to server.
 pub(crate) const MASKED_BITS: Kind = Kind(0x60);
 /// The difference between two sharings, server to client.
-pub(crate) const REMASK: Kind = Kind(0x61);
+pub(crate) const RESHARE: Kind = Kind(0x61);
 /// The server's share of a revealed value, server to client.
 pub(crate) const REVEAL: Kind = Kind(0x62);
 /// Masked blocks of compared values, from who chooses.

@@ -9,8 +9,10 @@ mod cost;
 mod error;
 mod kind;
 pub mod linear;
+pub mod local;
 pub mod nonlinear;
 mod party;
+pub mod step;
 
 pub use cost::{Cost, OfflineCost};
 pub use error::ProtocolError;

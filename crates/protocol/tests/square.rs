@@ -25,7 +25,7 @@ fn square(
     prime: u64,
     shares: (&Share, &Share),
 ) -> ((Share, Share), (Party, Party)) {
-    let client = square::client(target, &keys.parameters, prime).unwrap();
+    let client = square::ClientSquare::new(target, &keys.parameters, prime).unwrap();
     let mut channels = Party::pair();
     let outputs = run(
         &mut channels,

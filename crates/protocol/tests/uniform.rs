@@ -9,7 +9,7 @@ use common::{Keys, Party, ideal, rng, run};
 use lanner_bfv::SlotEncoder;
 use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
 use lanner_primitives::Prg;
-use lanner_protocol::convert::remask;
+use lanner_protocol::convert::reshare;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{ClientLayer, ServerLayer};
@@ -181,10 +181,10 @@ fn a_fresh_sharing_is_uniform_and_equals_its_twin() {
             let mut channels = Party::pair();
             let (c, s) = run(
                 &mut channels,
-                |channel| remask::client(channel, &client).unwrap(),
-                |channel| remask::server(channel, &server, fresh.clone()).unwrap(),
+                |channel| reshare::client(channel, &client).unwrap(),
+                |channel| reshare::server(channel, &server, fresh.clone()).unwrap(),
             );
-            let (a, b) = ideal::remask((&client, &server), &mut rng(9));
+            let (a, b) = ideal::reshare((&client, &server), &mut rng(9));
             assert!(c.reveal(&s).unwrap() == a.reveal(&b).unwrap());
             assert!(s.values() == fresh.values(), "known ahead of time");
             let message = unpack_bits(channels.1.sent_of(0x61)[0], COUNT, ring.bits()).unwrap();
@@ -201,8 +201,8 @@ fn a_revealed_value_is_the_secret() {
     let (client, server) = ideal::deal(ring, &secrets, &mut rng(7));
     let (learned, ()) = run(
         &mut Party::pair(),
-        |channel| remask::learn(channel, &client).unwrap(),
-        |channel| remask::reveal(channel, &server).unwrap(),
+        |channel| reshare::learn(channel, &client).unwrap(),
+        |channel| reshare::reveal(channel, &server).unwrap(),
     );
     assert_eq!(learned, secrets);
 }

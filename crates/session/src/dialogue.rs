@@ -6,12 +6,11 @@
 
 use std::sync::Arc;
 
-use lanner_primitives::{Direction, Label};
+use lanner_primitives::{Direction, Label, Prg};
 use lanner_wire::{Channel, ChannelError, Kind};
 
 use crate::executor::{
-    ClientPlan, ClientSession, Computation, ExecutionError, Outcome, Prepared, PreparedServer, ServedModel,
-    ServerSession, StepCost,
+    ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, ServedModel, ServerSession, StepCost,
 };
 use crate::store::{Capacity, MaterialId, MemoryStore, OneTime, Store};
 
@@ -56,11 +55,12 @@ impl Request {
 /// The server's side of a session.
 pub struct Service {
     session: ServerSession,
-    prepared: Queue<PreparedServer>,
+    prepared: Queue<Prepared>,
+    computed: Vec<StepCost>,
 }
 
 impl Service {
-    /// Set-up, after the handshake whose hash is `transcript`.
+    /// Set-up, after the handshake whose hash is `transcript`. All randomness of the session comes from `rng`.
     ///
     /// # Errors
     /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
@@ -68,9 +68,10 @@ impl Service {
         channel: &mut dyn Channel,
         transcript: [u8; 32],
         model: Arc<ServedModel>,
+        rng: Prg,
     ) -> Result<Self, ExecutionError> {
-        let prepared = Queue::new(transcript, model.held().server);
-        Ok(Self { session: ServerSession::setup(channel, model)?, prepared })
+        let prepared = Queue::new(transcript, model.memory().server_material);
+        Ok(Self { session: ServerSession::setup(channel, model, rng)?, prepared, computed: Vec::new() })
     }
 
     /// Waits for the client's next request.
@@ -91,17 +92,27 @@ impl Service {
         let out_of_turn = || ChannelError::Malformed { what: "request: out of turn" };
         match request {
             Request::Prepare if !self.prepared.has_room() => Err(out_of_turn().into()),
-            Request::Prepare => self.prepared.make(channel, |channel| self.session.prepare(channel)),
+            Request::Prepare => {
+                let Self { session, prepared, computed } = self;
+                prepared.make(channel, |channel| {
+                    let made = session.prepare(channel)?;
+                    made.costs().clone_into(computed);
+                    Ok(made)
+                })
+            }
             Request::Predict if self.prepared.len() == 0 => Err(out_of_turn().into()),
-            Request::Predict => self.session.predict(channel, self.prepared.take()?),
+            Request::Predict => {
+                self.computed = self.session.predict(channel, self.prepared.take()?)?;
+                Ok(())
+            }
             Request::End => Ok(()),
         }
     }
 
     /// What the server computed for the last material or prediction, step by step.
     #[must_use]
-    pub fn computed(&self) -> &[Computation] {
-        self.session.computed()
+    pub fn computed(&self) -> &[StepCost] {
+        &self.computed
     }
 }
 
@@ -115,7 +126,7 @@ pub struct Dialogue {
 }
 
 impl Dialogue {
-    /// Set-up, after the handshake whose hash is `transcript`.
+    /// Set-up, after the handshake whose hash is `transcript`. All randomness of the session comes from `rng`.
     ///
     /// # Errors
     /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
@@ -123,9 +134,10 @@ impl Dialogue {
         channel: &mut dyn Channel,
         transcript: [u8; 32],
         plan: Arc<ClientPlan>,
+        rng: Prg,
     ) -> Result<Self, ExecutionError> {
-        let prepared = Queue::new(transcript, plan.held().client);
-        let (session, setup) = ClientSession::setup(channel, plan)?;
+        let prepared = Queue::new(transcript, plan.memory().client_material);
+        let (session, setup) = ClientSession::setup(channel, plan, rng)?;
         Ok(Self { session, prepared, setup, broken: false })
     }
 

@@ -23,7 +23,7 @@ use admission::{Admission, Slot};
 pub use computations::ComputedStep;
 pub use metrics::{Metrics, Snapshot};
 
-use crate::executor::Computation;
+use crate::executor::StepCost;
 
 /// What a server does with a client.
 pub trait Handler: Send + Sync + 'static {
@@ -69,7 +69,7 @@ impl SessionInfo {
     }
 
     /// Adds what was computed for a model.
-    pub fn count_computation(&self, model: &str, computed: &[Computation]) {
+    pub fn count_computation(&self, model: &str, computed: &[StepCost]) {
         self.metrics.count_computation(model, computed);
     }
 }

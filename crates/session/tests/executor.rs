@@ -7,15 +7,21 @@ use lanner_graph::{
     FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
 };
 use lanner_net::{Entry, Recorded, memory};
-use lanner_plan::{Mode, Plan, PlanCost, Protocol, Step, plan};
+use lanner_plan::{Mode, Plan, PlanCost, Step, plan};
+use lanner_primitives::{Prg, Seed};
 use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::step::Protocol;
 use lanner_session::executor::{
-    ClientPlan, ClientSession, Computation, Outcome, Phase, ServedModel, ServerSession, StepCost,
+    ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
 const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
 const OVER_POWERS: [Mode; 1] = [Mode::Cheetah(Rounding::Exact)];
+
+fn rng(seed: u8) -> Prg {
+    Prg::new(Seed::from_bytes([seed; 16]))
+}
 
 /// A deterministic value in [-1, 1).
 fn value(index: usize, seed: usize) -> f32 {
@@ -54,17 +60,16 @@ fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Ve
     let model = Arc::new(ServedModel::new(network, &plan).unwrap());
     let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
     let (mut client, mut server) = memory::pair();
-    let (count, steps) = (inputs.len(), plan.steps.clone());
+    let (count, steps) = (inputs.len(), plan.steps().cloned().collect::<Vec<_>>());
     let serving = std::thread::spawn(move || {
-        let mut session = ServerSession::setup(&mut server, model).unwrap();
+        let mut session = ServerSession::setup(&mut server, model, rng(1)).unwrap();
         for _ in 0..count {
             let prepared = session.prepare(&mut server).unwrap();
-            check_computed(&steps, session.computed(), Phase::Offline);
-            session.predict(&mut server, prepared).unwrap();
-            check_computed(&steps, session.computed(), Phase::Online);
+            check_computed(&steps, prepared.costs(), Phase::Offline);
+            check_computed(&steps, &session.predict(&mut server, prepared).unwrap(), Phase::Online);
         }
     });
-    let (mut session, setup) = ClientSession::setup(&mut client, client_plan).unwrap();
+    let (mut session, setup) = ClientSession::setup(&mut client, client_plan, rng(2)).unwrap();
     let built = plan.build().unwrap();
     let mut supplies = built.supplies();
     let predict = |input: &Vec<i64>| {
@@ -80,12 +85,12 @@ fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Ve
 }
 
 /// The server tells of every step of the phase, in order, how long it computed.
-fn check_computed(steps: &[Step], computed: &[Computation], phase: Phase) {
+fn check_computed(steps: &[Step], computed: &[StepCost], phase: Phase) {
     let planned: Vec<_> =
-        steps.iter().map(|step| (step.name.as_str(), step.protocol.describe().name(), phase)).collect();
+        steps.iter().map(|step| (step.name.as_str(), step.protocol.spec().name(), phase)).collect();
     let told: Vec<_> = computed.iter().map(|step| (step.name.as_str(), step.protocol, step.phase)).collect();
     assert_eq!(told, planned);
-    assert!(computed.iter().map(|step| step.seconds).sum::<f64>() > 0.0);
+    assert!(computed.iter().map(|step| step.computing).sum::<f64>() > 0.0);
 }
 
 /// Predicted bytes and rounds are the measured, for every step and phase.
@@ -122,14 +127,14 @@ fn check_mode(plan: &Plan) {
             Protocol::GazelleLinear(_) | Protocol::FalconLinear(_) | Protocol::CheetahLinear(_)
         )
     };
-    let layers = plan.steps.iter().filter(linear).map(|step| step.protocol.describe().name());
+    let layers = plan.steps().filter(linear).map(|step| step.protocol.spec().name());
     let layers: Vec<_> = layers.collect();
     assert!(!layers.is_empty());
     assert!(layers.iter().all(|name| name.starts_with(plan.mode.name())), "{layers:?}");
     // Over powers of two, transfers compute everything but slopes.
     let circuit =
         |step: &Step| matches!(&step.protocol, Protocol::Yao(layer) if layer.function.slope.is_none());
-    assert!(!matches!(plan.mode, Mode::Cheetah(_)) || !plan.steps.iter().any(circuit));
+    assert!(!matches!(plan.mode, Mode::Cheetah(_)) || !plan.steps().any(circuit));
 }
 
 fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
@@ -272,13 +277,13 @@ fn transcripts(network: &Network, policy: Policy, mode: Mode, input: &[i64]) -> 
     let (client, server) = memory::pair();
     let serving = std::thread::spawn(move || {
         let mut server = Recorded::new(server);
-        let mut session = ServerSession::setup(&mut server, model).unwrap();
+        let mut session = ServerSession::setup(&mut server, model, rng(1)).unwrap();
         let prepared = session.prepare(&mut server).unwrap();
         session.predict(&mut server, prepared).unwrap();
         server.into_parts().1
     });
     let mut client = Recorded::new(client);
-    let (mut session, _) = ClientSession::setup(&mut client, client_plan).unwrap();
+    let (mut session, _) = ClientSession::setup(&mut client, client_plan, rng(2)).unwrap();
     let prepared = session.prepare(&mut client).unwrap();
     session.predict(&mut client, prepared, input).unwrap();
     [client.into_parts().1, serving.join().unwrap()]
@@ -384,7 +389,7 @@ fn squares_equal_the_reference() {
             "gazelle.square",
             "gazelle.fc",
             "yao.activation",
-            "share.remask",
+            "share.reshare",
             "gazelle.square_fc",
             "yao.argmax"
         ]
@@ -395,7 +400,7 @@ fn squares_equal_the_reference() {
 fn protocols(json: &str, shapes: &[(&str, &[usize])], input: usize) -> Vec<&'static str> {
     let (network, _) = network(json, shapes, input);
     let plan = plan(network.public(), Policy::Label, Mode::Gazelle).unwrap();
-    plan.steps.iter().map(|step| step.protocol.describe().name()).collect()
+    plan.steps().map(|step| step.protocol.spec().name()).collect()
 }
 
 const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,8,8]}],"nodes":[

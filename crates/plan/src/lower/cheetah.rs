@@ -3,19 +3,19 @@
 use lanner_graph::FixedNode;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
+use lanner_protocol::nonlinear::compare::{RingActivation, RingSquare, Rounding};
+use lanner_protocol::step::{Protocol, Spec};
 use lanner_share::Ring;
 
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
-use crate::protocol::{Describe, cheetah, compare};
-use crate::{Mode, PlanError, Protocol, limits};
+use crate::{Mode, PlanError};
 
 impl Planner<'_> {
     /// A linear layer in the first parameter set with room for its noise.
     pub(super) fn coefficient_layer(
-        &mut self,
+        &self,
         node: &FixedNode,
         shape: Convolution,
         rounding: Rounding,
@@ -28,14 +28,7 @@ impl Planner<'_> {
         let mut refused = ProtocolError::Shape { what: "parameter sets" };
         for set in accuracy.sets() {
             match Scheme::new(&shape, bits, accuracy, self.sets.get(*set)) {
-                Ok(scheme) => {
-                    let packing = scheme.packing();
-                    self.products += packing.products() as u64;
-                    self.ciphertexts += packing.ciphertexts().iter().sum::<usize>() as u64;
-                    limits::check_products(node, self.products)?;
-                    limits::check_ciphertexts(node, self.ciphertexts)?;
-                    return Ok(Protocol::CheetahLinear(cheetah::Linear { shape, bits, set: *set, accuracy }));
-                }
+                Ok(_) => return Ok(Linear { shape, bits, set: *set, accuracy }.into()),
                 Err(error) => refused = error,
             }
         }
@@ -43,7 +36,7 @@ impl Planner<'_> {
     }
 
     /// What transfers compute of a run of operators; none where a circuit must.
-    pub(super) fn activation(&self, fused: &Fused, from: Ring, to: Ring) -> Option<compare::Activation> {
+    pub(super) fn activation(&self, fused: &Fused, from: Ring, to: Ring) -> Option<RingActivation> {
         let (Mode::Cheetah(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode, from, to) else {
             return None;
         };
@@ -52,14 +45,14 @@ impl Planner<'_> {
         let largest = (1 << from.checked_sub(function.shift + 2)?) - 1;
         function.high = function.high.map(|high| high.min(largest));
         let windows = fused.windows;
-        let activation = compare::Activation { function, windows, from, to, rounding };
+        let activation = RingActivation { function, windows, from, to, rounding };
         activation.build(&self.sets).is_ok().then_some(activation)
     }
 }
 
 /// The square of every element.
 pub(super) fn square(node: &FixedNode) -> Result<Protocol, PlanError> {
-    Ok(Protocol::RingSquare(compare::Square { values: node.len(), bits: bits(node)? }))
+    Ok(RingSquare { values: node.len(), bits: bits(node)? }.into())
 }
 
 /// The bits of the ring that a node computes in.

@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use lanner_graph::{FixedOp, PublicNetwork};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Sets;
+use lanner_protocol::linear::gazelle::SET;
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::nonlinear::square::Target;
+use lanner_protocol::nonlinear::square::{Square, SquareLinear, Target};
 
-use super::{Planner, convolution, in_frequencies, layer, prime, ring};
-use crate::protocol::packed;
-use crate::{PlanError, Protocol};
+use super::{Planner, convolution, in_frequencies, layer, prime};
+use crate::PlanError;
 
 impl Planner<'_> {
     /// The square at node `index` of a value of the plan.
     pub(super) fn square(&mut self, index: usize, input: usize) -> Result<(), PlanError> {
         let node = &self.network.nodes()[index];
-        let input = self.remask(&node.name, input, node.len(), ring(node.accumulator));
+        let input = self.reshare(&node.name, input)?;
         // Later readers of the value use the sharing that the server knows.
         self.values[node.inputs[0]] = Some(input);
         if !self.leave_to_layer(index, input)? {
-            let square = packed::Square { values: node.len(), prime: prime(node)? };
-            let square = self.push(&node.name, vec![input], Protocol::GazelleSquare(square));
+            let square = Square { values: node.len(), prime: prime(node)? };
+            let square = self.push(&node.name, vec![input], square)?;
             self.values[index + 1] = Some(square);
         }
         Ok(())
@@ -32,8 +32,8 @@ impl Planner<'_> {
         let node = &self.network.nodes()[index];
         let shape = convolution(node, self.network.shape(node.inputs[0]))?;
         let (kernel, prime) = (self.layout(node, &shape)?.kernel(), prime(node)?);
-        let layer = Protocol::GazelleSquareLinear(packed::SquareLinear { shape, prime, kernel });
-        self.values[index + 1] = Some(self.push(&node.name, vec![input], layer));
+        let layer = SquareLinear { shape, prime, kernel };
+        self.values[index + 1] = Some(self.push(&node.name, vec![input], layer)?);
         Ok(())
     }
 
@@ -78,5 +78,5 @@ fn taker(network: &PublicNetwork, node: usize) -> Option<usize> {
 
 /// Whether the parameters have room for squares and the layer that takes them in this layout.
 pub(super) fn fits(packing: &Packing, prime: u64, sets: &Sets) -> Result<bool, ProtocolError> {
-    Target::Layer(Box::new(packing.clone())).fits(sets.get(packed::SET), prime)
+    Target::Layer(Box::new(packing.clone())).fits(sets.get(SET), prime)
 }

@@ -1,4 +1,4 @@
 //! Conversions between forms of shares.
 
 pub mod bits_to_ring;
-pub mod remask;
+pub mod reshare;

@@ -29,6 +29,15 @@ pub struct Sets {
 }
 
 impl Set {
+    /// The ring degree of its ciphertexts.
+    #[must_use]
+    pub const fn degree(self) -> usize {
+        match self {
+            Self::A0 | Self::A1 | Self::A2 => 4096,
+            Self::B => 8192,
+        }
+    }
+
     /// The set's name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -27,18 +27,20 @@
 
 mod client;
 mod server;
+mod step;
 
-pub use client::client;
+pub use client::ClientSquare;
 pub use server::{ServerMaterial, ServerSquare};
+pub use step::{Square, SquareLinear};
 
 use lanner_bfv::outgoing::Budget;
 use lanner_bfv::{BfvError, NoiseBound, Parameters, PlaintextModulus};
 use lanner_ring::Modulus;
 use lanner_share::{Ring, Share};
 
+use crate::linear::exchange;
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{Layout, noise_after};
-use crate::linear::transfer;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// What becomes of the squares.
@@ -69,7 +71,7 @@ impl Target {
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
     pub fn offline_cost(&self, parameters: &Parameters, prime: u64) -> Result<OfflineCost, ProtocolError> {
-        transfer::offline_cost(self.ciphertexts(parameters), parameters, prime)
+        exchange::offline_cost(self.ciphertexts(parameters), parameters, prime)
     }
 
     /// The cost of the online phase.
@@ -77,7 +79,7 @@ impl Target {
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
     pub fn online_cost(&self, parameters: &Parameters, prime: u64) -> Result<Cost, ProtocolError> {
-        transfer::online_cost(self.ciphertexts(parameters), parameters, prime)
+        exchange::online_cost(self.ciphertexts(parameters), parameters, prime)
     }
 
     /// Ciphertexts from the client and to it.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ProtocolError;
+use crate::step::Work;
 
 /// Sliding windows over the last two axes of `channels x height x width`; padding lies outside and holds no element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,23 @@ impl Windows {
         (self.kernel, self.strides, self.pads) == ([1, 1], [1, 1], [0; 4]) && self.inputs() != 0
     }
 
+    /// Number of windows.
+    ///
+    /// # Errors
+    /// As [`Self::groups`].
+    pub fn count(&self) -> Result<usize, ProtocolError> {
+        Ok(self.channels * self.positions(0)? * self.positions(1)?)
+    }
+
+    /// What reading all windows takes, and a circuit on one of them.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let circuit_values = (self.kernel[0] as u64).saturating_mul(self.kernel[1] as u64);
+        let windows = self.count().map_or(u64::MAX, |count| count as u64);
+        let window_elements = if circuit_values == 1 { 0 } else { windows.saturating_mul(circuit_values) };
+        Work { window_elements, circuit_values, ..Work::default() }
+    }
+
     /// For each output element, the indices of the input elements in its window, in row-major order.
     ///
     /// # Errors
@@ -78,15 +96,21 @@ impl Windows {
         Ok(groups)
     }
 
-    /// For each window position along one axis, the real indices it covers.
-    fn axis(&self, axis: usize) -> Result<Vec<Vec<usize>>, ProtocolError> {
+    /// Window positions along one axis.
+    fn positions(&self, axis: usize) -> Result<usize, ProtocolError> {
         let (size, kernel, stride) = (self.image[axis], self.kernel[axis], self.strides[axis]);
         let (before, after) = (self.pads[axis], self.pads[axis + 2]);
         let positive = size != 0 && kernel != 0 && stride != 0 && self.channels != 0;
         if !positive || before >= kernel || after >= kernel || kernel > size + before + after {
             return Err(ProtocolError::Shape { what: "pooling windows" });
         }
-        let positions = (size + before + after - kernel) / stride + 1;
+        Ok((size + before + after - kernel) / stride + 1)
+    }
+
+    /// For each window position along one axis, the real indices it covers.
+    fn axis(&self, axis: usize) -> Result<Vec<Vec<usize>>, ProtocolError> {
+        let (size, kernel, stride) = (self.image[axis], self.kernel[axis], self.strides[axis]);
+        let (positions, before) = (self.positions(axis)?, self.pads[axis]);
         let covered = |position: usize| {
             let start = position * stride;
             (start..start + kernel).filter_map(|i| i.checked_sub(before)).filter(|i| *i < size).collect()

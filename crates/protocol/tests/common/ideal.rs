@@ -86,7 +86,7 @@ pub(crate) fn argmax(shares: (&Share, &Share)) -> usize {
 }
 
 /// A fresh sharing.
-pub(crate) fn remask(shares: (&Share, &Share), rng: &mut Prg) -> (Share, Share) {
+pub(crate) fn reshare(shares: (&Share, &Share), rng: &mut Prg) -> (Share, Share) {
     deal(shares.0.ring(), &shares.0.reveal(shares.1).unwrap(), rng)
 }
 

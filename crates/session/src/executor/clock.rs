@@ -1,26 +1,82 @@
-//! How long a party computes in a step: its wall time without what passes in the channel.
+//! What a step takes, as one party sees it: time, bytes and rounds, and how much of the time it computes.
 
 use std::time::{Duration, Instant};
 
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 
-use super::Phase;
+/// The three phases of a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Once a session.
+    Setup,
+    /// Per prediction, before the input is known.
+    Offline,
+    /// The rest.
+    Online,
+}
 
-/// What one party computed for a step in one phase.
+impl Phase {
+    /// The phase's name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Offline => "offline",
+            Self::Online => "online",
+        }
+    }
+}
+
+/// Time, bytes and rounds of one step in one phase.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Computation {
+pub struct StepCost {
     /// The step's name.
     pub name: String,
     /// Its protocol's name.
     pub protocol: &'static str,
     /// The phase.
     pub phase: Phase,
-    /// Wall time outside the channel: neither waits nor encryption for transport count.
+    /// Wall time.
     pub seconds: f64,
+    /// Wall time outside the channel: neither waits nor encryption for transport count.
+    pub computing: f64,
+    /// Bytes and rounds.
+    pub traffic: Traffic,
+}
+
+impl StepCost {
+    /// Nothing yet.
+    pub(super) fn none(name: &str, protocol: &'static str, phase: Phase) -> Self {
+        let (name, traffic) = (name.to_owned(), Traffic { sent: 0, received: 0, rounds: 0 });
+        Self { name, protocol, phase, seconds: 0.0, computing: 0.0, traffic }
+    }
+
+    /// Adds what a part of the step takes.
+    pub(super) fn measure<T>(
+        &mut self,
+        channel: &mut dyn Channel,
+        part: impl FnOnce(&mut dyn Channel) -> T,
+    ) -> T {
+        let mut clock = Clock::start(channel);
+        let made = part(&mut clock);
+        self.add(clock.elapsed());
+        made
+    }
+
+    fn add(&mut self, (seconds, computing, traffic): (f64, f64, Traffic)) {
+        self.seconds += seconds;
+        self.computing += computing;
+        self.traffic = Traffic {
+            sent: self.traffic.sent + traffic.sent,
+            received: self.traffic.received + traffic.received,
+            rounds: self.traffic.rounds + traffic.rounds,
+        };
+    }
 }
 
 /// A channel whose time is told from that of the computation around it.
 pub(super) struct Clock<'c> {
+    before: Traffic,
     channel: &'c mut dyn Channel,
     start: Instant,
     inside: Duration,
@@ -29,13 +85,21 @@ pub(super) struct Clock<'c> {
 impl<'c> Clock<'c> {
     /// Starts to count.
     pub(super) fn start(channel: &'c mut dyn Channel) -> Self {
-        Self { channel, start: Instant::now(), inside: Duration::ZERO }
+        Self { before: channel.traffic(), channel, start: Instant::now(), inside: Duration::ZERO }
     }
 
-    /// Stops; what passed in the channel since the start does not count.
-    pub(super) fn stop(self, name: &str, protocol: &'static str, phase: Phase) -> Computation {
-        let seconds = self.start.elapsed().saturating_sub(self.inside).as_secs_f64();
-        Computation { name: name.to_owned(), protocol, phase, seconds }
+    /// Stops; the whole cost of a step.
+    pub(super) fn stop(self, name: &str, protocol: &'static str, phase: Phase) -> StepCost {
+        let mut cost = StepCost::none(name, protocol, phase);
+        cost.add(self.elapsed());
+        cost
+    }
+
+    /// Seconds, those of them outside the channel, and traffic.
+    fn elapsed(&self) -> (f64, f64, Traffic) {
+        let seconds = self.start.elapsed();
+        let computing = seconds.saturating_sub(self.inside);
+        (seconds.as_secs_f64(), computing.as_secs_f64(), self.channel.traffic().since(self.before))
     }
 
     fn within<T>(&mut self, call: impl FnOnce(&mut dyn Channel) -> T) -> T {
@@ -112,10 +176,10 @@ mod tests {
         assert_eq!(clock.traffic().rounds, 3);
         std::thread::sleep(PAUSE);
         let (total, inside) = (clock.start.elapsed().as_secs_f64(), clock.inside.as_secs_f64());
-        let computation = clock.stop("conv1", "gazelle.conv", Phase::Online);
+        let cost = clock.stop("conv1", "gazelle.conv", Phase::Online);
         // Four pauses in the channel, one outside.
         assert!(inside >= 4.0 * PAUSE.as_secs_f64());
-        assert!(computation.seconds >= PAUSE.as_secs_f64());
-        assert!((total - inside..total).contains(&computation.seconds), "{computation:?}");
+        assert!(cost.computing >= PAUSE.as_secs_f64() && cost.seconds >= 5.0 * PAUSE.as_secs_f64());
+        assert!((total - inside..total).contains(&cost.computing), "{cost:?}");
     }
 }

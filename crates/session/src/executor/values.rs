@@ -2,86 +2,74 @@
 
 use std::rc::Rc;
 
-use lanner_plan::Plan;
+use lanner_plan::{Action, Visit};
 use lanner_protocol::ProtocolError;
+use lanner_protocol::step::{Inputs, Value};
 use lanner_share::Share;
 
-use super::ExecutionError;
-
-/// Which values a step reads and makes, and which nobody reads after it.
-pub(super) struct Wiring {
-    inputs: Vec<usize>,
-    output: usize,
-    last_read: Vec<usize>,
+/// For each visit, the values that nobody reads after it.
+pub(super) fn last_reads(visits: &[Visit]) -> Vec<Vec<usize>> {
+    let mut read = vec![false; visits.iter().map(|visit| visit.output + 1).max().unwrap_or(0)];
+    let last = |visit: &Visit| {
+        let mut last: Vec<usize> = visit.inputs.clone();
+        last.retain(|value| !std::mem::replace(&mut read[*value], true));
+        last
+    };
+    let mut reads: Vec<_> = visits.iter().rev().map(last).collect();
+    reads.reverse();
+    reads
 }
 
-impl Wiring {
-    /// The wiring of each step of a plan.
-    pub(super) fn of(plan: &Plan) -> Vec<Self> {
-        let last_reader = |value: usize| plan.steps.iter().rposition(|step| step.inputs.contains(&value));
-        let wiring = |(index, step): (usize, &lanner_plan::Step)| {
-            let mut last_read = step.inputs.clone();
-            last_read.retain(|value| last_reader(*value) == Some(index));
-            Self { inputs: step.inputs.clone(), output: index + 1, last_read }
-        };
-        plan.steps.iter().enumerate().map(wiring).collect()
-    }
-}
-
-/// What a step reads.
-pub(super) struct Inputs(Vec<Rc<Share>>);
-
-impl Inputs {
-    pub(super) fn all(&self) -> Vec<&Share> {
-        self.0.iter().map(Rc::as_ref).collect()
-    }
-
-    /// The only input.
-    pub(super) fn one(&self) -> Result<&Share, ProtocolError> {
-        match &self.0[..] {
-            [share] => Ok(share),
-            _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
-        }
-    }
-}
-
-/// One party's shares of the values made so far.
-pub(super) struct Values(Vec<Option<Rc<Share>>>);
+/// One party's values made so far.
+pub(super) struct Values(Vec<Option<Rc<Value>>>);
 
 impl Values {
-    /// Begins with the party's share of the network's input.
-    pub(super) fn new(input: Share) -> Self {
-        Self(vec![Some(Rc::new(input))])
+    /// Begins with the party's share of the network's input, if it is known.
+    pub(super) fn new(input: Option<Share>) -> Self {
+        Self(vec![input.map(|share| Rc::new(Value::Shared(share)))])
     }
 
-    /// What a step reads.
-    ///
-    /// # Errors
-    /// [`ExecutionError::Mismatch`] if a value is not there: the plan is wrong.
-    pub(super) fn read(&mut self, wiring: &Wiring) -> Result<Inputs, ExecutionError> {
-        self.read_known(wiring).ok_or(ExecutionError::Mismatch { what: "a step's inputs" })
-    }
-
-    /// What a step reads, if the party has all of it.
-    pub(super) fn read_known(&mut self, wiring: &Wiring) -> Option<Inputs> {
-        let held = wiring.inputs.iter().map(|value| self.0.get(*value).cloned().flatten());
-        let inputs = held.collect::<Option<Vec<_>>>();
-        for value in &wiring.last_read {
+    /// What a visit reads, as far as the party has it; what nobody reads later is let go of.
+    pub(super) fn read(&mut self, visit: &Visit, last_reads: &[usize]) -> Inputs {
+        let inputs = visit.inputs.iter().map(|value| self.0.get(*value).cloned().flatten()).collect();
+        for value in last_reads {
             if let Some(slot) = self.0.get_mut(*value) {
                 *slot = None;
             }
         }
-        inputs.map(Inputs)
+        Inputs::new(inputs)
     }
 
-    /// Keeps what a step made.
-    pub(super) fn write(&mut self, wiring: &Wiring, share: Share) {
-        self.write_known(wiring, Some(share));
+    /// Keeps what a visit made, if the party has it.
+    pub(super) fn write(&mut self, visit: &Visit, value: Option<Value>) {
+        self.0.resize(self.0.len().max(visit.output + 1), None);
+        self.0[visit.output] = value.map(Rc::new);
     }
 
-    /// Keeps what a step made, if the party has it.
-    pub(super) fn write_known(&mut self, wiring: &Wiring, share: Option<Share>) {
-        self.0.resize(self.0.len().max(wiring.output + 1), None);
-        self.0[wiring.output] = share.map(Rc::new);
+    /// The last value.
+    pub(super) fn into_last(mut self) -> Option<Value> {
+        Rc::into_inner(self.0.pop()??)
     }
+}
+
+/// What a loop does around its steps, on one party's shares.
+///
+/// # Errors
+/// [`ProtocolError::Shape`] if a share is not there.
+pub(super) fn move_around(action: Action, inputs: &Inputs) -> Result<Value, ProtocolError> {
+    let shares = inputs.shares()?;
+    let places: Vec<_> = match action {
+        Action::Slice { part, parts } => {
+            let length = inputs.share()?.len() / parts;
+            (part * length..(part + 1) * length).map(|element| Some((0, element))).collect()
+        }
+        Action::Join => {
+            let of = |(input, share): (usize, &&Share)| {
+                (0..share.len()).map(move |element| Some((input, element)))
+            };
+            shares.iter().enumerate().flat_map(of).collect()
+        }
+        Action::Step(_) => return Err(ProtocolError::Shape { what: "a step that is no movement" }),
+    };
+    Ok(Value::Shared(Share::gather(&shares, &places)?))
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use crate::executor::Computation;
+use crate::executor::StepCost;
 
 /// Totals by step, to which sessions add. There are as many as the served models have steps and phases.
 #[derive(Default)]
@@ -44,12 +44,12 @@ pub struct ComputedStep {
 }
 
 impl Computations {
-    pub(super) fn add(&self, model: &str, computed: &[Computation]) {
+    pub(super) fn add(&self, model: &str, computed: &[StepCost]) {
         let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for Computation { name, protocol, phase, seconds } in computed {
+        for StepCost { name, protocol, phase, computing, .. } in computed {
             let (model, step) = (model.to_owned(), name.clone());
             let total = totals.entry(Key { model, phase: phase.name(), step, protocol }).or_default();
-            total.seconds += seconds;
+            total.seconds += computing;
             total.count += 1;
         }
     }
@@ -70,17 +70,21 @@ impl Computations {
 
 #[cfg(test)]
 mod tests {
+    use lanner_wire::Traffic;
+
     use super::*;
     use crate::executor::Phase;
 
     #[test]
     fn steps_add_up_by_model_phase_and_name() {
         let computations = Computations::default();
-        let step = |name: &str, phase, seconds| Computation {
+        let step = |name: &str, phase, computing| StepCost {
             name: name.to_owned(),
             protocol: "gazelle.fc",
             phase,
-            seconds,
+            seconds: 2.0 * computing,
+            computing,
+            traffic: Traffic { sent: 0, received: 0, rounds: 0 },
         };
         computations.add("m", &[step("fc1", Phase::Offline, 1.0), step("fc2", Phase::Offline, 2.0)]);
         computations.add("m", &[step("fc1", Phase::Online, 4.0)]);

@@ -6,7 +6,7 @@ use lanner_wire::Traffic;
 use serde::Serialize;
 
 use super::computations::{Computations, ComputedStep};
-use crate::executor::Computation;
+use crate::executor::StepCost;
 
 /// Counters that sessions add to.
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Metrics {
         self.computations.steps()
     }
 
-    pub(super) fn count_computation(&self, model: &str, computed: &[Computation]) {
+    pub(super) fn count_computation(&self, model: &str, computed: &[StepCost]) {
         self.computations.add(model, computed);
     }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::packing::Place;
 use super::scheme::Scheme;
-use crate::linear::transfer::in_turns;
+use crate::linear::exchange::in_turns;
 use crate::{ProtocolError, kind};
 
 /// A layer as the client runs it.

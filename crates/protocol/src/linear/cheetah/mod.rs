@@ -25,8 +25,10 @@ mod client;
 mod packing;
 mod scheme;
 mod server;
+mod step;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub use packing::Packing;
 pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};
+pub use step::Linear;

@@ -11,7 +11,7 @@ use rand_core::CryptoRng;
 use super::client::{coefficients, scatter};
 use super::packing::Place;
 use super::scheme::Scheme;
-use crate::linear::transfer::in_turns;
+use crate::linear::exchange::in_turns;
 use crate::{ProtocolError, kind};
 
 /// A layer as the server runs it: filters transformed once, shared by all sessions.

@@ -32,8 +32,9 @@ mod parameters;
 mod scheme;
 mod server;
 mod spectrum;
+mod step;
 
-pub use crate::linear::transfer::{ClientMaterial, ClientPending, ClientRequest};
+pub use crate::linear::exchange::{ClientMaterial, ClientPending, ClientRequest};
 pub use arrangement::{Operations, Variant};
 pub use client::ClientLayer;
 pub use noise::output_noise;
@@ -42,10 +43,11 @@ pub use parameters::{Choice, cheapest, choices};
 pub use scheme::{EncryptedProducts, FirstHalfProducts, SlotProducts, evaluate};
 pub use server::{ServerLayer, ServerMaterial};
 pub use spectrum::Spectrum;
+pub use step::Linear;
 
 use lanner_bfv::Parameters;
 
-use crate::linear::transfer;
+use crate::linear::exchange;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The cost of the offline phase of a layer.
@@ -53,7 +55,7 @@ use crate::{Cost, OfflineCost, ProtocolError};
 /// # Errors
 /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
 pub fn offline_cost(packing: &Packing, parameters: &Parameters) -> Result<OfflineCost, ProtocolError> {
-    transfer::offline_cost(packing.ciphertexts(), parameters, packing.prime())
+    exchange::offline_cost(packing.ciphertexts(), parameters, packing.prime())
 }
 
 /// The cost of the online phase of a layer.
@@ -61,5 +63,5 @@ pub fn offline_cost(packing: &Packing, parameters: &Parameters) -> Result<Offlin
 /// # Errors
 /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
 pub fn online_cost(packing: &Packing, parameters: &Parameters) -> Result<Cost, ProtocolError> {
-    transfer::online_cost(packing.ciphertexts(), parameters, packing.prime())
+    exchange::online_cost(packing.ciphertexts(), parameters, packing.prime())
 }

@@ -12,12 +12,12 @@ use super::scheme::{EncryptedProducts, FirstHalfProducts, evaluate};
 use super::spectrum::Spectrum;
 use crate::ProtocolError;
 use crate::linear::Form;
-use crate::linear::transfer::{Sealed, ServerTransfer};
+use crate::linear::exchange::{Sealed, ServerExchange};
 
 /// A layer with the transforms of its filters, made once and shared by all sessions.
 pub struct ServerLayer {
     spectrum: Spectrum,
-    transfer: ServerTransfer,
+    exchange: ServerExchange,
     multipliers: Vec<Multiplier>,
     bias: Share,
 }
@@ -81,17 +81,17 @@ impl ServerLayer {
         }
         let [inputs, _] = packing.ciphertexts();
         let noise = output_noise(packing, parameters);
-        let transfer = ServerTransfer::new(parameters, packing.prime(), inputs, noise)?;
+        let exchange = ServerExchange::new(parameters, packing.prime(), inputs, noise)?;
         let spectrum = Spectrum::new(packing)?;
         let mut multipliers = Vec::with_capacity(packing.operations().multiplications);
         for output in packing.outputs() {
             for slots in spectrum.multipliers(output, weights) {
-                let compact = transfer.encoder().compact_multiplier(&slots)?;
+                let compact = exchange.encoder().compact_multiplier(&slots)?;
                 multipliers.push(if form == Form::Prepared { compact.prepare() } else { compact });
             }
         }
         let bias = Share::embed(spectrum.ring(), bias);
-        Ok(Self { spectrum, transfer, multipliers, bias })
+        Ok(Self { spectrum, exchange, multipliers, bias })
     }
 
     /// Bytes of a layer's encoded weights.
@@ -115,8 +115,8 @@ impl ServerLayer {
         input: Option<&Share>,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let mut inputs = self.transfer.receive_ahead(channel)?;
-        let parameters = self.transfer.parameters();
+        let mut inputs = self.exchange.receive_ahead(channel)?;
+        let parameters = self.exchange.parameters();
         if let Some(share) = input {
             let evaluator = Evaluator::new(parameters);
             for (input, own) in inputs.iter_mut().zip(self.encode(share)?) {
@@ -125,7 +125,7 @@ impl ServerLayer {
         }
         let scheme = EncryptedProducts { parameters };
         let evaluated = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
-        let sealed = self.transfer.send_ahead(channel, key, evaluated, rng)?;
+        let sealed = self.exchange.send_ahead(channel, key, evaluated, rng)?;
         // The client gets F y - r: what it makes of that, the server makes of r.
         let share = self.spectrum.unpack(&sealed.masks())?.add(&self.bias)?;
         Ok(ServerMaterial { sealed, share, complete: input.is_some() })
@@ -149,14 +149,14 @@ impl ServerLayer {
         let [count, _] = self.spectrum.packing().ciphertexts();
         let mut inputs = Vec::with_capacity(count);
         for index in 0..count {
-            let mut half = self.transfer.receive(channel)?;
+            let mut half = self.exchange.receive(channel)?;
             if let Some(own) = own.get(index) {
                 half.add_assign(own)?;
             }
             inputs.push(half);
         }
         // [F y] = [F x_C + F x_S] * F W
-        let scheme = FirstHalfProducts { parameters: self.transfer.parameters() };
+        let scheme = FirstHalfProducts { parameters: self.exchange.parameters() };
         let outputs = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
         material.sealed.send(channel, outputs)?;
         Ok(material.share)
@@ -165,6 +165,6 @@ impl ServerLayer {
     /// `F x` in the slots of the layer's inputs.
     fn encode(&self, share: &Share) -> Result<Vec<Plaintext>, ProtocolError> {
         let packed = self.spectrum.pack(share)?;
-        packed.iter().map(|slots| Ok(self.transfer.encoder().encode(slots)?)).collect()
+        packed.iter().map(|slots| Ok(self.exchange.encoder().encode(slots)?)).collect()
     }
 }

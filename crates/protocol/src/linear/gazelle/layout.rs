@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 use super::packing::Packing;
 use crate::ProtocolError;
 
-/// The places of a layer's elements.
-pub(crate) struct Layout {
+/// The places of a layer's elements in the slots of its ciphertexts.
+pub struct Layout {
     ring: Ring,
     slots: usize,
     elements: usize,

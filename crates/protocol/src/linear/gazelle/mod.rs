@@ -33,21 +33,24 @@ pub mod program;
 mod rotation;
 pub mod scheme;
 mod server;
+mod step;
 
-pub use crate::linear::transfer::{ClientMaterial, ClientPending, ClientRequest};
+pub use crate::linear::exchange::{ClientMaterial, ClientPending, ClientRequest};
 pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element, working_bytes};
 pub use first_half::FirstHalfSlots;
 pub use kernel::{Kernel, Operations};
 pub use noise::{noise_after, output_noise};
 pub use server::{ServerLayer, ServerMaterial};
+pub use step::{Linear, SET, SLOTS, work};
+pub(crate) use step::{counts, needs, weights_memory};
 
-pub(crate) use layout::Layout;
+pub use layout::Layout;
 pub(crate) use server::LinearMap;
 
 use lanner_bfv::{ParameterSet, Parameters};
 
-use crate::linear::transfer;
+use crate::linear::exchange;
 use crate::{Cost, OfflineCost, ProtocolError};
 use packing::Packing;
 
@@ -68,7 +71,7 @@ pub fn offline_cost(
     parameters: &Parameters,
     prime: u64,
 ) -> Result<OfflineCost, ProtocolError> {
-    transfer::offline_cost(packing.ciphertexts(), parameters, prime)
+    exchange::offline_cost(packing.ciphertexts(), parameters, prime)
 }
 
 /// The cost of the online phase of a layer modulo `prime`.
@@ -76,5 +79,5 @@ pub fn offline_cost(
 /// # Errors
 /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
 pub fn online_cost(packing: &Packing, parameters: &Parameters, prime: u64) -> Result<Cost, ProtocolError> {
-    transfer::online_cost(packing.ciphertexts(), parameters, prime)
+    exchange::online_cost(packing.ciphertexts(), parameters, prime)
 }

@@ -13,13 +13,13 @@ use super::packing::{Packing, Weighting};
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
 use crate::linear::Form;
+use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::linear::keys::ClientKeys;
-use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// A layer with its weights, encoded once and shared by all sessions.
 pub struct ServerLayer {
     map: LinearMap,
-    transfer: ServerTransfer,
+    exchange: ServerExchange,
 }
 
 /// The weights of a layer, without the messages around it.
@@ -133,8 +133,8 @@ impl ServerLayer {
     ) -> Result<Self, ProtocolError> {
         let noise: NoiseBound = output_noise(&packing, parameters, prime)?;
         let [inputs, _] = packing.ciphertexts();
-        let transfer = ServerTransfer::new(parameters, prime, inputs, noise)?;
-        Ok(Self { map: LinearMap::new(form, packing, parameters, prime, weights, bias)?, transfer })
+        let exchange = ServerExchange::new(parameters, prime, inputs, noise)?;
+        Ok(Self { map: LinearMap::new(form, packing, parameters, prime, weights, bias)?, exchange })
     }
 
     /// Bytes of a layer's encoded weights modulo `prime`.
@@ -155,10 +155,10 @@ impl ServerLayer {
         keys: &ClientKeys,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let inputs = self.transfer.receive_ahead(channel)?;
-        let scheme = EncryptedSlots::new(self.transfer.parameters(), &keys.evaluation);
+        let inputs = self.exchange.receive_ahead(channel)?;
+        let scheme = EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation);
         let evaluated = self.map.apply(&scheme, &inputs)?;
-        let sealed = self.transfer.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
+        let sealed = self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
         Ok(ServerMaterial { share: self.map.share(&sealed)?, sealed })
     }
 
@@ -179,13 +179,13 @@ impl ServerLayer {
         let mut inputs = Vec::with_capacity(slots.len());
         for slots in slots {
             // Encoded before the wait.
-            let own = self.transfer.encoder().encode(&slots)?;
-            let mut half = self.transfer.receive(channel)?;
+            let own = self.exchange.encoder().encode(&slots)?;
+            let mut half = self.exchange.receive(channel)?;
             half.add_plain(&own)?;
             inputs.push(half);
         }
         // [y] = W [x_C + x_S]
-        let scheme = FirstHalfSlots::new(self.transfer.parameters(), &keys.evaluation);
+        let scheme = FirstHalfSlots::new(self.exchange.parameters(), &keys.evaluation);
         let outputs = self.map.apply(&scheme, &inputs)?;
         material.sealed.send(channel, outputs.into_iter().map(Ok))?;
         Ok(material.share)

@@ -39,9 +39,11 @@ mod moves;
 mod product;
 mod run;
 mod square;
+mod step;
 mod transfers;
 
 pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
+pub use step::{RingActivation, RingSquare};
 pub use transfers::{PARAMETERS, Supplies, Transfers, setup_cost};

@@ -41,8 +41,10 @@ mod exponential;
 mod function;
 mod precision;
 mod server;
+mod step;
 
 pub use client::{ClientMaterial, ClientRequest, ClientSoftmax};
 pub use function::{Likely, Softmax};
 pub use precision::{MAX_CLASSES, MAX_DIGITS, Precision};
 pub use server::{ServerMaterial, ServerSoftmax};
+pub use step::LabelAndProbability;

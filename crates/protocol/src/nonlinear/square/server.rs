@@ -9,15 +9,15 @@ use rand_core::CryptoRng;
 use super::{Target, squared};
 use crate::ProtocolError;
 use crate::linear::Form;
+use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
 use crate::linear::keys::ClientKeys;
-use crate::linear::transfer::{Sealed, ServerTransfer};
 
 /// Squares as the server knows them.
 pub struct ServerSquare {
     map: Map,
-    transfer: ServerTransfer,
+    exchange: ServerExchange,
     prime: u64,
 }
 
@@ -81,8 +81,8 @@ impl ServerSquare {
 
     fn with(target: &Target, map: Map, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
         let [inputs, _] = target.ciphertexts(parameters);
-        let transfer = ServerTransfer::new(parameters, prime, inputs, target.noise(parameters, prime)?)?;
-        Ok(Self { map, transfer, prime })
+        let exchange = ServerExchange::new(parameters, prime, inputs, target.noise(parameters, prime)?)?;
+        Ok(Self { map, exchange, prime })
     }
 
     /// Offline: receives the second halves of the inputs, completes the squares of `share` and evaluates; sends the second
@@ -99,9 +99,9 @@ impl ServerSquare {
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
         let own = self.own(share)?;
-        let received = self.transfer.receive_ahead(channel)?;
+        let received = self.exchange.receive_ahead(channel)?;
         let (first, second) = received.split_at(own.len());
-        let evaluator = Evaluator::new(self.transfer.parameters());
+        let evaluator = Evaluator::new(self.exchange.parameters());
         let complete = |((c, square), (doubled, _)): ((&Ciphertext, &Ciphertext), &(Multiplier, _))| {
             // a' + 2 s a
             let mut sum = evaluator.mul_plain(c, doubled)?;
@@ -113,10 +113,10 @@ impl ServerSquare {
         let evaluated = match &self.map {
             Map::Identity(_) => inputs,
             Map::Linear(map) => {
-                map.apply(&EncryptedSlots::new(self.transfer.parameters(), &keys.evaluation), &inputs)?
+                map.apply(&EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation), &inputs)?
             }
         };
-        let sealed = self.transfer.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
+        let sealed = self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
         let share = match &self.map {
             Map::Identity(layout) => layout.unpack(&sealed.masks())?,
             Map::Linear(map) => map.share(&sealed)?,
@@ -135,18 +135,18 @@ impl ServerSquare {
         keys: &ClientKeys,
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
-        let parameters = self.transfer.parameters();
+        let parameters = self.exchange.parameters();
         let mut inputs = Vec::with_capacity(material.own.len());
         for (factor, _) in &material.own {
             // 2 s [c]
-            let half = self.transfer.receive(channel)?;
+            let half = self.exchange.receive(channel)?;
             let mut product = FirstHalfCombinations::new(parameters, 1);
             product.add_products(&[half], &[Product { operand: 0, row: 0, factor }])?;
             inputs.extend(product.finish());
         }
         for (input, (_, square)) in inputs.iter_mut().zip(&material.own) {
             // [x^2] = [c^2] + 2 s [c] + s^2
-            let half: FirstHalf = self.transfer.receive(channel)?;
+            let half: FirstHalf = self.exchange.receive(channel)?;
             input.add_assign(&half)?;
             input.add_plain(square)?;
         }
@@ -164,7 +164,7 @@ impl ServerSquare {
             Map::Identity(layout) => layout,
             Map::Linear(map) => &map.layout,
         };
-        let encoder = self.transfer.encoder();
+        let encoder = self.exchange.encoder();
         let doubled = layout.pack(&share.add(share)?)?;
         let squares = layout.pack(&squared(share, self.prime)?)?;
         let pairs = doubled.iter().zip(&squares);

@@ -35,6 +35,7 @@ mod function;
 mod garbling;
 mod parts;
 mod server;
+mod step;
 
 pub use client::{
     ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, EvaluationSession,
@@ -47,3 +48,5 @@ pub use function::{Function, Layer, Ranking, Slope};
 pub(in crate::nonlinear) use garbling::InputLabels;
 pub(in crate::nonlinear) use server::receive_bits;
 pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};
+pub(in crate::nonlinear) use step::needs;
+pub use step::{Activation, ArgMax, TopK};

@@ -3,9 +3,8 @@
 mod client;
 mod server;
 
-pub(crate) use client::ClientTransfer;
-pub use client::{ClientMaterial, ClientPending, ClientRequest};
-pub(crate) use server::{Sealed, ServerTransfer};
+pub use client::{ClientLayer, ClientMaterial, ClientPending, ClientRequest, SlotEncoding};
+pub(crate) use server::{Sealed, ServerExchange};
 
 use std::ops::Range;
 
@@ -14,6 +13,7 @@ use lanner_bfv::outgoing::half_len;
 use lanner_bfv::{Parameters, PlaintextModulus};
 use lanner_primitives::parallel;
 
+use crate::step::{Memory, WORD};
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The cost of the offline phase of so many ciphertexts modulo `prime` each way.
@@ -49,3 +49,24 @@ pub(crate) fn in_turns(count: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// Ciphertexts of one core in a turn.
 const TURN: usize = 4;
+
+/// The halves that so many ciphertexts each way prepare.
+pub(crate) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> Memory {
+    let (inputs, outputs, limbs) = (inputs as u64, outputs as u64, parameters.limbs() as u64);
+    Memory {
+        // A prepared encryption has all limbs, a prepared decryption those that are sent.
+        client_material: (inputs * limbs + outputs * SENT_LIMBS) * limb(parameters),
+        // An output that is sealed but for its message: the first half, and the flooding less the mask.
+        server_material: outputs * (limbs + FLOODED_LIMBS) * limb(parameters),
+        ..Memory::default()
+    }
+}
+
+/// Bytes of one residue of a polynomial.
+pub(crate) fn limb(parameters: &Parameters) -> u64 {
+    parameters.degree() as u64 * WORD
+}
+
+/// Limbs that are sent, and at which noise is flooded.
+const SENT_LIMBS: u64 = 1;
+const FLOODED_LIMBS: u64 = 2;

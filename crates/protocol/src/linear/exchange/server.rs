@@ -12,7 +12,7 @@ use super::in_turns;
 use crate::{ProtocolError, kind};
 
 /// The ciphertexts of a protocol as the server knows them.
-pub(crate) struct ServerTransfer {
+pub(crate) struct ServerExchange {
     parameters: Parameters,
     encoder: SlotEncoder,
     ring: Ring,
@@ -49,7 +49,7 @@ impl Sealed {
     }
 }
 
-impl ServerTransfer {
+impl ServerExchange {
     /// So many input ciphertexts modulo `prime`, and outputs within a bound on their noise.
     ///
     /// # Errors

@@ -4,15 +4,18 @@ use lanner_bfv::halves::{PreparedDecryption, PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, half_len};
 use lanner_bfv::{Parameters, SecretKey, SlotEncoder};
 use lanner_primitives::{Prg, parallel};
+use lanner_share::Share;
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::in_turns;
+use crate::linear::OfSet;
+use crate::step::{Client, Inputs, Step, Value};
 use crate::{ProtocolError, kind};
 
 /// The ciphertexts of a protocol as the client knows them.
-pub(crate) struct ClientTransfer {
+struct ClientExchange {
     encoder: SlotEncoder,
     inputs: usize,
     outputs: usize,
@@ -44,12 +47,12 @@ pub struct ClientPending {
     decryptions: Vec<PreparedDecryption>,
 }
 
-impl ClientTransfer {
+impl ClientExchange {
     /// So many input and output ciphertexts modulo `prime`.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
-    pub(crate) fn new(
+    fn new(
         parameters: &Parameters,
         prime: u64,
         [inputs, outputs]: [usize; 2],
@@ -60,7 +63,7 @@ impl ClientTransfer {
     }
 
     /// Offline, first half: announces the second halves of the encryptions to come.
-    pub(crate) fn request(
+    fn request(
         &self,
         channel: &mut dyn Channel,
         key: &SecretKey,
@@ -77,7 +80,7 @@ impl ClientTransfer {
     }
 
     /// Offline, second half: receives the second halves of the outputs.
-    pub(crate) fn receive(
+    fn receive(
         &self,
         channel: &mut dyn Channel,
         key: &SecretKey,
@@ -100,7 +103,7 @@ impl ClientTransfer {
     }
 
     /// Online: sends the slots of every input.
-    pub(crate) fn send(
+    fn send(
         &self,
         channel: &mut dyn Channel,
         material: ClientMaterial,
@@ -117,7 +120,7 @@ impl ClientTransfer {
     }
 
     /// Online: receives the slots of every output.
-    pub(crate) fn finish(
+    fn finish(
         &self,
         channel: &mut dyn Channel,
         pending: ClientPending,
@@ -130,5 +133,134 @@ impl ClientTransfer {
             outputs.push(Zeroizing::new(self.encoder.decode(&decryption.decrypt(&half)?)?));
         }
         Ok(outputs)
+    }
+}
+
+/// How the elements of a layer's input and output lie in the slots of ciphertexts.
+pub trait SlotEncoding: Send + Sync {
+    /// The slots of each input ciphertext that carry `share`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the share is not one of the layer's input.
+    fn pack(&self, share: &Share) -> Result<Vec<Zeroizing<Vec<u64>>>, ProtocolError>;
+
+    /// The share in the slots of the output ciphertexts.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Share`] if a slot is no element of the ring.
+    fn unpack(&self, outputs: &[Zeroizing<Vec<u64>>]) -> Result<Share, ProtocolError>;
+}
+
+/// A layer on slots as the client knows it, whatever the encoding: its work is the same in all.
+pub struct ClientLayer<E> {
+    encoding: E,
+    exchange: ClientExchange,
+}
+
+impl<E: SlotEncoding> ClientLayer<E> {
+    /// A layer of so many input and output ciphertexts modulo `prime`.
+    pub(crate) fn with(
+        encoding: E,
+        parameters: &Parameters,
+        prime: u64,
+        ciphertexts: [usize; 2],
+    ) -> Result<Self, ProtocolError> {
+        Ok(Self { encoding, exchange: ClientExchange::new(parameters, prime, ciphertexts)? })
+    }
+
+    /// Offline, first half: announces the second halves of the encryptions to come. All layers may do so before the
+    /// first receives.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn request(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.exchange.request(channel, key, rng)
+    }
+
+    /// Offline, second half: receives the second halves of the outputs, in the order of the requests.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
+    pub fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+        request: ClientRequest,
+    ) -> Result<ClientMaterial, ProtocolError> {
+        self.exchange.receive(channel, key, request)
+    }
+
+    /// Online: sends the encrypted share, receives the client's share of the layer's output.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due; [`ProtocolError::Shape`] if `share` does
+    /// not fit.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ClientMaterial,
+        share: &Share,
+    ) -> Result<Share, ProtocolError> {
+        let pending = self.send(channel, material, share)?;
+        self.finish(channel, pending)
+    }
+
+    /// The first half of [`Self::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send(
+        &self,
+        channel: &mut dyn Channel,
+        material: ClientMaterial,
+        share: &Share,
+    ) -> Result<ClientPending, ProtocolError> {
+        self.exchange.send(channel, material, &self.encoding.pack(share)?)
+    }
+
+    /// The second half of [`Self::online`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish(&self, channel: &mut dyn Channel, pending: ClientPending) -> Result<Share, ProtocolError> {
+        self.encoding.unpack(&self.exchange.finish(channel, pending)?)
+    }
+}
+
+impl<E: SlotEncoding> Step<Client> for OfSet<ClientLayer<E>> {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+        request: ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+        Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Client,
+        material: ClientMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }

@@ -1,0 +1,169 @@
+//! A plan's steps in the order in which both parties take them: loops iteration by iteration, each over one set of layers.
+
+use lanner_protocol::ProtocolError;
+use lanner_protocol::step::{Known, ValueType};
+
+use crate::built::layer;
+use crate::{Item, Plan, PlanError, Scan, Step};
+
+/// One visit of a step, or what a loop does around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// What is done.
+    pub action: Action,
+    /// The values that it reads.
+    pub inputs: Vec<usize>,
+    /// The value that it makes.
+    pub output: usize,
+}
+
+/// What is done in a visit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The step of this number.
+    Step(usize),
+    /// One of so many equal parts of a value.
+    Slice {
+        /// Which.
+        part: usize,
+        /// Of how many.
+        parts: usize,
+    },
+    /// Values one after another.
+    Join,
+}
+
+/// The visits of a plan, with the type of every value.
+pub(crate) struct Unrolled {
+    pub(crate) visits: Vec<Visit>,
+    pub(crate) types: Vec<ValueType>,
+}
+
+/// Unrolls a plan and checks the types of all its values.
+///
+/// # Errors
+/// [`PlanError::Layer`] naming a step that reads what is not there or of another type; [`PlanError::TooLarge`] for too many visits.
+pub(crate) fn unroll(plan: &Plan) -> Result<Unrolled, PlanError> {
+    let (ring, len) = plan.input;
+    // The server's share of the input is zero.
+    let mut unrolled =
+        Unrolled { visits: Vec::new(), types: vec![ValueType::shared(ring, len, Known::SERVER)] };
+    // Where each value of the plan is among those of the visits.
+    let mut places = vec![0];
+    let mut first = 0;
+    for item in &plan.items {
+        match item {
+            Item::Step(step) => places.push(unrolled.step(first, step, &places)?),
+            Item::Scan(scan) => places.extend(unrolled.scan(first, scan, &places)?),
+        }
+        first += item.steps().len();
+    }
+    Ok(unrolled)
+}
+
+impl Unrolled {
+    fn visit(&mut self, action: Action, inputs: Vec<usize>, made: ValueType) -> usize {
+        let output = self.types.len();
+        self.visits.push(Visit { action, inputs, output });
+        self.types.push(made);
+        output
+    }
+
+    fn step(&mut self, number: usize, step: &Step, places: &[usize]) -> Result<usize, PlanError> {
+        let refuse = |source| layer(&step.name, source);
+        let inputs = step.inputs.iter().map(|value| place(places, *value));
+        let inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(refuse)?;
+        let types: Vec<_> = inputs.iter().map(|value| self.types[*value]).collect();
+        let made = step.protocol.spec().infer(&types).map_err(refuse)?;
+        Ok(self.visit(Action::Step(number), inputs, made))
+    }
+
+    /// Returns the places of what the loop makes.
+    fn scan(&mut self, first: usize, scan: &Scan, places: &[usize]) -> Result<Vec<usize>, PlanError> {
+        let refuse = |source| layer(&scan.name, source);
+        let visits = scan.times.saturating_mul(scan.body.len() + scan.sliced.len());
+        if scan.times == 0 || visits > MAX_VISITS {
+            return Err(PlanError::TooLarge {
+                node: scan.name.clone(),
+                what: "steps of a loop",
+                count: visits as u64,
+                limit: MAX_VISITS as u64,
+            });
+        }
+        let read = |values: &mut dyn Iterator<Item = usize>| {
+            values.map(|value| place(places, value)).collect::<Result<Vec<_>, _>>()
+        };
+        let mut carried = read(&mut scan.carried.iter().map(|carried| carried.initial)).map_err(refuse)?;
+        let sliced = read(&mut scan.sliced.iter().copied()).map_err(refuse)?;
+        let whole = read(&mut scan.whole.iter().copied()).map_err(refuse)?;
+        let shapes: Vec<_> = carried.iter().map(|value| shape(self.types[*value])).collect();
+        let mut stacks = vec![vec![0; scan.times]; scan.stacked.len()];
+        for iteration in 0..scan.times {
+            let part = if scan.reverse { scan.times - 1 - iteration } else { iteration };
+            let mut body = carried.clone();
+            for value in &sliced {
+                let made = part_of(self.types[*value], scan.times).map_err(refuse)?;
+                body.push(self.visit(Action::Slice { part, parts: scan.times }, vec![*value], made));
+            }
+            body.extend(&whole);
+            for (number, step) in scan.body.iter().enumerate() {
+                let made = self.step(first + number, step, &body)?;
+                body.push(made);
+            }
+            let next = scan.carried.iter().map(|carried| place(&body, carried.next));
+            carried = next.collect::<Result<_, _>>().map_err(refuse)?;
+            if !carried
+                .iter()
+                .zip(&shapes)
+                .all(|(value, shape_before)| shape(self.types[*value]) == *shape_before)
+            {
+                return Err(refuse(ProtocolError::Shape { what: "a carried value of another type" }));
+            }
+            for (stack, value) in stacks.iter_mut().zip(&scan.stacked) {
+                stack[part] = place(&body, *value).map_err(refuse)?;
+            }
+        }
+        for stack in stacks {
+            let made = joined(&stack.iter().map(|value| self.types[*value]).collect::<Vec<_>>());
+            let made = made.map_err(refuse)?;
+            carried.push(self.visit(Action::Join, stack, made));
+        }
+        Ok(carried)
+    }
+}
+
+fn place(places: &[usize], value: usize) -> Result<usize, ProtocolError> {
+    places.get(value).copied().ok_or(ProtocolError::Shape { what: "a value that no step made" })
+}
+
+/// A type without who knows its shares.
+const fn shape(value: ValueType) -> ValueType {
+    match value {
+        ValueType::Shared { ring, len, .. } => ValueType::shared(ring, len, Known::NOBODY),
+        ValueType::Revealed => ValueType::Revealed,
+    }
+}
+
+fn part_of(value: ValueType, parts: usize) -> Result<ValueType, ProtocolError> {
+    match value {
+        ValueType::Shared { ring, len, known } if len.is_multiple_of(parts) => {
+            Ok(ValueType::shared(ring, len / parts, known))
+        }
+        _ => Err(ProtocolError::Shape { what: "a value that has no such parts" }),
+    }
+}
+
+fn joined(values: &[ValueType]) -> Result<ValueType, ProtocolError> {
+    let join = |left: ValueType, right: &ValueType| match (left, *right) {
+        (
+            ValueType::Shared { ring, len, known },
+            ValueType::Shared { ring: other, len: more, known: also },
+        ) if ring == other => Ok(ValueType::shared(ring, len + more, known.and(also))),
+        _ => Err(ProtocolError::Shape { what: "values of different rings" }),
+    };
+    let (first, rest) = values.split_first().ok_or(ProtocolError::Shape { what: "a stack of nothing" })?;
+    rest.iter().try_fold(*first, join)
+}
+
+/// Visits of one loop: far beyond what real recurrent networks have.
+const MAX_VISITS: usize = 1 << 16;

@@ -1,0 +1,296 @@
+//! A fresh sharing of a shared value, whose server share was known ahead of time.
+//!
+//! ```text
+//! C: x_C                    S: x_S; r uniform (offline)
+//!       <-----------------  x_S - r
+//! x_C + x_S - r             r
+//! ```
+//!
+//! The message is uniform, since `r` is uniform and used once.
+
+use lanner_share::{Ring, Share};
+use lanner_wire::{Channel, pack_bits, packed_len, unpack_bits};
+use serde::{Deserialize, Serialize};
+
+use crate::linear::Sets;
+use crate::nonlinear::compare::Supplies;
+use crate::step::{
+    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost, Value,
+    ValueType, WORD,
+};
+use crate::{Cost, ProtocolError, kind};
+
+/// The server draws its share anew, so that it is known before the input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reshare {
+    /// Number of elements.
+    pub values: usize,
+    /// The ring.
+    pub ring: Ring,
+}
+
+/// The server opens its share of the scores to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reveal {
+    /// Number of scores.
+    pub values: usize,
+    /// The ring of the scores.
+    pub from: Ring,
+}
+
+/// The server's side: moves from `share` to `fresh`, which was drawn uniformly.
+///
+/// # Errors
+/// [`ProtocolError::Share`] if the shares do not fit together.
+pub fn server(channel: &mut dyn Channel, share: &Share, fresh: Share) -> Result<Share, ProtocolError> {
+    send_share(channel, kind::RESHARE, &share.sub(&fresh)?)?;
+    Ok(fresh)
+}
+
+/// The client's side.
+///
+/// # Errors
+/// [`ProtocolError::Channel`] if the peer's message is not the one due.
+pub fn client(channel: &mut dyn Channel, share: &Share) -> Result<Share, ProtocolError> {
+    let difference = receive_share(channel, kind::RESHARE, share.ring(), share.len())?;
+    Ok(share.add(&difference)?)
+}
+
+/// The server opens a value to the client.
+///
+/// # Errors
+/// Those of the channel.
+pub fn reveal(channel: &mut dyn Channel, share: &Share) -> Result<(), ProtocolError> {
+    send_share(channel, kind::REVEAL, share)
+}
+
+/// The client learns a value that the server opens, as signed integers.
+///
+/// # Errors
+/// [`ProtocolError::Channel`] if the peer's message is not the one due.
+pub fn learn(channel: &mut dyn Channel, share: &Share) -> Result<Vec<i64>, ProtocolError> {
+    let other = receive_share(channel, kind::REVEAL, share.ring(), share.len())?;
+    Ok(share.reveal(&other)?)
+}
+
+/// The cost of either: one message of `values` elements.
+#[must_use]
+pub fn cost(ring: Ring, values: usize) -> Cost {
+    Cost::NONE.server(packed_len(values, ring.bits()))
+}
+
+impl Spec for Reshare {
+    fn name(&self) -> &'static str {
+        "share.reshare"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, self.ring, self.values)?;
+        Ok(ValueType::shared(self.ring, self.values, Known::SERVER))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(*self))
+    }
+}
+
+impl Spec for Reveal {
+    fn name(&self) -> &'static str {
+        "share.reveal"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, self.from, self.values)?;
+        Ok(ValueType::Revealed)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(*self))
+    }
+}
+
+impl Built for Reshare {
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { online: cost(self.ring, self.values), ..StepCost::default() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        Ok(Memory { server_material: self.values as u64 * WORD, ..Memory::default() })
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(self)
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(self)
+    }
+}
+
+impl Built for Reveal {
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { online: cost(self.from, self.values), ..StepCost::default() })
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(self)
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(self)
+    }
+}
+
+impl Step<Client> for Reshare {
+    type Request = ();
+    type Material = ();
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        _: &mut Client,
+        (): (),
+        _: &Inputs,
+    ) -> Result<((), Option<Value>), ProtocolError> {
+        Ok(((), None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Client,
+        (): (),
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        client(channel, inputs.share()?).map(Value::Shared)
+    }
+}
+
+impl Step<Server> for Reshare {
+    type Request = ();
+    /// The share to come.
+    type Material = Share;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        party: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(Share, Option<Value>), ProtocolError> {
+        let fresh = Share::random(self.ring, self.values, &mut party.rng);
+        Ok((fresh.clone(), Some(Value::Shared(fresh))))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Server,
+        fresh: Share,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        server(channel, inputs.share()?, fresh).map(Value::Shared)
+    }
+}
+
+impl Step<Client> for Reveal {
+    type Request = ();
+    type Material = ();
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Client) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        _: &mut Client,
+        (): (),
+        _: &Inputs,
+    ) -> Result<((), Option<Value>), ProtocolError> {
+        Ok(((), None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Client,
+        (): (),
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        Ok(Value::Revealed(Outcome::Logits(learn(channel, inputs.share()?)?)))
+    }
+}
+
+impl Step<Server> for Reveal {
+    type Request = ();
+    type Material = ();
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        _: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<((), Option<Value>), ProtocolError> {
+        Ok(((), None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Server,
+        (): (),
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        reveal(channel, inputs.share()?)?;
+        Ok(Value::AtPeer)
+    }
+}
+
+fn send_share(
+    channel: &mut dyn Channel,
+    kind: lanner_wire::Kind,
+    share: &Share,
+) -> Result<(), ProtocolError> {
+    Ok(channel.send(kind, &pack_bits(share.values(), share.ring().bits()))?)
+}
+
+fn receive_share(
+    channel: &mut dyn Channel,
+    kind: lanner_wire::Kind,
+    ring: Ring,
+    length: usize,
+) -> Result<Share, ProtocolError> {
+    let bytes = channel.receive(kind, packed_len(length, ring.bits()))?;
+    let values = unpack_bits(&bytes, length, ring.bits()).map_err(lanner_wire::ChannelError::from)?;
+    Share::new(ring, values).map_err(|_| lanner_wire::ChannelError::Malformed { what: "share" }.into())
+}

@@ -1,0 +1,181 @@
+//! A coefficient-encoded layer as a step of a plan.
+
+use lanner_share::Ring;
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
+};
+use crate::ProtocolError;
+use crate::linear::exchange::limb;
+use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
+use crate::nonlinear::compare::Supplies;
+use crate::step::{
+    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    ValueType, Work,
+};
+
+/// A linear layer over `Z_2^bits`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linear {
+    /// The layer's shape.
+    pub shape: Convolution,
+    /// The ring.
+    pub bits: u32,
+    /// The parameter set.
+    pub set: Set,
+    /// How often outputs may be off by one.
+    pub accuracy: Accuracy,
+}
+
+impl Spec for Linear {
+    fn name(&self) -> &'static str {
+        layer_name(&self.shape, ["cheetah.fc", "cheetah.conv"])
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let ring = Ring::Pow2(self.bits);
+        ValueType::only(inputs, ring, self.shape.inputs())?;
+        Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
+    }
+
+    fn work(&self) -> Work {
+        let most = Work { products: u64::MAX, ciphertexts: u64::MAX, ..Work::default() };
+        Packing::cheapest(&self.shape, self.set.degree()).map_or(most, |packing| Work {
+            products: packing.products() as u64,
+            ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
+            ..Work::default()
+        })
+    }
+
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let scheme = Scheme::new(&self.shape, self.bits, self.accuracy, sets.get(self.set))?;
+        Ok(Box::new(BuiltLinear { set: self.set, scheme }))
+    }
+}
+
+/// A layer with its layout, and the modulus in which outputs are sent.
+struct BuiltLinear {
+    set: Set,
+    scheme: Scheme,
+}
+
+impl Built for BuiltLinear {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(Needs { keys: Some((self.set, [].into())), ..Needs::default() })
+    }
+
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { offline: self.scheme.offline_cost(), online: self.scheme.online_cost() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
+        let [inputs, outputs] = packing.ciphertexts().map(|count| count as u64);
+        let half = limb(parameters) * parameters.limbs() as u64;
+        // At most all coefficients of an output are masked, each by two words.
+        let masks = 2 * limb(parameters);
+        Ok(Memory {
+            model: packing.factors() as u64 * half,
+            client_material: inputs * half + outputs * masks,
+            server_material: outputs * (half + masks),
+            // Every input, and the sum in work.
+            working: 2 * (inputs + 1) * half,
+            ..Memory::default()
+        })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let packing = self.scheme.packing();
+        let [inputs, outputs] = packing.ciphertexts();
+        vec![
+            ("degree", self.scheme.parameters().degree() as u64),
+            ("multiplications", packing.products() as u64),
+            ("input_ciphertexts", inputs as u64),
+            ("output_ciphertexts", outputs as u64),
+        ]
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(Box::new(OfSet { set: self.set, layer: ClientLayer::new(self.scheme)? }))
+    }
+
+    fn server(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        let Self { set, scheme } = *self;
+        let weights = model.weights(node, scheme.packing().shape().outputs()?)?;
+        Ok(Box::new(OfSet { set, layer: ServerLayer::new(scheme, weights.weight, &weights.bias)? }))
+    }
+}
+
+impl Step<Client> for OfSet<ClientLayer> {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.layer.request(channel, client.keys.get(self.set)?, &mut client.rng)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+        request: ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+        Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Client,
+        material: ClientMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+    }
+}
+
+impl Step<Server> for OfSet<ServerLayer> {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+        let material = self.layer.prepare(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
+        let share = material.share().clone();
+        Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Server,
+        material: ServerMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+    }
+}

@@ -1,0 +1,154 @@
+//! A frequency-domain layer as a step of a plan.
+
+use lanner_bfv::Parameters;
+use lanner_share::{Ring, Share};
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use super::packing::{Packing, candidates};
+use super::{ClientLayer, ServerLayer, ServerMaterial, Variant, offline_cost, online_cost};
+use crate::ProtocolError;
+use crate::linear::exchange::halves;
+use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
+use crate::nonlinear::compare::Supplies;
+use crate::step::{
+    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    ValueType, WORD, Work,
+};
+
+/// A linear layer over `Z_prime`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linear {
+    /// The layer's shape.
+    pub shape: Convolution,
+    /// The plaintext modulus.
+    pub prime: u64,
+    /// The parameter set.
+    pub set: Set,
+    /// How products are laid out and added.
+    pub variant: Variant,
+}
+
+impl Spec for Linear {
+    fn name(&self) -> &'static str {
+        layer_name(&self.shape, ["falcon.fc", "falcon.conv"])
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let ring = Ring::Prime(self.prime);
+        ValueType::only(inputs, ring, self.shape.inputs())?;
+        Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
+    }
+
+    fn work(&self) -> Work {
+        let candidates = candidates(&self.shape, self.prime, self.set.degree()).unwrap_or_default();
+        let own = candidates.into_iter().find(|(variant, _, _)| *variant == self.variant);
+        let products = own.map_or(u64::MAX, |(_, operations, _)| operations.multiplications as u64);
+        Work { products, ..Work::default() }
+    }
+
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let parameters = sets.get(self.set).clone();
+        let packing = Packing::new(&self.shape, self.prime, parameters.degree(), self.variant)?;
+        Ok(Box::new(BuiltLinear { set: self.set, parameters, packing, form: Form::Compact }))
+    }
+}
+
+/// A layer with its layout.
+struct BuiltLinear {
+    set: Set,
+    parameters: Parameters,
+    packing: Packing,
+    form: Form,
+}
+
+impl Built for BuiltLinear {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(Needs { keys: Some((self.set, [].into())), ..Needs::default() })
+    }
+
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost {
+            offline: offline_cost(&self.packing, &self.parameters)?,
+            online: online_cost(&self.packing, &self.parameters)?,
+        })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let model = ServerLayer::bytes(&self.packing, &self.parameters, self.form);
+        // Every input, and the sum in work.
+        let [inputs, outputs] = self.packing.ciphertexts();
+        let ciphertext = (2 * self.parameters.limbs() * self.parameters.degree()) as u64 * WORD;
+        let working = (inputs as u64 + 1) * ciphertext;
+        Ok(Memory { model, working, ..halves([inputs, outputs], &self.parameters) })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let operations = self.packing.operations();
+        vec![
+            ("degree", self.parameters.degree() as u64),
+            ("multiplications", operations.multiplications as u64),
+            ("additions", operations.additions as u64),
+            ("input_ciphertexts", operations.input_ciphertexts as u64),
+            ("output_ciphertexts", operations.output_ciphertexts as u64),
+        ]
+    }
+
+    fn weights(&mut self) -> Option<(u64, &mut Form)> {
+        let bytes = ServerLayer::bytes(&self.packing, &self.parameters, Form::Prepared);
+        Some((bytes, &mut self.form))
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        let layer = ClientLayer::new(&self.packing, &self.parameters)?;
+        Ok(Box::new(OfSet { set: self.set, layer }))
+    }
+
+    fn server(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        let Self { set, parameters, packing, form } = *self;
+        let weights = model.weights(node, packing.shape().outputs()?)?;
+        let layer = ServerLayer::in_form(form, &packing, &parameters, weights.weight, &weights.bias)?;
+        Ok(Box::new(OfSet { set, layer }))
+    }
+}
+
+impl Step<Server> for OfSet<ServerLayer> {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        known: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+        let input: Option<&Share> = known.complete().then(|| known.share()).transpose()?;
+        let key = &server.keys.get(self.set)?.public;
+        let material = self.layer.offline(channel, key, input, &mut server.rng)?;
+        let share = material.share().clone();
+        Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &Server,
+        material: ServerMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
+    }
+}

@@ -1,0 +1,189 @@
+//! A packed layer as a step of a plan.
+
+use lanner_bfv::Parameters;
+use lanner_share::Ring;
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use super::packing::Packing;
+use super::{ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, online_cost, working_bytes};
+use crate::ProtocolError;
+use crate::linear::exchange::halves;
+use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
+use crate::nonlinear::compare::Supplies;
+use crate::step::{
+    Built, Client, DynStep, Inputs, Known, Lifetime, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
+    Value, ValueType, Work,
+};
+
+/// A linear layer over `Z_prime`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linear {
+    /// The layer's shape.
+    pub shape: Convolution,
+    /// The plaintext modulus.
+    pub prime: u64,
+    /// The kernel.
+    pub kernel: Kernel,
+}
+
+/// The parameter set of packed layers.
+pub const SET: Set = Set::B;
+
+impl Spec for Linear {
+    fn name(&self) -> &'static str {
+        layer_name(&self.shape, ["gazelle.fc", "gazelle.conv"])
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let ring = Ring::Prime(self.prime);
+        ValueType::only(inputs, ring, self.shape.inputs())?;
+        Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
+    }
+
+    fn work(&self) -> Work {
+        work(&self.shape)
+    }
+
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let parameters = sets.get(SET).clone();
+        let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
+        Ok(Box::new(BuiltLinear { parameters, packing, prime: self.prime, form: Form::Compact }))
+    }
+}
+
+/// A layer with its layout.
+struct BuiltLinear {
+    parameters: Parameters,
+    packing: Packing,
+    prime: u64,
+    form: Form,
+}
+
+impl Built for BuiltLinear {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(needs(&self.packing))
+    }
+
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        let Self { parameters, packing, prime, .. } = self;
+        Ok(StepCost {
+            offline: offline_cost(packing, parameters, *prime)?,
+            online: online_cost(packing, parameters, *prime)?,
+        })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let material = halves(self.packing.ciphertexts(), &self.parameters);
+        Ok(material.beside(weights_memory(&self.packing, &self.parameters, self.prime, self.form)?))
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        counts(&self.packing)
+    }
+
+    fn weights(&mut self) -> Option<(u64, &mut Form)> {
+        let bytes = ServerLayer::bytes(&self.packing, &self.parameters, self.prime, Form::Prepared);
+        Some((bytes, &mut self.form))
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        let layer = ClientLayer::new(&self.packing, &self.parameters, self.prime)?;
+        Ok(Box::new(OfSet { set: SET, layer }))
+    }
+
+    fn server(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        let Self { parameters, packing, prime, form } = *self;
+        let weights = model.weights(node, packing.shape().outputs()?)?;
+        let layer = ServerLayer::in_form(form, packing, &parameters, prime, weights.weight, &weights.bias)?;
+        Ok(Box::new(OfSet { set: SET, layer }))
+    }
+}
+
+impl Step<Server> for OfSet<ServerLayer> {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        _: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+        let material = self.layer.offline(channel, server.keys.get(self.set)?, &mut server.rng)?;
+        let share = material.share().clone();
+        Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        server: &Server,
+        material: ServerMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        let keys = server.keys.get(self.set)?;
+        self.layer.online(channel, keys, material, inputs.share()?).map(Value::Shared)
+    }
+}
+
+/// What a layer with this packing needs of the session: its material is evaluated again under the keys online.
+pub(crate) fn needs(packing: &Packing) -> Needs {
+    Needs { keys: Some((SET, packing.keys())), material: Lifetime::Pairing, ..Needs::default() }
+}
+
+/// At most about so many products and keys of a layer, whatever its layout.
+#[must_use]
+pub fn work(shape: &Convolution) -> Work {
+    let area = |size: [usize; 2]| (size[0] as u64).saturating_mul(size[1] as u64);
+    let taps = area(shape.kernel);
+    let outputs = shape.output_image().map_or(u64::MAX, area);
+    let pixels = area(shape.image.map(|size| size.max(1))).max(outputs);
+    let positions = (SLOTS / pixels.checked_next_power_of_two().unwrap_or(u64::MAX)).max(2);
+    let inputs = (shape.in_channels as u64).saturating_mul(area(shape.strides));
+    let ciphertexts = |channels: u64| channels.div_ceil(positions);
+    let products = taps
+        .saturating_mul(inputs.min(positions))
+        .saturating_mul(ciphertexts(inputs))
+        .saturating_mul(ciphertexts(shape.out_channels as u64));
+    Work { products, taps, ..Work::default() }
+}
+
+/// What a layer's weights take, and its work.
+pub(crate) fn weights_memory(
+    packing: &Packing,
+    parameters: &Parameters,
+    prime: u64,
+    form: Form,
+) -> Result<Memory, ProtocolError> {
+    let model = ServerLayer::bytes(packing, parameters, prime, form);
+    Ok(Memory { model, working: working_bytes(packing, parameters)?, ..Memory::default() })
+}
+
+/// What a layer costs the server.
+pub(crate) fn counts(packing: &Packing) -> Vec<(&'static str, u64)> {
+    let operations = packing.operations();
+    vec![
+        ("hoisted_rotations", operations.hoisted_rotations as u64),
+        ("rotations", operations.rotations as u64),
+        ("multiplications", operations.multiplications as u64),
+        ("input_ciphertexts", operations.input_ciphertexts as u64),
+        ("output_ciphertexts", operations.output_ciphertexts as u64),
+    ]
+}
+
+/// Slots of the ciphertexts of [`SET`].
+pub const SLOTS: u64 = 8192;

@@ -1,0 +1,225 @@
+//! Linear maps with public coefficients that each party applies to its own shares alone: nothing is sent.
+
+use lanner_share::{Ring, Share};
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use crate::ProtocolError;
+use crate::linear::Sets;
+use crate::nonlinear::windows::Windows;
+use crate::step::{
+    Built, Client, DynStep, Inputs, ModelParts, PartyState, Server, Spec, Step, Value, ValueType, Work,
+};
+
+/// Sums over windows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SumPool {
+    /// The windows.
+    pub windows: Windows,
+    /// The ring.
+    pub ring: Ring,
+}
+
+/// `factors[0] * a + factors[1] * b`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Add {
+    /// Public factors.
+    pub factors: [i64; 2],
+    /// Number of elements of each.
+    pub values: usize,
+    /// The ring.
+    pub ring: Ring,
+}
+
+/// `factor * x`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scale {
+    /// A public factor.
+    pub factor: i64,
+    /// Number of elements.
+    pub values: usize,
+    /// The ring.
+    pub ring: Ring,
+}
+
+/// Elements in another order or number, as the network's node says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Move {
+    /// Number of elements that are made.
+    pub values: usize,
+    /// The ring.
+    pub ring: Ring,
+}
+
+impl Spec for SumPool {
+    fn name(&self) -> &'static str {
+        "local.sum_pool"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let known = ValueType::only(inputs, self.ring, self.windows.inputs())?;
+        Ok(ValueType::shared(self.ring, self.windows.count()?, known))
+    }
+
+    fn work(&self) -> Work {
+        Work { circuit_values: 0, ..self.windows.work() }
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Map::SumGroups(self.windows.groups()?)))
+    }
+}
+
+impl Spec for Add {
+    fn name(&self) -> &'static str {
+        "local.add"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a sum" }) };
+        let known = [left, right].map(|input| ValueType::only(&[input], self.ring, self.values));
+        let [left, right] = known;
+        Ok(ValueType::shared(self.ring, self.values, left?.and(right?)))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Map::Add(self.factors)))
+    }
+}
+
+impl Spec for Scale {
+    fn name(&self) -> &'static str {
+        "local.scale"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let known = ValueType::only(inputs, self.ring, self.values)?;
+        Ok(ValueType::shared(self.ring, self.values, known))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Map::Scale(self.factor)))
+    }
+}
+
+impl Spec for Move {
+    fn name(&self) -> &'static str {
+        "local.move"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let known = inputs.iter().map(|input| match input {
+            ValueType::Shared { ring, known, .. } if *ring == self.ring => Ok(*known),
+            _ => Err(ProtocolError::Shape { what: "the ring of moved elements" }),
+        });
+        let known = known.reduce(|all, known| Ok(all?.and(known?)));
+        let known = known.ok_or(ProtocolError::Shape { what: "inputs of a movement" })??;
+        Ok(ValueType::shared(self.ring, self.values, known))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Moved { values: self.values }))
+    }
+}
+
+/// Any of these maps.
+enum Map {
+    /// Sums of groups of elements.
+    SumGroups(Vec<Vec<usize>>),
+    /// `factors[0] * a + factors[1] * b`.
+    Add([i64; 2]),
+    /// `factor * x`.
+    Scale(i64),
+    /// Input and element that each element comes from; zero where there is none.
+    Move(Vec<Option<(usize, usize)>>),
+}
+
+/// A movement whose places are the network's to say.
+struct Moved {
+    values: usize,
+}
+
+impl Map {
+    /// Applies it to one party's shares.
+    fn apply(&self, inputs: &Inputs) -> Result<Share, ProtocolError> {
+        let shares = inputs.shares()?;
+        Ok(match (self, &shares[..]) {
+            (Self::SumGroups(groups), [share]) => share.sum_groups(groups)?,
+            (Self::Add([left, right]), [a, b]) => a.scale(*left).add(&b.scale(*right))?,
+            (Self::Scale(factor), [share]) => share.scale(*factor),
+            (Self::Move(sources), shares) => Share::gather(shares, sources)?,
+            _ => return Err(ProtocolError::Shape { what: "inputs of a local step" }),
+        })
+    }
+}
+
+impl Moved {
+    fn map(&self, node: &str, model: &dyn ModelParts) -> Result<Map, ProtocolError> {
+        let sources = model.sources(node)?;
+        if sources.len() == self.values {
+            Ok(Map::Move(sources))
+        } else {
+            Err(ProtocolError::Shape { what: "a movement of another node" })
+        }
+    }
+}
+
+impl Built for Map {
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(self)
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(self)
+    }
+}
+
+impl Built for Moved {
+    fn client(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(Box::new(self.map(node, model)?))
+    }
+
+    fn server(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(Box::new(self.map(node, model)?))
+    }
+}
+
+impl<P: PartyState> Step<P> for Map {
+    type Request = ();
+    type Material = ();
+
+    fn request(&self, _: &mut dyn Channel, _: &mut P) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        _: &mut dyn Channel,
+        _: &mut P,
+        (): (),
+        known: &Inputs,
+    ) -> Result<((), Option<Value>), ProtocolError> {
+        let share = known.complete().then(|| self.apply(known)).transpose()?;
+        Ok(((), share.map(Value::Shared)))
+    }
+
+    fn online(&self, _: &mut dyn Channel, _: &P, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+        self.apply(inputs).map(Value::Shared)
+    }
+}

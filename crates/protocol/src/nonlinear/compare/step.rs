@@ -1,0 +1,143 @@
+//! Nonlinear layers by oblivious transfer as steps of a plan: the same on both sides.
+
+use lanner_share::Ring;
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use super::{Layer, Material, Request, Rounding, Supplies};
+use crate::linear::Sets;
+use crate::nonlinear::windows::Windows;
+use crate::nonlinear::yao::Function;
+use crate::step::{
+    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
+    StepCost, Value, ValueType, Work,
+};
+use crate::{Party, ProtocolError};
+
+/// A function of each window, from `Z_2^from` to `Z_2^to`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingActivation {
+    /// What it computes.
+    pub function: Function,
+    /// The windows.
+    pub windows: Windows,
+    /// Bits of the ring of the input.
+    pub from: u32,
+    /// Bits of the ring of the output.
+    pub to: u32,
+    /// How values are rescaled.
+    pub rounding: Rounding,
+}
+
+/// The square of each element, over `Z_2^bits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingSquare {
+    /// Number of elements.
+    pub values: usize,
+    /// The ring.
+    pub bits: u32,
+}
+
+impl Spec for RingActivation {
+    fn name(&self) -> &'static str {
+        "ot.activation"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, Ring::Pow2(self.from), self.windows.inputs())?;
+        Ok(ValueType::shared(Ring::Pow2(self.to), self.windows.count()?, Known::NOBODY))
+    }
+
+    fn work(&self) -> Work {
+        self.windows.work()
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let layer = Layer::activation(self.function, &self.windows, self.from, self.to, self.rounding)?;
+        Ok(Box::new(layer))
+    }
+}
+
+impl Spec for RingSquare {
+    fn name(&self) -> &'static str {
+        "ot.square"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let ring = Ring::Pow2(self.bits);
+        ValueType::only(inputs, ring, self.values)?;
+        Ok(ValueType::shared(ring, self.values, Known::NOBODY))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Layer::square(self.values, self.bits)?))
+    }
+}
+
+impl Built for Layer {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        let transfers = [Party::Client, Party::Server].map(|party| self.transfers(party));
+        Ok(Needs { transfers, ..Needs::default() })
+    }
+
+    fn cost(&self, supply: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { offline: self.offline_cost(supply), online: self.online_cost() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let [client_material, server_material] = [Party::Client, Party::Server].map(|party| self.held(party));
+        Ok(Memory { client_material, server_material, ..Memory::default() })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let transfers = self.transfers(Party::Client) + self.transfers(Party::Server);
+        vec![("instances", self.inputs() as u64), ("transfers", transfers as u64)]
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(self)
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(self)
+    }
+}
+
+impl<P: PartyState> Step<P> for Layer {
+    type Request = Request;
+    type Material = Material;
+
+    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Request, ProtocolError> {
+        let (transfers, _) = party.transfers()?;
+        self.request(channel, transfers)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        party: &mut P,
+        request: Request,
+        _: &Inputs,
+    ) -> Result<(Material, Option<Value>), ProtocolError> {
+        let (transfers, rng) = party.transfers()?;
+        Ok((self.prepare(channel, transfers, request, rng)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        _: &P,
+        material: Material,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
+    }
+}

@@ -1,0 +1,154 @@
+//! The label and its probability as a step of a plan.
+
+use lanner_share::Ring;
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use super::{ClientMaterial, ClientRequest, ClientSoftmax, ServerMaterial, ServerSoftmax, Softmax};
+use crate::ProtocolError;
+use crate::linear::Sets;
+use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::yao;
+use crate::step::{
+    Built, Client, DynStep, Inputs, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step, StepCost,
+    Value, ValueType, WORD,
+};
+
+/// The label and its probability to some decimal digits, which the client learns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelAndProbability {
+    /// Number of scores.
+    pub classes: usize,
+    /// Decimal digits.
+    pub digits: u32,
+    /// What one unit of a score stands for: finite and above zero.
+    pub scale: f64,
+    /// The ring of the scores.
+    pub from: Ring,
+}
+
+// A checked network's output scale is a number.
+impl Eq for LabelAndProbability {}
+
+impl Spec for LabelAndProbability {
+    fn name(&self) -> &'static str {
+        "falcon.softmax"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only_known(inputs, self.from, self.classes)?;
+        Ok(ValueType::Revealed)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Softmax::new(self.classes, self.digits, self.scale, self.from)?))
+    }
+}
+
+impl Built for Softmax {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(yao::needs())
+    }
+
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { offline: self.offline_cost(), online: self.online_cost() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let inputs = self.exponents().evaluator_inputs() + self.division().evaluator_inputs();
+        let (labels, products) = (inputs as u64 * LABEL, self.product_bits() as u64 * WORD);
+        let tables = self.exponents().table_bytes(1) + self.division().table_bytes(1);
+        Ok(Memory {
+            client_material: tables as u64 + labels + products,
+            // The server keeps its factors beside the shares of their products.
+            server_material: labels + 2 * products,
+            ..Memory::default()
+        })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let gates = self.exponents().and_count() + self.division().and_count();
+        vec![("instances", 1), ("and_gates", gates as u64), ("product_bits", self.product_bits() as u64)]
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(Box::new(ClientSoftmax::new(*self)))
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(Box::new(ServerSoftmax::new(*self)))
+    }
+}
+
+impl Step<Client> for ClientSoftmax {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.request(channel, client.evaluation_mut()?)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+        request: ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+        Ok((self.receive(channel, client.evaluation()?, request)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        client: &Client,
+        material: ClientMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        let likely = self.online(channel, client.evaluation()?, material, inputs.share()?)?;
+        Ok(Value::Revealed(Outcome::Probability(likely)))
+    }
+}
+
+impl Step<Server> for ServerSoftmax {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        known: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+        let (garbling, rng) = server.garbling_mut()?;
+        Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        server: &Server,
+        material: ServerMaterial,
+        _: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, server.garbling()?, material)?;
+        Ok(Value::AtPeer)
+    }
+}

@@ -1,0 +1,311 @@
+//! Garbled circuits as steps of a plan.
+
+use lanner_share::Ring;
+use lanner_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, Function, Layer,
+    Ranking, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial,
+};
+use crate::ProtocolError;
+use crate::linear::Sets;
+use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::windows::Windows;
+use crate::step::{
+    Built, Client, DynStep, Inputs, Known, LABEL, Lifetime, Memory, ModelParts, Needs, Outcome, Server, Spec,
+    Step, StepCost, Value, ValueType, WORD, Work,
+};
+
+/// A circuit on each window, from ring to ring.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activation {
+    /// What it computes.
+    pub function: Function,
+    /// The windows.
+    pub windows: Windows,
+    /// The ring of the input.
+    pub from: Ring,
+    /// The ring of the output.
+    pub to: Ring,
+}
+
+/// An oblivious arg-max whose result the client learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArgMax {
+    /// Number of scores.
+    pub classes: usize,
+    /// The ring of the scores.
+    pub from: Ring,
+}
+
+/// The best classes in order, which the client learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopK {
+    /// Number of scores.
+    pub classes: usize,
+    /// How many of them.
+    pub k: usize,
+    /// The ring of the scores.
+    pub from: Ring,
+}
+
+impl Spec for Activation {
+    fn name(&self) -> &'static str {
+        "yao.activation"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only_known(inputs, self.from, self.windows.inputs())?;
+        Ok(ValueType::shared(self.to, self.windows.count()?, Known::NOBODY))
+    }
+
+    fn work(&self) -> Work {
+        self.windows.work()
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Layer::new(self.function, &self.windows, self.from, self.to)?))
+    }
+}
+
+impl Spec for ArgMax {
+    fn name(&self) -> &'static str {
+        "yao.argmax"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only_known(inputs, self.from, self.classes)?;
+        Ok(ValueType::Revealed)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Ranking::label(self.classes, self.from)?))
+    }
+}
+
+impl Spec for TopK {
+    fn name(&self) -> &'static str {
+        "yao.top_k"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only_known(inputs, self.from, self.classes)?;
+        Ok(ValueType::Revealed)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Ranking::top(self.classes, self.k, self.from)?))
+    }
+}
+
+/// What circuits need: the labels that answer online depend on the session's delta.
+pub(in crate::nonlinear) fn needs() -> Needs {
+    Needs { garbling: true, material: Lifetime::Session, ..Needs::default() }
+}
+
+impl Built for Layer {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(needs())
+    }
+
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { offline: self.offline_cost()?, online: self.online_cost() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let labels = (self.circuit().evaluator_inputs() * self.instances()) as u64 * LABEL;
+        let products = self.output_bits() as u64 * WORD;
+        let tables = self.circuit().table_bytes(self.instances()) as u64;
+        let client_material = tables + labels + products;
+        Ok(Memory { client_material, server_material: products, ..Memory::default() })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let gates = self.circuit().and_count() * self.instances();
+        vec![("instances", self.instances() as u64), ("and_gates", gates as u64)]
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(Box::new(ClientLayer::new(*self)))
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(Box::new(ServerLayer::new(*self)))
+    }
+}
+
+impl Built for Ranking {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(needs())
+    }
+
+    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { offline: self.offline_cost(), online: self.online_cost() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let labels = self.circuit().evaluator_inputs() as u64 * LABEL;
+        let client_material = self.circuit().table_bytes(1) as u64 + labels;
+        Ok(Memory { client_material, ..Memory::default() })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("instances", 1), ("and_gates", self.circuit().and_count() as u64)]
+    }
+
+    fn client(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+        Ok(Box::new(ClientRanking::new(*self)))
+    }
+
+    fn server(
+        self: Box<Self>,
+        _: &str,
+        _: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+        Ok(Box::new(ServerRanking::new(*self)))
+    }
+}
+
+impl Step<Client> for ClientLayer {
+    type Request = ClientRequest;
+    type Material = ClientMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.request(channel, client.evaluation_mut()?)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+        request: ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
+        Ok((self.receive(channel, client.evaluation()?, request)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        client: &Client,
+        material: ClientMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, client.evaluation()?, material, inputs.share()?).map(Value::Shared)
+    }
+}
+
+impl Step<Server> for ServerLayer {
+    type Request = ();
+    type Material = ServerMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        known: &Inputs,
+    ) -> Result<(ServerMaterial, Option<Value>), ProtocolError> {
+        let (garbling, rng) = server.garbling_mut()?;
+        Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        server: &Server,
+        material: ServerMaterial,
+        _: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, server.garbling()?, material).map(Value::Shared)
+    }
+}
+
+impl Step<Client> for ClientRanking {
+    type Request = ClientRequest;
+    type Material = ClientRankingMaterial;
+
+    fn request(
+        &self,
+        channel: &mut dyn Channel,
+        client: &mut Client,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.request(channel, client.evaluation_mut()?)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        _: &mut Client,
+        request: ClientRequest,
+        _: &Inputs,
+    ) -> Result<(ClientRankingMaterial, Option<Value>), ProtocolError> {
+        Ok((self.receive(channel, request)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        client: &Client,
+        material: ClientRankingMaterial,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        let best = self.online(channel, client.evaluation()?, material, inputs.share()?)?;
+        Ok(Value::Revealed(match self.best() {
+            Some(_) => Outcome::TopK(best),
+            None => Outcome::Label(best[0]),
+        }))
+    }
+}
+
+impl Step<Server> for ServerRanking {
+    type Request = ();
+    type Material = ServerRankingMaterial;
+
+    fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        server: &mut Server,
+        (): (),
+        known: &Inputs,
+    ) -> Result<(ServerRankingMaterial, Option<Value>), ProtocolError> {
+        let (garbling, rng) = server.garbling_mut()?;
+        Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        server: &Server,
+        material: ServerRankingMaterial,
+        _: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, server.garbling()?, material)?;
+        Ok(Value::AtPeer)
+    }
+}

@@ -1,0 +1,69 @@
+//! Steps whatever their types are: what walks over a plan holds them so.
+
+use std::any::Any;
+
+use lanner_wire::Channel;
+
+use super::{Inputs, PartyState, Step, Value};
+use crate::ProtocolError;
+
+/// What a step keeps from one phase to the next, known to the step alone.
+pub type Kept = Box<dyn Any + Send>;
+
+/// [`Step`] whatever its types are; see there.
+#[allow(clippy::missing_errors_doc, reason = "as the trait's")]
+pub trait DynStep<P>: Send + Sync {
+    /// As [`Step::request`].
+    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Kept, ProtocolError>;
+
+    /// As [`Step::prepare`].
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        party: &mut P,
+        request: Kept,
+        known: &Inputs,
+    ) -> Result<(Kept, Option<Value>), ProtocolError>;
+
+    /// As [`Step::online`].
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        party: &P,
+        material: Kept,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError>;
+}
+
+impl<P: PartyState, S: Step<P>> DynStep<P> for S {
+    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Kept, ProtocolError> {
+        Ok(Box::new(Step::request(self, channel, party)?))
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        party: &mut P,
+        request: Kept,
+        known: &Inputs,
+    ) -> Result<(Kept, Option<Value>), ProtocolError> {
+        let (material, made) = Step::prepare(self, channel, party, own(request)?, known)?;
+        Ok((Box::new(material), made))
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        party: &P,
+        material: Kept,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        Step::online(self, channel, party, own(material)?, inputs)
+    }
+}
+
+/// What the step kept.
+fn own<T: 'static>(kept: Kept) -> Result<T, ProtocolError> {
+    let kept = kept.downcast().map_err(|_| ProtocolError::Shape { what: "material of another step" })?;
+    Ok(*kept)
+}

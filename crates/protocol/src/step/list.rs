@@ -1,0 +1,74 @@
+//! The one list of all protocols.
+
+use serde::{Deserialize, Serialize};
+
+use super::Spec;
+use crate::convert::reshare::{Reshare, Reveal};
+use crate::linear::{cheetah, falcon, gazelle};
+use crate::local;
+use crate::nonlinear::{compare, softmax, square, yao};
+
+/// Makes the enum of all protocols, which a plan writes down with the protocol's name as tag, and its dispatch.
+macro_rules! protocols {
+    ($($(#[$doc:meta])* $name:ident($spec:ty),)*) => {
+        /// The protocol of one step.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "protocol", rename_all = "snake_case")]
+        pub enum Protocol {
+            $($(#[$doc])* $name($spec),)*
+        }
+
+        impl Protocol {
+            /// Its public parameters, whatever they are.
+            #[must_use]
+            pub fn spec(&self) -> &dyn Spec {
+                match self {
+                    $(Self::$name(spec) => spec,)*
+                }
+            }
+        }
+
+        $(impl From<$spec> for Protocol {
+            fn from(spec: $spec) -> Self {
+                Self::$name(spec)
+            }
+        })*
+    };
+}
+
+protocols! {
+    /// A linear layer on slots.
+    GazelleLinear(gazelle::Linear),
+    /// A linear layer in the frequency domain.
+    FalconLinear(falcon::Linear),
+    /// A linear layer in a coefficient encoding.
+    CheetahLinear(cheetah::Linear),
+    /// The square of each element, by encryption.
+    GazelleSquare(square::Square),
+    /// The square of each element, by encryption, with the linear layer behind.
+    GazelleSquareLinear(square::SquareLinear),
+    /// Sums over windows of each party's own share: average pooling without the division.
+    SumPool(local::SumPool),
+    /// A weighted sum of each party's own shares.
+    Add(local::Add),
+    /// A multiple of each party's own share.
+    Scale(local::Scale),
+    /// Elements of each party's own shares in another order or number.
+    Move(local::Move),
+    /// The server draws its share anew, so that it is known before the input is.
+    Reshare(Reshare),
+    /// A garbled circuit on each window.
+    Yao(yao::Activation),
+    /// A nonlinear layer by oblivious transfer, with rescaling.
+    RingActivation(compare::RingActivation),
+    /// The square of each element, by oblivious transfer.
+    RingSquare(compare::RingSquare),
+    /// An oblivious arg-max whose result the client learns.
+    YaoArgMax(yao::ArgMax),
+    /// The best classes in order, which the client learns.
+    YaoTopK(yao::TopK),
+    /// The label and its probability, which the client learns.
+    Softmax(softmax::LabelAndProbability),
+    /// The server opens its share of the scores to the client.
+    Reveal(Reveal),
+}

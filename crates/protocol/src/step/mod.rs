@@ -1,0 +1,199 @@
+//! The seam that every protocol has: what a plan writes down, what both parties build of it, and what each of them runs.
+//!
+//! ```text
+//! Spec    the public parameters of one step, which a plan stores; infers types, bounds the work
+//!   -> Built    with its circuits and layouts, built once: costs, memory, what it needs of a session
+//!        -> Step<Client>, Step<Server>    what each party runs: request, prepare (offline), online
+//! ```
+//!
+//! A protocol is one folder of this crate and one line in the list ([`Protocol`]). Everything that walks over a plan, on either side, knows
+//! no protocol by name: see `docs/adding-a-protocol.md`.
+
+mod dynamic;
+mod list;
+mod needs;
+mod party;
+mod value;
+
+pub use dynamic::{DynStep, Kept};
+pub use list::Protocol;
+pub(crate) use needs::{LABEL, WORD};
+pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
+pub use party::{Client, Keys, PartyState, Server};
+pub use value::{Inputs, Known, Outcome, Value, ValueType};
+
+use lanner_wire::Channel;
+
+use crate::linear::{Form, Sets};
+use crate::nonlinear::compare::Supplies;
+use crate::{Cost, OfflineCost, ProtocolError};
+
+/// The public parameters of one step: what a plan stores, and both parties build the step from.
+pub trait Spec {
+    /// The protocol's name in reports.
+    fn name(&self) -> &'static str;
+
+    /// The type of what the step makes of values of these types.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if they are not what the step reads.
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError>;
+
+    /// Bounds on what the step costs, from its shapes alone and before anything is built: limits are held against them.
+    fn work(&self) -> Work {
+        Work::default()
+    }
+
+    /// Builds what both parties need: circuits, layouts.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the parameters are none of the protocol's.
+    fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError>;
+}
+
+/// Bounds on a step's cost, of the order of what building and running it takes. What would not fit 64 bits is the largest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Elements read by all windows of a pool.
+    pub window_elements: u64,
+    /// Values that one instance of a circuit reads: circuits are built gate by gate.
+    pub circuit_values: u64,
+    /// Products of ciphertexts and plaintexts.
+    pub products: u64,
+    /// Ciphertexts whose coefficients both parties lay out one by one.
+    pub ciphertexts: u64,
+    /// Filter taps, each of which may need an evaluation key of its own.
+    pub taps: u64,
+}
+
+/// A step with its circuits and layouts, built once for everything that is asked of it.
+pub trait Built: Send + Sync {
+    /// What the step needs of the session, and how long its material lives.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the parameters are none of the protocol's.
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        Ok(Needs::default())
+    }
+
+    /// What the step sends, exactly. `supply` says how far the session's sources of transfers have come, and moves on.
+    ///
+    /// # Errors
+    /// As [`Self::needs`].
+    fn cost(&self, _supply: &mut Supplies) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost::default())
+    }
+
+    /// What the parties keep for the step, to within small change.
+    ///
+    /// # Errors
+    /// As [`Self::needs`].
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        Ok(Memory::default())
+    }
+
+    /// Operations and sizes for reports, by name.
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// The bytes of the step's weights where they are kept ready to multiply, and the form that they are kept in; none where there is no
+    /// choice.
+    fn weights(&mut self) -> Option<(u64, &mut Form)> {
+        None
+    }
+
+    /// The step as the client runs it. `node` is the network's node whose value the step makes.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the step does not fit the network.
+    fn client(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError>;
+
+    /// The step as the server runs it, with the node's weights if it has some.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the step does not fit the network or its weights.
+    fn server(
+        self: Box<Self>,
+        node: &str,
+        model: &dyn ModelParts,
+    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError>;
+}
+
+/// What a step sends in both phases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepCost {
+    /// Before the input is known.
+    pub offline: OfflineCost,
+    /// The rest.
+    pub online: Cost,
+}
+
+/// What steps are made from besides their specs, by the names of the network's nodes.
+pub trait ModelParts {
+    /// The integers of a linear node with so many output elements. The server's alone.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the party has none for the node.
+    fn weights(&self, node: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError>;
+
+    /// For each element that a node makes, the number of the input and of its element that it copies; none for zero.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the node does more than move elements.
+    fn sources(&self, node: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError>;
+}
+
+/// The integers of a linear layer.
+pub struct Weights<'m> {
+    /// In the order of the layer's shape.
+    pub weight: &'m [i64],
+    /// One for each output element.
+    pub bias: Vec<i64>,
+}
+
+/// A step as one party runs it.
+///
+/// In a run of steps the client makes the requests of all before it prepares the first, so that the offline phase is one round for all steps;
+/// the server receives in `request` and `prepare` and sends in `prepare` alone, so that it may go from step to step.
+pub trait Step<P: PartyState>: Send + Sync {
+    /// What was asked for, until it is answered.
+    type Request: Send + 'static;
+    /// One-time material. It owns its correlations, is used up by value, and cannot be copied.
+    type Material: Send + 'static;
+
+    /// Offline, first half: what the step begins with.
+    ///
+    /// # Errors
+    /// Those of the channel; [`ProtocolError::Shape`] if the session has not set up what the step needs.
+    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Self::Request, ProtocolError>;
+
+    /// Offline, second half: makes the material. `known` are this party's shares of what the step reads, where they are known before the
+    /// network's input is; the second result is its share of what the step makes, if that is known.
+    ///
+    /// # Errors
+    /// As [`Self::request`]; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        party: &mut P,
+        request: Self::Request,
+        known: &Inputs,
+    ) -> Result<(Self::Material, Option<Value>), ProtocolError>;
+
+    /// Online, in any number of rounds: what the step makes. No randomness is drawn here.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        party: &P,
+        material: Self::Material,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError>;
+}

@@ -1,0 +1,143 @@
+//! What steps need of a session, and what they keep.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
+use lanner_ot::silent;
+
+use crate::linear::gazelle::galois_element;
+use crate::linear::gazelle::packing::Rotation;
+use crate::linear::keys::keys_cost;
+use crate::linear::{Set, Sets};
+use crate::nonlinear::compare::{self, PARAMETERS};
+use crate::nonlinear::yao;
+use crate::{Cost, ProtocolError};
+
+/// What one step needs of the session's set-up, and how long its material lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The parameter set whose keys it needs, with the rotations that need an evaluation key.
+    pub keys: Option<(Set, BTreeSet<Rotation>)>,
+    /// Whether circuits are garbled.
+    pub garbling: bool,
+    /// Silent transfers that the client and the server send in one prediction.
+    pub transfers: [usize; 2],
+    /// How long its material can be kept.
+    pub material: Lifetime,
+}
+
+/// How long material can be kept, which says what the online phase needs besides it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lifetime {
+    /// As long as anyone likes: it needs a channel.
+    #[default]
+    Free,
+    /// As long as the parties keep the keys of their pairing.
+    Pairing,
+    /// Until the session ends.
+    Session,
+}
+
+/// What a session sets up before its first prediction: all that its steps need.
+pub struct SetUp {
+    /// Keys, one for each parameter set in use.
+    pub keys: Vec<SetKeys>,
+    /// Whether circuits are garbled.
+    pub garbling: bool,
+    /// The parameters of silent transfers in both directions, if there are any.
+    pub transfers: Option<silent::Parameters>,
+}
+
+/// What a session's keys of one parameter set are made for.
+pub struct SetKeys {
+    /// The set.
+    pub set: Set,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The automorphisms that need an evaluation key.
+    pub automorphisms: Vec<GaloisElement>,
+}
+
+impl SetUp {
+    /// What steps of these needs take together.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if a rotation is none of its set's parameters.
+    pub fn of(needs: &[Needs], sets: &Sets) -> Result<Self, ProtocolError> {
+        let mut rotations: BTreeMap<Set, BTreeSet<Rotation>> = BTreeMap::new();
+        for (set, more) in needs.iter().filter_map(|needs| needs.keys.as_ref()) {
+            rotations.entry(*set).or_default().extend(more);
+        }
+        let keys = |(set, rotations): (Set, BTreeSet<Rotation>)| {
+            let parameters = sets.get(set).clone();
+            let element = |rotation| galois_element(rotation, parameters.degree());
+            let automorphisms = rotations.into_iter().map(element).collect::<Result<_, _>>()?;
+            Ok(SetKeys { set, parameters, automorphisms })
+        };
+        let keys = rotations.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
+        let garbling = needs.iter().any(|needs| needs.garbling);
+        let transfers = needs.iter().any(|needs| needs.transfers != [0, 0]).then_some(PARAMETERS);
+        Ok(Self { keys, garbling, transfers })
+    }
+
+    /// What the set-up sends.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
+    pub fn cost(&self) -> Result<Cost, ProtocolError> {
+        let keys = self.keys.iter().try_fold(Cost::NONE, |cost, keys| {
+            Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
+        })?;
+        let garbling = if self.garbling { yao::setup_cost() } else { Cost::NONE };
+        Ok(keys.then(garbling).then(self.transfers.map_or(Cost::NONE, compare::setup_cost)))
+    }
+
+    /// Bytes that the server keeps of the client's keys.
+    ///
+    /// # Errors
+    /// As [`Self::cost`].
+    pub fn key_bytes(&self) -> Result<u64, ProtocolError> {
+        self.keys.iter().try_fold(0, |bytes, keys| {
+            Ok(bytes + EvaluationKeys::kept_bytes(&keys.parameters, keys.automorphisms.len())? as u64)
+        })
+    }
+}
+
+/// Bytes that the parties keep, to within small change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// The server's encoded weights, once a model and shared by all sessions.
+    pub model: u64,
+    /// The server's evaluation keys, once a session.
+    pub session: u64,
+    /// The client's material of each prepared prediction.
+    pub client_material: u64,
+    /// The server's material of each prepared prediction.
+    pub server_material: u64,
+    /// The server's, while a layer is computed: its rotated inputs and partial sums.
+    pub working: u64,
+}
+
+impl Memory {
+    /// What one client more takes of a server, with one prediction prepared and one layer in work.
+    #[must_use]
+    pub const fn client(self) -> u64 {
+        self.session + self.server_material + self.working
+    }
+
+    /// Both, of which one is in work at a time.
+    #[must_use]
+    pub fn beside(self, other: Self) -> Self {
+        Self {
+            model: self.model + other.model,
+            session: self.session + other.session,
+            client_material: self.client_material + other.client_material,
+            server_material: self.server_material + other.server_material,
+            working: self.working.max(other.working),
+        }
+    }
+}
+
+/// Bytes of an element of a ring, of a label.
+pub(crate) const WORD: u64 = 8;
+pub(crate) const LABEL: u64 = 16;

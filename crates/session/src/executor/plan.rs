@@ -1,0 +1,93 @@
+//! A plan as one party executes it.
+
+use std::ops::Range;
+
+use lanner_graph::{Network, PublicNetwork};
+use lanner_plan::{BuiltPlan, BuiltStep, Plan, Visit};
+use lanner_protocol::ProtocolError;
+use lanner_protocol::step::{Client, DynStep, Memory, Server, SetUp, ValueType};
+use lanner_share::Ring;
+
+use super::ExecutionError;
+use super::parts::Parts;
+use super::values::last_reads;
+
+/// A plan as one party executes it: its steps, ready to run and shared by all sessions.
+pub struct PartyPlan<P> {
+    pub(super) set_up: SetUp,
+    pub(super) input: (Ring, usize),
+    pub(super) steps: Vec<PartyStep<P>>,
+    pub(super) visits: Vec<Visit>,
+    /// For each visit, the values that nobody reads after it.
+    pub(super) last_reads: Vec<Vec<usize>>,
+    /// The visits in runs that are prepared together.
+    pub(super) runs: Vec<Range<usize>>,
+    memory: Memory,
+}
+
+/// The client's side of a plan.
+pub type ClientPlan = PartyPlan<Client>;
+
+/// The server's side of a plan: a model that is ready to serve, its weights encoded once.
+pub type ServedModel = PartyPlan<Server>;
+
+pub(super) struct PartyStep<P> {
+    pub(super) name: String,
+    pub(super) protocol: &'static str,
+    pub(super) step: Box<dyn DynStep<P>>,
+}
+
+impl ClientPlan {
+    /// Prepares a plan for a network.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Plan`] or [`ExecutionError::Step`] naming a layer that does not fit.
+    pub fn new(network: &PublicNetwork, plan: &Plan) -> Result<Self, ExecutionError> {
+        let (built, parts) = (plan.build()?, Parts::public(network));
+        // All layers ask before the first receives, so that the offline phase is one round.
+        let runs = built.runs()?;
+        Self::of(built, runs, |step| step.built.client(&step.name, &parts))
+    }
+}
+
+impl ServedModel {
+    /// Encodes a network's weights for its plan.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Plan`] or [`ExecutionError::Step`] naming a layer that does not fit the network, or whose ring or
+    /// noise does not fit the parameters.
+    pub fn new(network: &Network, plan: &Plan) -> Result<Self, ExecutionError> {
+        let (built, parts) = (plan.build()?, Parts::private(network));
+        // Layer by layer: while one is answered, the requests of the next arrive.
+        let runs = (0..built.visits().len()).map(|visit| visit..visit + 1).collect();
+        Self::of(built, runs, |step| step.built.server(&step.name, &parts))
+    }
+}
+
+impl<P> PartyPlan<P> {
+    fn of(
+        built: BuiltPlan,
+        runs: Vec<Range<usize>>,
+        make: impl Fn(BuiltStep) -> Result<Box<dyn DynStep<P>>, ProtocolError>,
+    ) -> Result<Self, ExecutionError> {
+        let (set_up, memory) = (built.set_up()?, built.memory()?);
+        let ValueType::Shared { ring, len, .. } = built.input() else {
+            return Err(ExecutionError::Mismatch { what: "the input's type" });
+        };
+        let (steps, visits) = built.into_parts();
+        let make = |step: BuiltStep| {
+            let (name, protocol) = (step.name.clone(), step.protocol);
+            let step = make(step).map_err(ExecutionError::step(&name))?;
+            Ok(PartyStep { name, protocol, step })
+        };
+        let steps = steps.into_iter().map(make).collect::<Result<_, ExecutionError>>()?;
+        let last_reads = last_reads(&visits);
+        Ok(Self { set_up, input: (ring, len), steps, visits, last_reads, runs, memory })
+    }
+
+    /// What the parties keep.
+    #[must_use]
+    pub const fn memory(&self) -> Memory {
+        self.memory
+    }
+}

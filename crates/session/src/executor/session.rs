@@ -1,0 +1,202 @@
+//! One party's session: its state, and the walks over the plan.
+
+use std::sync::Arc;
+
+use lanner_plan::{Action, Visit};
+use lanner_primitives::Prg;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::step::{Client, Inputs, Kept, Outcome, PartyState, Server, Value};
+use lanner_share::Share;
+use lanner_wire::Channel;
+
+use super::clock::{Clock, Phase, StepCost};
+use super::plan::{PartyPlan, PartyStep};
+use super::values::{Values, move_around};
+use super::{ClientPlan, ExecutionError, ServedModel};
+
+/// One party's state of a session.
+pub struct Session<P> {
+    plan: Arc<PartyPlan<P>>,
+    state: P,
+}
+
+/// The client's session.
+pub type ClientSession = Session<Client>;
+
+/// The server's session.
+pub type ServerSession = Session<Server>;
+
+/// One-time material of one prediction, and what making it took.
+pub struct Prepared {
+    /// Of each visit of the plan; none where a loop only moves values.
+    materials: Vec<Option<Kept>>,
+    costs: Vec<StepCost>,
+}
+
+impl Prepared {
+    /// What making it took, step by step.
+    #[must_use]
+    pub fn costs(&self) -> &[StepCost] {
+        &self.costs
+    }
+}
+
+impl ClientSession {
+    /// Set-up: makes and sends the keys and prepares oblivious transfer. All randomness of the session comes from `rng`.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Setup`] if the peer's messages are not the ones due.
+    pub fn setup(
+        channel: &mut dyn Channel,
+        plan: Arc<ClientPlan>,
+        rng: Prg,
+    ) -> Result<(Self, StepCost), ExecutionError> {
+        let mut clock = Clock::start(channel);
+        let state = Client::set_up(&mut clock, &plan.set_up, rng)?;
+        // Nothing is due from the server, which may as well have the keys now.
+        clock.flush()?;
+        let cost = clock.stop("setup", "setup", Phase::Setup);
+        Ok((Self { plan, state }, cost))
+    }
+
+    /// Online: one prediction with its material, which is used up whatever happens.
+    ///
+    /// Returns the outcome and the cost of every step in both phases.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Step`] naming the layer.
+    pub fn predict(
+        &mut self,
+        channel: &mut dyn Channel,
+        prepared: Prepared,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        let (ring, len) = self.plan.input;
+        if input.len() != len {
+            return Err(ExecutionError::Mismatch { what: "the input's length" });
+        }
+        let Prepared { materials, mut costs } = prepared;
+        let (outcome, online) = self.online(channel, materials, Share::embed(ring, input))?;
+        costs.extend(online);
+        match outcome {
+            Some(Value::Revealed(outcome)) => Ok((outcome, costs)),
+            _ => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
+        }
+    }
+}
+
+impl ServerSession {
+    /// Set-up: receives the client's keys and prepares oblivious transfer. All randomness of the session comes from `rng`.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Setup`] if the peer's messages are not the ones due.
+    pub fn setup(
+        channel: &mut dyn Channel,
+        model: Arc<ServedModel>,
+        rng: Prg,
+    ) -> Result<Self, ExecutionError> {
+        let state = Server::set_up(channel, &model.set_up, rng)?;
+        Ok(Self { plan: model, state })
+    }
+
+    /// Online: one prediction with its material, which is used up whatever happens. Returns the cost of every step.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Step`] naming the layer.
+    pub fn predict(
+        &mut self,
+        channel: &mut dyn Channel,
+        prepared: Prepared,
+    ) -> Result<Vec<StepCost>, ExecutionError> {
+        let (ring, len) = self.plan.input;
+        let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len))?;
+        channel.flush()?;
+        Ok(costs)
+    }
+}
+
+impl<P: PartyState> Session<P> {
+    /// Offline: makes the material of one prediction.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Step`] naming the layer.
+    pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<Prepared, ExecutionError> {
+        let Self { plan, state } = self;
+        let (ring, len) = plan.input;
+        let mut known = Values::new(P::INPUT_IS_KNOWN.then(|| Share::zero(ring, len)));
+        let mut costs = plan.costs(Phase::Offline);
+        let mut materials = Vec::with_capacity(plan.visits.len());
+        for run in &plan.runs {
+            let mut requests = Vec::with_capacity(run.len());
+            for visit in &plan.visits[run.clone()] {
+                let request = plan.step_of(visit).map(|(number, step)| {
+                    costs[number]
+                        .measure(channel, |channel| step.step.request(channel, state))
+                        .map_err(ExecutionError::step(&step.name))
+                });
+                requests.push(request.transpose()?);
+            }
+            for (number, request) in run.clone().zip(requests) {
+                let visit = &plan.visits[number];
+                let inputs = known.read(visit, &plan.last_reads[number]);
+                let Some(((number, step), request)) = plan.step_of(visit).zip(request) else {
+                    known.write(visit, known_part(visit.action, &inputs)?);
+                    materials.push(None);
+                    continue;
+                };
+                let prepare = |channel: &mut dyn Channel| step.step.prepare(channel, state, request, &inputs);
+                let made = costs[number].measure(channel, prepare);
+                let (material, share) = made.map_err(ExecutionError::step(&step.name))?;
+                known.write(visit, share);
+                materials.push(Some(material));
+            }
+        }
+        channel.flush()?;
+        Ok(Prepared { materials, costs })
+    }
+
+    /// Online: what the plan makes in the end, as this party holds it, and the cost of every step.
+    fn online(
+        &mut self,
+        channel: &mut dyn Channel,
+        materials: Vec<Option<Kept>>,
+        input: Share,
+    ) -> Result<(Option<Value>, Vec<StepCost>), ExecutionError> {
+        let Self { plan, state } = self;
+        let mut costs = plan.costs(Phase::Online);
+        let mut values = Values::new(Some(input));
+        for ((visit, last_reads), material) in plan.visits.iter().zip(&plan.last_reads).zip(materials) {
+            let inputs = values.read(visit, last_reads);
+            let made = match plan.step_of(visit).zip(material) {
+                None => move_around(visit.action, &inputs)?,
+                Some(((number, step), material)) => {
+                    let online =
+                        |channel: &mut dyn Channel| step.step.online(channel, state, material, &inputs);
+                    costs[number].measure(channel, online).map_err(ExecutionError::step(&step.name))?
+                }
+            };
+            values.write(visit, Some(made));
+        }
+        Ok((values.into_last(), costs))
+    }
+}
+
+impl<P> PartyPlan<P> {
+    /// The step that is visited, and its number.
+    fn step_of(&self, visit: &Visit) -> Option<(usize, &PartyStep<P>)> {
+        match visit.action {
+            Action::Step(number) => Some((number, &self.steps[number])),
+            Action::Slice { .. } | Action::Join => None,
+        }
+    }
+
+    /// Nothing yet for every step.
+    fn costs(&self, phase: Phase) -> Vec<StepCost> {
+        self.steps.iter().map(|step| StepCost::none(&step.name, step.protocol, phase)).collect()
+    }
+}
+
+/// What a loop makes of what is known ahead of time.
+fn known_part(action: Action, inputs: &Inputs) -> Result<Option<Value>, ProtocolError> {
+    inputs.complete().then(|| move_around(action, inputs)).transpose()
+}

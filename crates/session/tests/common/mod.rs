@@ -1,0 +1,68 @@
+//! What the tests of whole sessions share.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test takes what it needs")]
+
+use std::sync::Arc;
+
+use lanner_graph::{Graph, Network, QuantizationOptions, Tensor, Tensors, compile};
+use lanner_net::memory;
+use lanner_plan::Plan;
+use lanner_primitives::{Prg, Seed};
+use lanner_session::executor::{ClientPlan, ClientSession, Outcome, ServedModel, ServerSession, StepCost};
+use lanner_wire::Channel;
+
+pub fn rng(seed: u8) -> Prg {
+    Prg::new(Seed::from_bytes([seed; 16]))
+}
+
+/// A deterministic value in [-1, 1).
+pub fn value(index: usize, seed: usize) -> f32 {
+    let mixed = (index + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503)) % 100_003;
+    mixed as f32 / 50_001.5 - 1.0
+}
+
+pub fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
+    let mut tensors = Tensors::default();
+    for (seed, (name, shape)) in shapes.iter().enumerate() {
+        let count = shape.iter().product();
+        let data = (0..count).map(|i| value(i, seed)).collect();
+        tensors.insert(name, Tensor::new(shape.to_vec(), data).unwrap()).unwrap();
+    }
+    tensors
+}
+
+/// A network of a graph with deterministic weights, and samples of its input.
+pub fn network(
+    json: &str,
+    shapes: &[(&str, &[usize])],
+    input: usize,
+    options: &QuantizationOptions,
+) -> (Network, Vec<Vec<f32>>) {
+    let graph = Graph::from_json(json).unwrap();
+    let samples: Vec<Vec<f32>> =
+        (0..8).map(|s| (0..input).map(|i| value(i, 100 + s).abs()).collect()).collect();
+    (compile(&graph, &tensors(shapes), &samples.concat(), options).unwrap(), samples)
+}
+
+/// One session of both parties with one prediction, seeded; `wrap` goes around the client's channel.
+pub fn session<C: Channel>(
+    network: &Network,
+    plan: &Plan,
+    input: &[i64],
+    wrap: impl FnOnce(memory::MemoryChannel) -> C,
+) -> (C, Outcome, Vec<StepCost>) {
+    let model = Arc::new(ServedModel::new(network, plan).unwrap());
+    let client_plan = Arc::new(ClientPlan::new(network.public(), plan).unwrap());
+    let (client, mut server) = memory::pair();
+    let serving = std::thread::spawn(move || {
+        let mut session = ServerSession::setup(&mut server, model, rng(1)).unwrap();
+        let prepared = session.prepare(&mut server).unwrap();
+        session.predict(&mut server, prepared).unwrap();
+    });
+    let mut client = wrap(client);
+    let (mut session, setup) = ClientSession::setup(&mut client, client_plan, rng(2)).unwrap();
+    let prepared = session.prepare(&mut client).unwrap();
+    let (outcome, mut costs) = session.predict(&mut client, prepared, input).unwrap();
+    serving.join().unwrap();
+    costs.insert(0, setup);
+    (client, outcome, costs)
+}

@@ -1,0 +1,85 @@
+//! Every byte of a session under seeded generators, one session a mode: what changes on the wire is noticed.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use lanner_graph::{Policy, QuantizationOptions};
+use lanner_plan::{Mode, plan};
+use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_wire::{Channel, ChannelError, Kind, Traffic};
+use sha2::{Digest, Sha256};
+
+use common::{network, session};
+
+/// Hashes each direction: which of two messages comes first does not depend on the bytes, but on the machine.
+struct Digested<C> {
+    channel: C,
+    sent: Sha256,
+    received: Sha256,
+}
+
+impl<C: Channel> Channel for Digested<C> {
+    fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
+        self.sent.update(kind.0.to_le_bytes());
+        self.sent.update(payload);
+        self.channel.send(kind, payload)
+    }
+
+    fn flush(&mut self) -> Result<(), ChannelError> {
+        self.channel.flush()
+    }
+
+    fn receive_header(&mut self) -> Result<(Kind, usize), ChannelError> {
+        let header = self.channel.receive_header()?;
+        self.received.update(header.0.0.to_le_bytes());
+        Ok(header)
+    }
+
+    fn receive_body(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
+        self.channel.receive_body(buffer)?;
+        self.received.update(buffer);
+        Ok(())
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.channel.traffic()
+    }
+}
+
+const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
+    {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"relu","op":"Relu","inputs":["conv"]},
+    {"name":"pool","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu"]},
+    {"name":"flat","op":"Flatten","inputs":["pool"]},
+    {"name":"fc","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]}],"output":"fc"}"#;
+const SHAPES: [(&str, &[usize]); 4] = [("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[18, 4]), ("b2", &[4])];
+
+/// The first bytes of both directions' digests.
+fn digest(mode: Mode, options: &QuantizationOptions) -> String {
+    let (network, samples) = network(JSON, &SHAPES, 36, options);
+    let plan = plan(network.public(), Policy::Probability { digits: 2 }, mode).unwrap();
+    let input = network.public().input().quantize(&samples[0]).unwrap();
+    let wrap = |channel| Digested { channel, sent: Sha256::new(), received: Sha256::new() };
+    let (channel, _, _) = session(&network, &plan, &input, wrap);
+    let hex =
+        |hash: Sha256| hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("{} {}", hex(channel.sent), hex(channel.received))
+}
+
+#[test]
+fn a_seeded_session_sends_the_same_bytes_as_ever() {
+    let (primes, powers) = (QuantizationOptions::default(), QuantizationOptions::powers_of_two());
+    let digests = [
+        digest(Mode::Gazelle, &primes),
+        digest(Mode::Falcon, &primes),
+        digest(Mode::Cheetah(Rounding::Exact), &powers),
+    ];
+    assert_eq!(digests, DIGESTS);
+}
+
+/// What both parties have sent since the wire format last changed on purpose.
+const DIGESTS: [&str; 3] = [
+    "66f766af356a05c1 6443a04d627f82c6",
+    "2ea5c0b7181c59d2 3ee82e4a1b96fa71",
+    "c005cadd93d99b03 f80a3e971b2dde3b",
+];
