@@ -133,27 +133,6 @@ impl FixedOp {
             || self.elementwise().is_some_and(|op| !op.multiplies())
     }
 
-    /// Whether it only moves elements: each party then moves its own share's, by [`PublicNetwork::sources`].
-    ///
-    /// [`PublicNetwork::sources`]: super::PublicNetwork::sources
-    #[must_use]
-    pub const fn is_movement(&self) -> bool {
-        matches!(
-            self,
-            Self::Reshape
-                | Self::Transpose { .. }
-                | Self::Slice { .. }
-                | Self::Pad { .. }
-                | Self::Concat { .. }
-        )
-    }
-
-    /// Whether each party computes it on its own share alone: public sums, factors and movements.
-    #[must_use]
-    pub const fn is_local(&self) -> bool {
-        self.is_movement() || matches!(self, Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
-    }
-
     /// Whether it multiplies values by more than public integers, so that its output has many more bits.
     pub(crate) fn multiplies(&self) -> bool {
         self.is_linear() || self.elementwise().is_some_and(FixedElementwise::multiplies)
