@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::accumulator::rounding_constant;
+use crate::elementwise::FixedElementwise;
 use crate::network::{FixedNode, FixedOp, PublicNetwork};
 use crate::{FixedExecutor, FixedRun, InputError};
 
@@ -65,19 +66,20 @@ fn runs(network: &PublicNetwork) -> BTreeMap<usize, u32> {
         let mut first = index;
         let before =
             |first: usize| nodes[first].inputs[0].checked_sub(1).filter(|before| uses[before + 1] == 1);
-        while let Some(earlier) = before(first).filter(|&earlier| keeps_order(&nodes[earlier].op)) {
+        while let Some(earlier) = before(first).filter(|&earlier| commutes(&nodes[earlier].op)) {
             first = earlier;
         }
-        // A circuit computes a slope and the rescale behind it, exactly.
-        if !before(first).is_some_and(|earlier| matches!(nodes[earlier].op, FixedOp::LeakyRelu { .. })) {
+        let operator = before(first).and_then(|earlier| nodes[earlier].op.elementwise());
+        // A circuit that does not commute computes the rescale behind it, too, exactly.
+        if operator.is_none_or(FixedElementwise::multiplies) {
             runs.insert(first, shift);
         }
     }
     runs
 }
 
-fn keeps_order(op: &FixedOp) -> bool {
-    matches!(op, FixedOp::MaxPool(_) | FixedOp::Relu | FixedOp::Clip { .. })
+fn commutes(op: &FixedOp) -> bool {
+    matches!(op, FixedOp::MaxPool(_)) || op.elementwise().is_some_and(FixedElementwise::commutes_with_rescale)
 }
 
 #[cfg(test)]

@@ -170,10 +170,10 @@ impl<'a> FixedExecutor<'a> {
             if let Some(kept) = kept {
                 values[first] = kept;
             }
-            overflows[index] = match node.op {
-                FixedOp::Square => beyond_square(&values[node.inputs[0]], network.limit(index + 1)),
-                _ if node.op.may_grow() => self.confine(index + 1, &mut output),
-                _ => 0,
+            overflows[index] = match node.op.elementwise() {
+                Some(op) => op.apply(&mut output, network.limit(index + 1), node.accumulator),
+                None if node.op.may_grow() => self.confine(index + 1, &mut output),
+                None => 0,
             };
             visit(index + 1, &mut output);
             values[index + 1] = output;
@@ -184,6 +184,7 @@ impl<'a> FixedExecutor<'a> {
         Ok(overflows)
     }
 
+    /// What a node computes; of an element-wise operator, what it is applied to.
     fn step(&self, index: usize, node: &FixedNode, values: &mut [Vec<i64>]) -> Vec<i64> {
         let network = self.network.public();
         let first = node.inputs[0];
@@ -204,10 +205,6 @@ impl<'a> FixedExecutor<'a> {
             FixedOp::Add { factors: [a, b] } => {
                 x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * x + b * y).collect()
             }
-            FixedOp::Square => {
-                let ring = node.accumulator;
-                x.iter().map(|&x| ring.reduce(i128::from(x) * i128::from(x))).collect()
-            }
             op => {
                 if let Some(sources) = self.moves.get(&index) {
                     let inputs: Vec<&[i64]> =
@@ -216,7 +213,11 @@ impl<'a> FixedExecutor<'a> {
                 }
                 let last = self.last_uses[first] == index;
                 let mut x = if last { std::mem::take(&mut values[first]) } else { x.to_vec() };
-                each(op, &mut x);
+                match *op {
+                    FixedOp::Rescale { shift } => x.iter_mut().for_each(|x| *x = rescale(*x, shift)),
+                    FixedOp::Scale { factor } => x.iter_mut().for_each(|x| *x *= factor),
+                    _ => {}
+                }
                 x
             }
         }
@@ -232,26 +233,6 @@ impl<'a> FixedExecutor<'a> {
             count += 1;
         }
         count
-    }
-}
-
-/// How many squares exceed the limit.
-fn beyond_square(x: &[i64], limit: i64) -> usize {
-    x.iter().filter(|&&x| i128::from(x) * i128::from(x) > i128::from(limit)).count()
-}
-
-/// The operators that work on each element alone.
-fn each(op: &FixedOp, x: &mut [i64]) {
-    let x = x.iter_mut();
-    match *op {
-        FixedOp::Relu => x.for_each(|x| *x = (*x).max(0)),
-        FixedOp::LeakyRelu { numerator, shift } => {
-            x.filter(|x| **x < 0).for_each(|x| *x = (numerator * *x) >> shift);
-        }
-        FixedOp::Clip { high } => x.for_each(|x| *x = (*x).min(high)),
-        FixedOp::Rescale { shift } => x.for_each(|x| *x = rescale(*x, shift)),
-        FixedOp::Scale { factor } => x.for_each(|x| *x *= factor),
-        _ => {}
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, conv_geometry, infer};
 use crate::kernel::{add_columns, add_conv, fold_windows};
 use crate::movement::{self, Sources};
@@ -45,12 +46,7 @@ enum Kind<'a> {
         scale: Vec<f32>,
         shift: Vec<f32>,
     },
-    /// `min(max(x, low) , high)`, with the slope `below` under zero.
-    Activation {
-        below: f32,
-        low: f32,
-        high: f32,
-    },
+    Elementwise(&'a dyn Elementwise),
     MaxPool(Window),
     AveragePool {
         window: Window,
@@ -59,7 +55,6 @@ enum Kind<'a> {
     Copy,
     Move(Sources),
     Add,
-    /// The product of the first and the last input.
     Mul,
     Softmax,
     ArgMax,
@@ -70,7 +65,7 @@ impl<'a> FloatExecutor<'a> {
     ///
     /// # Errors
     /// [`CompileError`] naming the node whose wiring, shape or tensor is wrong.
-    pub fn new(graph: &Graph, tensors: &'a Tensors) -> Result<Self, CompileError> {
+    pub fn new(graph: &'a Graph, tensors: &'a Tensors) -> Result<Self, CompileError> {
         let shapes = infer(graph, tensors)?;
         let names =
             graph.inputs.iter().map(|input| &input.name).chain(graph.nodes.iter().map(|node| &node.name));
@@ -136,7 +131,7 @@ pub(crate) fn check_input(input: &[f32], shape: &[usize]) -> Result<(), InputErr
 }
 
 fn prepare<'a>(
-    node: &Node,
+    node: &'a Node,
     tensors: &'a Tensors,
     inputs: &[&[usize]],
     y: &[usize],
@@ -177,14 +172,6 @@ fn prepare<'a>(
             let scale = repeated(value, x)?;
             Kind::Affine { shift: vec![0.0; scale.len()], scale }
         }
-        Op::Relu => Kind::Activation { below: 1.0, low: 0.0, high: f32::INFINITY },
-        Op::LeakyRelu { alpha } => {
-            Kind::Activation { below: *alpha, low: f32::NEG_INFINITY, high: f32::INFINITY }
-        }
-        Op::Clip { min, max } => {
-            let (low, high) = (min.unwrap_or(f32::NEG_INFINITY), max.unwrap_or(f32::INFINITY));
-            Kind::Activation { below: 1.0, low, high }
-        }
         &Op::MaxPool { kernel, strides, pads } => Kind::MaxPool(Window { kernel, strides, pads }),
         &Op::AveragePool { kernel, strides, pads, count_include_pad } => {
             Kind::AveragePool { window: Window { kernel, strides, pads }, count_include_pad }
@@ -195,13 +182,17 @@ fn prepare<'a>(
         }
         Op::Flatten | Op::Reshape { .. } => Kind::Copy,
         Op::Add => Kind::Add,
-        Op::Mul | Op::Square => Kind::Mul,
+        Op::Mul => Kind::Mul,
         Op::Transpose { axes } => Kind::Move(movement::transpose_sources(x, axes)),
         Op::Slice { starts, sizes, steps } => Kind::Move(movement::slice_sources(x, starts, sizes, steps)),
         Op::Pad { before, .. } => Kind::Move(movement::pad_sources(x, before, y)),
         Op::Concat { axis } => Kind::Move(movement::concat_sources(inputs, *axis, y)),
         Op::Softmax => Kind::Softmax,
         Op::ArgMax => Kind::ArgMax,
+        op => Kind::Elementwise(op.elementwise().ok_or_else(|| CompileError::Wiring {
+            node: node.name.clone(),
+            reason: format!("{} has no meaning in floating point", op.name()),
+        })?),
     })
 }
 
@@ -244,9 +235,7 @@ impl Step<'_> {
             Kind::Affine { scale, shift } => {
                 x.iter().zip(scale).zip(shift).map(|((x, a), b)| x * a + b).collect()
             }
-            Kind::Activation { below, low, high } => {
-                x.iter().map(|&x| if x < 0.0 { x * below } else { x }.max(*low).min(*high)).collect()
-            }
+            Kind::Elementwise(op) => x.iter().map(|&x| op.eval(x)).collect(),
             Kind::MaxPool(window) => self.fold(x, window, f32::max).map(|(y, _)| y).collect(),
             Kind::AveragePool { window, count_include_pad } => {
                 let divisor = |count: usize| if *count_include_pad { window.area() } else { count } as f32;
@@ -254,10 +243,7 @@ impl Step<'_> {
             }
             Kind::Copy => x.to_vec(),
             Kind::Add => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x + y).collect(),
-            Kind::Mul => {
-                let last = self.inputs[self.inputs.len() - 1];
-                x.iter().zip(&values[last]).map(|(x, y)| x * y).collect()
-            }
+            Kind::Mul => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x * y).collect(),
             Kind::Move(sources) => {
                 let inputs: Vec<&[f32]> = self.inputs.iter().map(|&id| values[id].as_slice()).collect();
                 movement::gather(&inputs, sources)

@@ -14,6 +14,7 @@
 
 mod accumulator;
 mod arch;
+pub mod elementwise;
 mod emulation;
 mod error;
 mod fixed;

@@ -1,6 +1,7 @@
 //! Neighbouring nonlinear operators as the one function of one circuit.
 
 use lanner_graph::FixedOp;
+use lanner_graph::elementwise::{FixedClip, FixedLeakyRelu};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{Function, Slope};
 
@@ -35,7 +36,7 @@ impl Fused {
         let function = &mut self.function;
         let sloped = function.slope.is_some();
         match op {
-            FixedOp::LeakyRelu { numerator, shift } if first => {
+            FixedOp::LeakyRelu(FixedLeakyRelu { numerator, shift }) if first => {
                 let Ok(numerator) = u64::try_from(*numerator) else { return false };
                 function.slope = Some(Slope { numerator, shift: *shift });
             }
@@ -46,7 +47,9 @@ impl Fused {
                 self.pooled = true;
             }
             FixedOp::Relu => function.relu = true,
-            FixedOp::Clip { high } => function.high = Some(function.high.map_or(*high, |old| old.min(*high))),
+            FixedOp::Clip(FixedClip { high }) => {
+                function.high = Some(function.high.map_or(*high, |old| old.min(*high)));
+            }
             // Rounding twice is not rounding once.
             FixedOp::Rescale { shift } if !self.rescaled => {
                 function.shift = *shift;
@@ -71,16 +74,20 @@ mod tests {
     }
 
     const CLIPPED: Function = Function { relu: true, slope: None, high: Some(8), shift: 7 };
-    const LEAKY: FixedOp = FixedOp::LeakyRelu { numerator: 51, shift: 9 };
+    const LEAKY: FixedOp = FixedOp::LeakyRelu(FixedLeakyRelu { numerator: 51, shift: 9 });
     const POOL: FixedOp = FixedOp::MaxPool(Window { kernel: [2, 2], strides: [2, 2], pads: [0; 4] });
 
     #[test]
     fn monotone_operators_are_one_circuit_in_any_order() {
-        let (function, area, length) =
-            run(&[POOL, FixedOp::Relu, FixedOp::Clip { high: 960 }, FixedOp::Rescale { shift: 7 }]);
+        let (function, area, length) = run(&[
+            POOL,
+            FixedOp::Relu,
+            FixedOp::Clip(FixedClip { high: 960 }),
+            FixedOp::Rescale { shift: 7 },
+        ]);
         assert_eq!((function, area, length), (CLIPPED, 4, 4));
         let (function, area, length) =
-            run(&[FixedOp::Rescale { shift: 7 }, FixedOp::Clip { high: 8 }, POOL, FixedOp::Relu]);
+            run(&[FixedOp::Rescale { shift: 7 }, FixedOp::Clip(FixedClip { high: 8 }), POOL, FixedOp::Relu]);
         assert_eq!((function, area, length), (CLIPPED, 4, 4));
     }
 
@@ -96,7 +103,7 @@ mod tests {
         let (function, area, length) = run(&[LEAKY, FixedOp::Rescale { shift: 7 }, FixedOp::Relu]);
         let slope = Some(Slope { numerator: 51, shift: 9 });
         assert_eq!((function, area, length), (Function { relu: false, slope, high: None, shift: 7 }, 1, 2));
-        for other in [LEAKY, POOL, FixedOp::Relu, FixedOp::Clip { high: 8 }] {
+        for other in [LEAKY, POOL, FixedOp::Relu, FixedOp::Clip(FixedClip { high: 8 })] {
             assert_eq!(run(&[LEAKY, other.clone()]).2, 1);
             assert_eq!(run(&[other, LEAKY]).2, 1);
         }

@@ -133,13 +133,8 @@ impl<'n> Planner<'n> {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
-            FixedOp::MaxPool(_)
-            | FixedOp::Relu
-            | FixedOp::LeakyRelu { .. }
-            | FixedOp::Clip { .. }
-            | FixedOp::Rescale { .. } => {
-                return self.circuit(index, inputs[0]);
-            }
+            // Whatever else there is: a circuit computes it, or nothing does.
+            _ => return self.circuit(index, inputs[0]),
         };
         self.values[index + 1] = Some(self.push(&node.name, inputs, protocol)?);
         Ok(())

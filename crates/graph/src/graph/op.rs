@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::elementwise::{Clip, Elementwise, LeakyRelu, Relu, Square};
+
 /// A float operator with ONNX's meaning, the batch axis apart. Strings name tensors.
 ///
 /// Serialised with the variant's name as tag: `"Relu"`, `{"Clip": {"min": 0.0, "max": 6.0}}`. The importer lowers the operators that
@@ -57,17 +59,9 @@ pub enum Op {
     /// `max(x, 0)`.
     Relu,
     /// `x` where positive, else `alpha x`.
-    LeakyRelu {
-        /// The slope below zero.
-        alpha: f32,
-    },
+    LeakyRelu(LeakyRelu),
     /// `min(max(x, min), max)`; an absent bound does not bind.
-    Clip {
-        /// The lower bound.
-        min: Option<f32>,
-        /// The upper bound.
-        max: Option<f32>,
-    },
+    Clip(Clip),
     /// The maximum of each window of [c, h, w]; padding never wins.
     MaxPool {
         /// Height and width of a window.
@@ -136,33 +130,43 @@ pub enum Op {
 }
 
 impl Op {
+    /// The operator's name in messages, and what it is if it works on each element alone.
+    fn entry(&self) -> (&'static str, Option<&dyn Elementwise>) {
+        match self {
+            Self::Conv { .. } => ("Conv", None),
+            Self::MatMul { .. } => ("MatMul", None),
+            Self::BatchNorm { .. } => ("BatchNormalization", None),
+            Self::AddConstant { .. } => ("Add of a constant", None),
+            Self::MulConstant { .. } => ("Mul by a constant", None),
+            Self::Relu => ("Relu", Some(&Relu)),
+            Self::LeakyRelu(op) => ("LeakyRelu", Some(op)),
+            Self::Clip(op) => ("Clip", Some(op)),
+            Self::MaxPool { .. } => ("MaxPool", None),
+            Self::AveragePool { .. } => ("AveragePool", None),
+            Self::GlobalAveragePool => ("GlobalAveragePool", None),
+            Self::Flatten => ("Flatten", None),
+            Self::Reshape { .. } => ("Reshape", None),
+            Self::Add => ("Add", None),
+            Self::Mul => ("Mul", None),
+            Self::Square => ("Square", Some(&Square)),
+            Self::Transpose { .. } => ("Transpose", None),
+            Self::Slice { .. } => ("Slice", None),
+            Self::Pad { .. } => ("Pad", None),
+            Self::Concat { .. } => ("Concat", None),
+            Self::Softmax => ("Softmax", None),
+            Self::ArgMax => ("ArgMax", None),
+        }
+    }
+
     /// The operator's name in messages.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Conv { .. } => "Conv",
-            Self::MatMul { .. } => "MatMul",
-            Self::BatchNorm { .. } => "BatchNormalization",
-            Self::AddConstant { .. } => "Add of a constant",
-            Self::MulConstant { .. } => "Mul by a constant",
-            Self::Relu => "Relu",
-            Self::LeakyRelu { .. } => "LeakyRelu",
-            Self::Clip { .. } => "Clip",
-            Self::MaxPool { .. } => "MaxPool",
-            Self::AveragePool { .. } => "AveragePool",
-            Self::GlobalAveragePool => "GlobalAveragePool",
-            Self::Flatten => "Flatten",
-            Self::Reshape { .. } => "Reshape",
-            Self::Add => "Add",
-            Self::Mul => "Mul",
-            Self::Square => "Square",
-            Self::Transpose { .. } => "Transpose",
-            Self::Slice { .. } => "Slice",
-            Self::Pad { .. } => "Pad",
-            Self::Concat { .. } => "Concat",
-            Self::Softmax => "Softmax",
-            Self::ArgMax => "ArgMax",
-        }
+    pub fn name(&self) -> &'static str {
+        self.entry().0
+    }
+
+    /// The operator if each element of its output depends on the input element at its place alone, by one rule for all places.
+    pub(crate) fn elementwise(&self) -> Option<&dyn Elementwise> {
+        self.entry().1
     }
 
     /// How many values the operator takes, at least and at most.
@@ -179,20 +183,13 @@ impl Op {
     pub(super) fn is_finite(&self) -> bool {
         match self {
             Self::BatchNorm { eps, .. } => eps.is_finite(),
-            Self::LeakyRelu { alpha } => alpha.is_finite(),
-            Self::Clip { min, max } => min.iter().chain(max).all(|bound| bound.is_finite()),
-            _ => true,
+            _ => self.elementwise().is_none_or(Elementwise::is_finite),
         }
     }
 
     /// Whether the operator is a layer with weights in fixed point.
     pub(crate) const fn is_linear(&self) -> bool {
         matches!(self, Self::Conv { .. } | Self::MatMul { .. })
-    }
-
-    /// Whether each output element depends on the input element at its place alone, by one rule for all places.
-    pub(crate) const fn is_uniform(&self) -> bool {
-        matches!(self, Self::Relu | Self::LeakyRelu { .. } | Self::Clip { .. } | Self::Square)
     }
 }
 

@@ -72,6 +72,9 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
         inputs.push(shape.as_slice());
     }
     let x = inputs[0];
+    if let Some(op) = node.op.elementwise() {
+        op.check().map_err(|reason| mismatch(node, reason))?;
+    }
     match &node.op {
         Op::Conv { .. } => conv_shape(node, x, tensors),
         Op::MatMul { weight, bias } => {
@@ -105,19 +108,15 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
         Op::Add | Op::Mul if inputs[1] != x => {
             Err(mismatch(node, format!("shapes {x:?} and {:?} differ", inputs[1])))
         }
-        Op::Clip { min: Some(min), max: Some(max) } if min > max => {
-            Err(mismatch(node, format!("min {min} is larger than max {max}")))
-        }
         Op::ArgMax => Ok(vec![1]),
-        Op::Relu | Op::LeakyRelu { .. } | Op::Clip { .. } | Op::Softmax | Op::Add | Op::Mul | Op::Square => {
-            Ok(x.to_vec())
-        }
         Op::Transpose { axes } => movement::transpose(x, axes).map_err(|reason| mismatch(node, reason)),
         Op::Slice { starts, sizes, steps } => {
             movement::slice(x, starts, sizes, steps).map_err(|reason| mismatch(node, reason))
         }
         Op::Pad { before, after } => movement::pad(x, before, after).map_err(|reason| mismatch(node, reason)),
         Op::Concat { axis } => movement::concat(&inputs, *axis).map_err(|reason| mismatch(node, reason)),
+        // Softmax, sums, products and what works on each element alone.
+        _ => Ok(x.to_vec()),
     }
 }
 

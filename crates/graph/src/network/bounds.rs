@@ -61,27 +61,11 @@ impl Bound {
                 let area = window.area() as i128;
                 within(Some((low * area, high * area)), evidence, limit).inheriting(evidence)
             }
-            FixedOp::Square => within(Some((0, (low * low).max(high * high))), evidence, limit),
             FixedOp::Scale { factor } => within(Some(first.times(*factor)), evidence, limit),
             FixedOp::Add { factors } => {
                 let (a, b) = (first.times(factors[0]), inputs[1].times(factors[1]));
                 within(Some((a.0 + b.0, a.1 + b.1)), evidence, limit)
             }
-            FixedOp::MaxPool(_)
-            | FixedOp::Reshape
-            | FixedOp::Transpose { .. }
-            | FixedOp::Slice { .. }
-            | FixedOp::Pad { .. }
-            | FixedOp::Concat { .. } => Self {
-                low: inputs.iter().map(|bound| bound.low).min().unwrap_or(0),
-                high: inputs.iter().map(|bound| bound.high).max().unwrap_or(0),
-                evidence,
-            },
-            FixedOp::Relu => Self { low: 0, ..first },
-            FixedOp::LeakyRelu { numerator, shift } => {
-                Self { low: ((low * i128::from(*numerator)) >> shift) as i64, ..first }
-            }
-            FixedOp::Clip { high } => Self { high: first.high.min(*high), ..first },
             FixedOp::Rescale { shift } => {
                 let bound = rescaled(first, *shift, ring);
                 if bound.magnitude() > ring.limit(0) {
@@ -90,6 +74,16 @@ impl Bound {
                 }
                 bound
             }
+            _ => match op.elementwise().map(|op| (op.interval([low, high]), op.multiplies())) {
+                Some(([low, high], true)) => within(Some((low, high)), evidence, limit),
+                Some(([low, high], false)) => Self { low: low as i64, high: high as i64, evidence },
+                // Maxima and movements: every value is one of an input's, or 0.
+                None => Self {
+                    low: inputs.iter().map(|bound| bound.low).min().unwrap_or(0),
+                    high: inputs.iter().map(|bound| bound.high).max().unwrap_or(0),
+                    evidence,
+                },
+            },
         })
     }
 
@@ -179,12 +173,14 @@ pub(crate) fn machine_bounds(
                 of(0) + of(1)
             }
             (FixedOp::Scale { factor }, _) => before * i128::from(factor.abs()),
-            // The reference squares in 128 bits.
-            (FixedOp::Square, _) => (before * before).min(half),
             (FixedOp::Rescale { shift }, _) => {
                 ((before + i128::from(rounding_constant(*shift))) >> shift) + 1
             }
-            _ => before,
+            // The reference multiplies in 128 bits.
+            (op, _) => op.elementwise().filter(|op| op.multiplies()).map_or(before, |op| {
+                let [low, high] = op.interval([-before, before]);
+                high.max(-low).min(half)
+            }),
         };
         if worst >= MACHINE_LIMIT {
             let reason = format!("its sums could reach {worst}, beyond 64 bits");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FixedOp, MAX_FACTOR, MAX_SLOPE_SHIFT, NetworkInput, PublicNetwork};
+use super::{FixedOp, MAX_FACTOR, NetworkInput, PublicNetwork};
 use crate::CompileError;
 use crate::movement;
 use crate::tensor::element_count;
@@ -70,17 +70,9 @@ fn check_node(network: &PublicNetwork, index: usize) -> Result<(), String> {
         }
         FixedOp::Rescale { .. } => Ok(()),
         _ if changes => Err("only Rescale may change the ring".to_owned()),
-        FixedOp::Clip { high } if high < 0 || high > before.limit(0) => {
-            Err(format!("the bound {high} is outside the ring"))
-        }
-        FixedOp::LeakyRelu { numerator, shift }
-            if shift > MAX_SLOPE_SHIFT || !(0..=1_i64 << shift).contains(&numerator) =>
-        {
-            Err(format!("the slope {numerator} / 2^{shift} is not usable"))
-        }
         FixedOp::Add { factors } => factors.into_iter().try_for_each(check_factor),
         FixedOp::Scale { factor } => check_factor(factor),
-        _ => Ok(()),
+        _ => node.op.elementwise().map_or(Ok(()), |op| op.check(before)),
     }
 }
 
@@ -129,13 +121,8 @@ fn output_shape(op: &FixedOp, inputs: &[&[usize]], wanted: &[usize]) -> Result<V
         FixedOp::Add { .. } if inputs[0] != inputs[1] => {
             Err(format!("the shapes {:?} and {:?} differ", inputs[0], inputs[1]))
         }
-        FixedOp::Add { .. }
-        | FixedOp::Scale { .. }
-        | FixedOp::Square
-        | FixedOp::Relu
-        | FixedOp::LeakyRelu { .. }
-        | FixedOp::Clip { .. }
-        | FixedOp::Rescale { .. } => Ok(input.to_vec()),
+        // Sums, and what works on each element alone.
+        _ => Ok(input.to_vec()),
     }
 }
 

@@ -21,14 +21,11 @@ impl Network {
                 FixedOp::SumPool(window) => times(window.area() as i64, largest),
                 FixedOp::Scale { factor } => times(factor.abs(), largest),
                 FixedOp::Add { factors: [a, b] } => plus(times(a.abs(), of(0)), times(b.abs(), of(1))),
-                FixedOp::Square => {
-                    let seen = &self.values[node.inputs[0]];
-                    let magnitude = seen.high.max(-seen.low);
-                    plus(times(2 * magnitude, largest), times(largest, largest))
-                }
                 FixedOp::Rescale { shift } if node.accumulator.is_power_of_two() => rescaled(largest, *shift),
-                // Neither maxima nor bounds nor slopes of at most 1 enlarge a difference; rounding down leaves it whole.
-                _ => largest,
+                op => op.elementwise().map_or(largest, |op| {
+                    let seen = &self.values[node.inputs[0]];
+                    times(op.gain(seen.high.max(-seen.low), largest), largest)
+                }),
             });
         }
         errors

@@ -28,7 +28,7 @@ use crate::CompileError;
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use file::NetworkManifest;
 pub use input::NetworkInput;
-pub use op::{FixedNode, FixedOp, MAX_FACTOR, MAX_SLOPE_SHIFT};
+pub use op::{FixedNode, FixedOp, MAX_FACTOR};
 pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
 

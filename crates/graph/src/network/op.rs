@@ -3,13 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accumulator::Accumulator;
+use crate::elementwise::{FixedClip, FixedElementwise, FixedLeakyRelu, Relu, Square};
 use crate::graph::MAX_INPUTS;
 use crate::window::{ConvGeometry, Window};
 
 /// The largest absolute value of a public factor in [`FixedOp::Add`] and [`FixedOp::Scale`].
 pub const MAX_FACTOR: i64 = 1 << 20;
-/// The largest shift of a [`FixedOp::LeakyRelu`]'s slope.
-pub const MAX_SLOPE_SHIFT: u32 = 16;
 
 /// An integer operator. It takes one value unless it says otherwise, and its output lives in the ring of its inputs unless it is
 /// [`FixedOp::Rescale`].
@@ -29,20 +28,10 @@ pub enum FixedOp {
     MaxPool(Window),
     /// `max(x, 0)`.
     Relu,
-    /// `x` where x >= 0, else `floor(numerator * x / 2^shift)`: the slope below zero is a fraction.
-    ///
-    /// Rounding down makes a following rescale by d exactly `rescale(numerator * x, shift + d)` there, one rounding in all.
-    LeakyRelu {
-        /// The slope's numerator, in 0..=2^shift.
-        numerator: i64,
-        /// Bits of the slope's denominator, at most [`MAX_SLOPE_SHIFT`].
-        shift: u32,
-    },
+    /// `x` where x >= 0, else `floor(numerator * x / 2^shift)`.
+    LeakyRelu(FixedLeakyRelu),
     /// `min(x, high)`.
-    Clip {
-        /// The bound, at the value's own scale; not negative.
-        high: i64,
-    },
+    Clip(FixedClip),
     /// `floor((x + 2^(shift-1)) / 2^shift)`; a shift of 0 changes nothing. The output's ring may differ from the input's.
     Rescale {
         /// Bits dropped.
@@ -87,27 +76,38 @@ pub enum FixedOp {
 }
 
 impl FixedOp {
+    /// The operator's name in messages and reports, and what it is if it works on each element alone. Rescale and Scale are left out:
+    /// how values are scaled is the whole crate's matter.
+    fn entry(&self) -> (&'static str, Option<&dyn FixedElementwise>) {
+        match self {
+            Self::Conv2d(_) => ("Conv2d", None),
+            Self::Linear { .. } => ("Linear", None),
+            Self::SumPool(_) => ("SumPool", None),
+            Self::MaxPool(_) => ("MaxPool", None),
+            Self::Relu => ("Relu", Some(&Relu)),
+            Self::LeakyRelu(op) => ("LeakyRelu", Some(op)),
+            Self::Clip(op) => ("Clip", Some(op)),
+            Self::Rescale { .. } => ("Rescale", None),
+            Self::Square => ("Square", Some(&Square)),
+            Self::Add { .. } => ("Add", None),
+            Self::Scale { .. } => ("Scale", None),
+            Self::Reshape => ("Reshape", None),
+            Self::Transpose { .. } => ("Transpose", None),
+            Self::Slice { .. } => ("Slice", None),
+            Self::Pad { .. } => ("Pad", None),
+            Self::Concat { .. } => ("Concat", None),
+        }
+    }
+
     /// The operator's name in messages and reports.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Conv2d(_) => "Conv2d",
-            Self::Linear { .. } => "Linear",
-            Self::SumPool(_) => "SumPool",
-            Self::MaxPool(_) => "MaxPool",
-            Self::Relu => "Relu",
-            Self::LeakyRelu { .. } => "LeakyRelu",
-            Self::Clip { .. } => "Clip",
-            Self::Rescale { .. } => "Rescale",
-            Self::Square => "Square",
-            Self::Add { .. } => "Add",
-            Self::Scale { .. } => "Scale",
-            Self::Reshape => "Reshape",
-            Self::Transpose { .. } => "Transpose",
-            Self::Slice { .. } => "Slice",
-            Self::Pad { .. } => "Pad",
-            Self::Concat { .. } => "Concat",
-        }
+    pub fn name(&self) -> &'static str {
+        self.entry().0
+    }
+
+    /// The operator if it works on each element alone, by one rule for all.
+    pub(crate) fn elementwise(&self) -> Option<&dyn FixedElementwise> {
+        self.entry().1
     }
 
     /// How many values it takes, at least and at most.
@@ -128,38 +128,19 @@ impl FixedOp {
 
     /// Whether the parties need a circuit for it.
     #[must_use]
-    pub const fn is_nonlinear(&self) -> bool {
-        matches!(
-            self,
-            Self::MaxPool(_) | Self::Relu | Self::LeakyRelu { .. } | Self::Clip { .. } | Self::Rescale { .. }
-        )
+    pub fn is_nonlinear(&self) -> bool {
+        matches!(self, Self::MaxPool(_) | Self::Rescale { .. })
+            || self.elementwise().is_some_and(|op| !op.multiplies())
     }
 
-    /// Whether it only moves elements: each party then moves its own share's, by [`PublicNetwork::sources`].
-    ///
-    /// [`PublicNetwork::sources`]: super::PublicNetwork::sources
-    #[must_use]
-    pub const fn is_movement(&self) -> bool {
-        matches!(
-            self,
-            Self::Reshape
-                | Self::Transpose { .. }
-                | Self::Slice { .. }
-                | Self::Pad { .. }
-                | Self::Concat { .. }
-        )
-    }
-
-    /// Whether each party computes it on its own share alone: public sums, factors and movements.
-    #[must_use]
-    pub const fn is_local(&self) -> bool {
-        self.is_movement() || matches!(self, Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
+    /// Whether it multiplies values by more than public integers, so that its output has many more bits.
+    pub(crate) fn multiplies(&self) -> bool {
+        self.is_linear() || self.elementwise().is_some_and(FixedElementwise::multiplies)
     }
 
     /// Whether its output can be larger than its inputs, and so exceed what the ring allows.
-    pub(crate) const fn may_grow(&self) -> bool {
-        self.is_linear()
-            || matches!(self, Self::SumPool(_) | Self::Square | Self::Add { .. } | Self::Scale { .. })
+    pub(crate) fn may_grow(&self) -> bool {
+        self.multiplies() || matches!(self, Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
     }
 }
 

@@ -154,7 +154,7 @@ impl PublicNetwork {
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let shift = match node.op {
                 FixedOp::Rescale { shift } => shift,
-                FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Square => 0,
+                _ if node.op.multiplies() => 0,
                 _ => shifts[index + 1],
             };
             for &input in &node.inputs {

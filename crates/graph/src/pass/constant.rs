@@ -1,12 +1,13 @@
 //! Constant factors and terms move along the chain until a linear layer takes them into its weights and bias.
 //!
 //! First towards the layer before, then what is left towards the layer behind. A factor passes an operator that commutes with it: a
-//! non-negative one passes `Relu`, `LeakyRelu` and max-pooling, one per channel passes pooling, any passes a reshape or a
+//! non-negative one passes homogeneous activations and max-pooling, one per channel passes pooling, any passes a reshape or a
 //! transposition. A term passes a reshape or a transposition, and, one per channel, pooling. Behind an `Add` a term enters one branch
 //! and a factor both, where layers are there to take them.
 
 use super::{Draft, fold};
 use crate::CompileError;
+use crate::elementwise::Elementwise;
 use crate::graph::{Node, Op};
 use crate::movement::{gather, transpose_sources};
 use crate::tensor::Tensor;
@@ -192,7 +193,6 @@ fn commutation(op: &Op, role: Role, values: &[f32]) -> Commutes {
     match (op, role) {
         (Op::Flatten | Op::Reshape { .. }, _) => Commutes::ElementWise,
         (Op::Transpose { .. }, _) => Commutes::Moved,
-        (Op::Relu | Op::LeakyRelu { .. }, Role::Factor) if not_negative => Commutes::ElementWise,
         (Op::MaxPool { .. }, Role::Factor) if not_negative => Commutes::PerChannel,
         (Op::MaxPool { .. }, Role::Term)
         | (Op::AveragePool { .. }, Role::Factor)
@@ -202,6 +202,9 @@ fn commutation(op: &Op, role: Role, values: &[f32]) -> Commutes {
             if *pads == [0; 4] || !count_include_pad =>
         {
             Commutes::PerChannel
+        }
+        (op, Role::Factor) if not_negative && op.elementwise().is_some_and(Elementwise::is_homogeneous) => {
+            Commutes::ElementWise
         }
         _ => Commutes::No,
     }

@@ -4,6 +4,7 @@
 
 use super::Draft;
 use crate::CompileError;
+use crate::elementwise::Elementwise;
 use crate::graph::Op;
 
 /// Moves every `MaxPool` before the activations that it directly follows.
@@ -18,14 +19,7 @@ fn find(draft: &Draft) -> Option<(usize, usize)> {
     let is_pool = |index: &usize| matches!(draft.graph.nodes[*index].op, Op::MaxPool { .. });
     (0..draft.graph.nodes.len()).filter(is_pool).find_map(|pool| {
         let before = draft.chained_before(pool)?;
-        never_decreases(&draft.graph.nodes[before].op).then_some((before, pool))
+        let activation = draft.graph.nodes[before].op.elementwise();
+        activation.is_some_and(Elementwise::never_decreases).then_some((before, pool))
     })
-}
-
-fn never_decreases(op: &Op) -> bool {
-    match op {
-        Op::Relu | Op::Clip { .. } => true,
-        Op::LeakyRelu { alpha } => *alpha >= 0.0,
-        _ => false,
-    }
 }

@@ -41,7 +41,7 @@ fn step(draft: &mut Draft) -> Result<bool, CompileError> {
 /// The axes, if the node can work on the values before the transpositions that make all its inputs.
 fn transposed_inputs(draft: &Draft, index: usize) -> Option<Vec<usize>> {
     let node = &draft.graph.nodes[index];
-    let passes = node.op.is_uniform()
+    let passes = node.op.elementwise().is_some()
         || matches!(
             node.op,
             Op::Transpose { .. } | Op::AddConstant { .. } | Op::MulConstant { .. } | Op::Add | Op::Mul

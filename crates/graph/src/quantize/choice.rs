@@ -1,7 +1,6 @@
 //! Which squares take sums whole, which saves a circuit, and which take them rescaled.
 
 use super::calibrate::{Samples, integer_ranges};
-use super::item::Action;
 use super::lower::{Source, lower};
 use super::refuse_all;
 use super::structure::{SquareBits, Squares, Structure};
@@ -40,7 +39,7 @@ impl Choice<'_> {
         let (mut best, usual) =
             self.network(&Squares { whole: vec![false; items.len()], bits: NARROWEST })?;
         let offered = self.source.options.squares_of_sums;
-        let is_square = |index: &usize| offered && matches!(items[*index].action, Action::Square);
+        let is_square = |index: &usize| offered && items[*index].action.is_square();
         let mut candidates: Vec<usize> = (0..items.len()).filter(is_square).collect();
         candidates.sort_by_key(|index| std::cmp::Reverse(items[*index].shape.iter().product::<usize>()));
         let mut whole = vec![false; items.len()];

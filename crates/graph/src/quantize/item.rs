@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use super::calibrate::Seen;
 use crate::CompileError;
+use crate::elementwise::Elementwise;
 use crate::graph::{Node, Op, conv_geometry};
-use crate::network::{FixedOp, MAX_SLOPE_SHIFT};
+use crate::network::FixedOp;
 use crate::pass::{Draft, uniform};
 use crate::window::{ConvGeometry, Window};
 
 /// One operator of the prepared graph. Value 0 is the input, value i + 1 the output of item i.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct Item<'a> {
     pub(super) name: String,
-    pub(super) action: Action,
+    pub(super) action: Action<'a>,
     pub(super) inputs: Vec<usize>,
     pub(super) shape: Vec<usize>,
     /// Its calibrated output.
@@ -22,7 +23,7 @@ pub(super) struct Item {
 
 /// What an item does.
 #[derive(Clone, Debug)]
-pub(super) enum Action {
+pub(super) enum Action<'a> {
     /// A linear layer: the graph's node, with its geometry if it is a convolution.
     Layer {
         node: usize,
@@ -31,15 +32,7 @@ pub(super) enum Action {
     /// The mean over windows: summed now, divided by the area in the scale.
     Mean(Window),
     Max(Window),
-    Relu,
-    /// The slope below zero, `numerator / 2^shift`.
-    Leaky {
-        numerator: i64,
-        shift: u32,
-    },
-    /// The upper bound, in real units.
-    ClipAbove(f32),
-    Square,
+    Elementwise(&'a dyn Elementwise),
     Add,
     /// One real factor for all elements, neither 0 nor infinite.
     Factor(f64),
@@ -47,15 +40,20 @@ pub(super) enum Action {
     Move(FixedOp),
 }
 
-impl Action {
+impl Action<'_> {
     /// Whether a circuit computes it.
-    pub(super) const fn is_nonlinear(&self) -> bool {
-        matches!(self, Self::Max(_) | Self::Relu | Self::Leaky { .. } | Self::ClipAbove(_))
+    pub(super) fn is_nonlinear(&self) -> bool {
+        matches!(self, Self::Max(_) | Self::Elementwise(_)) && !self.multiplies()
     }
 
     /// Whether it wants an input of few bits: its output has many more than its input.
-    pub(super) const fn multiplies(&self) -> bool {
-        matches!(self, Self::Layer { .. } | Self::Square)
+    pub(super) fn multiplies(&self) -> bool {
+        matches!(self, Self::Layer { .. }) || self.is_square()
+    }
+
+    /// Whether it is a product of a value with itself, which may take sums whole.
+    pub(super) fn is_square(&self) -> bool {
+        matches!(self, Self::Elementwise(op) if op.multiplies())
     }
 
     /// Whether it joins values, which must come at related scales.
@@ -85,61 +83,35 @@ impl Action {
 ///
 /// # Errors
 /// [`CompileError::UnsupportedOp`] naming the first node that fixed point does not have.
-pub(super) fn items(draft: &Draft, seen: &[Seen], activation_bits: u32) -> Result<Vec<Item>, CompileError> {
-    let mut items: Vec<Item> = Vec::with_capacity(draft.graph.nodes.len());
+pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>, CompileError> {
+    let mut items = Vec::with_capacity(draft.graph.nodes.len());
     let mut values = BTreeMap::from([(draft.graph.inputs[0].name.as_str(), 0)]);
     for (index, node) in draft.graph.nodes.iter().enumerate() {
-        let (shape, seen) = (draft.shapes[&node.name].clone(), seen[index + 1]);
-        let mut inputs: Vec<usize> = node.inputs.iter().map(|name| values[name.as_str()]).collect();
-        for (suffix, action) in translate(draft, index, activation_bits)? {
-            let name = format!("{}{suffix}", node.name);
-            items.push(Item { name, action, inputs, shape: shape.clone(), seen });
-            inputs = vec![items.len()];
-        }
+        let (name, shape, seen) = (node.name.clone(), draft.shapes[&node.name].clone(), seen[index + 1]);
+        let inputs = node.inputs.iter().map(|name| values[name.as_str()]).collect();
+        items.push(Item { name, action: translate(draft, index)?, inputs, shape, seen });
         values.insert(&node.name, items.len());
     }
-    if !items.iter().any(|item| matches!(item.action, Action::Layer { .. })) {
+    if !items.iter().any(|item: &Item<'_>| matches!(item.action, Action::Layer { .. })) {
         return Err(CompileError::NoLayer);
     }
     Ok(items)
 }
 
-/// The actions of a node, each with a suffix to the node's name.
-fn translate(
-    draft: &Draft,
-    index: usize,
-    activation_bits: u32,
-) -> Result<Vec<(&'static str, Action)>, CompileError> {
+/// The action of a node.
+fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, CompileError> {
     let node = &draft.graph.nodes[index];
     let input = draft.shapes[&node.inputs[0]].as_slice();
-    let one = |action| Ok(vec![("", action)]);
-    let moved = |op| Ok(vec![("", Action::Move(op))]);
+    let moved = |op| Ok(Action::Move(op));
     match &node.op {
         Op::Conv { .. } | Op::MatMul { .. } => {
-            one(Action::Layer { node: index, geometry: conv_geometry(node, &draft.tensors)? })
+            Ok(Action::Layer { node: index, geometry: conv_geometry(node, &draft.tensors)? })
         }
-        Op::Relu => one(Action::Relu),
-        Op::Clip { min: Some(0.0), max } => {
-            let mut actions = vec![("", Action::Relu)];
-            actions.extend(max.map(|max| ("/max", Action::ClipAbove(max))));
-            Ok(actions)
-        }
-        Op::Clip { min, .. } => {
-            let attribute = min.map_or_else(|| "no min".to_owned(), |min| format!("min = {min}"));
-            Err(unsupported(node, attribute, "use min = 0, as in ReLU6, or a Relu"))
-        }
-        Op::LeakyRelu { alpha } if (0.0..=1.0).contains(alpha) => {
-            let (numerator, shift) = slope(f64::from(*alpha), activation_bits);
-            one(Action::Leaky { numerator, shift })
-        }
-        Op::LeakyRelu { alpha } => {
-            Err(unsupported(node, format!("alpha = {alpha}"), "use an alpha between 0 and 1"))
-        }
-        &Op::MaxPool { kernel, strides, pads } => one(Action::Max(Window { kernel, strides, pads })),
+        &Op::MaxPool { kernel, strides, pads } => Ok(Action::Max(Window { kernel, strides, pads })),
         // The passes left averages over whole windows alone.
-        &Op::AveragePool { kernel, strides, pads, .. } => one(Action::Mean(Window { kernel, strides, pads })),
+        &Op::AveragePool { kernel, strides, pads, .. } => Ok(Action::Mean(Window { kernel, strides, pads })),
         Op::GlobalAveragePool => {
-            one(Action::Mean(Window { kernel: [input[1], input[2]], strides: [1, 1], pads: [0; 4] }))
+            Ok(Action::Mean(Window { kernel: [input[1], input[2]], strides: [1, 1], pads: [0; 4] }))
         }
         Op::Flatten | Op::Reshape { .. } => moved(FixedOp::Reshape),
         Op::Transpose { axes } => moved(FixedOp::Transpose { axes: axes.clone() }),
@@ -148,10 +120,9 @@ fn translate(
         }
         Op::Pad { before, .. } => moved(FixedOp::Pad { before: before.clone() }),
         Op::Concat { axis } => moved(FixedOp::Concat { axis: *axis }),
-        Op::Square => one(Action::Square),
-        Op::Add => one(Action::Add),
+        Op::Add => Ok(Action::Add),
         Op::MulConstant { value } => match uniform(draft.tensors.of_node(&node.name, value)?.data()) {
-            Some(factor) => one(Action::Factor(f64::from(factor))),
+            Some(factor) => Ok(Action::Factor(f64::from(factor))),
             None => Err(unfolded(node)),
         },
         Op::AddConstant { .. } | Op::BatchNorm { .. } => Err(unfolded(node)),
@@ -160,19 +131,15 @@ fn translate(
             "two different computed values".to_owned(),
             "multiply by constants, or a value by itself, only",
         )),
-        Op::Softmax | Op::ArgMax => {
-            Err(unsupported(node, "its place in the graph".to_owned(), "keep it at the graph's end only"))
-        }
+        op => match op.elementwise().map(|op| (op, op.unsupported())) {
+            Some((op, None)) => Ok(Action::Elementwise(op)),
+            Some((_, Some((attribute, fix)))) => Err(unsupported(node, attribute, fix)),
+            // Softmax and arg-max.
+            None => {
+                Err(unsupported(node, "its place in the graph".to_owned(), "keep it at the graph's end only"))
+            }
+        },
     }
-}
-
-/// The fraction of the fewest bits whose error is below a quarter of an activation's unit over its range.
-fn slope(alpha: f64, activation_bits: u32) -> (i64, u32) {
-    let tolerance = f64::from(activation_bits + 2).exp2().recip();
-    let rounded = |shift: u32| (alpha * f64::from(shift).exp2()).round();
-    let close = |shift: &u32| (rounded(*shift) / f64::from(*shift).exp2() - alpha).abs() <= tolerance;
-    let shift = (0..MAX_SLOPE_SHIFT).find(close).unwrap_or(MAX_SLOPE_SHIFT);
-    (rounded(shift) as i64, shift)
 }
 
 fn unfolded(node: &Node) -> CompileError {
@@ -185,21 +152,4 @@ fn unfolded(node: &Node) -> CompileError {
 
 fn unsupported(node: &Node, attribute: String, fix: &'static str) -> CompileError {
     CompileError::UnsupportedOp { node: node.name.clone(), operator: node.op.name(), attribute, fix }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slopes_are_close_and_short() {
-        assert_eq!(slope(0.0, 8), (0, 0));
-        assert_eq!(slope(0.5, 8), (1, 1));
-        assert_eq!(slope(1.0, 8), (1, 0));
-        assert_eq!(slope(0.01, 8), (5, 9));
-        for alpha in [0.1, 0.2, 0.3, 1.0 / 3.0, 0.99] {
-            let (numerator, shift) = slope(alpha, 8);
-            assert!((numerator as f64 / f64::from(shift).exp2() - alpha).abs() <= 1.0 / 1024.0);
-        }
-    }
 }

@@ -80,7 +80,7 @@ pub fn compile(
     let mut refused = None;
     for kept in outlier::set_aside(&observed, &samples) {
         let seen = observed.seen(&kept);
-        let items = item::items(&draft, &seen, options.activation_bits)?;
+        let items = item::items(&draft, &seen)?;
         let (input, set_aside) = (seen[0].range, samples.len() - kept.len());
         let sparing = set_aside > 0;
         let source = lower::Source { draft: &draft, items: &items, input, options: &options, sparing };

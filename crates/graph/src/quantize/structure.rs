@@ -59,14 +59,10 @@ impl Structure {
             let value = index + 1;
             wide[value] = match item.action {
                 Action::Layer { .. } => true,
-                Action::Square => false,
+                _ if item.action.is_square() => false,
                 _ => item.inputs.iter().any(|&input| wide[input] && !rescaled[input]),
             };
-            let wants = |&user: &usize| match items[user].action {
-                Action::Layer { .. } => true,
-                Action::Square => !squares.whole[user],
-                _ => false,
-            };
+            let wants = |&user: &usize| items[user].action.multiplies() && !squares.whole[user];
             // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
             let run_goes_on = matches!(users[value].as_slice(), &[user] if items[user].action.is_nonlinear());
             let run_ends = item.action.is_nonlinear() && leads[value] && !run_goes_on;

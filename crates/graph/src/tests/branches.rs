@@ -2,6 +2,7 @@
 
 use super::compiled::{agreement, compiled, ops};
 use super::{Sketch, small_network};
+use crate::elementwise::{Clip, FixedLeakyRelu, LeakyRelu};
 use crate::network::{Evidence, FixedOp};
 use crate::{
     Accumulator, CompileError, FixedExecutor, Network, Node, Op, QuantizationOptions, compile, rescale,
@@ -63,9 +64,9 @@ pub(super) fn every_operator(seed: u64) -> Sketch {
     let slice = Op::Slice { starts: vec![0, 3, 0], sizes: vec![2, 2, 2], steps: vec![1, -2, 2] };
     Sketch::new(&[2, 4, 4], seed)
         .conv("a", 4, 3, 1, 1)
-        .op("leaky", Op::LeakyRelu { alpha: 0.1 })
+        .op("leaky", Op::LeakyRelu(LeakyRelu { alpha: 0.1 }))
         .conv("b", 2, 3, 1, 1)
-        .op("k", Op::Clip { min: Some(0.0), max: Some(0.3) })
+        .op("k", Op::Clip(Clip { min: Some(0.0), max: Some(0.3) }))
         .op("slice", slice)
         .op("pad", Op::Pad { before: vec![1, 1, 1], after: vec![1, 1, 1] })
         .join("both", Op::Concat { axis: 0 }, &["pad", "leaky"])
@@ -141,7 +142,7 @@ fn activations_before_the_layers_leave_a_stream_of_whole_sums() {
 
 #[test]
 fn inverted_residuals_with_groups_and_dilations_agree() {
-    let clip = || Op::Clip { min: Some(0.0), max: Some(6.0) };
+    let clip = || Op::Clip(Clip { min: Some(0.0), max: Some(6.0) });
     let mut sketch = Sketch::new(&[4, 8, 8], 4)
         .conv("linear", 4, 1, 1, 0)
         .conv("expand", 12, 1, 1, 0)
@@ -348,13 +349,17 @@ fn a_large_sum_less_what_it_reads_fits_its_ring() {
 
 #[test]
 fn slopes_below_zero_round_down_and_then_once() {
-    let mut sketch =
-        Sketch::new(&[6], 10).dense("a", 12).op("leaky", Op::LeakyRelu { alpha: 0.1 }).dense("b", 3);
+    let mut sketch = Sketch::new(&[6], 10)
+        .dense("a", 12)
+        .op("leaky", Op::LeakyRelu(LeakyRelu { alpha: 0.1 }))
+        .dense("b", 3);
     let network = compiled(&mut sketch);
     let (error, _) = agreement(&mut sketch, &network);
     assert!(error < 0.03, "{error}");
     let nodes = network.public().nodes();
-    let FixedOp::LeakyRelu { numerator, shift } = nodes[1].op else { panic!("{:?}", nodes[1].op) };
+    let FixedOp::LeakyRelu(FixedLeakyRelu { numerator, shift }) = nodes[1].op else {
+        panic!("{:?}", nodes[1].op)
+    };
     let FixedOp::Rescale { shift: bits } = nodes[2].op else { panic!("{:?}", nodes[2].op) };
     let mut values = vec![Vec::new(); 4];
     let x = network.public().input().quantize(&[0.9, 0.1, 0.0, 0.7, 1.0, 0.3]).unwrap();

@@ -1,6 +1,7 @@
 //! Compiled networks compute what their floats do, on the integers that `docs/numerics.md` prescribes.
 
 use super::{Random, Sketch, small_network};
+use crate::elementwise::Clip;
 use crate::network::{Evidence, FixedOp};
 use crate::{
     Accumulator, CompileError, FixedExecutor, FloatExecutor, InputError, Network, Op, QuantizationOptions,
@@ -60,7 +61,7 @@ fn average_pools_and_residual_scales_are_exact_up_to_rounding() {
         .conv("c2", 6, 3, 1, 0)
         .average_pool("p2", 2)
         .conv("c3", 8, 2, 1, 0)
-        .op("r3", Op::Clip { min: Some(0.0), max: Some(0.4) })
+        .op("r3", Op::Clip(Clip { min: Some(0.0), max: Some(0.4) }))
         .op("gap", Op::GlobalAveragePool)
         .flatten("f")
         .dense("fc", 10);

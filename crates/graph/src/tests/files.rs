@@ -2,6 +2,7 @@
 
 use super::branches::every_operator;
 use super::{Random, Sketch, small_network};
+use crate::elementwise::LeakyRelu;
 use crate::graph::Graph;
 use crate::network::{Network, NetworkManifest, PublicNetwork};
 use crate::{CompileError, FixedExecutor, QuantizationOptions, compile};
@@ -54,7 +55,7 @@ fn attributes_that_are_not_finite_are_refused() {
     let huge = json.replacen("\"Relu\"", r#"{"LeakyRelu":{"alpha":1e300}}"#, 1);
     assert!(Graph::from_json(&huge).is_err());
     let mut graph = small_network(1).graph;
-    graph.nodes[1].op = crate::Op::LeakyRelu { alpha: f32::INFINITY };
+    graph.nodes[1].op = crate::Op::LeakyRelu(LeakyRelu { alpha: f32::INFINITY });
     let error = graph.to_json().unwrap_err();
     assert!(error.to_string().starts_with("node `relu1` (LeakyRelu): an attribute is NaN"), "{error}");
 }

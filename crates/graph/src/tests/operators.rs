@@ -1,6 +1,7 @@
 //! Float operators on cases computed by hand.
 
 use super::Sketch;
+use crate::elementwise::{Clip, LeakyRelu};
 use crate::{FloatExecutor, InputError, Op, Tensor};
 
 fn run(sketch: &Sketch, x: &[f32]) -> Vec<f32> {
@@ -74,9 +75,9 @@ fn activations_by_definition() {
     let x = [-2.0, -0.5, 0.0, 3.0, 9.0];
     let of = |op: Op| run(&Sketch::new(&[5], 0).op("f", op), &x);
     close(&of(Op::Relu), &[0.0, 0.0, 0.0, 3.0, 9.0]);
-    close(&of(Op::LeakyRelu { alpha: 0.5 }), &[-1.0, -0.25, 0.0, 3.0, 9.0]);
-    close(&of(Op::Clip { min: Some(0.0), max: Some(6.0) }), &[0.0, 0.0, 0.0, 3.0, 6.0]);
-    close(&of(Op::Clip { min: None, max: Some(1.0) }), &[-2.0, -0.5, 0.0, 1.0, 1.0]);
+    close(&of(Op::LeakyRelu(LeakyRelu { alpha: 0.5 })), &[-1.0, -0.25, 0.0, 3.0, 9.0]);
+    close(&of(Op::Clip(Clip { min: Some(0.0), max: Some(6.0) })), &[0.0, 0.0, 0.0, 3.0, 6.0]);
+    close(&of(Op::Clip(Clip { min: None, max: Some(1.0) })), &[-2.0, -0.5, 0.0, 1.0, 1.0]);
     close(&of(Op::ArgMax), &[4.0]);
 }
 

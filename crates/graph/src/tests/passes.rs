@@ -1,6 +1,7 @@
 //! Passes keep a graph's meaning and remove what fixed point lacks.
 
 use super::{Random, Sketch};
+use crate::elementwise::{Clip, LeakyRelu};
 use crate::network::Head;
 use crate::pass::{Draft, prepare};
 use crate::{FloatExecutor, Op};
@@ -88,14 +89,14 @@ fn shared_weights_are_not_changed_for_the_other_user() {
 
 #[test]
 fn max_pool_goes_before_the_activation() {
-    let clip = Op::Clip { min: Some(0.0), max: Some(0.7) };
+    let clip = Op::Clip(Clip { min: Some(0.0), max: Some(0.7) });
     let sketch = Sketch::new(&[1, 8, 8], 10).conv("c", 2, 1, 1, 0).relu("r").op("k", clip).max_pool("p", 2);
     assert_eq!(names(&same_meaning(&sketch)), ["Conv", "MaxPool", "Relu", "Clip"]);
 }
 
 #[test]
 fn a_leaky_relu_that_decreases_stays_before_the_pool() {
-    let leaky = Op::LeakyRelu { alpha: -0.5 };
+    let leaky = Op::LeakyRelu(LeakyRelu { alpha: -0.5 });
     let sketch = Sketch::new(&[1, 8, 8], 11).conv("c", 2, 1, 1, 0).op("l", leaky).max_pool("p", 2);
     assert_eq!(names(&same_meaning(&sketch)), ["Conv", "LeakyRelu", "MaxPool"]);
 }
@@ -228,7 +229,7 @@ fn padding_joins_the_convolution_that_alone_uses_it() {
 #[test]
 fn transpositions_of_channels_last_exports_cancel() {
     let (first, last) = (|| Op::Transpose { axes: vec![2, 0, 1] }, || Op::Transpose { axes: vec![1, 2, 0] });
-    let clip = Op::Clip { min: Some(0.0), max: Some(0.7) };
+    let clip = Op::Clip(Clip { min: Some(0.0), max: Some(0.7) });
     let sketch = Sketch::new(&[6, 6, 2], 18)
         .op("t1", first())
         .conv("c1", 4, 3, 1, 1)

@@ -1,6 +1,7 @@
 //! What cannot be compiled is refused with one sentence that names the node.
 
 use super::{Sketch, small_network};
+use crate::elementwise::{Clip, LeakyRelu};
 use crate::graph::infer;
 use crate::{CompileError, Op, QuantizationOptions, Tensor, compile};
 
@@ -14,11 +15,11 @@ fn unsupported_operators_are_named_with_node_and_attribute() {
     let image = || Sketch::new(&[2, 6, 6], 1).conv("c", 4, 3, 1, 0);
     let cases = [
         (
-            image().op("act", Op::LeakyRelu { alpha: -0.1 }),
+            image().op("act", Op::LeakyRelu(LeakyRelu { alpha: -0.1 })),
             "node `act`: LeakyRelu with alpha = -0.1 is not supported; ",
         ),
         (
-            image().op("clip", Op::Clip { min: Some(-1.0), max: Some(1.0) }),
+            image().op("clip", Op::Clip(Clip { min: Some(-1.0), max: Some(1.0) })),
             "node `clip`: Clip with min = -1 is not supported; ",
         ),
         (

@@ -29,7 +29,7 @@ const UNBOUNDED: i64 = 1 << 60;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     pub(super) draft: &'a Draft,
-    pub(super) items: &'a [Item],
+    pub(super) items: &'a [Item<'a>],
     /// The calibrated input.
     pub(super) input: Range,
     pub(super) options: &'a QuantizationOptions,
@@ -233,15 +233,11 @@ impl<'a> Builder<'a> {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for pending in &self.nodes {
             let accumulator = self.ring_or_smallest(pending.group, &pending.name)?;
-            let op = match pending.op {
-                // A bound beyond the ring never binds.
-                FixedOp::Clip { high } => FixedOp::Clip { high: high.clamp(0, accumulator.limit(0)) },
-                ref op => op.clone(),
-            };
+            let confined = pending.op.elementwise().and_then(|op| op.confined(accumulator));
             let Pending { name, inputs, shape, .. } = pending;
             nodes.push(FixedNode {
                 name: name.clone(),
-                op,
+                op: confined.unwrap_or_else(|| pending.op.clone()),
                 inputs: inputs.clone(),
                 shape: shape.clone(),
                 accumulator,

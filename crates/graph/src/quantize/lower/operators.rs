@@ -19,14 +19,12 @@ impl Builder<'_> {
             Action::Factor(_) => one(FixedOp::Scale { factor: -1 }),
             Action::Mean(window) => one(FixedOp::SumPool(*window)),
             Action::Max(window) => one(FixedOp::MaxPool(*window)),
-            Action::Relu => one(FixedOp::Relu),
-            Action::Leaky { numerator, shift } => {
-                one(FixedOp::LeakyRelu { numerator: *numerator, shift: *shift })
+            Action::Elementwise(operator) => {
+                let parts = operator.lower(x.scale, self.source.options.activation_bits);
+                return parts.into_iter().try_fold(x, |x, (suffix, op, scale)| {
+                    self.add(value, &format!("{}{suffix}", item.name), op, &[x.value], scale)
+                });
             }
-            Action::ClipAbove(max) => {
-                one(FixedOp::Clip { high: (f64::from(*max) / x.scale).round_ties_even().max(0.0) as i64 })
-            }
-            Action::Square => (FixedOp::Square, x.scale * x.scale),
             Action::Move(op) => one(op.clone()),
         };
         self.add(value, &item.name, op, &[x.value], scale)

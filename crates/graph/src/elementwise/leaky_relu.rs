@@ -1,0 +1,104 @@
+//! A slope below zero: real in the float graph, a fraction in fixed point.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Elementwise, FixedElementwise};
+use crate::accumulator::Accumulator;
+use crate::network::FixedOp;
+
+/// The largest shift of a [`FixedLeakyRelu`]'s slope.
+pub const MAX_SLOPE_SHIFT: u32 = 16;
+
+/// `x` where positive, else `alpha x`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeakyRelu {
+    /// The slope below zero.
+    pub alpha: f32,
+}
+
+/// `x` where x >= 0, else `floor(numerator * x / 2^shift)`: the slope below zero is a fraction.
+///
+/// Rounding down makes a following rescale by d exactly `rescale(numerator * x, shift + d)` there, one rounding in all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FixedLeakyRelu {
+    /// The slope's numerator, in 0..=2^shift.
+    pub numerator: i64,
+    /// Bits of the slope's denominator, at most [`MAX_SLOPE_SHIFT`].
+    pub shift: u32,
+}
+
+impl Elementwise for LeakyRelu {
+    fn eval(&self, x: f32) -> f32 {
+        if x < 0.0 { x * self.alpha } else { x }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.alpha.is_finite()
+    }
+
+    fn never_decreases(&self) -> bool {
+        self.alpha >= 0.0
+    }
+
+    fn is_homogeneous(&self) -> bool {
+        true
+    }
+
+    fn unsupported(&self) -> Option<(String, &'static str)> {
+        let has = (0.0..=1.0).contains(&self.alpha);
+        (!has).then(|| (format!("alpha = {}", self.alpha), "use an alpha between 0 and 1"))
+    }
+
+    fn lower(&self, scale: f64, activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)> {
+        let slope = FixedLeakyRelu::new(f64::from(self.alpha), activation_bits);
+        vec![("", FixedOp::LeakyRelu(slope), scale)]
+    }
+}
+
+impl FixedLeakyRelu {
+    /// The fraction of the fewest bits whose error is below a quarter of an activation's unit over its range.
+    fn new(alpha: f64, activation_bits: u32) -> Self {
+        let tolerance = f64::from(activation_bits + 2).exp2().recip();
+        let rounded = |shift: u32| (alpha * f64::from(shift).exp2()).round();
+        let close = |shift: &u32| (rounded(*shift) / f64::from(*shift).exp2() - alpha).abs() <= tolerance;
+        let shift = (0..MAX_SLOPE_SHIFT).find(close).unwrap_or(MAX_SLOPE_SHIFT);
+        Self { numerator: rounded(shift) as i64, shift }
+    }
+}
+
+impl FixedElementwise for FixedLeakyRelu {
+    fn eval(&self, x: i128) -> i128 {
+        if x < 0 { (i128::from(self.numerator) * x) >> self.shift } else { x }
+    }
+
+    fn check(&self, _ring: Accumulator) -> Result<(), String> {
+        let Self { numerator, shift } = *self;
+        if shift > MAX_SLOPE_SHIFT || !(0..=1_i64 << shift).contains(&numerator) {
+            return Err(format!("the slope {numerator} / 2^{shift} is not usable"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FixedLeakyRelu;
+
+    #[test]
+    fn slopes_are_close_and_short() {
+        let slope = |alpha| {
+            let FixedLeakyRelu { numerator, shift } = FixedLeakyRelu::new(alpha, 8);
+            (numerator, shift)
+        };
+        assert_eq!(slope(0.0), (0, 0));
+        assert_eq!(slope(0.5), (1, 1));
+        assert_eq!(slope(1.0), (1, 0));
+        assert_eq!(slope(0.01), (5, 9));
+        for alpha in [0.1, 0.2, 0.3, 1.0 / 3.0, 0.99] {
+            let (numerator, shift) = slope(alpha);
+            assert!((numerator as f64 / f64::from(shift).exp2() - alpha).abs() <= 1.0 / 1024.0);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Operators that work on each element alone, by one rule for all: one file each, with all that this crate asks of one.
+//!
+//! [`Op`](crate::Op) and [`FixedOp`] list them among the others, with the types here as their attributes; elsewhere their names
+//! stand only where something makes one. `docs/adding-an-op.md` walks through one.
+
+mod clip;
+mod leaky_relu;
+mod relu;
+mod square;
+
+use std::fmt::Debug;
+
+use crate::accumulator::Accumulator;
+use crate::network::FixedOp;
+
+pub use clip::{Clip, FixedClip};
+pub use leaky_relu::{FixedLeakyRelu, LeakyRelu, MAX_SLOPE_SHIFT};
+pub(crate) use relu::Relu;
+pub(crate) use square::Square;
+
+/// An operator of the float graph. What is not overridden holds for every function.
+pub(crate) trait Elementwise: Debug {
+    /// The value at `x`, by ONNX's meaning.
+    fn eval(&self, x: f32) -> f32;
+
+    /// Whether every attribute is a finite number.
+    fn is_finite(&self) -> bool {
+        true
+    }
+
+    /// Why the attributes contradict each other, if they do.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether it never decreases: a maximum of its values is its value at the maximum.
+    fn never_decreases(&self) -> bool {
+        false
+    }
+
+    /// Whether `f(c x) = c f(x)` for every `c >= 0`.
+    fn is_homogeneous(&self) -> bool {
+        false
+    }
+
+    /// As [`FixedElementwise::multiplies`], of what it is lowered to.
+    fn multiplies(&self) -> bool {
+        false
+    }
+
+    /// The attribute that fixed point lacks, if there is one, and what to do instead.
+    fn unsupported(&self) -> Option<(String, &'static str)> {
+        None
+    }
+
+    /// The operators that compute it one after the other on integers of this `scale`, for activations of so many bits: each with a
+    /// suffix to the node's name and the scale of its output. Asked of supported attributes only.
+    fn lower(&self, scale: f64, activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)>;
+}
+
+/// An operator of the fixed-point network. What is not overridden holds for functions that never decrease, have no slope above 1,
+/// and stay within the ring if their input does.
+pub(crate) trait FixedElementwise {
+    /// The exact value at `x`, whatever the ring.
+    fn eval(&self, x: i128) -> i128;
+
+    /// The smallest interval that holds 0 and the values over an interval that holds 0.
+    fn interval(&self, x: [i128; 2]) -> [i128; 2] {
+        x.map(|end| self.eval(end))
+    }
+
+    /// The most that it enlarges a difference of at most `error` from a value of at most `magnitude`.
+    fn gain(&self, _magnitude: i64, _error: i64) -> i64 {
+        1
+    }
+
+    /// Why the attributes are not usable in a ring, if they are not.
+    fn check(&self, _ring: Accumulator) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The same operator on values of a ring with attributes that it can have there, if its own may be others.
+    fn confined(&self, _ring: Accumulator) -> Option<FixedOp> {
+        None
+    }
+
+    /// Whether it is a product of secrets, whose values have many more bits than its input; else a circuit computes it.
+    fn multiplies(&self) -> bool {
+        false
+    }
+
+    /// Whether it may come before or after a rescale, whichever way that rounds; else one circuit computes both, exactly.
+    fn commutes_with_rescale(&self) -> bool {
+        false
+    }
+
+    /// Replaces every element by the value there. A product beyond `limit` comes back into the ring; returns how many did.
+    fn apply(&self, x: &mut [i64], limit: i64, ring: Accumulator) -> usize {
+        let mut beyond = 0;
+        for x in x {
+            let y = self.eval(i128::from(*x));
+            let is_beyond = self.multiplies() && y.abs() > i128::from(limit);
+            beyond += usize::from(is_beyond);
+            *x = if is_beyond { ring.reduce(y) } else { y as i64 };
+        }
+        beyond
+    }
+}

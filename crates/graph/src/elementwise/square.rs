@@ -1,0 +1,41 @@
+//! `x * x`.
+
+use super::{Elementwise, FixedElementwise};
+use crate::network::FixedOp;
+
+/// [`Op::Square`](crate::Op::Square) and [`FixedOp::Square`].
+#[derive(Debug)]
+pub(crate) struct Square;
+
+impl Elementwise for Square {
+    fn eval(&self, x: f32) -> f32 {
+        x * x
+    }
+
+    fn multiplies(&self) -> bool {
+        true
+    }
+
+    fn lower(&self, scale: f64, _activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)> {
+        vec![("", FixedOp::Square, scale * scale)]
+    }
+}
+
+impl FixedElementwise for Square {
+    fn eval(&self, x: i128) -> i128 {
+        x * x
+    }
+
+    fn interval(&self, [low, high]: [i128; 2]) -> [i128; 2] {
+        [0, (low * low).max(high * high)]
+    }
+
+    /// `|y^2 - x^2| = |y - x| |y + x|`.
+    fn gain(&self, magnitude: i64, error: i64) -> i64 {
+        2 * magnitude + error
+    }
+
+    fn multiplies(&self) -> bool {
+        true
+    }
+}
