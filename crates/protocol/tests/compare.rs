@@ -10,6 +10,7 @@ use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, Party};
 use lanner_share::{Ring, Share};
+use sha2::{Digest, Sha256};
 
 const SET: Parameters = Parameters::ALL[0];
 
@@ -27,9 +28,13 @@ impl Case {
     }
 }
 
-/// Runs all layers one after the other in one session; gives each one's outputs and checks what it sent.
+/// The outputs of each layer, all run one after the other in one session.
 fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
-    let mut channels = End::pair();
+    run_in(&mut End::pair(), cases)
+}
+
+/// Runs all layers in a session over these channels; gives each one's outputs and checks what it sent.
+fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Vec<i64>> {
     let shares: Vec<(Share, Share)> = cases
         .iter()
         .map(|case| {
@@ -66,7 +71,7 @@ fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
     let (client_shares, server_shares): (Vec<&Share>, Vec<&Share>) =
         shares.iter().map(|(c, s)| (c, s)).unzip();
     let (client, server) = run(
-        &mut channels,
+        channels,
         |end| party(end, Party::Client, 1, client_shares),
         |end| party(end, Party::Server, 2, server_shares),
     );
@@ -267,6 +272,31 @@ fn squares_are_squares() {
         let ring = Ring::Pow2(case.from);
         assert!(case.secrets.iter().zip(outputs).all(|(x, y)| ring.embed(x * x) == ring.embed(y)));
     }
+}
+
+/// Every message of a session of all kinds of layers, under fixed seeds.
+#[test]
+fn messages_have_their_known_digest() {
+    let pool = Windows { channels: 2, image: [5, 6], kernel: [3, 3], strides: [2, 1], pads: [1; 4] };
+    let layers = [
+        Layer::activation(function(true, Some(100), 9), &pool, 20, 24, Rounding::Exact),
+        Layer::activation(function(false, None, 7), &pool, 37, 20, Rounding::Faithful),
+        Layer::activation(function(true, None, 0), &Windows::each(60), 16, 16, Rounding::Exact),
+        Layer::square(60, 23),
+    ];
+    let bits = [20, 37, 16, 23];
+    let case = |(layer, from): (_, u32)| Case::new(Result::unwrap(layer), values(from, 9, 60), from);
+    let cases: Vec<Case> = layers.into_iter().zip(bits).map(case).collect();
+    let mut channels = End::pair();
+    run_in(&mut channels, &cases);
+    let mut hash = Sha256::new();
+    for (kind, payload) in [channels.0, channels.1].into_iter().flat_map(|end| end.sent) {
+        hash.update(kind.0.to_le_bytes());
+        hash.update((payload.len() as u64).to_le_bytes());
+        hash.update(payload);
+    }
+    let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
+    assert_eq!(digest, 0x53f3_559d_7dfe_a641_7167_c33d_a262_40eb, "the messages' digest is {digest:x}");
 }
 
 #[test]
