@@ -8,7 +8,7 @@ use lanner_ot::silent;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::{Set, Sets};
-use lanner_protocol::nonlinear::compare::{PARAMETERS, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{PARAMETERS, Supplies};
 
 use crate::memory::prepare;
 use crate::protocol::Facts;

@@ -1,7 +1,7 @@
 //! What a plan sends: the sum of its protocols' costs.
 
 use lanner_protocol::linear::keys::keys_cost;
-use lanner_protocol::nonlinear::compare::{self, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{self, Supplies};
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 
@@ -67,7 +67,7 @@ fn setup(needs: &Needs) -> Result<Cost, PlanError> {
     });
     let keys = keys.map_err(|source| layer("evaluation keys", source))?;
     let garbling = if needs.garbling { yao::setup_cost() } else { Cost::NONE };
-    let transfers = needs.transfers.map_or(Cost::NONE, compare::setup_cost);
+    let transfers = needs.transfers.map_or(Cost::NONE, ot_nonlinear::setup_cost);
     Ok(keys.then(garbling).then(transfers))
 }
 

@@ -1,7 +1,7 @@
 //! What a plan is made of.
 
 use lanner_graph::Policy;
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;

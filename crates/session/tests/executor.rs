@@ -8,7 +8,7 @@ use lanner_graph::{
 };
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Mode, Plan, PlanCost, Protocol, Step, plan};
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{
     ClientPlan, ClientSession, Computation, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };

@@ -4,7 +4,7 @@ use lanner_graph::FixedNode;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_share::Ring;
 
 use super::{Planner, layer, ring, unsupported};

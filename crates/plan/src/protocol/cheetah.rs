@@ -2,7 +2,7 @@
 
 use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
 use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Nonlinear layers by oblivious transfer, over powers of two.
 
 use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::compare::{Layer, Rounding, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Supplies};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, OfflineCost, Party, ProtocolError};

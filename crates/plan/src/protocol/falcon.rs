@@ -3,7 +3,7 @@
 use lanner_bfv::Parameters;
 use lanner_protocol::linear::falcon::{self, Packing, ServerLayer, Variant};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};

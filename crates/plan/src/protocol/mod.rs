@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::linear::{Set, Sets};
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub enum Built {
     /// A garbled circuit on each window.
     Yao(lanner_protocol::nonlinear::yao::Layer),
     /// A nonlinear layer by oblivious transfer.
-    Compare(lanner_protocol::nonlinear::compare::Layer),
+    Compare(lanner_protocol::nonlinear::ot_nonlinear::Layer),
     /// An oblivious arg-max, or the best classes in order.
     Ranking(lanner_protocol::nonlinear::yao::Ranking),
     /// The label and its probability.

@@ -6,7 +6,7 @@ use lanner_bfv::Parameters;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::linear::gazelle::{self, Kernel, ServerLayer};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
 use lanner_protocol::nonlinear::square::Target;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;

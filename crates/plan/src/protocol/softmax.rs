@@ -1,7 +1,7 @@
 //! The label and its probability.
 
 use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
 use lanner_protocol::nonlinear::softmax::Softmax;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;

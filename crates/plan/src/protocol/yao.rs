@@ -1,7 +1,7 @@
 //! Garbled circuits.
 
 use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{Function, Layer, Ranking};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};

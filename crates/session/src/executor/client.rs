@@ -7,7 +7,7 @@ use lanner_graph::PublicNetwork;
 use lanner_plan::{Held, Needs, Plan, ring};
 use lanner_primitives::Prg;
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::compare::Transfers;
+use lanner_protocol::nonlinear::ot_nonlinear::Transfers;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::yao::EvaluationSession;
 use lanner_share::{Ring, Share};

@@ -6,7 +6,7 @@ use lanner_graph::Network;
 use lanner_plan::{Held, Needs, Plan, ring};
 use lanner_primitives::Prg;
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::compare::Transfers;
+use lanner_protocol::nonlinear::ot_nonlinear::Transfers;
 use lanner_protocol::nonlinear::yao::GarblingSession;
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;

@@ -1,7 +1,7 @@
 //! Nonlinear layers by oblivious transfer: the same on both sides.
 
 use lanner_graph::PublicNetwork;
-use lanner_protocol::nonlinear::compare::{Layer, Material, Request};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Request};
 use lanner_protocol::{Party, ProtocolError};
 use lanner_share::Share;
 use lanner_wire::Channel;

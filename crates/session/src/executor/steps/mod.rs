@@ -22,7 +22,7 @@ use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Set;
 use lanner_protocol::linear::keys::ClientKeys;
-use lanner_protocol::nonlinear::compare::Transfers;
+use lanner_protocol::nonlinear::ot_nonlinear::Transfers;
 use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession};
 use lanner_share::Share;
 use lanner_wire::Channel;

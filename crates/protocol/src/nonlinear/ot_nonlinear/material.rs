@@ -6,7 +6,7 @@ use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::conjunction::Triples;
+use super::and_triples::AndTriples;
 use super::leaf::{LeafChoices, LeafKeys};
 use super::moves::{Move, Moves, words};
 use super::product::{Chosen, Offered};
@@ -23,8 +23,8 @@ pub struct Request(Drawn);
 pub(super) enum Prepared {
     LeafChoices(LeafChoices),
     LeafKeys(LeafKeys),
-    Triples(Triples),
-    Selections(Offered, Chosen),
+    AndTriples(AndTriples),
+    Mux(Offered, Chosen),
     Chosen(Chosen),
     Offered(Offered),
 }
@@ -205,16 +205,14 @@ fn expand(
             Prepared::LeafChoices(LeafChoices::new(receive, received, values, bits))
         }
         Move::Leaves { values, bits } => Prepared::LeafKeys(LeafKeys::new(send, sent, values, bits, rng)),
-        Move::Conjunctions { words } => {
-            Prepared::Triples(Triples::new(send, receive, sent, received, words, is_first))
+        Move::AndTriples { words } => {
+            Prepared::AndTriples(AndTriples::new(send, receive, sent, received, words, is_first))
         }
-        Move::Selections { .. } => {
-            Prepared::Selections(Offered::new(send, sent), Chosen::new(receive, received))
-        }
-        Move::Overlaps { .. } | Move::Products { .. } if is_first => {
+        Move::Mux { .. } => Prepared::Mux(Offered::new(send, sent), Chosen::new(receive, received)),
+        Move::BitProducts { .. } | Move::Products { .. } if is_first => {
             Prepared::Chosen(Chosen::new(receive, received))
         }
-        Move::Overlaps { .. } | Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
+        Move::BitProducts { .. } | Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
-use lanner_protocol::nonlinear::compare::{Layer, Rounding, Supplies, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Supplies, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, Party};

@@ -10,11 +10,11 @@ pub(super) enum Move {
     /// The comparisons of all blocks of values of so many bits.
     Leaves { values: usize, bits: u32 },
     /// Products of shared bits, in words of 64.
-    Conjunctions { words: usize },
+    AndTriples { words: usize },
     /// Products of shared bits and shared values of so many bits.
-    Selections { values: usize, bits: u32 },
+    Mux { values: usize, bits: u32 },
     /// Products of a bit of the first and one of the second party, modulo `2^bits`.
-    Overlaps { values: usize, bits: u32 },
+    BitProducts { values: usize, bits: u32 },
     /// Products of a value of the first and one of the second party, modulo `2^bits`.
     Products { values: usize, bits: u32 },
 }
@@ -42,9 +42,9 @@ impl Move {
     pub(super) fn transfers(self) -> [usize; 2] {
         match self {
             Self::Leaves { values, bits } | Self::Products { values, bits } => [0, values * bits as usize],
-            Self::Conjunctions { words } => [64 * words; 2],
-            Self::Selections { values, .. } => [values; 2],
-            Self::Overlaps { values, .. } => [0, values],
+            Self::AndTriples { words } => [64 * words; 2],
+            Self::Mux { values, .. } => [values; 2],
+            Self::BitProducts { values, .. } => [0, values],
         }
     }
 
@@ -58,9 +58,9 @@ impl Move {
                 let shares = 2 * leaves * words(values) * WORD;
                 [values * WORD + shares, 4 * leaves * values + shares]
             }
-            Self::Conjunctions { words } => [3 * words * WORD; 2],
-            Self::Selections { values, .. } => [3 * values * WORD + words(values) * WORD; 2],
-            Self::Overlaps { .. } | Self::Products { .. } => {
+            Self::AndTriples { words } => [3 * words * WORD; 2],
+            Self::Mux { values, .. } => [3 * values * WORD + words(values) * WORD; 2],
+            Self::BitProducts { .. } | Self::Products { .. } => {
                 let [_, transfers] = self.transfers();
                 [transfers * WORD + words(transfers) * WORD, 2 * transfers * WORD]
             }
@@ -76,12 +76,12 @@ impl Move {
                     replies.map(|(leaf, width)| packed_len(values, leaf_reply_bits(leaf, width))).sum();
                 vec![packed_len(values, bits), replies]
             }
-            Self::Conjunctions { words } => vec![16 * words; 2],
-            Self::Selections { values, bits } => {
+            Self::AndTriples { words } => vec![16 * words; 2],
+            Self::Mux { values, bits } => {
                 let (choices, corrections) = (packed_len(values, 1), packed_len(values, bits));
                 vec![choices, choices + corrections, corrections]
             }
-            Self::Overlaps { values, bits } => vec![packed_len(values, 1), packed_len(values, bits)],
+            Self::BitProducts { values, bits } => vec![packed_len(values, 1), packed_len(values, bits)],
             Self::Products { values, bits } => {
                 let corrections = (1..=bits).map(|bits| packed_len(values, bits)).sum();
                 vec![packed_len(values, bits), corrections]
@@ -100,7 +100,7 @@ impl Moves {
         self.0.iter().scan(Party::Client, |first, step| {
             let now = *first;
             // Who spoke last is ready to speak first.
-            if !matches!(step, Move::Selections { .. }) {
+            if !matches!(step, Move::Mux { .. }) {
                 *first = now.other();
             }
             Some((*step, now))
@@ -138,7 +138,7 @@ pub(super) fn carry(values: usize, bits: u32) -> impl Iterator<Item = Move> {
     // Each pair of neighbours joins with two products, the lowest with one.
     let joins = levels.take_while(|left| *left > 1).map(move |left| {
         let pairs = left / 2;
-        Move::Conjunctions { words: (2 * pairs - 1) * words(values) }
+        Move::AndTriples { words: (2 * pairs - 1) * words(values) }
     });
     std::iter::once(Move::Leaves { values, bits }).chain(joins)
 }

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::material::{Part, Words};
 
 /// Shares of random bits `a`, `b` and of their products.
-pub(super) struct Triples {
+pub(super) struct AndTriples {
     a: Words,
     b: Words,
     product: Words,
@@ -19,7 +19,7 @@ pub(super) struct Triples {
     adds_opened: bool,
 }
 
-impl Triples {
+impl AndTriples {
     pub(super) fn new(
         sender: &SilentSender,
         receive: &CorrelationRobustHash,

@@ -1,27 +1,28 @@
-//! Nonlinear layers on shares over `Z_2^l` by oblivious transfer: comparison, selection, truncation, extension, maximum.
+//! Nonlinear layers on shares over `Z_2^l` by oblivious transfer: comparison, multiplexer, truncation, extension, maximum.
 //!
-//! After [RRKCGRS20](https://eprint.iacr.org/2020/1002), "CrypTFlow2: Practical 2-Party Secure Inference" (comparison, Algorithm 1; selection,
-//! Algorithm 6), and [HLHD22](https://eprint.iacr.org/2022/207), "Cheetah: Lean and Fast Secure Two-Party Deep Neural Network Inference" (section 4: silent
-//! transfers, and truncation where the sign is known). Both parties run the same steps, called *moves*; in each, one speaks first:
+//! After [RRKCGRS20](https://eprint.iacr.org/2020/1002), "CrypTFlow2: Practical 2-Party Secure Inference" (comparison, Algorithm 1;
+//! multiplexer, Algorithm 6), and [HLHD22](https://eprint.iacr.org/2022/207), "Cheetah: Lean and Fast Secure Two-Party Deep Neural
+//! Network Inference" (section 4: silent transfers, and truncation where the sign is known). Both parties run the same steps, called
+//! *moves*; in each, one speaks first:
 //!
 //! ```text
 //! F (first)                                         G (second)
 //! leaves: a; 4-bit blocks of x = not a              b; blocks of y
 //!   x xor r  ---------------------------------->
 //!        <--------------------------------------    [j < y] and [j = y] for all 16 j, masked by the keys of 1-of-16 transfers
-//! conjunctions: shares of bits u, v, triples
+//! AND triples: shares of bits u and v               their product
 //!   u xor a, v xor b  <------------------------>    the same: the opened bits are uniform
-//! selections: shares of a bit c and of a value z
+//! mux: shares of a bit c and of a value z           c z, as shares mod 2^l
 //!   c xor r  ---------------------------------->
 //!        <--------------------------------------    its own c xor r; the correction of F's product
 //!   the correction of G's product  ------------>
-//! overlaps: bits c of F and d of G                  their product, as shares mod 2^l
+//! bit products: bits c of F and d of G              c d, as shares mod 2^l
 //!   c xor r  ---------------------------------->
 //!        <--------------------------------------    the correction
-//! products: F's value x, G's value y                x y, as shares mod 2^l: an overlap for each bit of x
+//! products: F's value x, G's value y                x y, as shares mod 2^l: a bit product for each bit of x
 //! ```
 //!
-//! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of conjunctions. The sign of a shared value is the sum of both top bits
+//! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of ANDs. The sign of a shared value is the sum of both top bits
 //! and the carry of the others. Who speaks second in one move is ready to speak first in the next, so half of the messages
 //! travel with others: every step takes half a round or one.
 //!
@@ -31,7 +32,7 @@
 //! transfers without any message. What a truncation does is said in [`Rounding`].
 
 mod activation;
-mod conjunction;
+mod and_triples;
 mod layer;
 mod leaf;
 mod material;

@@ -1,4 +1,4 @@
-//! The moves as one party makes them, and the protocols made of them: carries, signs, selections, extensions.
+//! The moves as one party makes them, and the protocols made of them: carries, signs, extensions.
 
 use lanner_share::Ring;
 use lanner_wire::{Channel, Kind, pack_bits, packed_len};
@@ -56,8 +56,8 @@ impl<'c> Run<'c> {
     }
 
     /// This party's share of each value where the shared bit is one, and of zero elsewhere, modulo `2^bits`.
-    pub(super) fn select(&mut self, choices: &Words, x: &[u64], bits: u32) -> Result<Values, ProtocolError> {
-        let (Prepared::Selections(offered, chosen), is_first) = self.next()? else {
+    pub(super) fn mux(&mut self, choices: &Words, x: &[u64], bits: u32) -> Result<Values, ProtocolError> {
+        let (Prepared::Mux(offered, chosen), is_first) = self.next()? else {
             return Err(other_material());
         };
         let ring = Ring::Pow2(bits);
@@ -70,17 +70,17 @@ impl<'c> Run<'c> {
         let flips = pack_bits(&chosen.flips(&choices), 1);
         let (one, width) = (packed_len(x.len(), 1), packed_len(x.len(), bits));
         let (corrections, given) = if is_first {
-            self.send(kind::SELECTIONS, &flips)?;
-            let message = self.channel.receive(kind::SELECTIONS, one + width)?;
+            self.send(kind::MUX, &flips)?;
+            let message = self.channel.receive(kind::MUX, one + width)?;
             let (theirs, corrections) = split(&message, one)?;
             let (mine, given) = offered.correct(0, &unpack(theirs, x.len(), 1)?, &offer, bits);
-            self.send(kind::SELECTIONS, &mine)?;
+            self.send(kind::MUX, &mine)?;
             (corrections.to_vec(), given)
         } else {
-            let theirs = self.channel.receive(kind::SELECTIONS, one)?;
+            let theirs = self.channel.receive(kind::MUX, one)?;
             let (mine, given) = offered.correct(0, &unpack(&theirs, x.len(), 1)?, &offer, bits);
-            self.send(kind::SELECTIONS, &[flips, mine].concat())?;
-            let corrections = self.channel.receive(kind::SELECTIONS, width)?;
+            self.send(kind::MUX, &[flips, mine].concat())?;
+            let corrections = self.channel.receive(kind::MUX, width)?;
             (corrections, given)
         };
         let got = chosen.shares(0, &choices, &corrections, bits)?;
@@ -89,7 +89,7 @@ impl<'c> Run<'c> {
     }
 
     /// This party's share modulo `2^bits` of the product of both parties' bits, each 0 or 1.
-    pub(super) fn overlap(&mut self, mine: &[u64], bits: u32) -> Result<Values, ProtocolError> {
+    pub(super) fn bit_product(&mut self, mine: &[u64], bits: u32) -> Result<Values, ProtocolError> {
         let width = packed_len(mine.len(), bits);
         match self.next()?.0 {
             Prepared::Chosen(chosen) => {
@@ -161,7 +161,7 @@ impl<'c> Run<'c> {
         }
         // The shares wrap if either has its top bit set: the value has not. Both have it in the product.
         let top: Values = Zeroizing::new(x.iter().map(|x| x >> (from - 1) & 1).collect());
-        let both = self.overlap(&top, to - from)?;
+        let both = self.bit_product(&top, to - from)?;
         let wraps = top.iter().zip(both.iter()).map(|(top, both)| top.wrapping_sub(*both));
         let extended = x.iter().zip(wraps).map(|(x, wrap)| ring.sub(*x, ring.embed((wrap << from) as i64)));
         Ok(Zeroizing::new(extended.collect()))
@@ -198,7 +198,7 @@ impl<'c> Run<'c> {
                 v.extend_from_slice(equal);
             }
         }
-        let products = self.conjunction(&u, &v)?;
+        let products = self.and(&u, &v)?;
         let mut products = products.chunks_exact(level[0][0].len());
         let mut joined = Vec::with_capacity(level.len().div_ceil(2));
         let mut level = level.into_iter();
@@ -219,15 +219,15 @@ impl<'c> Run<'c> {
         Ok(joined)
     }
 
-    fn conjunction(&mut self, u: &[u64], v: &[u64]) -> Result<Words, ProtocolError> {
-        let (Prepared::Triples(triples), is_first) = self.next()? else { return Err(other_material()) };
+    fn and(&mut self, u: &[u64], v: &[u64]) -> Result<Words, ProtocolError> {
+        let (Prepared::AndTriples(triples), is_first) = self.next()? else { return Err(other_material()) };
         let mine = triples.masked(u, v);
         let theirs = if is_first {
-            self.send(kind::CONJUNCTIONS, &mine)?;
-            self.channel.receive(kind::CONJUNCTIONS, mine.len())?
+            self.send(kind::AND_TRIPLES, &mine)?;
+            self.channel.receive(kind::AND_TRIPLES, mine.len())?
         } else {
-            let theirs = self.channel.receive(kind::CONJUNCTIONS, mine.len())?;
-            self.send(kind::CONJUNCTIONS, &mine)?;
+            let theirs = self.channel.receive(kind::AND_TRIPLES, mine.len())?;
+            self.send(kind::AND_TRIPLES, &mine)?;
             theirs
         };
         Ok(triples.product(&mine, &theirs))
@@ -238,7 +238,7 @@ impl<'c> Run<'c> {
         let prepared = self.material.next().ok_or_else(other_material)?;
         let is_first = self.me == self.first;
         // As the turns of `Moves`.
-        if !matches!(prepared, Prepared::Selections(..)) {
+        if !matches!(prepared, Prepared::Mux(..)) {
             self.first = self.first.other();
         }
         Ok((prepared, is_first))

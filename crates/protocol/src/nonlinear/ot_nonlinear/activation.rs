@@ -67,15 +67,15 @@ impl Activation {
         if self.function.shift > 0 && self.rounding == Rounding::Exact {
             let values = count * self.area;
             moves.extend(carry(values, self.function.shift));
-            moves.push(Move::Overlaps { values, bits: bits - 1 });
+            moves.push(Move::BitProducts { values, bits: bits - 1 });
         }
-        let rectify = |values: usize| carry(values, bits - 1).chain([Move::Selections { values, bits }]);
+        let rectify = |values: usize| carry(values, bits - 1).chain([Move::Mux { values, bits }]);
         moves.extend(pairs(self.area).flat_map(|pairs| rectify(pairs * count)));
         if self.function.relu {
             moves.extend(rectify(count * (1 + usize::from(self.function.high.is_some()))));
         }
         if self.to > bits {
-            moves.push(Move::Overlaps { values: count, bits: self.to - bits });
+            moves.push(Move::BitProducts { values: count, bits: self.to - bits });
         }
         Moves(moves)
     }
@@ -110,7 +110,7 @@ impl Activation {
         let low: Values = Zeroizing::new(x.iter().map(|x| x & mask(shift)).collect());
         let carry = run.carry(&low, shift)?;
         let carry = unpacked(&carry, x.len());
-        let both = run.overlap(&carry, self.bits() - 1)?;
+        let both = run.bit_product(&carry, self.bits() - 1)?;
         let mut y = drop_bits(&x);
         // The carry is the xor of both bits: their sum less twice their product.
         for (y, (carry, both)) in y.iter_mut().zip(carry.iter().zip(both.iter())) {
@@ -128,7 +128,7 @@ impl Activation {
         let difference: Values = Zeroizing::new(a.iter().zip(b).map(|(a, b)| ring.sub(*a, *b)).collect());
         let sign = run.negative(&difference, bits)?;
         let not_negative = run.not(sign);
-        let above = run.select(&not_negative, &difference, bits)?;
+        let above = run.mux(&not_negative, &difference, bits)?;
         let larger = b.iter().zip(above.iter()).map(|(b, above)| ring.add(*b, *above));
         Ok(Zeroizing::new(larger.chain(left.iter().copied()).collect()))
     }
@@ -144,7 +144,7 @@ impl Activation {
         }
         let sign = run.negative(&y, bits)?;
         let not_negative = run.not(sign);
-        let mut rectified = run.select(&not_negative, &y, bits)?;
+        let mut rectified = run.mux(&not_negative, &y, bits)?;
         if self.function.high.is_some() {
             let (kept, above) = rectified.split_at(count);
             let clipped = kept.iter().zip(above).map(|(kept, above)| ring.sub(*kept, *above)).collect();
