@@ -1,14 +1,13 @@
 //! Maximum over windows, ReLU, rescaling and an upper bound, in the small ring that rescaling leaves.
 
-use lanner_share::{Ring, Share};
+use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroizing;
 
-use super::moves::{Move, Moves, carry};
-use super::run::{Run, Values, mask, unpacked};
+use super::driver::Driver;
+use super::lanes::{Lanes, mask};
+use crate::ProtocolError;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
-use crate::{Party, ProtocolError};
 
 /// How values lose `d` bits. Each party drops the low bits of its own share, modulo `2^(l-d)`; what is missing is the carry of those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,8 +23,11 @@ pub enum Rounding {
 #[derive(Clone, Debug)]
 pub(super) struct Activation {
     function: Function,
-    /// The elements of each window, as many for all.
-    windows: Vec<Vec<usize>>,
+    /// The first elements of all windows, then their second ones and so on: neighbours in a window are compared in one go.
+    elements: Vec<usize>,
+    /// Number of windows.
+    count: usize,
+    /// Elements of each window.
     area: usize,
     from: u32,
     to: u32,
@@ -52,8 +54,9 @@ impl Activation {
         if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 2)) {
             return refuse("bits of a nonlinear layer");
         }
-        let groups = windows.filled_groups()?;
-        Ok(Self { function, windows: groups, area: windows.area(), from, to, rounding })
+        let (groups, area) = (windows.filled_groups()?, windows.area());
+        let elements = (0..area).flat_map(|element| groups.iter().map(move |group| group[element])).collect();
+        Ok(Self { function, elements, count: groups.len(), area, from, to, rounding })
     }
 
     /// Bits that are left behind the shift.
@@ -61,114 +64,70 @@ impl Activation {
         self.from - self.function.shift
     }
 
-    pub(super) fn moves(&self) -> Moves {
-        let (count, bits) = (self.windows.len(), self.bits());
-        let mut moves = Vec::new();
-        if self.function.shift > 0 && self.rounding == Rounding::Exact {
-            let values = count * self.area;
-            moves.extend(carry(values, self.function.shift));
-            moves.push(Move::BitProducts { values, bits: bits - 1 });
-        }
-        let rectify = |values: usize| carry(values, bits - 1).chain([Move::Mux { values, bits }]);
-        moves.extend(pairs(self.area).flat_map(|pairs| rectify(pairs * count)));
-        if self.function.relu {
-            moves.extend(rectify(count * (1 + usize::from(self.function.high.is_some()))));
-        }
-        if self.to > bits {
-            moves.push(Move::BitProducts { values: count, bits: self.to - bits });
-        }
-        Moves(moves)
-    }
-
-    pub(super) fn run(&self, run: &mut Run, party: Party, x: &[u64]) -> Result<Share, ProtocolError> {
-        // Element by element of the windows, so that neighbours in a window are compared in one go.
-        let gathered = (0..self.area).flat_map(|element| self.windows.iter().map(move |w| x[w[element]]));
-        let mut values = self.truncate(run, party, Zeroizing::new(gathered.collect()))?;
-        for pairs in pairs(self.area) {
-            values = self.maximum(run, &values, pairs)?;
+    pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+        let mut values = self.truncate(driver, x.gather(&self.elements))?;
+        let mut rows = self.area;
+        while rows > 1 {
+            values = self.maximum(driver, &values, rows / 2)?;
+            rows = rows.div_ceil(2);
         }
         if self.function.relu {
-            values = self.rectify(run, party, values)?;
+            values = self.rectify(driver, &values)?;
         }
-        self.extend(run, party, values)
+        self.extend(driver, &values)
     }
 
-    fn truncate(&self, run: &mut Run, party: Party, mut x: Values) -> Result<Values, ProtocolError> {
-        let (shift, is_server) = (self.function.shift, party == Party::Server);
+    fn truncate<D: Driver>(&self, driver: &mut D, x: D::Values) -> Result<D::Values, ProtocolError> {
+        let (shift, ring) = (self.function.shift, Ring::Pow2(self.bits()));
         if shift == 0 {
             return Ok(x);
         }
-        let ring = Ring::Pow2(self.bits());
-        let drop_bits = |x: &Values| -> Values { Zeroizing::new(x.iter().map(|x| x >> shift).collect()) };
         if self.rounding == Rounding::Faithful {
-            let mut y = drop_bits(&x);
-            y.iter_mut().for_each(|y| *y = ring.add(*y, u64::from(is_server)));
-            return Ok(y);
+            let one = driver.public(1);
+            return Ok(x.map(|x| ring.add(x >> shift, one)));
         }
-        let half = u64::from(is_server) << (shift - 1);
-        x.iter_mut().for_each(|x| *x = Ring::Pow2(self.from).add(*x, half));
-        let low: Values = Zeroizing::new(x.iter().map(|x| x & mask(shift)).collect());
-        let carry = run.carry(&low, shift)?;
-        let carry = unpacked(&carry, x.len());
-        let both = run.bit_product(&carry, self.bits() - 1)?;
-        let mut y = drop_bits(&x);
+        let half = driver.public(1 << (shift - 1));
+        let x = x.map(|x| Ring::Pow2(self.from).add(x, half));
+        let carry = driver.carry(&x.map(|x| x & mask(shift)), shift)?.bits(x.count());
+        let both = driver.product(&carry, 1, self.bits() - 1)?;
         // The carry is the xor of both bits: their sum less twice their product.
-        for (y, (carry, both)) in y.iter_mut().zip(carry.iter().zip(both.iter())) {
-            *y = ring.sub(ring.add(*y, *carry), both << 1);
-        }
-        Ok(y)
+        let carry = carry.zip_map(&both, |carry, both| ring.sub(carry, both << 1));
+        Ok(x.zip_map(&carry, |x, carry| ring.add(x >> shift, carry)))
     }
 
     /// The larger of each of the first `pairs` pairs of rows, and the row that is left over.
-    fn maximum(&self, run: &mut Run, values: &Values, pairs: usize) -> Result<Values, ProtocolError> {
-        let (count, bits) = (self.windows.len(), self.bits());
-        let (a, rest) = values.split_at(pairs * count);
-        let (b, left) = rest.split_at(pairs * count);
-        let ring = Ring::Pow2(bits);
-        let difference: Values = Zeroizing::new(a.iter().zip(b).map(|(a, b)| ring.sub(*a, *b)).collect());
-        let sign = run.negative(&difference, bits)?;
-        let not_negative = run.not(sign);
-        let above = run.mux(&not_negative, &difference, bits)?;
-        let larger = b.iter().zip(above.iter()).map(|(b, above)| ring.add(*b, *above));
-        Ok(Zeroizing::new(larger.chain(left.iter().copied()).collect()))
+    fn maximum<D: Driver>(
+        &self,
+        driver: &mut D,
+        values: &D::Values,
+        pairs: usize,
+    ) -> Result<D::Values, ProtocolError> {
+        let (half, ring) = (pairs * self.count, Ring::Pow2(self.bits()));
+        let [a, b] = [values.range(0..half), values.range(half..2 * half)];
+        let left = values.range(2 * half..values.count());
+        let difference = a.zip_map(&b, |a, b| ring.sub(a, b));
+        let above = driver.positive_part(&difference, self.bits())?;
+        Ok(D::Values::concat(&[&b.zip_map(&above, |b, above| ring.add(b, above)), &left]))
     }
 
     /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values.
-    fn rectify(&self, run: &mut Run, party: Party, mut y: Values) -> Result<Values, ProtocolError> {
-        let (count, bits) = (self.windows.len(), self.bits());
-        let ring = Ring::Pow2(bits);
-        if let Some(high) = self.function.high {
-            let high = if party == Party::Server { ring.embed(high) } else { 0 };
-            let above: Values = Zeroizing::new(y.iter().map(|y| ring.sub(*y, high)).collect());
-            y = Zeroizing::new([y.as_slice(), above.as_slice()].concat());
-        }
-        let sign = run.negative(&y, bits)?;
-        let not_negative = run.not(sign);
-        let mut rectified = run.mux(&not_negative, &y, bits)?;
-        if self.function.high.is_some() {
-            let (kept, above) = rectified.split_at(count);
-            let clipped = kept.iter().zip(above).map(|(kept, above)| ring.sub(*kept, *above)).collect();
-            rectified = Zeroizing::new(clipped);
-        }
-        Ok(rectified)
+    fn rectify<D: Driver>(&self, driver: &mut D, y: &D::Values) -> Result<D::Values, ProtocolError> {
+        let (count, ring) = (self.count, Ring::Pow2(self.bits()));
+        let Some(high) = self.function.high else { return driver.positive_part(y, self.bits()) };
+        let high = driver.public(ring.embed(high));
+        let both = D::Values::concat(&[y, &y.map(|y| ring.sub(y, high))]);
+        let rectified = driver.positive_part(&both, self.bits())?;
+        let above = rectified.range(count..2 * count);
+        Ok(rectified.range(0..count).zip_map(&above, |kept, above| ring.sub(kept, above)))
     }
 
     /// To the ring of the output. What may be negative is moved up by a quarter of the small ring for it.
-    fn extend(&self, run: &mut Run, party: Party, mut y: Values) -> Result<Share, ProtocolError> {
-        let (bits, to) = (self.bits(), Ring::Pow2(self.to));
-        let quarter = if self.function.relu || party == Party::Client { 0 } else { 1 << (bits - 2) };
-        y.iter_mut().for_each(|y| *y = Ring::Pow2(bits).add(*y, quarter));
-        let extended = run.extend(&y, bits, self.to)?;
-        let values = extended.iter().map(|y| to.sub(*y, to.embed(quarter as i64))).collect();
-        Ok(Share::new(to, values)?)
+    fn extend<D: Driver>(&self, driver: &mut D, y: &D::Values) -> Result<D::Values, ProtocolError> {
+        let (small, to) = (Ring::Pow2(self.bits()), Ring::Pow2(self.to));
+        let quarter = driver.public(if self.function.relu { 0 } else { 1 << (self.bits() - 2) });
+        let extended = driver.extend(&y.map(|y| small.add(y, quarter)), self.bits(), self.to)?;
+        Ok(extended.map(|y| to.sub(y, to.embed(quarter as i64))))
     }
-}
-
-/// The pairs of each level of a tournament among so many.
-fn pairs(players: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(players), |left| Some(left.div_ceil(2)))
-        .take_while(|left| *left > 1)
-        .map(|left| left / 2)
 }
 
 /// The widest ring: sums of two elements fit 64 bits with room.

@@ -8,15 +8,14 @@ use lanner_ot::{CorrelatedSender, SilentSender};
 use lanner_primitives::{Block, CorrelationRobustHash};
 use zeroize::Zeroizing;
 
-use super::material::{Part, Words};
+use super::lanes::{Lanes, Values};
+use super::material::Part;
 
 /// Shares of random bits `a`, `b` and of their products.
 pub(super) struct AndTriples {
-    a: Words,
-    b: Words,
-    product: Words,
-    /// Whether this party adds the product of the opened bits.
-    adds_opened: bool,
+    a: Values,
+    b: Values,
+    product: Values,
 }
 
 impl AndTriples {
@@ -26,36 +25,28 @@ impl AndTriples {
         sent: &Part,
         received: &Part,
         words: usize,
-        is_first: bool,
     ) -> Self {
         let zeros = sent.key_bits(sender.hash(), Block::ZERO);
         let ones = sent.key_bits(sender.hash(), sender.delta());
         let chosen = received.key_bits(receive, Block::ZERO);
-        let a: Words = Zeroizing::new((0..words).map(|w| received.choices(64 * w)).collect());
-        let b: Words = Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| k0 ^ k1).collect());
+        let a: Values = Zeroizing::new((0..words).map(|w| received.choices(64 * w)).collect());
+        let b = zeros.zip_map(&ones, |k0, k1| k0 ^ k1);
         let product = (0..words).map(|i| zeros[i] ^ chosen[i] ^ a[i] & b[i]).collect();
-        Self { a, b, product: Zeroizing::new(product), adds_opened: is_first }
+        Self { a, b, product: Zeroizing::new(product) }
     }
 
-    /// The bytes that open `u` and `v` against the triples.
-    pub(super) fn masked(&self, u: &[u64], v: &[u64]) -> Vec<u8> {
-        let masked = |x: &[u64], mask: &Words| {
-            let words = x.iter().zip(mask.iter()).map(|(x, mask)| (x ^ mask).to_le_bytes());
-            words.flatten().collect::<Vec<u8>>()
-        };
-        [masked(u, &self.a), masked(v, &self.b)].concat()
+    /// The words that open `u` and `v` against the triples.
+    pub(super) fn masked(&self, u: &Values, v: &Values) -> Values {
+        let masked = |x: &Values, mask: &Values| x.zip_map(mask, |x, mask| x ^ mask);
+        Values::concat(&[&masked(u, &self.a), &masked(v, &self.b)])
     }
 
-    /// This party's share of the products, given what both sent.
-    pub(super) fn product(self, mine: &[u8], theirs: &[u8]) -> Words {
-        let opened: Vec<u64> = mine.as_chunks().0.iter().zip(theirs.as_chunks().0).map(opened).collect();
+    /// This party's share of the products, given what both sent. The first adds the product of the opened bits.
+    pub(super) fn product(self, mine: &[u64], theirs: &[u64], is_first: bool) -> Values {
+        let opened: Vec<u64> = mine.iter().zip(theirs).map(|(mine, theirs)| mine ^ theirs).collect();
         let (d, e) = opened.split_at(opened.len() / 2);
-        let public = u64::from(self.adds_opened).wrapping_neg();
+        let public = u64::from(is_first).wrapping_neg();
         let word = |i: usize| self.product[i] ^ d[i] & self.b[i] ^ e[i] & self.a[i] ^ d[i] & e[i] & public;
         Zeroizing::new((0..d.len()).map(word).collect())
     }
-}
-
-fn opened((mine, theirs): (&[u8; 8], &[u8; 8])) -> u64 {
-    u64::from_le_bytes(*mine) ^ u64::from_le_bytes(*theirs)
 }

@@ -7,14 +7,24 @@ use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::and_triples::AndTriples;
+use super::lanes::{Values, words};
+use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::moves::{Move, Moves, words};
+use super::moves::Move;
 use super::product::{Chosen, Offered};
 use super::transfers::Transfers;
 use crate::{Party, ProtocolError};
 
 /// What one party keeps of a layer until it is used, move by move.
-pub struct Material(pub(super) Vec<Prepared>);
+pub struct Material(pub(super) Vec<PreparedMove>);
+
+/// A move with this party's material for it.
+pub(super) struct PreparedMove {
+    pub(super) step: Move,
+    /// Whether this party speaks first.
+    pub(super) is_first: bool,
+    pub(super) prepared: Prepared,
+}
 
 /// The first half of a layer's preparation: the transfers that the client sends.
 pub struct Request(Drawn);
@@ -54,23 +64,18 @@ impl Drop for Drawn {
 }
 
 impl Drawn {
-    fn sent(
+    fn new(
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
+        sends: bool,
         count: usize,
     ) -> Result<Self, ProtocolError> {
         let mut blocks = Vec::new();
-        let first = transfers.sender.extend_random(channel, count, &mut blocks)?;
-        Ok(Self { blocks, choices: Bits::default(), first, used: 0 })
-    }
-
-    fn received(
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        count: usize,
-    ) -> Result<Self, ProtocolError> {
-        let mut blocks = Vec::new();
-        let (choices, first) = transfers.receiver.extend_random(channel, count, &mut blocks)?;
+        let (choices, first) = if sends {
+            (Bits::default(), transfers.sender.extend_random(channel, count, &mut blocks)?)
+        } else {
+            transfers.receiver.extend_random(channel, count, &mut blocks)?
+        };
         Ok(Self { blocks, choices, first, used: 0 })
     }
 
@@ -103,7 +108,7 @@ impl Part<'_> {
     }
 
     /// Bit 0 of the key of each transfer.
-    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Words {
+    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Values {
         let mut made = Zeroizing::new(vec![0; words(self.blocks.len())]);
         let parts =
             made.chunks_mut(PART / 64).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
@@ -114,11 +119,6 @@ impl Part<'_> {
             });
         });
         made
-    }
-
-    /// The choice of transfer `i`.
-    pub(super) fn choice(&self, i: usize) -> bool {
-        self.choices.get(self.start + i)
     }
 
     /// The choices from transfer `i` on, 64 of them; zeros behind the last.
@@ -154,39 +154,45 @@ pub(super) fn bits(keys: &[Block], bit: u32) -> u64 {
 /// Transfers or values that are worked on in one go: whole words of bits.
 pub(super) const PART: usize = 1 << 13;
 
-impl Moves {
-    /// Draws the transfers that the client sends.
-    pub(super) fn request(
+impl Layer {
+    /// Offline: draws the transfers that the client sends.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ot`] if the channel fails or the peer sends something else.
+    pub fn request(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
     ) -> Result<Request, ProtocolError> {
-        let count = self.sent_by(Party::Client);
-        Ok(Request(match transfers.party {
-            Party::Client => Drawn::sent(channel, transfers, count)?,
-            Party::Server => Drawn::received(channel, transfers, count)?,
-        }))
+        let sends = transfers.party == Party::Client;
+        Ok(Request(Drawn::new(channel, transfers, sends, self.transfers(Party::Client))?))
     }
 
-    /// Draws the transfers that the server sends, and expands all to the material of the moves.
-    pub(super) fn complete(
+    /// Offline: draws the transfers that the server sends, and expands all to the material of the moves.
+    ///
+    /// # Errors
+    /// As [`Self::request`].
+    pub fn prepare(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
         Request(by_client): Request,
         rng: &mut impl CryptoRng,
     ) -> Result<Material, ProtocolError> {
-        let (count, party) = (self.sent_by(Party::Server), transfers.party);
-        let (mut sent, mut received) = match party {
-            Party::Client => (by_client, Drawn::received(channel, transfers, count)?),
-            Party::Server => (Drawn::sent(channel, transfers, count)?, by_client),
-        };
+        let (party, sends) = (transfers.party, transfers.party == Party::Server);
+        let by_server = Drawn::new(channel, transfers, sends, self.transfers(Party::Server))?;
+        let (mut sent, mut received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
         let prepare = |(step, first): (Move, Party)| {
-            let mine = usize::from(first != party);
-            let [send, receive] = [step.transfers()[mine], step.transfers()[1 - mine]];
-            expand(step, first == party, transfers, &sent.part(send), &received.part(receive), rng)
+            let is_first = first == party;
+            let [send, receive] = [is_first, !is_first].map(|first| step.transfers()[usize::from(!first)]);
+            let (sent, received) = (sent.part(send), received.part(receive));
+            PreparedMove {
+                step,
+                is_first,
+                prepared: expand(step, is_first, transfers, &sent, &received, rng),
+            }
         };
-        Ok(Material(self.in_turn().map(prepare).collect()))
+        Ok(Material(self.moves.in_turn().map(prepare).collect()))
     }
 }
 
@@ -206,15 +212,10 @@ fn expand(
         }
         Move::Leaves { values, bits } => Prepared::LeafKeys(LeafKeys::new(send, sent, values, bits, rng)),
         Move::AndTriples { words } => {
-            Prepared::AndTriples(AndTriples::new(send, receive, sent, received, words, is_first))
+            Prepared::AndTriples(AndTriples::new(send, receive, sent, received, words))
         }
         Move::Mux { .. } => Prepared::Mux(Offered::new(send, sent), Chosen::new(receive, received)),
-        Move::BitProducts { .. } | Move::Products { .. } if is_first => {
-            Prepared::Chosen(Chosen::new(receive, received))
-        }
-        Move::BitProducts { .. } | Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
+        Move::Products { .. } if is_first => Prepared::Chosen(Chosen::new(receive, received)),
+        Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
     }
 }
-
-/// A vector of bits in words of 64; those beyond the last value are of no use.
-pub(super) type Words = Zeroizing<Vec<u64>>;

@@ -16,15 +16,15 @@
 //!   c xor r  ---------------------------------->
 //!        <--------------------------------------    its own c xor r; the correction of F's product
 //!   the correction of G's product  ------------>
-//! bit products: bits c of F and d of G              c d, as shares mod 2^l
-//!   c xor r  ---------------------------------->
-//!        <--------------------------------------    the correction
-//! products: F's value x, G's value y                x y, as shares mod 2^l: a bit product for each bit of x
+//! products: F's value x, often one bit, G's y       x y, as shares mod 2^l
+//!   x xor r  ---------------------------------->
+//!        <--------------------------------------    a correction for each bit of x, of l bits, l - 1, ...
 //! ```
 //!
 //! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of ANDs. The sign of a shared value is the sum of both top bits
-//! and the carry of the others. Who speaks second in one move is ready to speak first in the next, so half of the messages
-//! travel with others: every step takes half a round or one.
+//! and the carry of the others. Who speaks last in one move is ready to speak first in the next, so half of the messages
+//! travel with others: every step takes half a round or one. A layer is written once, over a driver that makes the moves or counts
+//! them: costs and material follow from the count.
 //!
 //! Threat model: semi-honest; each party sees uniform bits and ring elements only. All of a move's values go in one message, whose
 //! length follows from the shapes. Deviations from the papers: a 1-of-16 transfer comes from four correlated ones combined over
@@ -33,13 +33,14 @@
 
 mod activation;
 mod and_triples;
+mod driver;
+mod lanes;
 mod layer;
 mod leaf;
 mod material;
 mod moves;
 mod product;
 mod run;
-mod square;
 mod transfers;
 
 pub use activation::Rounding;

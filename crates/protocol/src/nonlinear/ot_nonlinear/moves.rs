@@ -1,8 +1,10 @@
-//! The moves that protocols are made of: who sends how much in each, and the transfers it takes.
+//! The moves that protocols are made of: who sends how much in each, and the transfers it takes; and the driver that lists them.
 
 use lanner_wire::packed_len;
 
-use crate::{Cost, Party};
+use super::driver::Driver;
+use super::lanes::{Count, words};
+use crate::{Cost, Party, ProtocolError};
 
 /// A step of both parties on so many values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,19 +15,12 @@ pub(super) enum Move {
     AndTriples { words: usize },
     /// Products of shared bits and shared values of so many bits.
     Mux { values: usize, bits: u32 },
-    /// Products of a bit of the first and one of the second party, modulo `2^bits`.
-    BitProducts { values: usize, bits: u32 },
-    /// Products of a value of the first and one of the second party, modulo `2^bits`.
-    Products { values: usize, bits: u32 },
+    /// Products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
+    Products { values: usize, factor: u32, bits: u32 },
 }
 
 /// Bits of a block that one transfer compares.
 pub(super) const LEAF_BITS: u32 = 4;
-
-/// Words of 64 bits that hold so many.
-pub(super) const fn words(values: usize) -> usize {
-    values.div_ceil(64)
-}
 
 /// The widths of a value's blocks, the lowest first.
 pub(super) fn leaf_widths(bits: u32) -> impl DoubleEndedIterator<Item = u32> {
@@ -41,10 +36,11 @@ impl Move {
     /// Transfers that the first and the second party send.
     pub(super) fn transfers(self) -> [usize; 2] {
         match self {
-            Self::Leaves { values, bits } | Self::Products { values, bits } => [0, values * bits as usize],
+            Self::Leaves { values, bits: each } | Self::Products { values, factor: each, .. } => {
+                [0, values * each as usize]
+            }
             Self::AndTriples { words } => [64 * words; 2],
             Self::Mux { values, .. } => [values; 2],
-            Self::BitProducts { values, .. } => [0, values],
         }
     }
 
@@ -53,14 +49,14 @@ impl Move {
         const WORD: usize = 8;
         match self {
             Self::Leaves { values, bits } => {
-                let leaves = bits.div_ceil(LEAF_BITS) as usize;
+                let leaves = leaf_widths(bits).count();
                 // Two bits of a block that is known, and all 32 of one that is not.
                 let shares = 2 * leaves * words(values) * WORD;
                 [values * WORD + shares, 4 * leaves * values + shares]
             }
             Self::AndTriples { words } => [3 * words * WORD; 2],
             Self::Mux { values, .. } => [3 * values * WORD + words(values) * WORD; 2],
-            Self::BitProducts { .. } | Self::Products { .. } => {
+            Self::Products { .. } => {
                 let [_, transfers] = self.transfers();
                 [transfers * WORD + words(transfers) * WORD, 2 * transfers * WORD]
             }
@@ -69,38 +65,33 @@ impl Move {
 
     /// The bytes of its messages in order, the first party's and the second's in turn.
     pub(super) fn messages(self) -> Vec<usize> {
-        match self {
+        let replies = |(leaf, width)| leaf_reply_bits(leaf, width);
+        // Each message is packed values, so many of each of some widths.
+        let (values, widths) = match self {
             Self::Leaves { values, bits } => {
-                let replies = leaf_widths(bits).enumerate();
-                let replies =
-                    replies.map(|(leaf, width)| packed_len(values, leaf_reply_bits(leaf, width))).sum();
-                vec![packed_len(values, bits), replies]
+                (values, vec![vec![bits], leaf_widths(bits).enumerate().map(replies).collect()])
             }
-            Self::AndTriples { words } => vec![16 * words; 2],
-            Self::Mux { values, bits } => {
-                let (choices, corrections) = (packed_len(values, 1), packed_len(values, bits));
-                vec![choices, choices + corrections, corrections]
+            Self::AndTriples { words } => (words, vec![vec![64; 2]; 2]),
+            Self::Mux { values, bits } => (values, vec![vec![1], vec![1, bits], vec![bits]]),
+            Self::Products { values, factor, bits } => {
+                (values, vec![vec![factor], (0..factor).map(|i| bits - i).collect()])
             }
-            Self::BitProducts { values, bits } => vec![packed_len(values, 1), packed_len(values, bits)],
-            Self::Products { values, bits } => {
-                let corrections = (1..=bits).map(|bits| packed_len(values, bits)).sum();
-                vec![packed_len(values, bits), corrections]
-            }
-        }
+        };
+        let bytes = |widths: &Vec<u32>| widths.iter().map(|bits| packed_len(values, *bits)).sum();
+        widths.iter().map(bytes).collect()
     }
 }
 
-/// Moves in order. The client speaks first in the first of them; who speaks last in one is second in the next.
+/// Moves in order. The client speaks first in the first of them; who speaks last in one speaks first in the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moves(pub(super) Vec<Move>);
+pub(super) struct Moves(Vec<Move>);
 
 impl Moves {
     /// Each move with the party that speaks first in it.
     pub(super) fn in_turn(&self) -> impl Iterator<Item = (Move, Party)> + '_ {
         self.0.iter().scan(Party::Client, |first, step| {
             let now = *first;
-            // Who spoke last is ready to speak first.
-            if !matches!(step, Move::Mux { .. }) {
+            if step.messages().len() % 2 == 0 {
                 *first = now.other();
             }
             Some((*step, now))
@@ -109,36 +100,67 @@ impl Moves {
 
     /// Transfers that a party sends in all moves together.
     pub(super) fn sent_by(&self, party: Party) -> usize {
-        let of = |(step, first): (Move, Party)| step.transfers()[usize::from(first != party)];
-        self.in_turn().map(of).sum()
+        self.sum(party, Move::transfers)
     }
 
     /// Bytes of material that a party keeps of all moves together.
     pub(super) fn held_by(&self, party: Party) -> usize {
-        self.in_turn().map(|(step, first)| step.held()[usize::from(first != party)]).sum()
+        self.sum(party, Move::held)
+    }
+
+    fn sum(&self, party: Party, of: impl Fn(Move) -> [usize; 2]) -> usize {
+        self.in_turn().map(|(step, first)| of(step)[usize::from(first != party)]).sum()
+    }
+
+    /// Who sends each message, and its bytes.
+    pub(super) fn messages(&self) -> impl Iterator<Item = (Party, usize)> + '_ {
+        self.in_turn()
+            .flat_map(|(step, first)| [first, first.other()].into_iter().cycle().zip(step.messages()))
     }
 
     /// What all messages send.
     pub(super) fn cost(&self) -> Cost {
-        self.in_turn().fold(Cost::NONE, |cost, (step, first)| {
-            let speakers = [first, first.other()];
-            let messages = step.messages().into_iter().zip(speakers.into_iter().cycle());
-            messages.fold(cost, |cost, (bytes, speaker)| match speaker {
-                Party::Client => cost.client(bytes),
-                Party::Server => cost.server(bytes),
-            })
+        self.messages().fold(Cost::NONE, |cost, (speaker, bytes)| match speaker {
+            Party::Client => cost.client(bytes),
+            Party::Server => cost.server(bytes),
         })
     }
 }
 
-/// The moves of the carries of sums of two values of so many bits.
-pub(super) fn carry(values: usize, bits: u32) -> impl Iterator<Item = Move> {
-    let blocks = |left: &usize| Some(left.div_ceil(2));
-    let levels = std::iter::successors(Some(bits.div_ceil(LEAF_BITS) as usize), blocks);
-    // Each pair of neighbours joins with two products, the lowest with one.
-    let joins = levels.take_while(|left| *left > 1).map(move |left| {
-        let pairs = left / 2;
-        Move::AndTriples { words: (2 * pairs - 1) * words(values) }
-    });
-    std::iter::once(Move::Leaves { values, bits }).chain(joins)
+/// Lists the moves that a protocol makes. They are the same for both parties.
+#[derive(Default)]
+pub(super) struct Counter(Vec<Move>);
+
+impl Counter {
+    pub(super) fn into_moves(self) -> Moves {
+        Moves(self.0)
+    }
+}
+
+impl Driver for Counter {
+    type Values = Count;
+
+    fn party(&self) -> Party {
+        Party::Client
+    }
+
+    fn leaves(&mut self, &Count(values): &Count, bits: u32) -> Result<Vec<[Count; 2]>, ProtocolError> {
+        self.0.push(Move::Leaves { values, bits });
+        Ok(vec![[Count(words(values)); 2]; leaf_widths(bits).count()])
+    }
+
+    fn and(&mut self, &u: &Count, _: &Count) -> Result<Count, ProtocolError> {
+        self.0.push(Move::AndTriples { words: u.0 });
+        Ok(u)
+    }
+
+    fn mux(&mut self, _: &Count, &x: &Count, bits: u32) -> Result<Count, ProtocolError> {
+        self.0.push(Move::Mux { values: x.0, bits });
+        Ok(x)
+    }
+
+    fn product(&mut self, &mine: &Count, factor: u32, bits: u32) -> Result<Count, ProtocolError> {
+        self.0.push(Move::Products { values: mine.0, factor, bits });
+        Ok(mine)
+    }
 }

@@ -9,17 +9,16 @@ use lanner_share::Ring;
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
 
-use super::leaf::unpack;
-use super::material::{Part, Words};
-use crate::ProtocolError;
+use super::lanes::{Values, bit, words};
+use super::material::Part;
 
 /// The offering party's keys.
 pub(super) struct Offered(Zeroizing<Vec<[u64; 2]>>);
 
-/// The choosing party's random choices, each with its key.
+/// The choosing party's random choices, in words, and the key of each.
 pub(super) struct Chosen {
-    random: Words,
-    keys: Zeroizing<Vec<u64>>,
+    random: Values,
+    keys: Values,
 }
 
 impl Offered {
@@ -36,7 +35,7 @@ impl Offered {
         flips: &[u64],
         values: &[u64],
         bits: u32,
-    ) -> (Vec<u8>, Zeroizing<Vec<u64>>) {
+    ) -> (Vec<u8>, Values) {
         let ring = Ring::Pow2(bits);
         let keys = &self.0[start..start + values.len()];
         let ordered = |([k0, k1], flip): (&[u64; 2], &u64)| {
@@ -55,29 +54,22 @@ impl Offered {
 impl Chosen {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
         let keys = part.keys(hash, Block::ZERO, |key| key.0 as u64);
-        let random = (0..keys.len()).map(|i| u64::from(part.choice(i))).collect();
+        let random = (0..words(keys.len())).map(|word| part.choices(64 * word)).collect();
         Self { random: Zeroizing::new(random), keys }
     }
 
-    /// What is sent for choices, each 0 or 1.
-    pub(super) fn flips(&self, choices: &[u64]) -> Vec<u64> {
-        choices.iter().zip(self.random.iter()).map(|(c, r)| c ^ r).collect()
+    /// What is sent for choices, each 0 or 1, by the transfers from `start` on.
+    pub(super) fn flips(&self, start: usize, choices: &[u64]) -> Vec<u64> {
+        choices.iter().zip(start..).map(|(c, i)| c ^ bit(&self.random, i)).collect()
     }
 
     /// This party's shares of the transfers from `start` on, given the corrections.
-    pub(super) fn shares(
-        &self,
-        start: usize,
-        choices: &[u64],
-        corrections: &[u8],
-        bits: u32,
-    ) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+    pub(super) fn shares(&self, start: usize, choices: &[u64], corrections: &[u64], bits: u32) -> Values {
         let ring = Ring::Pow2(bits);
-        let corrections = unpack(corrections, choices.len(), bits)?;
         let keys = self.keys[start..start + choices.len()].iter().zip(corrections).zip(choices);
-        let share = |((key, correction), choice): ((&u64, u64), &u64)| {
+        let share = |((key, correction), choice): ((&u64, &u64), &u64)| {
             ring.embed(key.wrapping_add(correction & choice.wrapping_neg()) as i64)
         };
-        Ok(Zeroizing::new(keys.map(share).collect()))
+        Zeroizing::new(keys.map(share).collect())
     }
 }
