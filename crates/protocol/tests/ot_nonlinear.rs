@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Prg;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Supplies, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Rounding, Supplies, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, Party, ProtocolError};
 use lanner_share::{Ring, Share};
+use lanner_wire::{DecodeError, Reader, Writer};
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
 
@@ -75,6 +76,7 @@ fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
             let material = case.layer.prepare(end, &mut transfers, request, &mut rng).unwrap();
             let offline = case.layer.offline_cost(&mut supplies);
             assert_eq!(sent(end) - before, bytes_of(offline.request.then(offline.answer)));
+            let material = decoded(&encoded(&material, &case.layer, me), &case.layer, me).unwrap();
             let (before, first) = (sent(end), end.sent.len());
             let output = case.layer.online(end, me, material, share).unwrap();
             assert_eq!(sent(end) - before, bytes_of(case.layer.online_cost()));
@@ -102,6 +104,19 @@ fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
         Record { outputs: client.0.reveal(&server.0).unwrap(), messages }
     };
     cases.iter().zip(client).zip(server).map(record).collect()
+}
+
+fn encoded(material: &Material, layer: &Layer, party: Party) -> Vec<u8> {
+    let mut writer = Writer::new();
+    material.encode(&mut writer);
+    assert!(writer.len() as u64 <= layer.held(party));
+    writer.into_bytes()
+}
+
+fn decoded(bytes: &[u8], layer: &Layer, party: Party) -> Result<Material, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let material = Material::decode(&mut reader, layer, party)?;
+    reader.finish().map(|()| material)
 }
 
 /// Transfers of the client's and of the server's that the online messages of a layer use up, with a multiple of eight values.
@@ -412,6 +427,52 @@ fn a_relu_layer_takes_few_rounds() {
     assert!(layer(&windows, 8).online_cost().rounds() <= 6);
     let pool = Windows { channels: 1, image: [20, 20], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     assert!(layer(&pool, 8).online_cost().rounds() <= 14);
+}
+
+/// Material for one run of each layer, encoded: the client's and the server's.
+fn prepared(layers: &[Layer]) -> [Vec<Vec<u8>>; 2] {
+    let prepare = |end: &mut End, me: Party, number: u8| {
+        let mut rng = rng(number);
+        let mut transfers = Transfers::setup(end, me, SET, &mut rng).unwrap();
+        let material = |layer: &Layer| {
+            let request = layer.request(end, &mut transfers).unwrap();
+            encoded(&layer.prepare(end, &mut transfers, request, &mut rng).unwrap(), layer, me)
+        };
+        layers.iter().map(material).collect()
+    };
+    let (client, server) =
+        run(&mut End::pair(), |end| prepare(end, Party::Client, 1), |end| prepare(end, Party::Server, 2));
+    [client, server]
+}
+
+#[test]
+fn damaged_material_is_refused_or_what_its_bytes_say() {
+    let function = function(true, Some(3), 5);
+    let activation = |count| Layer::activation(function, &Windows::each(count), 17, 15, Rounding::Exact);
+    let layers = [activation(3).unwrap(), activation(67).unwrap(), Layer::square(3, 7).unwrap()];
+    for (party, prepared) in [Party::Client, Party::Server].into_iter().zip(prepared(&layers)) {
+        let mut refused = 0;
+        for (layer, bytes) in layers.iter().zip(prepared) {
+            for length in 0..bytes.len() {
+                let shorter = decoded(&bytes[..length], layer, party);
+                assert!(matches!(shorter, Err(DecodeError::Truncated { .. })));
+            }
+            let longer = decoded(&[&bytes[..], &[0]].concat(), layer, party);
+            assert!(matches!(longer, Err(DecodeError::Trailing { left: 1 })));
+            for bit in 0..8 * bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                match decoded(&damaged, layer, party) {
+                    Ok(material) => assert_eq!(encoded(&material, layer, party), damaged),
+                    Err(error) => {
+                        assert!(matches!(error, DecodeError::Invalid { .. }));
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        assert!(refused > 0);
+    }
 }
 
 #[test]

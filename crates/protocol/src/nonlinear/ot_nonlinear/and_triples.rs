@@ -6,9 +6,10 @@
 
 use lanner_ot::{CorrelatedSender, SilentSender};
 use lanner_primitives::{Block, CorrelationRobustHash};
-use zeroize::Zeroizing;
+use lanner_wire::{DecodeError, Reader, Writer};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Lanes, Values};
+use super::lanes::{Lanes, Values, decode};
 use super::material::Part;
 
 /// Shares of random bits `a`, `b` and of their products.
@@ -17,6 +18,8 @@ pub(super) struct AndTriples {
     b: Values,
     product: Values,
 }
+
+impl ZeroizeOnDrop for AndTriples {}
 
 impl AndTriples {
     pub(super) fn new(
@@ -33,6 +36,17 @@ impl AndTriples {
         let b = zeros.zip_map(&ones, |k0, k1| k0 ^ k1);
         let product = (0..words).map(|i| zeros[i] ^ chosen[i] ^ a[i] & b[i]).collect();
         Self { a, b, product: Zeroizing::new(product) }
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        for row in [&self.a, &self.b, &self.product] {
+            writer.packed(row, 64);
+        }
+    }
+
+    pub(super) fn decode(reader: &mut Reader, words: usize) -> Result<Self, DecodeError> {
+        let mut row = || decode(reader, words, 64);
+        Ok(Self { a: row()?, b: row()?, product: row()? })
     }
 
     /// The words that open `u` and `v` against the triples.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use lanner_wire::{DecodeError, Reader};
 use zeroize::Zeroizing;
 
 /// Numbers of a protocol, one a lane: values, or bits 64 at a time in *words*, of which those behind the last are of no use.
@@ -102,6 +103,11 @@ impl Lanes for Count {
     fn bits(&self, count: usize) -> Self {
         Self(count)
     }
+}
+
+/// Secrets that were written as packed values of so many bits.
+pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Values, DecodeError> {
+    reader.packed(count, bits).map(Zeroizing::new)
 }
 
 /// Words of 64 bits that hold so many.

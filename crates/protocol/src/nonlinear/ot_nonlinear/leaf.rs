@@ -5,11 +5,11 @@
 
 use lanner_ot::{CorrelatedSender, SilentSender};
 use lanner_primitives::{Block, CorrelationRobustHash, parallel};
-use lanner_wire::{Reader, pack_bits};
+use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Values, words};
+use super::lanes::{Values, decode, mask, words};
 use super::material::{PART, Part, bits as bits_of};
 use super::moves::{LEAF_BITS, leaf_reply_bits, leaf_widths};
 use super::run::packed;
@@ -34,6 +34,10 @@ pub(super) struct LeafKeys {
 /// One party's shares, for each block: whether the first party's is less, and whether both are equal.
 pub(super) type Leaves = Vec<[Values; 2]>;
 
+impl ZeroizeOnDrop for LeafChoices {}
+
+impl ZeroizeOnDrop for LeafKeys {}
+
 impl LeafChoices {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part, values: usize, bits: u32) -> Self {
         let mut random = Zeroizing::new(vec![0; values]);
@@ -57,6 +61,15 @@ impl LeafChoices {
             start += blocks.len();
         }
         Self { random, keys }
+    }
+
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        writer.packed(&self.random, bits);
+        encode_rows(&self.keys, writer);
+    }
+
+    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
+        Ok(Self { random: decode(reader, values, bits)?, keys: decode_rows(reader, values, bits)? })
     }
 
     /// What is sent for the values `x`.
@@ -113,6 +126,24 @@ impl LeafKeys {
         Self { keys, shares }
     }
 
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        for (width, keys) in leaf_widths(bits).zip(&self.keys) {
+            let joined = |[less, equal]: &[u16; 2]| u64::from(*less) | u64::from(*equal) << (1 << width);
+            let joined: Values = Zeroizing::new(keys.iter().map(joined).collect());
+            writer.packed(&joined, 2 << width);
+        }
+        encode_rows(&self.shares, writer);
+    }
+
+    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
+        let keys = leaf_widths(bits).map(|width| {
+            let (joined, low) = (decode(reader, values, 2 << width)?, mask(1 << width));
+            let both = |keys: &u64| [(keys & low) as u16, (keys >> (1 << width)) as u16];
+            Ok(Zeroizing::new(joined.iter().map(both).collect()))
+        });
+        Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, bits)? })
+    }
+
     /// The reply to the choices for the values `y`, and this party's shares.
     pub(super) fn reply(
         self,
@@ -145,6 +176,15 @@ impl LeafKeys {
         }
         Ok((message, self.shares))
     }
+}
+
+fn encode_rows(rows: &Leaves, writer: &mut Writer) {
+    rows.iter().flatten().for_each(|row| writer.packed(row, 64));
+}
+
+fn decode_rows(reader: &mut Reader, values: usize, bits: u32) -> Result<Leaves, DecodeError> {
+    let mut row = || decode(reader, words(values), 64);
+    leaf_widths(bits).map(|_| Ok([row()?, row()?])).collect()
 }
 
 /// Bit `j` of the result is bit `j xor c`.

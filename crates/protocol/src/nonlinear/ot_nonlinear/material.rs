@@ -2,9 +2,9 @@
 
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::and_triples::AndTriples;
 use super::lanes::{Values, words};
@@ -24,6 +24,63 @@ pub(super) struct PreparedMove {
     /// Whether this party speaks first.
     pub(super) is_first: bool,
     pub(super) prepared: Prepared,
+}
+
+impl ZeroizeOnDrop for Material {}
+
+impl Material {
+    /// Appends all of it, which takes no more than [`Layer::held`] bytes. They are as secret as the material, and serve once.
+    pub fn encode(&self, writer: &mut Writer) {
+        for PreparedMove { step, prepared, .. } in &self.0 {
+            let bits = step.bits();
+            match prepared {
+                Prepared::LeafChoices(choices) => choices.encode(bits, writer),
+                Prepared::LeafKeys(keys) => keys.encode(bits, writer),
+                Prepared::AndTriples(triples) => triples.encode(writer),
+                Prepared::Mux(offered, chosen) => {
+                    offered.encode(bits, writer);
+                    chosen.encode(bits, writer);
+                }
+                Prepared::Chosen(chosen) => chosen.encode(bits, writer),
+                Prepared::Offered(offered) => offered.encode(bits, writer),
+            }
+        }
+    }
+
+    /// Reads what [`Self::encode`] wrote of this party's material for one run of the layer, whose moves say every length.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] if fewer bytes are left; [`DecodeError::Invalid`] if padding is set.
+    pub fn decode(reader: &mut Reader<'_>, layer: &Layer, party: Party) -> Result<Self, DecodeError> {
+        let prepared = |(step, first): (Move, Party)| {
+            let is_first = first == party;
+            Ok(PreparedMove { step, is_first, prepared: Prepared::decode(reader, step, is_first)? })
+        };
+        layer.moves.in_turn().map(prepared).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Prepared {
+    fn decode(reader: &mut Reader, step: Move, is_first: bool) -> Result<Self, DecodeError> {
+        Ok(match step {
+            Move::Leaves { values, bits } if is_first => {
+                Self::LeafChoices(LeafChoices::decode(reader, values, bits)?)
+            }
+            Move::Leaves { values, bits } => Self::LeafKeys(LeafKeys::decode(reader, values, bits)?),
+            Move::AndTriples { words } => Self::AndTriples(AndTriples::decode(reader, words)?),
+            Move::Mux { values, bits } => {
+                Self::Mux(Offered::decode(reader, values, bits)?, Chosen::decode(reader, values, bits)?)
+            }
+            Move::Products { bits, .. } => {
+                let [_, count] = step.transfers();
+                if is_first {
+                    Self::Chosen(Chosen::decode(reader, count, bits)?)
+                } else {
+                    Self::Offered(Offered::decode(reader, count, bits)?)
+                }
+            }
+        })
+    }
 }
 
 /// The first half of a layer's preparation: the transfers that the client sends.

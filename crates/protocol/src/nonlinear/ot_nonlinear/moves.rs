@@ -33,6 +33,14 @@ pub(super) const fn leaf_reply_bits(leaf: usize, width: u32) -> u32 {
 }
 
 impl Move {
+    /// Bits of the numbers that are compared, opened, or computed.
+    pub(super) const fn bits(self) -> u32 {
+        match self {
+            Self::Leaves { bits, .. } | Self::Mux { bits, .. } | Self::Products { bits, .. } => bits,
+            Self::AndTriples { .. } => 64,
+        }
+    }
+
     /// Transfers that the first and the second party send.
     pub(super) fn transfers(self) -> [usize; 2] {
         match self {

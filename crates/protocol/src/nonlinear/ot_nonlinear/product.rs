@@ -6,10 +6,10 @@
 use lanner_ot::{CorrelatedSender, SilentSender};
 use lanner_primitives::{Block, CorrelationRobustHash};
 use lanner_share::Ring;
-use lanner_wire::pack_bits;
-use zeroize::Zeroizing;
+use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Values, bit, words};
+use super::lanes::{Values, bit, decode, words};
 use super::material::Part;
 
 /// The offering party's keys.
@@ -21,11 +21,25 @@ pub(super) struct Chosen {
     keys: Values,
 }
 
+impl ZeroizeOnDrop for Offered {}
+
+impl ZeroizeOnDrop for Chosen {}
+
 impl Offered {
     pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
         let zeros = part.keys(sender.hash(), Block::ZERO, |key| key.0 as u64);
         let ones = part.keys(sender.hash(), sender.delta(), |key| key.0 as u64);
         Self(Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| [*k0, *k1]).collect()))
+    }
+
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        writer.packed(self.0.as_flattened(), bits);
+    }
+
+    /// Of so many transfers, of whose keys `bits` bits are of use.
+    pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Self, DecodeError> {
+        let keys = decode(reader, 2 * count, bits)?;
+        Ok(Self(Zeroizing::new(keys.as_chunks().0.to_vec())))
     }
 
     /// The corrections of the transfers from `start` on for the flips and values given, and this party's shares.
@@ -56,6 +70,16 @@ impl Chosen {
         let keys = part.keys(hash, Block::ZERO, |key| key.0 as u64);
         let random = (0..words(keys.len())).map(|word| part.choices(64 * word)).collect();
         Self { random: Zeroizing::new(random), keys }
+    }
+
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        writer.packed(&self.random, 64);
+        writer.packed(&self.keys, bits);
+    }
+
+    /// As [`Offered::decode`].
+    pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Self, DecodeError> {
+        Ok(Self { random: decode(reader, words(count), 64)?, keys: decode(reader, count, bits)? })
     }
 
     /// What is sent for choices, each 0 or 1, by the transfers from `start` on.
