@@ -8,7 +8,7 @@ use lanner_ot::silent;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::{Set, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::{PARAMETERS, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, PARAMETERS};
 
 use crate::memory::prepare;
 use crate::protocol::Facts;
@@ -120,8 +120,8 @@ impl BuiltPlan {
 
     /// How far a session's sources of silent transfers have come after its set-up.
     #[must_use]
-    pub fn supplies(&self) -> Supplies {
-        Supplies::new(PARAMETERS)
+    pub fn supplies(&self) -> CotSupply {
+        CotSupply::new(PARAMETERS)
     }
 
     /// What each party keeps of one prepared prediction.

@@ -1,7 +1,7 @@
 //! What a plan sends: the sum of its protocols' costs.
 
 use lanner_protocol::linear::keys::keys_cost;
-use lanner_protocol::nonlinear::ot_nonlinear::{self, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply};
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 
@@ -46,7 +46,7 @@ impl BuiltPlan {
     ///
     /// # Errors
     /// As [`Self::cost`].
-    pub fn next_cost(&self, supplies: &mut Supplies) -> Result<PlanCost, PlanError> {
+    pub fn next_cost(&self, supplies: &mut CotSupply) -> Result<PlanCost, PlanError> {
         let phases = |step| phases(step, supplies);
         let costs = self.steps().iter().map(phases).collect::<Result<Vec<_>, _>>()?;
         let online = costs.iter().scan(Cost::NONE, |before, (_, online)| Some(follow(before, *online)));
@@ -72,7 +72,7 @@ fn setup(needs: &Needs) -> Result<Cost, PlanError> {
 }
 
 /// The offline and the online cost of one step alone.
-fn phases(step: &BuiltStep, supplies: &mut Supplies) -> Result<(OfflineCost, Cost), PlanError> {
+fn phases(step: &BuiltStep, supplies: &mut CotSupply) -> Result<(OfflineCost, Cost), PlanError> {
     let facts = step.built.facts();
     let offline = facts.offline_cost(supplies).map_err(|source| layer(&step.name, source))?;
     Ok((offline, facts.online_cost().map_err(|source| layer(&step.name, source))?))

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Prg;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Rounding, Supplies, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Material, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, Party, ProtocolError};
@@ -63,7 +63,7 @@ fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
     let party = |end: &mut End, me: Party, number: u8, shares: Vec<&Share>| {
         let mut rng = rng(number);
         let mut transfers = Transfers::setup(end, me, SET, &mut rng).unwrap();
-        let mut supplies = Supplies::new(SET);
+        let mut supplies = CotSupply::new(SET);
         let mut results = Vec::new();
         for (case, share) in cases.iter().zip(shares) {
             let sent = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();

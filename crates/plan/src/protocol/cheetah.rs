@@ -2,7 +2,7 @@
 
 use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
 use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ impl Describe for Linear {
 }
 
 impl Facts for BuiltLinear {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         Ok(self.scheme.offline_cost())
     }
 

@@ -1,7 +1,7 @@
 //! Nonlinear layers by oblivious transfer, over powers of two.
 
 use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Rounding};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, OfflineCost, Party, ProtocolError};
@@ -76,7 +76,7 @@ impl Describe for Square {
 }
 
 impl Facts for Layer {
-    fn offline_cost(&self, supplies: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, supplies: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         Ok(self.offline_cost(supplies))
     }
 

@@ -3,7 +3,7 @@
 use lanner_bfv::Parameters;
 use lanner_protocol::linear::falcon::{self, Packing, ServerLayer, Variant};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Describe for Linear {
 }
 
 impl Facts for BuiltLinear {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         falcon::offline_cost(&self.packing, &self.parameters)
     }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use lanner_protocol::linear::gazelle::packing::Rotation;
 use lanner_protocol::linear::{Set, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ pub trait Facts {
     ///
     /// # Errors
     /// [`ProtocolError`] if the ring is none of the protocol's.
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         Ok(OfflineCost::default())
     }
 

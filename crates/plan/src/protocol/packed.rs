@@ -6,7 +6,7 @@ use lanner_bfv::Parameters;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::linear::gazelle::{self, Kernel, ServerLayer};
 use lanner_protocol::linear::{Convolution, Form, Set, Sets};
-use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::nonlinear::square::Target;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
@@ -95,7 +95,7 @@ impl Describe for Linear {
 }
 
 impl Facts for BuiltLinear {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         gazelle::offline_cost(&self.packing, &self.parameters, self.prime)
     }
 
@@ -167,7 +167,7 @@ fn square(sets: &Sets, target: Target, prime: u64) -> Built {
 }
 
 impl Facts for BuiltSquare {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         self.target.offline_cost(&self.parameters, self.prime)
     }
 

@@ -1,7 +1,7 @@
 //! The label and its probability.
 
 use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::nonlinear::softmax::Softmax;
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
 use lanner_share::Ring;
@@ -47,7 +47,7 @@ impl Describe for Likely {
 }
 
 impl Facts for Softmax {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         Ok(self.offline_cost())
     }
 

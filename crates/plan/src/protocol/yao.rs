@@ -1,7 +1,7 @@
 //! Garbled circuits.
 
 use lanner_protocol::linear::Sets;
-use lanner_protocol::nonlinear::ot_nonlinear::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{Function, Layer, Ranking};
 use lanner_protocol::{Cost, OfflineCost, ProtocolError};
@@ -68,7 +68,7 @@ impl Describe for Activation {
 }
 
 impl Facts for Layer {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         self.offline_cost()
     }
 
@@ -130,7 +130,7 @@ impl Describe for Best {
 }
 
 impl Facts for Ranking {
-    fn offline_cost(&self, _: &mut Supplies) -> Result<OfflineCost, ProtocolError> {
+    fn offline_cost(&self, _: &mut CotSupply) -> Result<OfflineCost, ProtocolError> {
         Ok(self.offline_cost())
     }
 

@@ -10,7 +10,7 @@ use super::lanes::Count;
 use super::material::Material;
 use super::moves::{Counter, Moves};
 use super::run::Run;
-use super::transfers::Supplies;
+use super::transfers::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
 use crate::{Cost, OfflineCost, Party, ProtocolError};
@@ -119,7 +119,7 @@ impl Layer {
     }
 
     /// The cost of the offline phase, which depends on what the sources gave before.
-    pub fn offline_cost(&self, supplies: &mut Supplies) -> OfflineCost {
+    pub fn offline_cost(&self, supplies: &mut CotSupply) -> OfflineCost {
         OfflineCost {
             request: supplies.client(self.moves.sent_by(Party::Client)),
             answer: supplies.server(self.moves.sent_by(Party::Server)),

@@ -46,4 +46,4 @@ mod transfers;
 pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use transfers::{PARAMETERS, Supplies, Transfers, setup_cost};
+pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
