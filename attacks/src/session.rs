@@ -11,7 +11,7 @@ use lanner_ot::{
 use lanner_plan::Plan;
 use lanner_primitives::{Bits, Block, Prg, Seed};
 use lanner_protocol::linear::{Set, Sets, gazelle};
-use lanner_protocol::nonlinear::compare::{Layer, Material, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Transfers};
 use lanner_protocol::step::Protocol;
 use lanner_protocol::{self as protocol, ProtocolError};
 use lanner_session::dialogue::{Dialogue, Request, Service};

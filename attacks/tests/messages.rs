@@ -8,7 +8,7 @@ use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::Failure;
-use lanner_protocol::nonlinear::compare::{Layer, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 

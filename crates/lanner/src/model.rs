@@ -7,7 +7,7 @@ use lanner_graph::{
 };
 use lanner_plan::{Mode, plan};
 use lanner_primitives::Prg;
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;

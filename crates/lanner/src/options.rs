@@ -2,7 +2,7 @@
 
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::Mode;
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::Deserialize;
 
 use crate::{Error, ErrorKind, Result};

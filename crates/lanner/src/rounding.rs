@@ -2,7 +2,7 @@
 
 use lanner_graph::{FixedExecutor, Network, Policy};
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;

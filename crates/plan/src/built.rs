@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lanner_protocol::linear::{Form, Sets};
-use lanner_protocol::nonlinear::compare::{PARAMETERS, Supplies};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, PARAMETERS};
 use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
 
@@ -86,8 +86,8 @@ impl BuiltPlan {
 
     /// How far a session's sources of silent transfers have come after its set-up.
     #[must_use]
-    pub fn supplies(&self) -> Supplies {
-        Supplies::new(PARAMETERS)
+    pub fn supply(&self) -> CotSupply {
+        CotSupply::new(PARAMETERS)
     }
 
     /// What the parties keep, to within small change.
@@ -115,10 +115,10 @@ impl BuiltPlan {
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn runs(&self) -> Result<Vec<Range<usize>>, PlanError> {
-        let mut supplies = self.supplies();
+        let mut supply = self.supply();
         let asked = |visit: &Visit| {
             let Action::Step(step) = visit.action else { return Ok(0) };
-            Ok(self.steps[step].offline_cost(&mut supplies)?.request.client_bytes())
+            Ok(self.steps[step].offline_cost(&mut supply)?.request.client_bytes())
         };
         Ok(runs(self.visits.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
     }
@@ -147,8 +147,8 @@ impl BuiltStep {
         self.built.needs().map_err(|source| layer(&self.name, source))
     }
 
-    fn offline_cost(&self, supplies: &mut Supplies) -> Result<OfflineCost, PlanError> {
-        Ok(self.built.cost(supplies).map_err(|source| layer(&self.name, source))?.offline)
+    fn offline_cost(&self, supply: &mut CotSupply) -> Result<OfflineCost, PlanError> {
+        Ok(self.built.cost(supply).map_err(|source| layer(&self.name, source))?.offline)
     }
 }
 

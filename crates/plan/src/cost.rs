@@ -1,7 +1,7 @@
 //! What a plan sends: the sum of its protocols' costs.
 
 use lanner_protocol::Cost;
-use lanner_protocol::nonlinear::compare::Supplies;
+use lanner_protocol::nonlinear::ot_nonlinear::CotSupply;
 use lanner_protocol::step::StepCost;
 
 use crate::built::layer;
@@ -38,16 +38,16 @@ impl BuiltPlan {
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn cost(&self) -> Result<PlanCost, PlanError> {
-        self.next_cost(&mut self.supplies())
+        self.next_cost(&mut self.supply())
     }
 
     /// As [`Self::cost`], for the prediction that comes when the sources of transfers have come so far, which it moves on.
     ///
     /// # Errors
     /// As [`Self::cost`].
-    pub fn next_cost(&self, supplies: &mut Supplies) -> Result<PlanCost, PlanError> {
+    pub fn next_cost(&self, supply: &mut CotSupply) -> Result<PlanCost, PlanError> {
         let setup = self.set_up()?.cost().map_err(|source| layer("set-up", source))?;
-        let visit = |visit: &Visit| self.visit_cost(visit, supplies);
+        let visit = |visit: &Visit| self.visit_cost(visit, supply);
         let costs = self.visits().iter().map(visit).collect::<Result<Vec<_>, _>>()?;
         let [mut offline, mut online] = [0, 1].map(|_| vec![Cost::NONE; self.steps().len()]);
         let add = |costs: &mut Vec<Cost>, visit: &Visit, cost: Cost| {
@@ -70,10 +70,10 @@ impl BuiltPlan {
         Ok(PlanCost { setup, offline, online })
     }
 
-    fn visit_cost(&self, visit: &Visit, supplies: &mut Supplies) -> Result<StepCost, PlanError> {
+    fn visit_cost(&self, visit: &Visit, supply: &mut CotSupply) -> Result<StepCost, PlanError> {
         let Action::Step(step) = visit.action else { return Ok(StepCost::default()) };
         let step = &self.steps()[step];
-        step.built.cost(supplies).map_err(|source| layer(&step.name, source))
+        step.built.cost(supply).map_err(|source| layer(&step.name, source))
     }
 }
 

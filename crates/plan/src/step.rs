@@ -1,7 +1,7 @@
 //! What a plan is made of.
 
 use lanner_graph::Policy;
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
 use lanner_share::Ring;
 use serde::{Deserialize, Serialize};

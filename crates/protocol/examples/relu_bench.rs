@@ -11,7 +11,7 @@ use std::time::Instant;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::compare::{Layer, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::{Ring, Share};

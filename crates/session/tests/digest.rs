@@ -5,7 +5,7 @@ mod common;
 
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 use sha2::{Digest, Sha256};
 

@@ -9,7 +9,7 @@ use lanner_graph::{
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Mode, Plan, PlanCost, Step, plan};
 use lanner_primitives::{Prg, Seed};
-use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
 use lanner_session::executor::{
     ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession, StepCost,
@@ -71,9 +71,9 @@ fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Ve
     });
     let (mut session, setup) = ClientSession::setup(&mut client, client_plan, rng(2)).unwrap();
     let built = plan.build().unwrap();
-    let mut supplies = built.supplies();
+    let mut supply = built.supply();
     let predict = |input: &Vec<i64>| {
-        let predicted = built.next_cost(&mut supplies).unwrap();
+        let predicted = built.next_cost(&mut supply).unwrap();
         let prepared = session.prepare(&mut client).unwrap();
         let (outcome, steps) = session.predict(&mut client, prepared, input).unwrap();
         check_costs(&predicted, &setup, &steps);

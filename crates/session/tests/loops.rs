@@ -9,7 +9,7 @@ use lanner_protocol::convert::reshare::Reveal;
 use lanner_protocol::linear::cheetah::Accuracy;
 use lanner_protocol::linear::{Convolution, Set, cheetah};
 use lanner_protocol::local::Add;
-use lanner_protocol::nonlinear::compare::{RingActivation, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, Rounding};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::step::{Outcome, Protocol};

@@ -4,7 +4,7 @@ use lanner_graph::FixedNode;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
-use lanner_protocol::nonlinear::compare::{RingActivation, RingSquare, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
 use lanner_protocol::step::{Protocol, Spec};
 use lanner_share::Ring;
 

@@ -13,7 +13,7 @@ use lanner_wire::{Channel, pack_bits, packed_len, unpack_bits};
 use serde::{Deserialize, Serialize};
 
 use crate::linear::Sets;
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost, Value,
     ValueType, WORD,
@@ -110,7 +110,7 @@ impl Spec for Reveal {
 }
 
 impl Built for Reshare {
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { online: cost(self.ring, self.values), ..StepCost::default() })
     }
 
@@ -136,7 +136,7 @@ impl Built for Reshare {
 }
 
 impl Built for Reveal {
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { online: cost(self.from, self.values), ..StepCost::default() })
     }
 

@@ -1,6 +1,6 @@
 //! Nonlinear layers on additive shares.
 
-pub mod compare;
+pub mod ot_nonlinear;
 pub mod softmax;
 pub mod square;
 pub mod windows;

@@ -6,7 +6,7 @@ use super::Spec;
 use crate::convert::reshare::{Reshare, Reveal};
 use crate::linear::{cheetah, falcon, gazelle};
 use crate::local;
-use crate::nonlinear::{compare, softmax, square, yao};
+use crate::nonlinear::{ot_nonlinear, softmax, square, yao};
 
 /// Makes the enum of all protocols, which a plan writes down with the protocol's name as tag, and its dispatch.
 macro_rules! protocols {
@@ -60,9 +60,9 @@ protocols! {
     /// A garbled circuit on each window.
     Yao(yao::Activation),
     /// A nonlinear layer by oblivious transfer, with rescaling.
-    RingActivation(compare::RingActivation),
+    RingActivation(ot_nonlinear::RingActivation),
     /// The square of each element, by oblivious transfer.
-    RingSquare(compare::RingSquare),
+    RingSquare(ot_nonlinear::RingSquare),
     /// An oblivious arg-max whose result the client learns.
     YaoArgMax(yao::ArgMax),
     /// The best classes in order, which the client learns.

@@ -25,7 +25,7 @@ pub use value::{Inputs, Known, Outcome, Value, ValueType};
 use lanner_wire::Channel;
 
 use crate::linear::{Form, Sets};
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The public parameters of one step: what a plan stores, and both parties build the step from.
@@ -80,7 +80,7 @@ pub trait Built: Send + Sync {
     ///
     /// # Errors
     /// As [`Self::needs`].
-    fn cost(&self, _supply: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost::default())
     }
 

@@ -9,7 +9,7 @@ use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
 use crate::linear::keys::keys_cost;
 use crate::linear::{Set, Sets};
-use crate::nonlinear::compare::{self, PARAMETERS};
+use crate::nonlinear::ot_nonlinear::{self, PARAMETERS};
 use crate::nonlinear::yao;
 use crate::{Cost, ProtocolError};
 
@@ -89,7 +89,7 @@ impl SetUp {
             Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
         })?;
         let garbling = if self.garbling { yao::setup_cost() } else { Cost::NONE };
-        Ok(keys.then(garbling).then(self.transfers.map_or(Cost::NONE, compare::setup_cost)))
+        Ok(keys.then(garbling).then(self.transfers.map_or(Cost::NONE, ot_nonlinear::setup_cost)))
     }
 
     /// Bytes that the server keeps of the client's keys.

@@ -10,7 +10,7 @@ use lanner_wire::Channel;
 use super::SetUp;
 use crate::linear::Set;
 use crate::linear::keys::{ClientKeys, receive_keys, send_keys};
-use crate::nonlinear::compare::Transfers;
+use crate::nonlinear::ot_nonlinear::Transfers;
 use crate::nonlinear::yao::{EvaluationSession, GarblingSession};
 use crate::{Party, ProtocolError};
 

@@ -10,17 +10,17 @@ use lanner_primitives::{Prg, Seed};
 use lanner_session::executor::{ClientPlan, ClientSession, Outcome, ServedModel, ServerSession, StepCost};
 use lanner_wire::Channel;
 
-pub fn rng(seed: u8) -> Prg {
+pub(crate) fn rng(seed: u8) -> Prg {
     Prg::new(Seed::from_bytes([seed; 16]))
 }
 
 /// A deterministic value in [-1, 1).
-pub fn value(index: usize, seed: usize) -> f32 {
+pub(crate) fn value(index: usize, seed: usize) -> f32 {
     let mixed = (index + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503)) % 100_003;
     mixed as f32 / 50_001.5 - 1.0
 }
 
-pub fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
+pub(crate) fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
     let mut tensors = Tensors::default();
     for (seed, (name, shape)) in shapes.iter().enumerate() {
         let count = shape.iter().product();
@@ -31,7 +31,7 @@ pub fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
 }
 
 /// A network of a graph with deterministic weights, and samples of its input.
-pub fn network(
+pub(crate) fn network(
     json: &str,
     shapes: &[(&str, &[usize])],
     input: usize,
@@ -44,7 +44,7 @@ pub fn network(
 }
 
 /// One session of both parties with one prediction, seeded; `wrap` goes around the client's channel.
-pub fn session<C: Channel>(
+pub(crate) fn session<C: Channel>(
     network: &Network,
     plan: &Plan,
     input: &[i64],

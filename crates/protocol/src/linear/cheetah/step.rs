@@ -10,7 +10,7 @@ use super::{
 use crate::ProtocolError;
 use crate::linear::exchange::limb;
 use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
@@ -66,7 +66,7 @@ impl Built for BuiltLinear {
         Ok(Needs { keys: Some((self.set, [].into())), ..Needs::default() })
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { offline: self.scheme.offline_cost(), online: self.scheme.online_cost() })
     }
 

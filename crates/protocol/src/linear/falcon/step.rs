@@ -10,7 +10,7 @@ use super::{ClientLayer, ServerLayer, ServerMaterial, Variant, offline_cost, onl
 use crate::ProtocolError;
 use crate::linear::exchange::halves;
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, WORD, Work,
@@ -67,7 +67,7 @@ impl Built for BuiltLinear {
         Ok(Needs { keys: Some((self.set, [].into())), ..Needs::default() })
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost {
             offline: offline_cost(&self.packing, &self.parameters)?,
             online: online_cost(&self.packing, &self.parameters)?,

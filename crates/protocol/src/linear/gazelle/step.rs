@@ -10,7 +10,7 @@ use super::{ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, onli
 use crate::ProtocolError;
 use crate::linear::exchange::halves;
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Lifetime, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
     Value, ValueType, Work,
@@ -65,7 +65,7 @@ impl Built for BuiltLinear {
         Ok(needs(&self.packing))
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         let Self { parameters, packing, prime, .. } = self;
         Ok(StepCost {
             offline: offline_cost(packing, parameters, *prime)?,

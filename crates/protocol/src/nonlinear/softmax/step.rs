@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClientMaterial, ClientRequest, ClientSoftmax, ServerMaterial, ServerSoftmax, Softmax};
 use crate::ProtocolError;
 use crate::linear::Sets;
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::yao;
 use crate::step::{
     Built, Client, DynStep, Inputs, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step, StepCost,
@@ -50,7 +50,7 @@ impl Built for Softmax {
         Ok(yao::needs())
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { offline: self.offline_cost(), online: self.online_cost() })
     }
 

@@ -11,7 +11,7 @@ use crate::linear::exchange::{halves, limb};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{self, Kernel, SET};
 use crate::linear::{Convolution, Form, OfSet, Sets, layer_name};
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Lifetime, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
     Value, ValueType, Work,
@@ -98,7 +98,7 @@ impl Built for BuiltSquare {
         })
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost {
             offline: self.target.offline_cost(&self.parameters, self.prime)?,
             online: self.target.online_cost(&self.parameters, self.prime)?,

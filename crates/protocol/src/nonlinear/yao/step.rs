@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ProtocolError;
 use crate::linear::Sets;
-use crate::nonlinear::compare::Supplies;
+use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, LABEL, Lifetime, Memory, ModelParts, Needs, Outcome, Server, Spec,
@@ -109,7 +109,7 @@ impl Built for Layer {
         Ok(needs())
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { offline: self.offline_cost()?, online: self.online_cost() })
     }
 
@@ -148,7 +148,7 @@ impl Built for Ranking {
         Ok(needs())
     }
 
-    fn cost(&self, _: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { offline: self.offline_cost(), online: self.online_cost() })
     }
 

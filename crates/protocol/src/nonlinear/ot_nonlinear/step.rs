@@ -4,7 +4,7 @@ use lanner_share::Ring;
 use lanner_wire::Channel;
 use serde::{Deserialize, Serialize};
 
-use super::{Layer, Material, Request, Rounding, Supplies};
+use super::{CotSupply, Layer, Material, Request, Rounding};
 use crate::linear::Sets;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
@@ -80,7 +80,7 @@ impl Built for Layer {
         Ok(Needs { transfers, ..Needs::default() })
     }
 
-    fn cost(&self, supply: &mut Supplies) -> Result<StepCost, ProtocolError> {
+    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { offline: self.offline_cost(supply), online: self.online_cost() })
     }
 

@@ -5,34 +5,38 @@
 
 use lanner_ot::{CorrelatedSender, SilentSender};
 use lanner_primitives::{Block, CorrelationRobustHash, parallel};
-use lanner_wire::{pack_bits, packed_len, unpack_bits};
+use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::material::{PART, Part, Words, bits as bits_of};
-use super::moves::{LEAF_BITS, leaf_reply_bits, leaf_widths, words};
+use super::lanes::{Values, decode, mask, words};
+use super::material::{PART, Part, bits as bits_of};
+use super::moves::{LEAF_BITS, leaf_reply_bits, leaf_widths};
+use super::run::packed;
 use crate::ProtocolError;
 
 /// The choosing party's material.
 pub(super) struct LeafChoices {
-    bits: u32,
     /// The random choice of each value, all its blocks together.
-    random: Zeroizing<Vec<u64>>,
+    random: Values,
     /// For each block, the two bits of the key that each value chose.
-    keys: Vec<[Words; 2]>,
+    keys: Vec<[Values; 2]>,
 }
 
 /// The replying party's material.
 pub(super) struct LeafKeys {
-    bits: u32,
     /// For each block and value, both bits of all 16 keys.
     keys: Vec<Zeroizing<Vec<[u16; 2]>>>,
     /// For each block, this party's shares of what will be compared.
-    shares: Vec<[Words; 2]>,
+    shares: Vec<[Values; 2]>,
 }
 
 /// One party's shares, for each block: whether the first party's is less, and whether both are equal.
-pub(super) type Leaves = Vec<[Words; 2]>;
+pub(super) type Leaves = Vec<[Values; 2]>;
+
+impl ZeroizeOnDrop for LeafChoices {}
+
+impl ZeroizeOnDrop for LeafKeys {}
 
 impl LeafChoices {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part, values: usize, bits: u32) -> Self {
@@ -56,24 +60,30 @@ impl LeafChoices {
             keys.push([low, high]);
             start += blocks.len();
         }
-        Self { bits, random, keys }
+        Self { random, keys }
+    }
+
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        writer.packed(&self.random, bits);
+        encode_rows(&self.keys, writer);
+    }
+
+    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
+        Ok(Self { random: decode(reader, values, bits)?, keys: decode_rows(reader, values, bits)? })
     }
 
     /// What is sent for the values `x`.
-    pub(super) fn choose(&self, x: &[u64]) -> Vec<u8> {
+    pub(super) fn choose(&self, x: &[u64], bits: u32) -> Vec<u8> {
         let masked: Vec<u64> = x.iter().zip(self.random.iter()).map(|(x, r)| x ^ r).collect();
-        pack_bits(&masked, self.bits)
+        pack_bits(&masked, bits)
     }
 
     /// Opens the reply.
-    pub(super) fn open(self, x: &[u64], reply: &[u8]) -> Result<Leaves, ProtocolError> {
-        let mut rest = reply;
+    pub(super) fn open(self, x: &[u64], bits: u32, reply: &[u8]) -> Result<Leaves, ProtocolError> {
+        let mut reply = Reader::new(reply);
         let mut leaves = self.keys;
-        for (leaf, (width, keys)) in leaf_widths(self.bits).zip(&mut leaves).enumerate() {
-            let bits = leaf_reply_bits(leaf, width);
-            let (now, later) = split(rest, packed_len(x.len(), bits))?;
-            rest = later;
-            let replies = unpack(now, x.len(), bits)?;
+        for (leaf, (width, keys)) in leaf_widths(bits).zip(&mut leaves).enumerate() {
+            let replies = packed(&mut reply, x.len(), leaf_reply_bits(leaf, width))?;
             let shift = leaf as u32 * LEAF_BITS;
             let [less, equal] = keys;
             let rows = less.chunks_mut(PART / 64).zip(equal.chunks_mut(PART / 64));
@@ -113,19 +123,42 @@ impl LeafKeys {
             row
         };
         let shares = keys.iter().map(|_| [random(), random()]).collect();
-        Self { bits, keys, shares }
+        Self { keys, shares }
+    }
+
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        for (width, keys) in leaf_widths(bits).zip(&self.keys) {
+            let joined = |[less, equal]: &[u16; 2]| u64::from(*less) | u64::from(*equal) << (1 << width);
+            let joined: Values = Zeroizing::new(keys.iter().map(joined).collect());
+            writer.packed(&joined, 2 << width);
+        }
+        encode_rows(&self.shares, writer);
+    }
+
+    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
+        let keys = leaf_widths(bits).map(|width| {
+            let (joined, low) = (decode(reader, values, 2 << width)?, mask(1 << width));
+            let both = |keys: &u64| [(keys & low) as u16, (keys >> (1 << width)) as u16];
+            Ok(Zeroizing::new(joined.iter().map(both).collect()))
+        });
+        Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, bits)? })
     }
 
     /// The reply to the choices for the values `y`, and this party's shares.
-    pub(super) fn reply(self, choices: &[u8], y: &[u64]) -> Result<(Vec<u8>, Leaves), ProtocolError> {
-        let choices = unpack(choices, y.len(), self.bits)?;
+    pub(super) fn reply(
+        self,
+        choices: &[u8],
+        y: &[u64],
+        bits: u32,
+    ) -> Result<(Vec<u8>, Leaves), ProtocolError> {
+        let choices = packed(&mut Reader::new(choices), y.len(), bits)?;
         let mut message = Vec::new();
-        for (leaf, (width, keys)) in leaf_widths(self.bits).zip(&self.keys).enumerate() {
+        for (leaf, (width, keys)) in leaf_widths(bits).zip(&self.keys).enumerate() {
             let (shift, shares) = (leaf as u32 * LEAF_BITS, &self.shares[leaf]);
             let rows: u64 = (1 << (1 << width)) - 1;
             let reply = |i: usize, y: u64, c: u64, [less, equal]: [u16; 2]| {
                 let (y, c) = (y >> shift & ((1 << width) - 1), c >> shift & ((1 << width) - 1));
-                let share = |row: &Words| (row[i / 64] >> (i % 64) & 1).wrapping_neg() & rows;
+                let share = |row: &Values| (row[i / 64] >> (i % 64) & 1).wrapping_neg() & rows;
                 let less = ((1 << y) - 1) ^ share(&shares[0]) ^ u64::from(permute(less, c));
                 let equal = (1 << y) ^ share(&shares[1]) ^ u64::from(permute(equal, c));
                 less & rows | (equal & rows) << (1 << width)
@@ -143,6 +176,15 @@ impl LeafKeys {
         }
         Ok((message, self.shares))
     }
+}
+
+fn encode_rows(rows: &Leaves, writer: &mut Writer) {
+    rows.iter().flatten().for_each(|row| writer.packed(row, 64));
+}
+
+fn decode_rows(reader: &mut Reader, values: usize, bits: u32) -> Result<Leaves, DecodeError> {
+    let mut row = || decode(reader, words(values), 64);
+    leaf_widths(bits).map(|_| Ok([row()?, row()?])).collect()
 }
 
 /// Bit `j` of the result is bit `j xor c`.
@@ -233,15 +275,6 @@ fn multiples(delta: Block) -> [Block; 16] {
 /// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
 const fn double(block: Block) -> Block {
     Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
-}
-
-pub(super) fn split(bytes: &[u8], length: usize) -> Result<(&[u8], &[u8]), ProtocolError> {
-    bytes.split_at_checked(length).ok_or(ProtocolError::Shape { what: "a message of several parts" })
-}
-
-/// Unpacks a peer's values.
-pub(super) fn unpack(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u64>, ProtocolError> {
-    Ok(unpack_bits(bytes, count, bits).map_err(lanner_wire::ChannelError::from)?)
 }
 
 #[cfg(test)]

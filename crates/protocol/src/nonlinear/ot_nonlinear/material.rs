@@ -2,19 +2,86 @@
 
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::conjunction::Triples;
+use super::and_triples::AndTriples;
+use super::lanes::{Values, words};
+use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::moves::{Move, Moves, words};
+use super::moves::Move;
 use super::product::{Chosen, Offered};
 use super::transfers::Transfers;
 use crate::{Party, ProtocolError};
 
 /// What one party keeps of a layer until it is used, move by move.
-pub struct Material(pub(super) Vec<Prepared>);
+pub struct Material(pub(super) Vec<PreparedMove>);
+
+/// A move with this party's material for it.
+pub(super) struct PreparedMove {
+    pub(super) step: Move,
+    /// Whether this party speaks first.
+    pub(super) is_first: bool,
+    pub(super) prepared: Prepared,
+}
+
+impl ZeroizeOnDrop for Material {}
+
+impl Material {
+    /// Appends all of it, which takes no more than [`Layer::held`] bytes. They are as secret as the material, and serve once.
+    pub fn encode(&self, writer: &mut Writer) {
+        for PreparedMove { step, prepared, .. } in &self.0 {
+            let bits = step.bits();
+            match prepared {
+                Prepared::LeafChoices(choices) => choices.encode(bits, writer),
+                Prepared::LeafKeys(keys) => keys.encode(bits, writer),
+                Prepared::AndTriples(triples) => triples.encode(writer),
+                Prepared::Mux(offered, chosen) => {
+                    offered.encode(bits, writer);
+                    chosen.encode(bits, writer);
+                }
+                Prepared::Chosen(chosen) => chosen.encode(bits, writer),
+                Prepared::Offered(offered) => offered.encode(bits, writer),
+            }
+        }
+    }
+
+    /// Reads what [`Self::encode`] wrote of this party's material for one run of the layer, whose moves say every length.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] if fewer bytes are left; [`DecodeError::Invalid`] if padding is set.
+    pub fn decode(reader: &mut Reader<'_>, layer: &Layer, party: Party) -> Result<Self, DecodeError> {
+        let prepared = |(step, first): (Move, Party)| {
+            let is_first = first == party;
+            Ok(PreparedMove { step, is_first, prepared: Prepared::decode(reader, step, is_first)? })
+        };
+        layer.moves.in_turn().map(prepared).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Prepared {
+    fn decode(reader: &mut Reader, step: Move, is_first: bool) -> Result<Self, DecodeError> {
+        Ok(match step {
+            Move::Leaves { values, bits } if is_first => {
+                Self::LeafChoices(LeafChoices::decode(reader, values, bits)?)
+            }
+            Move::Leaves { values, bits } => Self::LeafKeys(LeafKeys::decode(reader, values, bits)?),
+            Move::AndTriples { words } => Self::AndTriples(AndTriples::decode(reader, words)?),
+            Move::Mux { values, bits } => {
+                Self::Mux(Offered::decode(reader, values, bits)?, Chosen::decode(reader, values, bits)?)
+            }
+            Move::Products { bits, .. } => {
+                let [_, count] = step.transfers();
+                if is_first {
+                    Self::Chosen(Chosen::decode(reader, count, bits)?)
+                } else {
+                    Self::Offered(Offered::decode(reader, count, bits)?)
+                }
+            }
+        })
+    }
+}
 
 /// The first half of a layer's preparation: the transfers that the client sends.
 pub struct Request(Drawn);
@@ -23,8 +90,8 @@ pub struct Request(Drawn);
 pub(super) enum Prepared {
     LeafChoices(LeafChoices),
     LeafKeys(LeafKeys),
-    Triples(Triples),
-    Selections(Offered, Chosen),
+    AndTriples(AndTriples),
+    Mux(Offered, Chosen),
     Chosen(Chosen),
     Offered(Offered),
 }
@@ -54,23 +121,18 @@ impl Drop for Drawn {
 }
 
 impl Drawn {
-    fn sent(
+    fn new(
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
+        sends: bool,
         count: usize,
     ) -> Result<Self, ProtocolError> {
         let mut blocks = Vec::new();
-        let first = transfers.sender.extend_random(channel, count, &mut blocks)?;
-        Ok(Self { blocks, choices: Bits::default(), first, used: 0 })
-    }
-
-    fn received(
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        count: usize,
-    ) -> Result<Self, ProtocolError> {
-        let mut blocks = Vec::new();
-        let (choices, first) = transfers.receiver.extend_random(channel, count, &mut blocks)?;
+        let (choices, first) = if sends {
+            (Bits::default(), transfers.sender.extend_random(channel, count, &mut blocks)?)
+        } else {
+            transfers.receiver.extend_random(channel, count, &mut blocks)?
+        };
         Ok(Self { blocks, choices, first, used: 0 })
     }
 
@@ -103,7 +165,7 @@ impl Part<'_> {
     }
 
     /// Bit 0 of the key of each transfer.
-    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Words {
+    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Values {
         let mut made = Zeroizing::new(vec![0; words(self.blocks.len())]);
         let parts =
             made.chunks_mut(PART / 64).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
@@ -114,11 +176,6 @@ impl Part<'_> {
             });
         });
         made
-    }
-
-    /// The choice of transfer `i`.
-    pub(super) fn choice(&self, i: usize) -> bool {
-        self.choices.get(self.start + i)
     }
 
     /// The choices from transfer `i` on, 64 of them; zeros behind the last.
@@ -154,39 +211,45 @@ pub(super) fn bits(keys: &[Block], bit: u32) -> u64 {
 /// Transfers or values that are worked on in one go: whole words of bits.
 pub(super) const PART: usize = 1 << 13;
 
-impl Moves {
-    /// Draws the transfers that the client sends.
-    pub(super) fn request(
+impl Layer {
+    /// Offline: draws the transfers that the client sends.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Ot`] if the channel fails or the peer sends something else.
+    pub fn request(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
     ) -> Result<Request, ProtocolError> {
-        let count = self.sent_by(Party::Client);
-        Ok(Request(match transfers.party {
-            Party::Client => Drawn::sent(channel, transfers, count)?,
-            Party::Server => Drawn::received(channel, transfers, count)?,
-        }))
+        let sends = transfers.party == Party::Client;
+        Ok(Request(Drawn::new(channel, transfers, sends, self.transfers(Party::Client))?))
     }
 
-    /// Draws the transfers that the server sends, and expands all to the material of the moves.
-    pub(super) fn complete(
+    /// Offline: draws the transfers that the server sends, and expands all to the material of the moves.
+    ///
+    /// # Errors
+    /// As [`Self::request`].
+    pub fn prepare(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
         Request(by_client): Request,
         rng: &mut impl CryptoRng,
     ) -> Result<Material, ProtocolError> {
-        let (count, party) = (self.sent_by(Party::Server), transfers.party);
-        let (mut sent, mut received) = match party {
-            Party::Client => (by_client, Drawn::received(channel, transfers, count)?),
-            Party::Server => (Drawn::sent(channel, transfers, count)?, by_client),
-        };
+        let (party, sends) = (transfers.party, transfers.party == Party::Server);
+        let by_server = Drawn::new(channel, transfers, sends, self.transfers(Party::Server))?;
+        let (mut sent, mut received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
         let prepare = |(step, first): (Move, Party)| {
-            let mine = usize::from(first != party);
-            let [send, receive] = [step.transfers()[mine], step.transfers()[1 - mine]];
-            expand(step, first == party, transfers, &sent.part(send), &received.part(receive), rng)
+            let is_first = first == party;
+            let [send, receive] = [is_first, !is_first].map(|first| step.transfers()[usize::from(!first)]);
+            let (sent, received) = (sent.part(send), received.part(receive));
+            PreparedMove {
+                step,
+                is_first,
+                prepared: expand(step, is_first, transfers, &sent, &received, rng),
+            }
         };
-        Ok(Material(self.in_turn().map(prepare).collect()))
+        Ok(Material(self.moves.in_turn().map(prepare).collect()))
     }
 }
 
@@ -205,18 +268,11 @@ fn expand(
             Prepared::LeafChoices(LeafChoices::new(receive, received, values, bits))
         }
         Move::Leaves { values, bits } => Prepared::LeafKeys(LeafKeys::new(send, sent, values, bits, rng)),
-        Move::Conjunctions { words } => {
-            Prepared::Triples(Triples::new(send, receive, sent, received, words, is_first))
+        Move::AndTriples { words } => {
+            Prepared::AndTriples(AndTriples::new(send, receive, sent, received, words))
         }
-        Move::Selections { .. } => {
-            Prepared::Selections(Offered::new(send, sent), Chosen::new(receive, received))
-        }
-        Move::Overlaps { .. } | Move::Products { .. } if is_first => {
-            Prepared::Chosen(Chosen::new(receive, received))
-        }
-        Move::Overlaps { .. } | Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
+        Move::Mux { .. } => Prepared::Mux(Offered::new(send, sent), Chosen::new(receive, received)),
+        Move::Products { .. } if is_first => Prepared::Chosen(Chosen::new(receive, received)),
+        Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
     }
 }
-
-/// A vector of bits in words of 64; those beyond the last value are of no use.
-pub(super) type Words = Zeroizing<Vec<u64>>;

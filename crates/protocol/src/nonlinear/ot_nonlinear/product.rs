@@ -6,27 +6,40 @@
 use lanner_ot::{CorrelatedSender, SilentSender};
 use lanner_primitives::{Block, CorrelationRobustHash};
 use lanner_share::Ring;
-use lanner_wire::pack_bits;
-use zeroize::Zeroizing;
+use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::leaf::unpack;
-use super::material::{Part, Words};
-use crate::ProtocolError;
+use super::lanes::{Values, bit, decode, words};
+use super::material::Part;
 
 /// The offering party's keys.
 pub(super) struct Offered(Zeroizing<Vec<[u64; 2]>>);
 
-/// The choosing party's random choices, each with its key.
+/// The choosing party's random choices, in words, and the key of each.
 pub(super) struct Chosen {
-    random: Words,
-    keys: Zeroizing<Vec<u64>>,
+    random: Values,
+    keys: Values,
 }
+
+impl ZeroizeOnDrop for Offered {}
+
+impl ZeroizeOnDrop for Chosen {}
 
 impl Offered {
     pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
         let zeros = part.keys(sender.hash(), Block::ZERO, |key| key.0 as u64);
         let ones = part.keys(sender.hash(), sender.delta(), |key| key.0 as u64);
         Self(Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| [*k0, *k1]).collect()))
+    }
+
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        writer.packed(self.0.as_flattened(), bits);
+    }
+
+    /// Of so many transfers, of whose keys `bits` bits are of use.
+    pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Self, DecodeError> {
+        let keys = decode(reader, 2 * count, bits)?;
+        Ok(Self(Zeroizing::new(keys.as_chunks().0.to_vec())))
     }
 
     /// The corrections of the transfers from `start` on for the flips and values given, and this party's shares.
@@ -36,7 +49,7 @@ impl Offered {
         flips: &[u64],
         values: &[u64],
         bits: u32,
-    ) -> (Vec<u8>, Zeroizing<Vec<u64>>) {
+    ) -> (Vec<u8>, Values) {
         let ring = Ring::Pow2(bits);
         let keys = &self.0[start..start + values.len()];
         let ordered = |([k0, k1], flip): (&[u64; 2], &u64)| {
@@ -55,29 +68,32 @@ impl Offered {
 impl Chosen {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
         let keys = part.keys(hash, Block::ZERO, |key| key.0 as u64);
-        let random = (0..keys.len()).map(|i| u64::from(part.choice(i))).collect();
+        let random = (0..words(keys.len())).map(|word| part.choices(64 * word)).collect();
         Self { random: Zeroizing::new(random), keys }
     }
 
-    /// What is sent for choices, each 0 or 1.
-    pub(super) fn flips(&self, choices: &[u64]) -> Vec<u64> {
-        choices.iter().zip(self.random.iter()).map(|(c, r)| c ^ r).collect()
+    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
+        writer.packed(&self.random, 64);
+        writer.packed(&self.keys, bits);
+    }
+
+    /// As [`Offered::decode`].
+    pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Self, DecodeError> {
+        Ok(Self { random: decode(reader, words(count), 64)?, keys: decode(reader, count, bits)? })
+    }
+
+    /// What is sent for choices, each 0 or 1, by the transfers from `start` on.
+    pub(super) fn flips(&self, start: usize, choices: &[u64]) -> Vec<u64> {
+        choices.iter().zip(start..).map(|(c, i)| c ^ bit(&self.random, i)).collect()
     }
 
     /// This party's shares of the transfers from `start` on, given the corrections.
-    pub(super) fn shares(
-        &self,
-        start: usize,
-        choices: &[u64],
-        corrections: &[u8],
-        bits: u32,
-    ) -> Result<Zeroizing<Vec<u64>>, ProtocolError> {
+    pub(super) fn shares(&self, start: usize, choices: &[u64], corrections: &[u64], bits: u32) -> Values {
         let ring = Ring::Pow2(bits);
-        let corrections = unpack(corrections, choices.len(), bits)?;
         let keys = self.keys[start..start + choices.len()].iter().zip(corrections).zip(choices);
-        let share = |((key, correction), choice): ((&u64, u64), &u64)| {
+        let share = |((key, correction), choice): ((&u64, &u64), &u64)| {
             ring.embed(key.wrapping_add(correction & choice.wrapping_neg()) as i64)
         };
-        Ok(Zeroizing::new(keys.map(share).collect()))
+        Zeroizing::new(keys.map(share).collect())
     }
 }

@@ -64,14 +64,14 @@ pub const PARAMETERS: Parameters = Parameters::ALL[0];
 
 /// How far the sources of both directions have come: what preparing the next layer sends depends on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Supplies {
+pub struct CotSupply {
     /// Of transfers that the client sends.
     client: Supply,
     /// Of transfers that the server sends.
     server: Supply,
 }
 
-impl Supplies {
+impl CotSupply {
     /// After the set-up of [`Transfers`].
     #[must_use]
     pub const fn new(parameters: Parameters) -> Self {

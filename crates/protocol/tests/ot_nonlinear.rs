@@ -3,13 +3,19 @@
 
 mod common;
 
+use std::collections::VecDeque;
+
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
-use lanner_protocol::nonlinear::compare::{Layer, Rounding, Supplies, Transfers};
+use lanner_primitives::Prg;
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Material, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
-use lanner_protocol::{Cost, Party};
+use lanner_protocol::{Cost, Party, ProtocolError};
 use lanner_share::{Ring, Share};
+use lanner_wire::{DecodeError, Reader, Writer};
+use rand_core::Rng;
+use sha2::{Digest, Sha256};
 
 const SET: Parameters = Parameters::ALL[0];
 
@@ -27,9 +33,22 @@ impl Case {
     }
 }
 
-/// Runs all layers one after the other in one session; gives each one's outputs and checks what it sent.
+/// One party's share of the outputs, and the kind and the length of each message that it sent online.
+type Played = (Share, VecDeque<(u16, usize)>);
+
+/// What came of a layer: its outputs, and its online messages in order, each with who sent it, its kind and its length.
+struct Record {
+    outputs: Vec<i64>,
+    messages: Vec<(Party, u16, usize)>,
+}
+
+/// The outputs of each layer, all run one after the other in one session.
 fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
-    let mut channels = End::pair();
+    run_in(&mut End::pair(), cases).into_iter().map(|record| record.outputs).collect()
+}
+
+/// Runs all layers in a session over these channels, and checks what each sends.
+fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
     let shares: Vec<(Share, Share)> = cases
         .iter()
         .map(|case| {
@@ -44,7 +63,7 @@ fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
     let party = |end: &mut End, me: Party, number: u8, shares: Vec<&Share>| {
         let mut rng = rng(number);
         let mut transfers = Transfers::setup(end, me, SET, &mut rng).unwrap();
-        let mut supplies = Supplies::new(SET);
+        let mut supply = CotSupply::new(SET);
         let mut results = Vec::new();
         for (case, share) in cases.iter().zip(shares) {
             let sent = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
@@ -55,22 +74,71 @@ fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
             let before = sent(end);
             let request = case.layer.request(end, &mut transfers).unwrap();
             let material = case.layer.prepare(end, &mut transfers, request, &mut rng).unwrap();
-            let offline = case.layer.offline_cost(&mut supplies);
+            let offline = case.layer.offline_cost(&mut supply);
             assert_eq!(sent(end) - before, bytes_of(offline.request.then(offline.answer)));
-            let before = sent(end);
-            results.push(case.layer.online(end, me, material, share).unwrap());
+            let material = decoded(&encoded(&material, &case.layer, me), &case.layer, me).unwrap();
+            let (before, first) = (sent(end), end.sent.len());
+            let output = case.layer.online(end, me, material, share).unwrap();
             assert_eq!(sent(end) - before, bytes_of(case.layer.online_cost()));
+            let messages = end.sent[first..].iter().map(|(kind, payload)| (kind.0, payload.len()));
+            results.push((output, messages.collect::<VecDeque<_>>()));
         }
         results
     };
     let (client_shares, server_shares): (Vec<&Share>, Vec<&Share>) =
         shares.iter().map(|(c, s)| (c, s)).unzip();
     let (client, server) = run(
-        &mut channels,
+        channels,
         |end| party(end, Party::Client, 1, client_shares),
         |end| party(end, Party::Server, 2, server_shares),
     );
-    client.iter().zip(&server).map(|(c, s)| c.reveal(s).unwrap()).collect()
+    let record = |((case, client), server): ((&Case, Played), Played)| {
+        let mut sent = [client.1, server.1];
+        let mut message = |(party, length)| {
+            let (kind, sent) = sent[usize::from(party == Party::Server)].pop_front().unwrap();
+            assert_eq!(sent, length);
+            (party, kind, length)
+        };
+        let messages = case.layer.messages().map(&mut message).collect();
+        assert!(sent.iter().all(VecDeque::is_empty));
+        Record { outputs: client.0.reveal(&server.0).unwrap(), messages }
+    };
+    cases.iter().zip(client).zip(server).map(record).collect()
+}
+
+fn encoded(material: &Material, layer: &Layer, party: Party) -> Vec<u8> {
+    let mut writer = Writer::new();
+    material.encode(&mut writer);
+    assert!(writer.len() as u64 <= layer.held(party));
+    writer.into_bytes()
+}
+
+fn decoded(bytes: &[u8], layer: &Layer, party: Party) -> Result<Material, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let material = Material::decode(&mut reader, layer, party)?;
+    reader.finish().map(|()| material)
+}
+
+/// Transfers of the client's and of the server's that the online messages of a layer use up, with a multiple of eight values.
+fn used_transfers(messages: &[(Party, u16, usize)]) -> [usize; 2] {
+    let mut transfers = [0; 2];
+    let mut rest = messages.iter();
+    while let Some((first, kind, bytes)) = rest.next() {
+        let other = usize::from(*first == Party::Client);
+        // A bit of the first's message is a transfer of the other's; where both choose, of either.
+        let (choices, both, answers) = match kind {
+            0x70 | 0x74 => (8 * bytes, false, 1),
+            0x72 => (8 * bytes / 2, true, 1),
+            _ => {
+                assert_eq!(*kind, 0x73);
+                (8 * bytes, true, 2)
+            }
+        };
+        transfers[other] += choices;
+        transfers[1 - other] += if both { choices } else { 0 };
+        rest.nth(answers - 1).unwrap();
+    }
+    transfers
 }
 
 /// Edge values and random ones of a ring whose values have at most `bits - 2` bits with their sign, before a shift.
@@ -269,6 +337,87 @@ fn squares_are_squares() {
     }
 }
 
+/// A function of some windows, and how it is computed.
+type Activation = (Function, Windows, u32, u32, Rounding);
+
+/// A random one that there is a layer for.
+fn random_activation(rng: &mut Prg) -> (Activation, Layer) {
+    loop {
+        let mut below = |limit: u32| (rng.next_u64() % u64::from(limit)) as u32;
+        let (from, to) = (3 + below(60), 2 + below(61));
+        let (shift, relu) = (below(from), below(3) > 0);
+        let high = (relu && below(2) > 0).then(|| i64::from(below(1 << 20)));
+        let mut size = |limit| [0; 2].map(|_| 1 + below(limit) as usize);
+        let (image, kernel, strides) = (size(5), size(3), size(3));
+        let pads = [0; 4].map(|_| below(3) as usize);
+        let windows = Windows { channels: 8, image, kernel, strides, pads };
+        let rounding = if below(3) > 0 { Rounding::Exact } else { Rounding::Faithful };
+        let function = function(relu, high, shift);
+        if let Ok(layer) = Layer::activation(function, &windows, from, to, rounding) {
+            return ((function, windows, from, to, rounding), layer);
+        }
+    }
+}
+
+#[test]
+fn random_layers_are_right_and_make_the_moves_that_were_counted() {
+    let mut rng = rng(17);
+    let (activations, mut cases): (Vec<Activation>, Vec<Case>) = (0..60)
+        .map(|_| {
+            let (activation, layer) = random_activation(&mut rng);
+            let (Function { shift, .. }, windows, from, ..) = activation;
+            let top = ((1_i64 << (from - 2)) - (1 << shift) - 1).max(0);
+            (activation, Case::new(layer, signed(windows.inputs(), top, &mut rng), from))
+        })
+        .unzip();
+    for bits in [2, 11, 40, 62] {
+        cases.push(Case::new(Layer::square(24, bits).unwrap(), vec![1; 24], bits));
+    }
+    let records = run_in(&mut End::pair(), &cases);
+    for (case, record) in cases.iter().zip(&records) {
+        assert_eq!(
+            used_transfers(&record.messages),
+            [Party::Client, Party::Server].map(|party| case.layer.transfers(party))
+        );
+    }
+    for (activation, (case, record)) in activations.iter().zip(cases.iter().zip(&records)) {
+        let (function, windows, _, to, rounding) = activation;
+        let groups = windows.filled_groups().unwrap();
+        assert_eq!(record.outputs.len(), groups.len());
+        for (group, y) in groups.iter().zip(&record.outputs) {
+            let window: Vec<i64> = group.iter().map(|i| case.secrets[*i]).collect();
+            let off = Ring::Pow2(*to).signed(Ring::Pow2(*to).embed(y - apply(*function, &window)));
+            let bound = i64::from(*rounding == Rounding::Faithful && function.shift > 0);
+            assert!(off.abs() <= bound, "{activation:?}: {y} of {window:?}");
+        }
+    }
+}
+
+/// Every message of a session of all kinds of layers, under fixed seeds.
+#[test]
+fn messages_have_their_known_digest() {
+    let pool = Windows { channels: 2, image: [5, 6], kernel: [3, 3], strides: [2, 1], pads: [1; 4] };
+    let layers = [
+        Layer::activation(function(true, Some(100), 9), &pool, 20, 24, Rounding::Exact),
+        Layer::activation(function(false, None, 7), &pool, 37, 20, Rounding::Faithful),
+        Layer::activation(function(true, None, 0), &Windows::each(60), 16, 16, Rounding::Exact),
+        Layer::square(60, 23),
+    ];
+    let bits = [20, 37, 16, 23];
+    let case = |(layer, from): (_, u32)| Case::new(Result::unwrap(layer), values(from, 9, 60), from);
+    let cases: Vec<Case> = layers.into_iter().zip(bits).map(case).collect();
+    let mut channels = End::pair();
+    run_in(&mut channels, &cases);
+    let mut hash = Sha256::new();
+    for (kind, payload) in [channels.0, channels.1].into_iter().flat_map(|end| end.sent) {
+        hash.update(kind.0.to_le_bytes());
+        hash.update((payload.len() as u64).to_le_bytes());
+        hash.update(payload);
+    }
+    let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
+    assert_eq!(digest, 0x53f3_559d_7dfe_a641_7167_c33d_a262_40eb, "the messages' digest is {digest:x}");
+}
+
 #[test]
 fn a_relu_layer_takes_few_rounds() {
     let windows = Windows::each(100);
@@ -278,6 +427,69 @@ fn a_relu_layer_takes_few_rounds() {
     assert!(layer(&windows, 8).online_cost().rounds() <= 6);
     let pool = Windows { channels: 1, image: [20, 20], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     assert!(layer(&pool, 8).online_cost().rounds() <= 14);
+}
+
+/// Material for one run of each layer, encoded: the client's and the server's.
+fn prepared(layers: &[Layer]) -> [Vec<Vec<u8>>; 2] {
+    let prepare = |end: &mut End, me: Party, number: u8| {
+        let mut rng = rng(number);
+        let mut transfers = Transfers::setup(end, me, SET, &mut rng).unwrap();
+        let material = |layer: &Layer| {
+            let request = layer.request(end, &mut transfers).unwrap();
+            encoded(&layer.prepare(end, &mut transfers, request, &mut rng).unwrap(), layer, me)
+        };
+        layers.iter().map(material).collect()
+    };
+    let (client, server) =
+        run(&mut End::pair(), |end| prepare(end, Party::Client, 1), |end| prepare(end, Party::Server, 2));
+    [client, server]
+}
+
+#[test]
+fn damaged_material_is_refused_or_what_its_bytes_say() {
+    let function = function(true, Some(3), 5);
+    let activation = |count| Layer::activation(function, &Windows::each(count), 17, 15, Rounding::Exact);
+    let layers = [activation(3).unwrap(), activation(67).unwrap(), Layer::square(3, 7).unwrap()];
+    for (party, prepared) in [Party::Client, Party::Server].into_iter().zip(prepared(&layers)) {
+        let mut refused = 0;
+        for (layer, bytes) in layers.iter().zip(prepared) {
+            for length in 0..bytes.len() {
+                let shorter = decoded(&bytes[..length], layer, party);
+                assert!(matches!(shorter, Err(DecodeError::Truncated { .. })));
+            }
+            let longer = decoded(&[&bytes[..], &[0]].concat(), layer, party);
+            assert!(matches!(longer, Err(DecodeError::Trailing { left: 1 })));
+            for bit in 0..8 * bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                match decoded(&damaged, layer, party) {
+                    Ok(material) => assert_eq!(encoded(&material, layer, party), damaged),
+                    Err(error) => {
+                        assert!(matches!(error, DecodeError::Invalid { .. }));
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        assert!(refused > 0);
+    }
+}
+
+#[test]
+fn material_of_another_layer_is_refused() {
+    let layers = [(3, 20), (4, 20), (3, 21)].map(|(values, bits)| Layer::square(values, bits).unwrap());
+    let refused = |end: &mut End, me: Party| {
+        let mut transfers = Transfers::setup(end, me, SET, &mut rng(1)).unwrap();
+        let share = Share::zero(Ring::Pow2(20), 3);
+        layers.clone().map(|layer| {
+            let request = layer.request(end, &mut transfers).unwrap();
+            let material = layer.prepare(end, &mut transfers, request, &mut rng(2)).unwrap();
+            matches!(layers[0].online(end, me, material, &share), Err(ProtocolError::Shape { .. }))
+        })
+    };
+    let (client, server) =
+        run(&mut End::pair(), |end| refused(end, Party::Client), |end| refused(end, Party::Server));
+    assert_eq!([client, server], [[false, true, true]; 2]);
 }
 
 #[test]

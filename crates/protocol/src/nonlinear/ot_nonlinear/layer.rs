@@ -2,14 +2,15 @@
 
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
-use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::activation::{Activation, Rounding};
-use super::material::{Material, Request};
-use super::moves::Moves;
+use super::driver::Driver;
+use super::lanes::Count;
+use super::material::Material;
+use super::moves::{Counter, Moves};
 use super::run::Run;
-use super::square::Square;
-use super::transfers::{Supplies, Transfers};
+use super::transfers::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
 use crate::{Cost, OfflineCost, Party, ProtocolError};
@@ -18,15 +19,26 @@ use crate::{Cost, OfflineCost, Party, ProtocolError};
 #[derive(Clone, Debug)]
 pub struct Layer {
     operation: Operation,
-    moves: Moves,
+    pub(super) moves: Moves,
     from: Ring,
+    to: Ring,
     inputs: usize,
 }
 
 #[derive(Clone, Debug)]
 enum Operation {
     Activation(Activation),
-    Square(Square),
+    /// Of values over a ring of so many bits.
+    Square(u32),
+}
+
+impl Operation {
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+        match self {
+            Self::Activation(activation) => activation.run(driver, x),
+            Self::Square(bits) => driver.square(x, *bits),
+        }
+    }
 }
 
 impl Layer {
@@ -46,13 +58,7 @@ impl Layer {
         rounding: Rounding,
     ) -> Result<Self, ProtocolError> {
         let activation = Activation::new(function, windows, from, to, rounding)?;
-        let moves = activation.moves();
-        Ok(Self {
-            operation: Operation::Activation(activation),
-            moves,
-            from: Ring::Pow2(from),
-            inputs: windows.inputs(),
-        })
+        Self::new(Operation::Activation(activation), windows.inputs(), from, to)
     }
 
     /// The squares of so many values, over `Z_2^bits`.
@@ -60,9 +66,17 @@ impl Layer {
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are 2 to 62 bits.
     pub fn square(values: usize, bits: u32) -> Result<Self, ProtocolError> {
-        let square = Square::new(values, bits)?;
-        let moves = square.moves();
-        Ok(Self { operation: Operation::Square(square), moves, from: Ring::Pow2(bits), inputs: values })
+        if !(2..=62).contains(&bits) {
+            return Err(ProtocolError::Shape { what: "bits of a square" });
+        }
+        Self::new(Operation::Square(bits), values, bits, bits)
+    }
+
+    fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
+        let mut counter = Counter::default();
+        operation.run(&mut counter, &Count(inputs))?;
+        let [from, to] = [from, to].map(Ring::Pow2);
+        Ok(Self { operation, moves: counter.into_moves(), from, to, inputs })
     }
 
     /// Transfers that a party sends in one run.
@@ -83,32 +97,6 @@ impl Layer {
         self.moves.held_by(party) as u64
     }
 
-    /// Offline: draws the transfers that the client sends.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Ot`] if the channel fails or the peer sends something else.
-    pub fn request(
-        &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-    ) -> Result<Request, ProtocolError> {
-        self.moves.request(channel, transfers)
-    }
-
-    /// Offline: draws the transfers that the server sends, and expands all.
-    ///
-    /// # Errors
-    /// As [`Self::request`].
-    pub fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
-        request: Request,
-        rng: &mut impl CryptoRng,
-    ) -> Result<Material, ProtocolError> {
-        self.moves.complete(channel, transfers, request, rng)
-    }
-
     /// Online: this party's share of the outputs.
     ///
     /// # Errors
@@ -125,18 +113,22 @@ impl Layer {
             return Err(ProtocolError::Shape { what: "input share of a nonlinear layer" });
         }
         let mut run = Run::new(channel, party, material);
-        match &self.operation {
-            Operation::Activation(activation) => activation.run(&mut run, party, share.values()),
-            Operation::Square(square) => square.run(&mut run, share.values()),
-        }
+        let mut outputs = self.operation.run(&mut run, &Zeroizing::new(share.values().to_vec()))?;
+        run.finish()?;
+        Ok(Share::new(self.to, std::mem::take(&mut *outputs))?)
     }
 
     /// The cost of the offline phase, which depends on what the sources gave before.
-    pub fn offline_cost(&self, supplies: &mut Supplies) -> OfflineCost {
+    pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
         OfflineCost {
-            request: supplies.client(self.moves.sent_by(Party::Client)),
-            answer: supplies.server(self.moves.sent_by(Party::Server)),
+            request: supply.client(self.moves.sent_by(Party::Client)),
+            answer: supply.server(self.moves.sent_by(Party::Server)),
         }
+    }
+
+    /// The messages of the online phase in order: who sends each, and the bytes of its payload.
+    pub fn messages(&self) -> impl Iterator<Item = (Party, usize)> + '_ {
+        self.moves.messages()
     }
 
     /// The cost of the online phase.

@@ -1,0 +1,51 @@
+//! Nonlinear layers on shares over `Z_2^l` by oblivious transfer: comparison, multiplexer, truncation, extension, maximum.
+//!
+//! After [RRKCGRS20](https://eprint.iacr.org/2020/1002), "CrypTFlow2: Practical 2-Party Secure Inference" (comparison, Algorithm 1;
+//! multiplexer, Algorithm 6), and [HLHD22](https://eprint.iacr.org/2022/207), "Cheetah: Lean and Fast Secure Two-Party Deep Neural
+//! Network Inference" (section 4: silent transfers, and truncation where the sign is known). Both parties run the same steps, called
+//! *moves*; in each, one speaks first:
+//!
+//! ```text
+//! F (first)                                         G (second)
+//! leaves: a; 4-bit blocks of x = not a              b; blocks of y
+//!   x xor r  ---------------------------------->
+//!        <--------------------------------------    [j < y] and [j = y] for all 16 j, masked by the keys of 1-of-16 transfers
+//! AND triples: shares of bits u and v               their product
+//!   u xor a, v xor b  <------------------------>    the same: the opened bits are uniform
+//! mux: shares of a bit c and of a value z           c z, as shares mod 2^l
+//!   c xor r  ---------------------------------->
+//!        <--------------------------------------    its own c xor r; the correction of F's product
+//!   the correction of G's product  ------------>
+//! products: F's value x, often one bit, G's y       x y, as shares mod 2^l
+//!   x xor r  ---------------------------------->
+//!        <--------------------------------------    a correction for each bit of x, of l bits, l - 1, ...
+//! ```
+//!
+//! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of ANDs. The sign of a shared value is the sum of both top bits
+//! and the carry of the others. Who speaks last in one move is ready to speak first in the next, so half of the messages
+//! travel with others: every step takes half a round or one. A layer is written once, over a driver that makes the moves or counts
+//! them: costs and material follow from the count.
+//!
+//! Threat model: semi-honest; each party sees uniform bits and ring elements only. All of a move's values go in one message, whose
+//! length follows from the shapes. Deviations from the papers: a 1-of-16 transfer comes from four correlated ones combined over
+//! `GF(2^128)`, all key material is expanded ahead of time to the few bits that are used, and triples come from two random
+//! transfers without any message. What a truncation does is said in [`Rounding`].
+
+mod activation;
+mod and_triples;
+mod driver;
+mod lanes;
+mod layer;
+mod leaf;
+mod material;
+mod moves;
+mod product;
+mod run;
+mod step;
+mod transfers;
+
+pub use activation::Rounding;
+pub use layer::Layer;
+pub use material::{Material, Request};
+pub use step::{RingActivation, RingSquare};
+pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
