@@ -118,8 +118,8 @@ impl Share {
     /// `factor` times each element.
     #[must_use]
     pub fn scale(&self, factor: i64) -> Self {
-        let factor = self.ring.embed(factor);
-        Self { ring: self.ring, values: self.values.iter().map(|a| self.ring.mul(*a, factor)).collect() }
+        let factor = self.ring.factor(self.ring.embed(factor));
+        Self { ring: self.ring, values: self.values.iter().map(|a| factor.times(*a)).collect() }
     }
 
     /// Element `i` of the result is element `sources[i].1` of `shares[sources[i].0]`, or zero where there is no source.

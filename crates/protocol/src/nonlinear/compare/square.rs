@@ -30,7 +30,7 @@ impl Square {
         let ring = Ring::Pow2(self.bits);
         let low: Values = zeroize::Zeroizing::new(x.iter().map(|x| x & mask(self.bits - 1)).collect());
         let cross = run.product(&low, self.bits - 1)?;
-        let squares = x.iter().zip(cross.iter()).map(|(x, cross)| ring.add(ring.mul(*x, *x), cross << 1));
+        let squares = x.iter().zip(cross.iter()).map(|(x, cross)| ring.add(x.wrapping_mul(*x), cross << 1));
         Ok(Share::new(ring, squares.collect())?)
     }
 }
