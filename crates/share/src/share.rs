@@ -41,10 +41,12 @@ impl Share {
     /// # Errors
     /// [`ShareError::Range`] if an element is not reduced.
     pub fn new(ring: Ring, values: Vec<u64>) -> Result<Self, ShareError> {
-        if !values.iter().all(|value| ring.contains(*value)) {
+        // A share from here on, so that values that are refused are erased too.
+        let share = Self { ring, values };
+        if !share.values.iter().all(|value| ring.contains(*value)) {
             return Err(ShareError::Range { ring });
         }
-        Ok(Self { ring, values })
+        Ok(share)
     }
 
     /// The share of a party that holds nothing yet.

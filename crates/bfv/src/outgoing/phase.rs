@@ -234,11 +234,11 @@ impl PhaseSealing {
 
     /// The server's shares modulo `2^l` of the coefficients that will be sent.
     #[must_use]
-    pub fn shares(&self) -> Vec<u64> {
+    pub fn shares(&self) -> Zeroizing<Vec<u64>> {
         let share = |mask_of: &u128| {
             self.modulus.round(*mask_of).wrapping_neg() & mask(self.modulus.message_bits) as u64
         };
-        self.masks.iter().map(share).collect()
+        Zeroizing::new(self.masks.iter().map(share).collect())
     }
 
     /// The bytes of the first half at these coefficients.
@@ -304,12 +304,13 @@ impl PreparedPhase {
     ///
     /// # Errors
     /// [`BfvError::Decode`] unless the bytes are those of so many coefficients.
-    pub fn open(self, first_half: &[u8]) -> Result<Vec<u64>, BfvError> {
+    pub fn open(self, first_half: &[u8]) -> Result<Zeroizing<Vec<u64>>, BfvError> {
         let values = unpack_wide(first_half, self.products.len(), self.modulus.bits)?;
         let phases = values.iter().zip(self.products.iter());
-        Ok(phases
-            .map(|(c0, product)| self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits)))
-            .collect())
+        let share = |(c0, product): (&u128, &u128)| {
+            self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits))
+        };
+        Ok(Zeroizing::new(phases.map(share).collect()))
     }
 }
 

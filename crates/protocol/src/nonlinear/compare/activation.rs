@@ -82,8 +82,9 @@ impl Activation {
 
     pub(super) fn run(&self, run: &mut Run, party: Party, x: &[u64]) -> Result<Share, ProtocolError> {
         // Element by element of the windows, so that neighbours in a window are compared in one go.
-        let gathered = (0..self.area).flat_map(|element| self.windows.iter().map(move |w| x[w[element]]));
-        let mut values = self.truncate(run, party, Zeroizing::new(gathered.collect()))?;
+        let mut gathered = Zeroizing::new(Vec::with_capacity(self.area * self.windows.len()));
+        (0..self.area).for_each(|element| gathered.extend(self.windows.iter().map(|w| x[w[element]])));
+        let mut values = self.truncate(run, party, gathered)?;
         for pairs in pairs(self.area) {
             values = self.maximum(run, &values, pairs)?;
         }

@@ -118,9 +118,8 @@ impl<'c> Run<'c> {
         };
         match self.next()?.0 {
             Prepared::Chosen(chosen) => {
-                let bit =
-                    |bit: u32| -> Values { Zeroizing::new(mine.iter().map(|x| x >> bit & 1).collect()) };
-                let choices: Values = Zeroizing::new((0..bits).flat_map(|i| bit(i).to_vec()).collect());
+                let mut choices: Values = Zeroizing::new(Vec::with_capacity(bits as usize * values));
+                (0..bits).for_each(|bit| choices.extend(mine.iter().map(|x| x >> bit & 1)));
                 let flips = chosen.flips(&choices);
                 let packed = (0..values)
                     .map(|v| (0..bits).rev().fold(0, |word, i| word << 1 | flips[i as usize * values + v]));
@@ -188,7 +187,10 @@ impl<'c> Run<'c> {
 
     /// One level of the tree: neighbours joined, all in one exchange.
     fn join(&mut self, level: Vec<[Words; 2]>) -> Result<Vec<[Words; 2]>, ProtocolError> {
-        let (mut u, mut v) = (Zeroizing::new(Vec::new()), Zeroizing::new(Vec::new()));
+        let of_row = level[0][0].len();
+        // Room for all at once: what grows leaves shares behind.
+        let room = || Zeroizing::new(Vec::with_capacity(level.len() * of_row));
+        let (mut u, mut v) = (room(), room());
         for (number, pair) in level.chunks_exact(2).enumerate() {
             let [[less, equal], [_, equal_high]] = [&pair[0], &pair[1]];
             u.extend_from_slice(equal_high);
@@ -199,7 +201,7 @@ impl<'c> Run<'c> {
             }
         }
         let products = self.conjunction(&u, &v)?;
-        let mut products = products.chunks_exact(level[0][0].len());
+        let mut products = products.chunks_exact(of_row);
         let mut joined = Vec::with_capacity(level.len().div_ceil(2));
         let mut level = level.into_iter();
         while let Some(low) = level.next() {
