@@ -3,6 +3,7 @@
 use lanner_primitives::{Prg, Seed};
 use lanner_ring::{Eval, Poly, sample};
 use lanner_wire::{Encode, Reader, Writer};
+use zeroize::ZeroizeOnDrop;
 
 use crate::packing::{decode_seed, packed_poly_len, read_poly, write_poly};
 use crate::{BfvError, NoiseBound, Parameters};
@@ -84,6 +85,9 @@ impl SeededCiphertext {
         Ok(ciphertext)
     }
 }
+
+/// Its polynomials erase themselves.
+impl ZeroizeOnDrop for Ciphertext {}
 
 impl Encode for SeededCiphertext {
     fn encode(&self, writer: &mut Writer) {

@@ -1,14 +1,15 @@
 //! Products of coefficient encodings by fixed polynomials, half by half: no keys, no rotations.
 
 use lanner_ring::{Buffer, Eval, Poly};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
 use crate::halves::FirstHalf;
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters};
 
 /// A polynomial with integer coefficients, ready to multiply ciphertexts.
 ///
-/// It usually holds weights: it is zeroized when dropped and has neither `Debug` nor `==`.
+/// It usually holds weights: it is erased when dropped and has neither `Debug` nor `==`.
+#[derive(ZeroizeOnDrop)]
 pub struct CoefficientFactor {
     poly: Poly<Eval>,
 }
@@ -32,14 +33,6 @@ impl CoefficientFactor {
         8 * parameters.degree() * parameters.limbs()
     }
 }
-
-impl Drop for CoefficientFactor {
-    fn drop(&mut self) {
-        self.poly.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for CoefficientFactor {}
 
 impl FirstHalf {
     /// `sum_i inputs[i] factors[i]`, where `norm` is a public bound on the 2-norm of all factors' coefficients together.

@@ -168,14 +168,6 @@ impl Deref for Values<'_> {
     }
 }
 
-impl Drop for Values<'_> {
-    fn drop(&mut self) {
-        if let Self::Lifted(values) = self {
-            values.zeroize();
-        }
-    }
-}
-
 /// The largest 2-norm of a plaintext modulo `t`.
 pub(crate) fn largest_norm(degree: usize, t: u64) -> f64 {
     (t as f64 / 2.0) * (degree as f64).sqrt()
@@ -186,9 +178,6 @@ impl Drop for Multiplier {
         match &mut self.coefficients {
             Coefficients::Narrow(words) => words.zeroize(),
             Coefficients::Wide(words) => words.zeroize(),
-        }
-        if let Some(poly) = &mut self.prepared {
-            poly.zeroize();
         }
     }
 }

@@ -119,7 +119,6 @@ impl PlaintextModulus {
                 *sum += u128::from(*y) * u128::from(*quotient);
             }
         }
-        scaled.zeroize();
         // Each sum is below (L + 1) t 2^shift, so its integer part is a word.
         let coefficients = sums.iter().map(|sum| reducer.reduce((sum >> shift) as u64)).collect();
         Plaintext { modulus: self.clone(), coefficients }

@@ -78,7 +78,7 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
         ((off << (64 - bits)) as i64) >> (64 - bits)
     };
     Run {
-        off: wanted.iter().zip(client.iter().zip(&server)).map(off).collect(),
+        off: wanted.iter().zip(client.iter().zip(server.iter())).map(off).collect(),
         sent: first.len() + second.len(),
     }
 }

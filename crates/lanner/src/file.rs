@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use lanner_net::create_private;
+use lanner_primitives::Prg;
 use safetensors::Dtype;
 use safetensors::tensor::{SafeTensors, TensorView};
 use zip::write::SimpleFileOptions;
@@ -32,12 +34,14 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Writes a file, replacing one that is there only when all is written.
+    /// Writes a new file that only its owner may read, and gives it the name when all is written. A file that has the name already is
+    /// replaced, never written to, whatever its mode; so is a symbolic link, and what it names stays as it is.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let weights = self.join().map_err(|error| failed(path, &error))?;
-        let temporary = path.with_extension("lanner.partial");
+        let draft = draft(path).map_err(|error| failed(path, &error))?;
+        let file = create_private(&draft).map_err(|error| failed(path, &error))?;
         let written = (|| {
-            let mut zip = ZipWriter::new(File::create(&temporary)?);
+            let mut zip = ZipWriter::new(file);
             let entries: [(&str, &[u8], _); 2] = [
                 (MANIFEST, self.manifest.as_bytes(), CompressionMethod::Deflated),
                 (WEIGHTS, &weights, CompressionMethod::Stored),
@@ -47,11 +51,11 @@ impl Contents {
                 zip.write_all(bytes)?;
             }
             zip.finish()?.sync_all()?;
-            std::fs::rename(&temporary, path)
+            std::fs::rename(&draft, path)
         })();
         written.map_err(|error| {
-            // The file was never the model's; a failure to remove it adds nothing.
-            let _ = std::fs::remove_file(&temporary);
+            // The draft was never the model's; a failure to remove it adds nothing.
+            let _ = std::fs::remove_file(&draft);
             failed(path, &error)
         })
     }
@@ -102,6 +106,13 @@ impl Contents {
         let salt = salt.data().try_into().map_err(std::io::Error::other)?;
         Ok(Self { manifest, fixed: part(FIXED)?, float: part(FLOAT)?, salt })
     }
+}
+
+/// A name in the same folder that nobody has or foresees.
+fn draft(path: &Path) -> std::io::Result<PathBuf> {
+    let mut number = [0; 8];
+    Prg::from_entropy().map_err(std::io::Error::other)?.fill_bytes(&mut number);
+    Ok(path.with_file_name(format!(".lanner-{:016x}.partial", u64::from_le_bytes(number))))
 }
 
 fn parse(bytes: &[u8]) -> std::io::Result<SafeTensors<'_>> {

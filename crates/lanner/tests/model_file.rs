@@ -183,3 +183,102 @@ fn what_cannot_be_served_is_refused_at_compile_time() {
     let classes = CompileOptions { classes: Some(vec!["a".to_owned()]), ..options("label") };
     assert_eq!(compile(&classes).err().unwrap().kind, ErrorKind::Model);
 }
+
+#[cfg(unix)]
+mod private {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    use super::*;
+
+    /// A folder with nothing in it.
+    fn folder(name: &str) -> PathBuf {
+        let folder = place(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    /// Saves a model, which others may then not read; nothing else is left in the folder than what was there.
+    fn save(path: &Path) {
+        let names = || fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut expected: Vec<_> = names().chain([path.file_name().unwrap().to_owned()]).collect();
+        compile(&options("label")).unwrap().save(path).unwrap();
+        assert!(fs::symlink_metadata(path).unwrap().is_file());
+        assert_eq!(mode(path), 0o600);
+        assert!(Model::load(path).is_ok());
+        let mut left: Vec<_> = names().collect();
+        expected.sort();
+        expected.dedup();
+        left.sort();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_is_replaced() {
+        let path = folder("loose").join("model.lanner");
+        fs::write(&path, b"an older model").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        // Another name of the old file: it is not the new one's.
+        let other = path.with_file_name("other");
+        fs::hard_link(&path, &other).unwrap();
+        save(&path);
+        assert_eq!((fs::read(&other).unwrap().as_slice(), mode(&other)), (&b"an older model"[..], 0o644));
+    }
+
+    #[test]
+    fn a_symbolic_link_is_replaced_and_not_followed() {
+        let path = folder("link").join("model.lanner");
+        let (target, nowhere) = (path.with_file_name("target"), path.with_file_name("nowhere"));
+        fs::write(&target, b"of somebody else").unwrap();
+        for target in [&target, &nowhere] {
+            let _ = fs::remove_file(&path);
+            symlink(target, &path).unwrap();
+            save(&path);
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"of somebody else");
+        assert!(!nowhere.exists());
+    }
+
+    #[test]
+    fn a_failure_leaves_what_was_there() {
+        let path = folder("failure").join("model.lanner");
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        assert_eq!(compile(&options("label")).unwrap().save(&path).unwrap_err().kind, ErrorKind::Model);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "the draft is gone");
+        assert!(compile(&options("label")).unwrap().save(&path.join("no/such/folder")).is_err());
+    }
+
+    /// The mask is the process's, so that each is tried in a process of its own.
+    #[test]
+    fn the_umask_changes_nothing() {
+        let program = std::env::current_exe().unwrap();
+        for umask in ["000", "022", "077", "277"] {
+            let folder = folder(&format!("umask-{umask}"));
+            let child = Command::new("sh")
+                .args(["-c", &format!("umask {umask}; exec \"$0\" --exact private::child --ignored")])
+                .arg(&program)
+                .env(CHILD, folder.join("model.lanner"))
+                .output();
+            assert!(child.unwrap().status.success(), "{umask}");
+            assert!(folder.join("model.lanner").exists(), "{umask}");
+        }
+    }
+
+    /// Not a test: what the one above runs.
+    #[test]
+    #[ignore = "runs as a child of the test above"]
+    fn child() {
+        if let Some(path) = std::env::var_os(CHILD) {
+            save(Path::new(&path));
+        }
+    }
+
+    const CHILD: &str = "LANNER_TEST_SAVE";
+}

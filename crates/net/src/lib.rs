@@ -32,6 +32,6 @@ pub use profile::NetworkProfile;
 pub use record::{Entry, Recorded};
 pub use records::TcpBytes;
 pub use relay::Relay;
-pub use state::StateDirectory;
+pub use state::{StateDirectory, create_private};
 pub use tcp::{AbortHandle, TcpChannel, Transport};
 pub use tls::{ClientTls, Identity, ServerTls, Trust};

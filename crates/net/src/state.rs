@@ -89,14 +89,27 @@ impl StateDirectory {
     }
 }
 
-fn write_draft(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    // A draft of this process's number can only be left from a process that crashed.
-    let _ = fs::remove_file(path);
+/// A new, empty file that only its owner may read and write (mode 0600), whatever the process's umask: never one that exists, nor one
+/// that a symbolic link names.
+///
+/// # Errors
+/// [`ErrorKind::AlreadyExists`] if anything has that name; any other failure of the file system.
+pub fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     options.mode(0o600);
-    let mut file = options.open(path)?;
+    let file = options.open(path)?;
+    // A umask may have taken more away than others' rights.
+    #[cfg(unix)]
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+fn write_draft(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // A draft of this process's number can only be left from a process that crashed.
+    let _ = fs::remove_file(path);
+    let mut file = create_private(path)?;
     file.write_all(content)?;
     file.sync_all()
 }
@@ -157,6 +170,17 @@ mod tests {
         fs::write(path.join("key"), b"secret").unwrap();
         fs::set_permissions(path.join("key"), Permissions::from_mode(0o644)).unwrap();
         assert!(state.read("key").unwrap_err().to_string().contains("chmod 600"));
+    }
+
+    #[test]
+    fn a_private_file_is_new() {
+        let root = tempfile::tempdir().unwrap();
+        let [path, link] = ["file", "link"].map(|name| root.path().join(name));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(create_private(&link).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        let file = create_private(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(create_private(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::PrimitivesError;
 
-/// A vector of secret bits: choices, colours, shares of bits.
+/// A vector of secret bits: choices, colours, shares of bits. Its words never move to a larger allocation, which would leave them
+/// behind in the old one.
 ///
 /// Bit `i` is bit `i % 64` of word `i / 64`. Invariant: the bits of the last word from `len` on are zero.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
@@ -32,9 +33,12 @@ impl Bits {
 
     /// The first `len` bits of packed words; words that are missing count as zeros.
     #[must_use]
-    pub fn from_words(len: usize, mut words: Vec<u64>) -> Self {
-        words.resize(len.div_ceil(64), 0);
+    pub fn from_words(len: usize, words: Vec<u64>) -> Self {
         let mut bits = Self { words, len };
+        if bits.words.capacity() < len.div_ceil(64) {
+            bits = Self::copied(len, &bits.words);
+        }
+        bits.words.resize(len.div_ceil(64), 0);
         bits.clear_padding();
         bits
     }
@@ -42,8 +46,16 @@ impl Bits {
     /// `len` bits from word `word` on; bits that are missing count as zeros.
     #[must_use]
     pub fn part(&self, word: usize, len: usize) -> Self {
-        let words = self.words.iter().skip(word).take(len.div_ceil(64));
-        Self::from_words(len, words.copied().collect())
+        let mut bits = Self::copied(len, self.words.get(word..).unwrap_or_default());
+        bits.clear_padding();
+        bits
+    }
+
+    /// `len` bits with as many of these words as there is room for.
+    fn copied(len: usize, words: &[u64]) -> Self {
+        let mut bits = Self::zeros(len);
+        bits.words.iter_mut().zip(words).for_each(|(to, from)| *to = *from);
+        bits
     }
 
     /// The vectors one after the other, each but the last of whole words.
@@ -174,9 +186,16 @@ impl Bits {
 
 impl FromIterator<bool> for Bits {
     fn from_iter<I: IntoIterator<Item = bool>>(iter: I) -> Self {
-        let mut bits = Self::default();
+        let iter = iter.into_iter();
+        let mut bits = Self { words: Vec::with_capacity(iter.size_hint().0.div_ceil(64)), len: 0 };
         for bit in iter {
             if bits.len.is_multiple_of(64) {
+                if bits.words.len() == bits.words.capacity() {
+                    let mut larger =
+                        Self { words: Vec::with_capacity(2 * bits.words.len() + 1), len: bits.len };
+                    larger.words.extend_from_slice(&bits.words);
+                    bits = larger;
+                }
                 bits.words.push(0);
             }
             bits.words[bits.len / 64] |= u64::from(bit) << (bits.len % 64);
@@ -230,6 +249,23 @@ mod tests {
         }
         assert!(Bits::join(&[Bits::zeros(63), Bits::zeros(1)]).is_err());
         assert!(Bits::from_words(70, vec![3, 63]).part(1, 2).as_words() == [3]);
+    }
+
+    #[test]
+    fn bits_of_unknown_number_are_collected_and_vectors_of_words_may_be_short() {
+        let mut prg = Prg::from_seed([3; 16]);
+        for len in [0, 1, 63, 64, 65, 1000] {
+            let bits = Bits::random(len, &mut prg);
+            let unknown: Bits = bits.iter().filter(|_| true).collect();
+            assert!(unknown.len == len && unknown.words == bits.words);
+            let known: Bits = bits.iter().collect();
+            assert_eq!(known.words.capacity(), len.div_ceil(64), "room for all from the start");
+            let longer = Bits::from_words(len + 100, bits.words.clone());
+            assert_eq!(longer.words.len(), (len + 100).div_ceil(64));
+            assert!(
+                longer.part(0, len).words == bits.words && longer.part(bits.words.len(), 70).words == [0; 2]
+            );
+        }
     }
 
     #[test]

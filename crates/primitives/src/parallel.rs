@@ -32,10 +32,21 @@ pub fn threads() -> usize {
     1 + pool().map_or(0, ThreadPool::current_num_threads)
 }
 
+/// Seeds of items that are worked on at once. They are lent and never moved out, which would leave their bytes in the vector.
+pub struct Seeds(Vec<Seed>);
+
+impl Seeds {
+    /// The seeds in order.
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Seed> {
+        self.0.iter()
+    }
+}
+
 /// Fresh seeds, one for each of so many items.
 #[must_use]
-pub fn seeds(count: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Vec<Seed> {
-    (0..count).map(|_| Seed::random(rng)).collect()
+pub fn seeds(count: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Seeds {
+    Seeds((0..count).map(|_| Seed::random(rng)).collect())
 }
 
 /// Works on every item, in any order.

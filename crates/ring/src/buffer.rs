@@ -2,13 +2,16 @@
 //!
 //! Polynomials come and go by the hundred kilobytes. A general allocator gives such memory back to the system and faults it in
 //! again page by page, so a bounded number of lines is kept for the next buffer of the same size, of whichever thread.
+//!
+//! Every buffer is erased when it is dropped: most of what a polynomial passes through on its way is secret, and what is kept is
+//! handed to other sessions. Lines that are kept are therefore zero, and a buffer of zeros costs nothing more.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
-use zeroize::Zeroize;
+use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
 /// One cache line, or one 512-bit vector.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -17,15 +20,13 @@ struct Line([u64; LANES]);
 
 const LANES: usize = 8;
 
-/// Words in memory aligned to 64 bytes; dereferences to `[u64]`. The length is a multiple of 8.
-///
-/// Dropping does not erase: owners of secrets zeroize first.
+/// Words in memory aligned to 64 bytes; dereferences to `[u64]`. The length is a multiple of 8. Erased when dropped.
 #[derive(Default)]
 pub struct Buffer {
     lines: Vec<Line>,
 }
 
-/// The lines that are kept, by their number.
+/// The lines that are kept, all zero, by their number.
 struct Spare {
     by_length: BTreeMap<usize, Vec<Vec<Line>>>,
     lines: usize,
@@ -59,41 +60,33 @@ impl Spare {
     }
 }
 
-/// Kept lines of that number, with whatever they hold.
-fn spare(length: usize) -> Option<Vec<Line>> {
-    all_spare().take(length)
-}
-
 impl Buffer {
     /// `len` zero words, `len` rounded up to a multiple of 8.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         let length = len.div_ceil(LANES);
-        let lines = match spare(length) {
-            Some(mut lines) => {
-                lines.fill(Line([0; LANES]));
-                lines
-            }
-            None => vec![Line([0; LANES]); length],
-        };
-        Self { lines }
+        let kept = all_spare().take(length);
+        Self { lines: kept.unwrap_or_else(|| vec![Line::zeroed(); length]) }
     }
 
     /// Keeps the first `len` words, `len` rounded up to a multiple of 8.
     pub fn truncate(&mut self, len: usize) {
         self.lines.truncate(len.div_ceil(LANES));
     }
+
+    /// Overwrites all lines, those with which the buffer began and that were cut off since among them.
+    fn erase(&mut self) {
+        self.lines.resize(self.lines.capacity(), Line::zeroed());
+        // Faster than volatile writes of words; the barrier keeps the compiler from leaving it out before memory is freed.
+        self.lines.fill(Line::zeroed());
+        optimization_barrier(&self.lines[..]);
+    }
 }
 
 impl From<&[u64]> for Buffer {
     fn from(words: &[u64]) -> Self {
-        let mut buffer = match spare(words.len().div_ceil(LANES)) {
-            Some(lines) => Self { lines },
-            None => Self::zeroed(words.len()),
-        };
-        let (copied, padding) = buffer.split_at_mut(words.len());
-        copied.copy_from_slice(words);
-        padding.fill(0);
+        let mut buffer = Self::zeroed(words.len());
+        buffer[..words.len()].copy_from_slice(words);
         buffer
     }
 }
@@ -106,6 +99,7 @@ impl Clone for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        self.erase();
         // What is too much is freed without the lock.
         let _free = all_spare().keep(std::mem::take(&mut self.lines));
     }
@@ -125,22 +119,20 @@ impl DerefMut for Buffer {
     }
 }
 
-impl Zeroize for Buffer {
-    fn zeroize(&mut self) {
-        self.deref_mut().zeroize();
-    }
-}
+impl ZeroizeOnDrop for Buffer {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn zeroed_is_zero_after_another_buffer_of_its_size() {
-        let mut first = Buffer::zeroed(64);
-        first.fill(7);
-        drop(first);
-        assert!(Buffer::zeroed(64).iter().all(|word| *word == 0));
+    fn erasing_reaches_what_was_cut_off() {
+        let mut buffer = Buffer::zeroed(64 * LANES);
+        buffer.fill(7);
+        buffer.truncate(LANES);
+        buffer.erase();
+        assert_eq!(buffer.lines.len(), 64);
+        assert!(buffer.iter().all(|word| *word == 0));
     }
 
     #[test]
@@ -155,10 +147,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bounded_number_of_lines_is_kept() {
-        let buffers: Vec<Buffer> = (0..80).map(|_| Buffer::zeroed(1 << 17)).collect();
+    fn a_bounded_number_of_lines_is_kept_and_all_are_zero() {
+        let words = vec![7; 1 << 17];
+        let buffers: Vec<Buffer> = (0..80).map(|_| Buffer::from(&words[..])).collect();
         drop(buffers);
         let spare = all_spare();
+        assert!(spare.by_length.values().flatten().flatten().all(|line| line.0 == [0; LANES]));
         assert!(spare.lines <= MAX_SPARE_LINES);
         let kept = spare.by_length.iter().map(|(length, kept)| length * kept.len()).sum::<usize>();
         assert_eq!(spare.lines, kept);

@@ -238,6 +238,8 @@ impl Dft2 {
 }
 
 fn transposed(values: &[u64], width: usize) -> Zeroizing<Vec<u64>> {
-    let columns = (0..width).flat_map(|column| values.iter().skip(column).step_by(width));
-    Zeroizing::new(columns.copied().collect())
+    // Room for all at once: what grows leaves values behind.
+    let mut columns = Zeroizing::new(Vec::with_capacity(values.len()));
+    (0..width).for_each(|column| columns.extend(values.iter().skip(column).step_by(width)));
+    columns
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use zeroize::Zeroize;
+use zeroize::ZeroizeOnDrop;
 
 use crate::buffer::Buffer;
 use crate::{EvalPermutation, GaloisElement, RingError, RnsBasis};
@@ -29,7 +29,7 @@ mod sealed {
 /// An element of `Z_q[X]/(X^n + 1)` over an [`RnsBasis`].
 ///
 /// Limb-major: limb `i` holds `n` residues in `[0, q_i)`, and limbs follow one another. It may be secret, so
-/// there is neither `Debug` nor `==`; owners of secret polynomials zeroize them.
+/// there is neither `Debug` nor `==`, and it is erased when dropped.
 ///
 /// Operations on two polynomials panic if their bases differ: that is a mistake of the program, never of data.
 #[derive(Clone)]
@@ -257,11 +257,8 @@ impl Poly<Eval> {
     }
 }
 
-impl<D: Domain> Zeroize for Poly<D> {
-    fn zeroize(&mut self) {
-        self.words.zeroize();
-    }
-}
+/// The words erase themselves.
+impl<D: Domain> ZeroizeOnDrop for Poly<D> {}
 
 /// Pairs of limbs of two polynomials of the same basis.
 fn chunks<'a>(a: &'a mut [u64], b: &'a [u64], n: usize) -> impl Iterator<Item = (&'a mut [u64], &'a [u64])> {

@@ -3,5 +3,5 @@
 mod ring;
 mod share;
 
-pub use ring::Ring;
+pub use ring::{Factor, Ring};
 pub use share::{Share, ShareError};

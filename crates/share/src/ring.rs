@@ -55,13 +55,14 @@ impl Ring {
         self.add(a, self.neg(b))
     }
 
-    /// `a * b`; both reduced, `b` public.
+    /// A public factor, reduced. Preparing it takes a time that depends on it.
     #[must_use]
-    pub const fn mul(self, a: u64, b: u64) -> u64 {
-        match self {
-            Self::Prime(p) => ((a as u128 * b as u128) % p as u128) as u64,
-            Self::Pow2(l) => a.wrapping_mul(b) & mask(l),
-        }
+    pub const fn factor(self, value: u64) -> Factor {
+        let quotient = match self {
+            Self::Prime(p) => (((value as u128) << 64) / p as u128) as u64,
+            Self::Pow2(_) => 0,
+        };
+        Factor { ring: self, value, quotient }
     }
 
     /// The element of a signed integer. Constant time.
@@ -95,6 +96,32 @@ impl Ring {
         match self {
             Self::Prime(p) => a < p,
             Self::Pow2(l) => a <= mask(l),
+        }
+    }
+}
+
+/// A public factor with its quotient by the modulus ([Har14](https://arxiv.org/abs/1205.2926)): products are reduced without a division,
+/// whose time would tell about the other factor.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor {
+    ring: Ring,
+    value: u64,
+    /// Over `Z_p`: `floor(value 2^64 / p)`.
+    quotient: u64,
+}
+
+impl Factor {
+    /// The product with any `a`; reduced. Constant time.
+    #[must_use]
+    pub const fn times(self, a: u64) -> u64 {
+        let product = a.wrapping_mul(self.value);
+        match self.ring {
+            Ring::Prime(p) => {
+                // Short of a value / p by less than 2, so that the rest is below 2p.
+                let quotient = ((a as u128 * self.quotient as u128) >> 64) as u64;
+                subtract_once(product.wrapping_sub(quotient.wrapping_mul(p)), p)
+            }
+            Ring::Pow2(l) => product & mask(l),
         }
     }
 }
@@ -157,6 +184,23 @@ mod tests {
                 let signed = i128::from(ring.signed(element));
                 assert_eq!((signed - i128::from(x)) % i128::from(p), 0);
                 assert!(2 * signed.abs() <= i128::from(p));
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_the_remainders() {
+        let primes = [2, 3, 17, 1_032_193, 137_438_822_401, (1 << 62) + 1, (1 << 63) - 25].map(Ring::Prime);
+        for ring in primes.into_iter().chain([1, 2, 20, 63, 64].map(Ring::Pow2)) {
+            let modulus = ring.modulus();
+            let top = (modulus - 1) as u64;
+            let edges = [0, 1, 2, 3, top / 2, top / 2 + 1, top - 1, top];
+            for b in edges.into_iter().filter(|b| ring.contains(*b)) {
+                let factor = ring.factor(b);
+                for a in edges.into_iter().chain([u64::MAX, u64::MAX - 1, 1 << 63, 0x9e37_79b9_7f4a_7c15]) {
+                    let product = u128::from(a) * u128::from(b) % modulus;
+                    assert_eq!(u128::from(factor.times(a)), product, "{a} {b} in {ring:?}");
+                }
             }
         }
     }

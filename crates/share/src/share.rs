@@ -41,10 +41,12 @@ impl Share {
     /// # Errors
     /// [`ShareError::Range`] if an element is not reduced.
     pub fn new(ring: Ring, values: Vec<u64>) -> Result<Self, ShareError> {
-        if !values.iter().all(|value| ring.contains(*value)) {
+        // A share from here on, so that values that are refused are erased too.
+        let share = Self { ring, values };
+        if !share.values.iter().all(|value| ring.contains(*value)) {
             return Err(ShareError::Range { ring });
         }
-        Ok(Self { ring, values })
+        Ok(share)
     }
 
     /// The share of a party that holds nothing yet.
@@ -118,8 +120,8 @@ impl Share {
     /// `factor` times each element.
     #[must_use]
     pub fn scale(&self, factor: i64) -> Self {
-        let factor = self.ring.embed(factor);
-        Self { ring: self.ring, values: self.values.iter().map(|a| self.ring.mul(*a, factor)).collect() }
+        let factor = self.ring.factor(self.ring.embed(factor));
+        Self { ring: self.ring, values: self.values.iter().map(|a| factor.times(*a)).collect() }
     }
 
     /// Element `i` of the result is element `sources[i].1` of `shares[sources[i].0]`, or zero where there is no source.

@@ -33,8 +33,8 @@ impl CoefficientEncoder {
         if got > expected {
             return Err(BfvError::Length { expected, got });
         }
-        let mut coefficients = values.to_vec();
-        coefficients.resize(expected, 0);
+        let mut coefficients = vec![0; expected];
+        coefficients[..got].copy_from_slice(values);
         Plaintext::new(&self.modulus, coefficients)
     }
 

@@ -4,7 +4,7 @@ use lanner_primitives::{Prg, Seed};
 use lanner_ring::{Coeff, Eval, Poly, sample};
 use lanner_wire::{Encode, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
 use super::FirstHalf;
 use crate::ciphertext::SEED_BYTES;
@@ -20,13 +20,17 @@ pub struct SecondHalf {
 }
 
 /// All of an encryption but its message: `e - a s`. It serves one message and cannot be cloned.
+#[derive(ZeroizeOnDrop)]
 pub struct PreparedEncryption {
+    #[zeroize(skip)]
     parameters: Parameters,
     body: Poly<Eval>,
 }
 
 /// All of a decryption but the first half: `c1 s`. It serves one ciphertext and cannot be cloned.
+#[derive(ZeroizeOnDrop)]
 pub struct PreparedDecryption {
+    #[zeroize(skip)]
     modulus: PlaintextModulus,
     product: Poly<Coeff>,
 }
@@ -62,11 +66,10 @@ impl PreparedEncryption {
     ///
     /// # Errors
     /// [`BfvError::Mismatch`] if the message belongs to other parameters.
-    pub fn encrypt(mut self, message: &Plaintext) -> Result<FirstHalf, BfvError> {
+    pub fn encrypt(self, message: &Plaintext) -> Result<FirstHalf, BfvError> {
         self.parameters.check_same(message.modulus().parameters())?;
         let mut c0 = message.modulus().scale(message, self.parameters.limbs()).into_eval();
         c0.add_assign(&self.body);
-        self.body.zeroize();
         Ok(FirstHalf { c0, noise: NoiseBound::NONE })
     }
 }
@@ -79,9 +82,7 @@ impl PreparedDecryption {
     pub fn decrypt(mut self, half: &OutgoingFirstHalf) -> Result<Plaintext, BfvError> {
         self.modulus.check_same(&half.modulus)?;
         self.product.add_assign(&half.c0);
-        let message = self.modulus.unscale(&self.product);
-        self.product.zeroize();
-        Ok(message)
+        Ok(self.modulus.unscale(&self.product))
     }
 }
 
@@ -115,19 +116,3 @@ impl Encode for SecondHalf {
         writer.bytes(self.seed.as_bytes());
     }
 }
-
-impl Drop for PreparedEncryption {
-    fn drop(&mut self) {
-        self.body.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for PreparedEncryption {}
-
-impl Drop for PreparedDecryption {
-    fn drop(&mut self) {
-        self.product.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for PreparedDecryption {}

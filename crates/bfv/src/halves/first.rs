@@ -2,6 +2,7 @@
 
 use lanner_ring::{Eval, GaloisElement, Poly};
 use lanner_wire::{Encode, Reader, Writer};
+use zeroize::ZeroizeOnDrop;
 
 use crate::packing::{packed_poly_len, read_poly, write_poly};
 use crate::{BfvError, EvaluationKeys, NoiseBound, Parameters, Plaintext};
@@ -83,6 +84,9 @@ impl FirstHalf {
         Ok(Self { c0, noise: NoiseBound::NONE })
     }
 }
+
+/// Its polynomial erases itself.
+impl ZeroizeOnDrop for FirstHalf {}
 
 impl Encode for FirstHalf {
     fn encode(&self, writer: &mut Writer) {

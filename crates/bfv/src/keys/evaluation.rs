@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 
 use lanner_primitives::{Prg, Seed};
-use lanner_ring::{Eval, EvalPermutation, GaloisElement, Poly, RnsBasis, sample};
+use lanner_ring::{Buffer, Eval, EvalPermutation, GaloisElement, Poly, RnsBasis, sample};
 use lanner_wire::{Encode, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
 
 use crate::ciphertext::SEED_BYTES;
 use crate::packing::{decode_seed, packed_poly_len, read_poly, write_poly};
@@ -161,10 +160,9 @@ impl SwitchingKey {
         let parameters = secret.parameters();
         let basis = parameters.key_switching()?;
         let permutation = EvalPermutation::new(element);
-        let mut target = secret.s.automorphism(&EvalPermutation::new(inverse(element)?));
+        let target = secret.s.automorphism(&EvalPermutation::new(inverse(element)?));
         let digit = |i| digit(secret, &target, basis, i, expansion, rng);
         let digits = (0..parameters.limbs()).map(digit).collect();
-        target.zeroize();
         Ok(Self { digits, permutation })
     }
 }
@@ -186,11 +184,9 @@ fn digit(
     // P g_i s is zero modulo P and modulo every limb but i.
     let modulus = &basis.moduli()[i];
     let special = modulus.reduce(basis.moduli()[basis.len() - 1].value());
-    let mut shifted = secret.s.limb(i).to_vec();
+    let mut shifted = Buffer::from(secret.s.limb(i));
     modulus.mul_scalar_slice(&mut shifted, modulus.shoup(special));
     modulus.add_assign_slice(b.limb_mut(i), &shifted);
-    shifted.zeroize();
-    product.zeroize();
     (b, a)
 }
 

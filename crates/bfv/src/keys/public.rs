@@ -4,7 +4,6 @@ use lanner_primitives::{Prg, Seed};
 use lanner_ring::{Eval, Poly, sample};
 use lanner_wire::{Encode, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
 
 use crate::ciphertext::SEED_BYTES;
 use crate::packing::{decode_seed, packed_poly_len, read_poly, write_poly};
@@ -32,7 +31,6 @@ impl PublicKey {
         let mut product = a.clone();
         secret.multiply(&mut product);
         b.sub_assign(&product);
-        product.zeroize();
         Self { parameters: parameters.clone(), seed, b, a }
     }
 
@@ -45,15 +43,13 @@ impl PublicKey {
     /// A fresh encryption of zero, `(b u + e0, a u + e1)`.
     pub(crate) fn encrypt_zero(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Ciphertext {
         let basis = self.b.basis();
-        let mut u = sample::ternary(basis, rng).into_eval();
+        let u = sample::ternary(basis, rng).into_eval();
         let (mut c0, mut c1) = (self.b.clone(), self.a.clone());
         for part in [&mut c0, &mut c1] {
-            let mut error = sample::error(basis, rng).into_eval();
+            let error = sample::error(basis, rng).into_eval();
             part.mul_assign(&u);
             part.add_assign(&error);
-            error.zeroize();
         }
-        u.zeroize();
         Ciphertext { c0, c1, noise: NoiseBound::public_key(&self.parameters) }
     }
 

@@ -3,13 +3,15 @@
 use lanner_primitives::{Prg, Seed};
 use lanner_ring::{Coeff, Eval, Poly, RnsBasis, sample};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
 use crate::outgoing::OutgoingCiphertext;
 use crate::{BfvError, Ciphertext, Parameters, Plaintext, PlaintextModulus, SeededCiphertext};
 
 /// A ternary secret `s`, held by the client only.
+#[derive(ZeroizeOnDrop)]
 pub struct SecretKey {
+    #[zeroize(skip)]
     parameters: Parameters,
     /// `s` over the limbs and the special modulus.
     pub(crate) s: Poly<Eval>,
@@ -42,9 +44,7 @@ impl SecretKey {
         let limbs = self.parameters.limbs();
         let seed = Seed::random(rng);
         let mut masked = message.modulus().scale(message, limbs);
-        let mut error = sample::error(masked.basis(), rng);
-        masked.add_assign(&error);
-        error.zeroize();
+        masked.add_assign(&sample::error(masked.basis(), rng));
         Ok(SeededCiphertext { c0: self.mask(masked.into_eval(), &seed), seed })
     }
 
@@ -53,7 +53,6 @@ impl SecretKey {
         let mut a: Poly<Eval> = sample::uniform(body.basis(), &mut Prg::new(seed.clone()));
         self.multiply(&mut a);
         body.sub_assign(&a);
-        a.zeroize();
         body
     }
 
@@ -68,10 +67,7 @@ impl SecretKey {
         ciphertext: &Ciphertext,
         modulus: &PlaintextModulus,
     ) -> Result<Plaintext, BfvError> {
-        let mut phase = self.phase(ciphertext, modulus)?;
-        let message = modulus.unscale(&phase);
-        phase.zeroize();
-        Ok(message)
+        Ok(modulus.unscale(&self.phase(ciphertext, modulus)?))
     }
 
     /// Decrypts what the server sent: `y - r` with `r` the server's mask.
@@ -79,10 +75,7 @@ impl SecretKey {
     /// # Errors
     /// [`BfvError::Mismatch`] if the ciphertext belongs to other parameters.
     pub fn decrypt_outgoing(&self, ciphertext: &OutgoingCiphertext) -> Result<Plaintext, BfvError> {
-        let mut phase = self.outgoing_phase(ciphertext)?;
-        let message = ciphertext.modulus.unscale(&phase);
-        phase.zeroize();
-        Ok(message)
+        Ok(ciphertext.modulus.unscale(&self.outgoing_phase(ciphertext)?))
     }
 
     /// `log2` of the largest coefficient of the noise, given that it decrypts.
@@ -136,11 +129,3 @@ impl SecretKey {
         if fits { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
     }
 }
-
-impl Drop for SecretKey {
-    fn drop(&mut self) {
-        self.s.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for SecretKey {}

@@ -2,16 +2,20 @@
 
 use lanner_ring::{Coeff, Poly, sample};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
 use super::Budget;
 use crate::{BfvError, Ciphertext, NoiseBound, PlaintextModulus, PublicKey};
 
 /// A fresh encryption of zero and fresh flooding noise, for one ciphertext. It cannot be cloned.
+#[derive(ZeroizeOnDrop)]
 pub struct Blinding {
+    #[zeroize(skip)]
     pub(super) modulus: PlaintextModulus,
+    #[zeroize(skip)]
     pub(super) budget: Budget,
     /// The bound on the noise that is hidden.
+    #[zeroize(skip)]
     pub(super) noise: NoiseBound,
     pub(super) zero: Ciphertext,
     pub(super) flood: Poly<Coeff>,
@@ -46,16 +50,6 @@ impl Blinding {
     }
 }
 
-impl Drop for Blinding {
-    fn drop(&mut self) {
-        self.zero.c0.zeroize();
-        self.zero.c1.zeroize();
-        self.flood.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for Blinding {}
-
 /// A protection to leave out, so that tests can show that its absence is noticed.
 #[cfg(any(test, feature = "broken-seal"))]
 #[doc(hidden)]
@@ -75,10 +69,10 @@ impl Blinding {
     pub fn broken(mut self, defect: Defect) -> Self {
         match defect {
             Defect::NoEncryptionOfZero => {
-                self.zero.c0.zeroize();
-                self.zero.c1.zeroize();
+                let none = || Poly::zero(self.zero.c0.basis());
+                (self.zero.c0, self.zero.c1) = (none(), none());
             }
-            Defect::NoFlooding => self.flood.zeroize(),
+            Defect::NoFlooding => self.flood = Poly::zero(self.flood.basis()),
         }
         self
     }

@@ -14,7 +14,7 @@ use lanner_primitives::Prg;
 use lanner_ring::{Coeff, Modulus, Poly};
 use lanner_wire::{pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::halves::FirstHalf;
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
@@ -34,10 +34,14 @@ pub struct PhaseModulus {
 }
 
 /// What the server keeps of a ciphertext whose second half it has sent. It serves one and cannot be cloned.
+#[derive(ZeroizeOnDrop)]
 pub struct PhaseSealing {
+    #[zeroize(skip)]
     modulus: PhaseModulus,
     /// The noise of what was evaluated so far, and the bound that was announced.
+    #[zeroize(skip)]
     noise: NoiseBound,
+    #[zeroize(skip)]
     announced: NoiseBound,
     /// The first half of the encryption of zero.
     zero: Ciphertext,
@@ -46,7 +50,9 @@ pub struct PhaseSealing {
 }
 
 /// What the client keeps of a second half: `c1 s` at the coefficients that will come. It serves one ciphertext.
+#[derive(ZeroizeOnDrop)]
 pub struct PreparedPhase {
+    #[zeroize(skip)]
     modulus: PhaseModulus,
     products: Zeroizing<Vec<u128>>,
 }
@@ -228,11 +234,11 @@ impl PhaseSealing {
 
     /// The server's shares modulo `2^l` of the coefficients that will be sent.
     #[must_use]
-    pub fn shares(&self) -> Vec<u64> {
+    pub fn shares(&self) -> Zeroizing<Vec<u64>> {
         let share = |mask_of: &u128| {
             self.modulus.round(*mask_of).wrapping_neg() & mask(self.modulus.message_bits) as u64
         };
-        self.masks.iter().map(share).collect()
+        Zeroizing::new(self.masks.iter().map(share).collect())
     }
 
     /// The bytes of the first half at these coefficients.
@@ -255,15 +261,6 @@ impl PhaseSealing {
         Ok(pack_wide(&masked, self.modulus.bits))
     }
 }
-
-impl Drop for PhaseSealing {
-    fn drop(&mut self) {
-        self.zero.c0.zeroize();
-        self.zero.c1.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for PhaseSealing {}
 
 impl SecretKey {
     /// Prepares the opening of the coefficients that will come, by the second half that the server sent.
@@ -307,12 +304,13 @@ impl PreparedPhase {
     ///
     /// # Errors
     /// [`BfvError::Decode`] unless the bytes are those of so many coefficients.
-    pub fn open(self, first_half: &[u8]) -> Result<Vec<u64>, BfvError> {
+    pub fn open(self, first_half: &[u8]) -> Result<Zeroizing<Vec<u64>>, BfvError> {
         let values = unpack_wide(first_half, self.products.len(), self.modulus.bits)?;
         let phases = values.iter().zip(self.products.iter());
-        Ok(phases
-            .map(|(c0, product)| self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits)))
-            .collect())
+        let share = |(c0, product): (&u128, &u128)| {
+            self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits))
+        };
+        Ok(Zeroizing::new(phases.map(share).collect()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lanner_ring::{Coeff, Eval, Poly};
 use lanner_wire::{Encode, Reader, Writer};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
 use super::budget::wire_limbs;
 use super::{Blinding, Budget, shrink};
@@ -11,11 +11,16 @@ use crate::packing::{packed_poly_len, read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Plaintext, PlaintextModulus};
 
 /// What is left of sealing once the second half has gone. It serves one ciphertext and cannot be cloned.
+#[derive(ZeroizeOnDrop)]
 pub struct Sealing {
+    #[zeroize(skip)]
     modulus: PlaintextModulus,
+    #[zeroize(skip)]
     budget: Budget,
     /// The noise of what was evaluated so far, and the bound that the flooding hides.
+    #[zeroize(skip)]
     noise: NoiseBound,
+    #[zeroize(skip)]
     hidden: NoiseBound,
     /// The first half of what was evaluated so far, and of the encryption of zero.
     c0: Poly<Eval>,
@@ -90,9 +95,7 @@ impl Sealing {
         let mut c1 = c1.into_coeff();
         shrink(&mut c1, limbs);
         let mut offset = blinding.flood.clone();
-        let mut mask = modulus.scale(mask, limbs);
-        offset.sub_assign(&mask);
-        mask.zeroize();
+        offset.sub_assign(&modulus.scale(mask, limbs));
         let (noise, hidden) = (ciphertext.noise, blinding.noise);
         Ok((c1, Self { modulus, budget, noise, hidden, c0, offset }))
     }
@@ -117,15 +120,6 @@ impl NoiseBound {
         Err(BfvError::Underblinded { noise: noise.deviation().log2(), hidden: self.deviation().log2() })
     }
 }
-
-impl Drop for Sealing {
-    fn drop(&mut self) {
-        self.c0.zeroize();
-        self.offset.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for Sealing {}
 
 impl OutgoingFirstHalf {
     /// Reads a half that takes all of `bytes`.

@@ -1,10 +1,11 @@
 use lanner_primitives::{Bits, Block};
 use lanner_wire::Channel;
-use zeroize::Zeroize;
+use zeroize::ZeroizeOnDrop;
 
 use crate::{CorrelatedReceiver, OtError};
 
 /// The receiver's material of random transfers: a choice and the key it chose.
+#[derive(ZeroizeOnDrop)]
 pub struct RandomChoices {
     choices: Bits,
     keys: Vec<Block>,
@@ -63,11 +64,5 @@ impl RandomChoices {
     #[must_use]
     pub fn keys(&self) -> &[Block] {
         &self.keys
-    }
-}
-
-impl Drop for RandomChoices {
-    fn drop(&mut self) {
-        self.keys.zeroize();
     }
 }

@@ -1,10 +1,11 @@
 use lanner_primitives::Block;
 use lanner_wire::Channel;
-use zeroize::Zeroize;
+use zeroize::ZeroizeOnDrop;
 
 use crate::{CorrelatedSender, OtError};
 
 /// The sender's material of random transfers: two independent keys each.
+#[derive(ZeroizeOnDrop)]
 pub struct RandomPairs {
     zeros: Vec<Block>,
     ones: Vec<Block>,
@@ -78,10 +79,3 @@ impl RandomPairs {
 
 /// Transfers that are hashed at a time.
 const PART: usize = 1024;
-
-impl Drop for RandomPairs {
-    fn drop(&mut self) {
-        self.zeros.zeroize();
-        self.ones.zeroize();
-    }
-}

@@ -1,7 +1,7 @@
 //! Wide noise, which hides what stands below it.
 
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::buffer::Buffer;
 use crate::{Coeff, Poly, RnsBasis};
@@ -18,7 +18,7 @@ pub fn flood(basis: &RnsBasis, bits: u32, rng: &mut (impl CryptoRng + ?Sized)) -
     assert!((1..=120).contains(&bits), "a flooding range of at most 3 * 2^120");
     let n = basis.degree();
     let mask = (1u128 << bits) - 1;
-    let mut sums = vec![0u128; n];
+    let mut sums = Zeroizing::new(vec![0u128; n]);
     let mut words = Buffer::zeroed(2 * n);
     for _ in 0..TERMS {
         rng.fill_bytes(bytemuck::must_cast_slice_mut(&mut words));
@@ -28,15 +28,13 @@ pub fn flood(basis: &RnsBasis, bits: u32, rng: &mut (impl CryptoRng + ?Sized)) -
             *sum += wide & mask;
         }
     }
-    words.zeroize();
     let mut poly = Poly::zero(basis);
     for (limb, modulus) in poly.limbs_mut().zip(basis.moduli()) {
         let offset = modulus.reduce_u128(TERMS << (bits - 1));
-        for (value, sum) in limb.iter_mut().zip(&sums) {
+        for (value, sum) in limb.iter_mut().zip(&*sums) {
             *value = modulus.sub(modulus.reduce_u128(*sum), offset);
         }
     }
-    sums.zeroize();
     poly
 }
 

@@ -1,7 +1,6 @@
 //! Small secret polynomials, in constant time.
 
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
 
 use crate::buffer::Buffer;
 use crate::modulus::Modulus;
@@ -49,7 +48,6 @@ fn small(basis: &RnsBasis, rng: &mut (impl CryptoRng + ?Sized), map: impl Fn(u64
     for (limb, modulus) in poly.limbs_mut().zip(basis.moduli()) {
         residues(modulus, limb, &words);
     }
-    words.zeroize();
     poly
 }
 

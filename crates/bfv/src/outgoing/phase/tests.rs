@@ -206,8 +206,7 @@ fn weights_show_in_second_halves_without_the_encryption_of_zero_and_not_with_it(
     };
     let evaluated = times(5);
     let mut zero = public.encrypt_zero(&mut rng);
-    zero.c0.zeroize();
-    zero.c1.zeroize();
+    (zero.c0, zero.c1) = (Poly::zero(zero.c0.basis()), Poly::zero(zero.c1.basis()));
     let (broken, _) = PhaseSealing::with_zero(&modulus, &evaluated, zero, noise, 1, &mut rng).unwrap();
     let (sealed, _) = PhaseSealing::new(&modulus, &evaluated, &public, noise, 1, &mut rng).unwrap();
     for weight in -8..8 {

@@ -3,7 +3,7 @@
 use lanner_bfv::halves::{PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::PreparedPhase;
 use lanner_bfv::{CoefficientEncoder, SecretKey};
-use lanner_primitives::{Prg, parallel};
+use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
@@ -52,8 +52,8 @@ impl ClientLayer {
         key: &SecretKey,
         rng: &mut impl CryptoRng,
     ) -> Result<ClientRequest, ProtocolError> {
-        let prepare = |seed| key.prepare_encryption(&mut Prg::new(seed));
-        let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng), prepare);
+        let prepare = |seed: &Seed| key.prepare_encryption(&mut Prg::new(seed.clone()));
+        let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng).iter(), prepare);
         let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
         let seeds: Vec<u8> = announced.iter().flat_map(SecondHalf::to_bytes).collect();
@@ -117,7 +117,7 @@ impl ClientLayer {
             }
             channel.flush()?;
         }
-        let mut values = vec![0; shape.outputs()?];
+        let mut values = Zeroizing::new(vec![0; shape.outputs()?]);
         let mut phases = material.phases.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             // S -> C: c0 of an output, where it holds one
@@ -129,12 +129,12 @@ impl ClientLayer {
             let tasks = received.into_iter().zip(phases.by_ref());
             let opened = parallel::map(tasks, |(bytes, phase)| phase.open(&bytes));
             for (opened, wanted) in opened.into_iter().zip(&self.outputs[numbers]) {
-                for ((_, element), value) in wanted.iter().zip(opened?) {
-                    values[*element] = value;
+                for ((_, element), value) in wanted.iter().zip(opened?.iter()) {
+                    values[*element] = *value;
                 }
             }
         }
-        Ok(Share::new(ring, values)?)
+        Ok(Share::new(ring, std::mem::take(&mut values))?)
     }
 }
 

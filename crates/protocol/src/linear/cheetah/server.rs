@@ -7,6 +7,7 @@ use lanner_primitives::{Prg, parallel};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::client::{coefficients, scatter};
 use super::packing::Place;
@@ -87,29 +88,30 @@ impl ServerLayer {
         let expand = |seed| Ok::<_, ProtocolError>(SecondHalf::from_bytes(seed)?.expand(parameters));
         let inputs = parallel::map(seeds.chunks(SecondHalf::ENCODED_LEN), expand);
         let inputs: Vec<Ciphertext> = inputs.into_iter().collect::<Result<_, _>>()?;
-        let mut values = self.bias.values().to_vec();
+        let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
         let mut sealings = Vec::with_capacity(self.outputs.len());
         for numbers in in_turns(self.outputs.len()) {
-            let tasks = numbers.clone().zip(parallel::seeds(numbers.len(), rng));
+            let seeds = parallel::seeds(numbers.len(), rng);
+            let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
                 let (inputs, factors) = self.operands(number, &inputs);
                 let evaluated = Ciphertext::inner_product_ahead(inputs, factors, *norm)?;
                 let count = self.outputs[number].len();
-                PhaseSealing::new(modulus, &evaluated, key, *noise, count, &mut Prg::new(seed))
+                PhaseSealing::new(modulus, &evaluated, key, *noise, count, &mut Prg::new(seed.clone()))
             });
             for (made, wanted) in made.into_iter().zip(&self.outputs[numbers]) {
                 let (bytes, sealing) = made?;
                 // S -> C: c1 of an output
                 channel.send(kind::LINEAR_SECOND_HALF, &bytes)?;
-                for ((_, element), share) in wanted.iter().zip(sealing.shares()) {
-                    values[*element] = ring.add(values[*element], share);
+                for ((_, element), share) in wanted.iter().zip(sealing.shares().iter()) {
+                    values[*element] = ring.add(values[*element], *share);
                 }
                 sealings.push(sealing);
             }
         }
         channel.flush()?;
-        Ok(ServerMaterial { sealings, share: Share::new(ring, values)? })
+        Ok(ServerMaterial { sealings, share: Share::new(ring, std::mem::take(&mut values))? })
     }
 
     /// Online: this party's share of the outputs.

@@ -3,7 +3,7 @@
 use lanner_bfv::halves::{PreparedDecryption, PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, half_len};
 use lanner_bfv::{Parameters, SecretKey, SlotEncoder};
-use lanner_primitives::{Prg, parallel};
+use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
@@ -69,8 +69,8 @@ impl ClientExchange {
         key: &SecretKey,
         rng: &mut impl CryptoRng,
     ) -> Result<ClientRequest, ProtocolError> {
-        let prepare = |seed| key.prepare_encryption(&mut Prg::new(seed));
-        let prepared = parallel::map(parallel::seeds(self.inputs, rng), prepare);
+        let prepare = |seed: &Seed| key.prepare_encryption(&mut Prg::new(seed.clone()));
+        let prepared = parallel::map(parallel::seeds(self.inputs, rng).iter(), prepare);
         let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
         channel

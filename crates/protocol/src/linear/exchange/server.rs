@@ -3,7 +3,7 @@
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::{Budget, Sealing};
 use lanner_bfv::{Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
-use lanner_primitives::{Prg, parallel};
+use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, Encode};
 use rand_core::CryptoRng;
@@ -93,9 +93,11 @@ impl ServerExchange {
         let mut masks = Vec::with_capacity(evaluated.len());
         let mut sealings = Vec::with_capacity(evaluated.len());
         for numbers in in_turns(evaluated.len()) {
-            let tasks = parallel::seeds(numbers.len(), rng).into_iter().zip(evaluated.by_ref());
-            for sealed in parallel::map(tasks, |(seed, output)| self.seal(&output?, key, &mut Prg::new(seed)))
-            {
+            let seeds = parallel::seeds(numbers.len(), rng);
+            let seal = |(seed, output): (&Seed, Result<Ciphertext, ProtocolError>)| {
+                self.seal(&output?, key, &mut Prg::new(seed.clone()))
+            };
+            for sealed in parallel::map(seeds.iter().zip(evaluated.by_ref()), seal) {
                 let (bytes, sealing, mask) = sealed?;
                 // S -> C: second half of an output
                 channel.send(kind::LINEAR_SECOND_HALF, &bytes)?;

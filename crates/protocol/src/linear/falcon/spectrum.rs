@@ -49,8 +49,12 @@ impl Spectrum {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
         let pixels = shape.image[0] * shape.image[1];
-        let channels = share.values().chunks(pixels).map(|channel| self.planes(channel));
-        let values = Zeroizing::new(channels.collect::<Vec<_>>().concat());
+        let of_channel = self.packing.planes() * self.packing.places();
+        let channels = share.values().chunks(pixels);
+        let mut values = Zeroizing::new(vec![0; channels.len() * of_channel]);
+        channels
+            .zip(values.chunks_mut(of_channel))
+            .for_each(|(channel, planes)| self.planes(channel, planes));
         let of_group = values.len() / shape.groups;
         let pack = |runs: &Vec<Run>| {
             let mut slots = Zeroizing::new(vec![0; self.packing.slots()]);
@@ -63,11 +67,10 @@ impl Spectrum {
         Ok(self.packing.inputs().iter().map(pack).collect())
     }
 
-    /// The transformed planes of one input channel.
-    fn planes(&self, channel: &[u64]) -> Vec<u64> {
+    /// The transformed planes of one input channel, into zeros.
+    fn planes(&self, channel: &[u64], values: &mut [u64]) {
         let [vertical, horizontal] = &self.packing.axes;
         let width = self.packing.shape().image[1];
-        let mut values = vec![0; self.packing.planes() * self.packing.places()];
         let planes = vertical.planes.iter().flat_map(|v| horizontal.planes.iter().map(move |h| (v, h)));
         for ((rows, columns), plane) in planes.zip(values.chunks_mut(self.packing.places())) {
             for (y, row) in &rows.pixels {
@@ -77,7 +80,6 @@ impl Spectrum {
             }
             self.transform.forward(plane);
         }
-        values
     }
 
     /// The transformed planes of the filter of one output channel, over the input channels of its group.

@@ -91,7 +91,7 @@ pub(super) trait Driver {
     fn square(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
         let (ring, half) = (Ring::Pow2(bits), bits - 1);
         let cross = self.product(&x.map(|x| x & mask(half)), half, half)?;
-        Ok(x.zip_map(&cross, |x, cross| ring.add(ring.mul(x, x), cross << 1)))
+        Ok(x.zip_map(&cross, |x, cross| ring.add(x.wrapping_mul(x), cross << 1)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lanner_gc::OutputDecoding;
 use lanner_ot::{CorrelatedReceiver, arithmetic};
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::Bits;
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError};
 use zeroize::Zeroizing;
@@ -80,7 +80,7 @@ impl ClientSoftmax {
         let exponents = scores.receive_tables(channel, self.0.exponents(), 1, first)?;
         let revealed = receive_decoding(channel, self.0.revealed_bits())?;
         let mut division = sum.receive_tables(channel, self.0.division(), 1, second)?;
-        division.labels.resize(self.0.division().evaluator_inputs(), Block::ZERO);
+        division.labels = self.0.division_labels(&division.labels);
         let digits = receive_decoding(channel, self.0.division().outputs())?;
         let Transfers { choices, mut blocks, first } = products;
         let (hash, group) = (session.hash(), self.0.group());

@@ -3,8 +3,9 @@
 use lanner_gc::Circuit;
 use lanner_gc::library::{self, MaskedCircuit};
 use lanner_ot::arithmetic::Group;
-use lanner_primitives::Bits;
+use lanner_primitives::{Bits, Block};
 use lanner_share::{Ring, Share};
+use zeroize::Zeroizing;
 
 use super::Precision;
 use super::exponential::Exponential;
@@ -116,6 +117,14 @@ impl Softmax {
     /// The bits of a share of the sum.
     pub(super) fn sum_as_bits(&self, sum: u64) -> Bits {
         (0..self.sum_bits()).map(|i| sum >> i & 1 == 1).collect()
+    }
+
+    /// The labels of the division's wires, given those of the client's share. The wires of the server's share need no transfer: their
+    /// labels are zero until they are given.
+    pub(super) fn division_labels(&self, of_share: &[Block]) -> Zeroizing<Vec<Block>> {
+        let mut labels = Zeroizing::new(vec![Block::ZERO; self.division.evaluator_inputs()]);
+        labels.iter_mut().zip(of_share).for_each(|(to, from)| *to = *from);
+        labels
     }
 
     fn checked<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {

@@ -2,7 +2,7 @@
 
 use lanner_gc::OutputDecoding;
 use lanner_ot::{CorrelatedSender, arithmetic};
-use lanner_primitives::{Bits, Block, Prg};
+use lanner_primitives::{Bits, Prg};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
@@ -54,7 +54,7 @@ impl ServerSoftmax {
         let garbler_bits = softmax.garbler_bits(share, &masks)?;
         // Taken before anything is sent, so that the client never has to read in order to go on asking.
         let (wires, _) = session.transfers(channel, softmax.exponents().evaluator_inputs())?;
-        let (mut sum_wires, _) = session.transfers(channel, softmax.sum_bits())?;
+        let (sum_wires, _) = session.transfers(channel, softmax.sum_bits())?;
         let (mut q, first) = session.transfers(channel, softmax.product_bits())?;
 
         let (scores, permute) = session.garble(channel, softmax.exponents(), 1, wires, &garbler_bits, rng)?;
@@ -62,8 +62,7 @@ impl ServerSoftmax {
         send_decoding(channel, permute.iter().take(split).collect())?;
         let wraps: Bits = permute.iter().skip(split).collect();
 
-        // The labels of this party's own bits are given later: they need no transfer.
-        sum_wires.resize(softmax.division().evaluator_inputs(), Block::ZERO);
+        let sum_wires = softmax.division_labels(&sum_wires);
         let (sum, permute) =
             session.garble(channel, softmax.division(), 1, sum_wires, &Bits::zeros(0), rng)?;
         send_decoding(channel, permute)?;

@@ -10,7 +10,8 @@ use crate::ProtocolError;
 /// `D_i` of each input wire, as the seed that they are expanded from. Two answers would give delta away, so one answer
 /// consumes them.
 pub(in crate::nonlinear) struct InputLabels {
-    pub(super) seed: Seed,
+    /// Behind a pointer: material is moved about, and each move would leave a copy.
+    pub(super) seed: Box<Seed>,
     pub(super) wires: usize,
     /// The wires of a part, and of one message.
     pub(super) each: usize,
@@ -19,7 +20,8 @@ pub(in crate::nonlinear) struct InputLabels {
 impl InputLabels {
     /// Fresh ones for `wires` wires of a circuit's instances.
     pub(super) fn random(circuit: &Circuit, wires: usize, rng: &mut Prg) -> Self {
-        Self { seed: rng.seed(), wires, each: (length(circuit) * circuit.evaluator_inputs()).max(1) }
+        let each = (length(circuit) * circuit.evaluator_inputs()).max(1);
+        Self { seed: Box::new(rng.seed()), wires, each }
     }
 
     /// `D_i` at any `i`, block by block.
@@ -114,7 +116,7 @@ mod tests {
             let in_parts = (tables, permute, wires);
 
             let mut zero_labels = vec![Block::ZERO; q.len()];
-            Prg::new(labels.seed.clone()).fill_blocks(&mut zero_labels);
+            Prg::new(Seed::clone(&labels.seed)).fill_blocks(&mut zero_labels);
             zero_labels.iter_mut().zip(&q).for_each(|(d, q)| *d ^= *q);
             let garble_from = |first_batch| {
                 let mut tables = Vec::new();

@@ -1,0 +1,38 @@
+//! What holds secrets is erased when it is dropped: the bound is checked when this compiles.
+
+use lanner_bfv::halves::{FirstHalf, PreparedDecryption, PreparedEncryption};
+use lanner_bfv::outgoing::{PhaseSealing, PreparedPhase, Sealing};
+use lanner_bfv::{Blinding, Ciphertext, CoefficientFactor, Multiplier, Plaintext, SecretKey};
+use lanner_ot::random::{RandomChoices, RandomPairs};
+use lanner_primitives::{Bits, Prg, Seed};
+use lanner_ring::{Buffer, Coeff, Eval, Poly};
+use lanner_share::Share;
+use zeroize::ZeroizeOnDrop;
+
+fn is_erased<T: ZeroizeOnDrop>() {}
+
+#[test]
+fn secret_types_are_erased_when_dropped() {
+    is_erased::<Buffer>();
+    is_erased::<Poly<Coeff>>();
+    is_erased::<Poly<Eval>>();
+    is_erased::<Bits>();
+    is_erased::<Prg>();
+    is_erased::<Seed>();
+    is_erased::<Share>();
+    is_erased::<RandomChoices>();
+    is_erased::<RandomPairs>();
+    is_erased::<SecretKey>();
+    is_erased::<Plaintext>();
+    is_erased::<Multiplier>();
+    is_erased::<CoefficientFactor>();
+    is_erased::<Ciphertext>();
+    is_erased::<FirstHalf>();
+    is_erased::<Blinding>();
+    is_erased::<Sealing>();
+    is_erased::<PhaseSealing>();
+    // What a client keeps of `c1 s`.
+    is_erased::<PreparedDecryption>();
+    is_erased::<PreparedPhase>();
+    is_erased::<PreparedEncryption>();
+}
