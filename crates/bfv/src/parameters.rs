@@ -177,11 +177,11 @@ fn check_modulus(modulus: u64, degree: usize, earlier: &[u64]) -> Result<(), Bfv
     Err(BfvError::Modulus { modulus, degree })
 }
 
-/// A small secure ring for tests that try every rotation: `N = 2048`, one limb and a special one of 27 bits.
+/// A small secure ring for tests that try every rotation: `N = 2048`, one limb of 26 bits and a special one of 27.
 #[cfg(test)]
 pub(crate) fn small() -> Parameters {
     #[allow(clippy::unwrap_used)]
-    Parameters::new(2048, &[134_176_769], Some(134_111_233)).unwrap()
+    Parameters::new(2048, &[67_104_769], Some(134_176_769)).unwrap()
 }
 
 #[cfg(test)]
@@ -208,7 +208,9 @@ mod tests {
         assert!(matches!(refused, Err(BfvError::Insecure { degree: 8192, limit: 214, .. })));
         let refused = Parameters::new(4096, &PRIMES[..2], Some(PRIMES[2]));
         assert!(matches!(refused, Err(BfvError::Insecure { degree: 4096, .. })));
-        assert!(matches!(Parameters::new(1024, &PRIMES[..1], None), Err(BfvError::Degree { degree: 1024 })));
+        let refused = Parameters::new(2048, &[134_176_769], Some(134_111_233));
+        assert!(matches!(refused, Err(BfvError::Insecure { degree: 2048, limit: 53, .. })));
+        assert!(matches!(Parameters::new(512, &PRIMES[..1], None), Err(BfvError::Degree { degree: 512 })));
     }
 
     #[test]

@@ -11,9 +11,9 @@ pub fn rng(seed: u8) -> Prg {
     Prg::new(Seed::from_bytes([seed; 16]))
 }
 
-/// `N = 2048`, one limb and a special one of 27 bits: small enough to try every rotation.
+/// `N = 2048`, one limb of 26 bits and a special one of 27: small enough to try every rotation.
 pub fn small() -> Parameters {
-    Parameters::new(2048, &[134_176_769], Some(134_111_233)).unwrap()
+    Parameters::new(2048, &[67_104_769], Some(134_176_769)).unwrap()
 }
 
 pub const SMALL_T: u64 = 12289;

@@ -13,27 +13,36 @@ impl LocalCode {
         Self { stream: PrgStream::new(&Seed::from_bytes(*b"lanner LPN code1")) }
     }
 
-    /// Adds the outputs from `first` on of `input` to `out`. `input.len()` is a power of two, at most `2^21`.
+    /// Adds the outputs from `first` on, which is even, of `input` to `out`. `input` has fewer than `2^32` elements.
     ///
     /// Places are public, values are not: the same reads happen whatever the values.
     pub(super) fn add_outputs(&self, input: &[Block], first: usize, out: &mut [Block]) {
-        let mask = input.len() - 1;
-        let mut words = [Block::ZERO; 2 * PART];
-        for (part, first) in out.chunks_mut(PART).zip((first..).step_by(PART)) {
-            let words = &mut words[..2 * part.len()];
-            self.stream.fill_at(2 * first as u64, words);
-            for (out, words) in part.iter_mut().zip(words.as_chunks::<2>().0) {
-                *out ^= words.iter().fold(Block::ZERO, |sum, word| {
-                    let (low, high) = (word.0 as usize, (word.0 >> 64) as usize);
-                    let near = input[low & mask] ^ input[low >> 21 & mask] ^ input[low >> 42 & mask];
-                    sum ^ near ^ input[high & mask] ^ input[high >> 21 & mask]
-                });
+        debug_assert!(first.is_multiple_of(2));
+        let mut words = [Block::ZERO; PART * ONES / WORDS];
+        let mut places = [0; PART * ONES];
+        for (out, first) in out.chunks_mut(PART).zip((first..).step_by(PART)) {
+            self.stream.fill_at((first * ONES / WORDS) as u64, &mut words);
+            let words = Block::slice_as_bytes(&words).as_chunks::<4>().0;
+            for (place, word) in places.iter_mut().zip(words) {
+                *place = place_of(u32::from_le_bytes(*word), input.len() as u32);
+            }
+            for (out, places) in out.iter_mut().zip(places.as_chunks::<ONES>().0) {
+                *out ^= places.iter().fold(Block::ZERO, |sum, place| sum ^ input[*place as usize]);
             }
         }
     }
 }
 
-/// Columns whose places are made at a time.
+/// The place among `count` that a random word names: each is as likely as any other to within `count / 2^32`.
+fn place_of(word: u32, count: u32) -> u32 {
+    ((u64::from(word) * u64::from(count)) >> 32) as u32
+}
+
+/// Ones of a column.
+const ONES: usize = 10;
+/// Words of a block, each of which names a place.
+const WORDS: usize = 4;
+/// Columns whose places are made at a time: an even number, so that they begin with a block.
 const PART: usize = 128;
 
 #[cfg(test)]
@@ -45,7 +54,7 @@ mod tests {
     #[test]
     fn outputs_are_linear_and_do_not_depend_on_how_they_are_split() {
         let mut rng = Prg::from_seed([1; 16]);
-        let mut input = || (0..1 << 10).map(|_| Block::random(&mut rng)).collect::<Vec<_>>();
+        let mut input = || (0..9 << 7).map(|_| Block::random(&mut rng)).collect::<Vec<_>>();
         let (a, b) = (input(), input());
         let sum: Vec<Block> = a.iter().zip(&b).map(|(a, b)| *a ^ *b).collect();
         let code = LocalCode::new();
@@ -53,7 +62,7 @@ mod tests {
         code.add_outputs(&a, 0, &mut whole);
         code.add_outputs(&b, 0, &mut whole);
         let mut parts = vec![Block::ZERO; 1000];
-        for (first, part) in [(0, 0..1), (1, 1..300), (300, 300..1000)] {
+        for (first, part) in [(0, 0..2), (2, 2..300), (300, 300..1000)] {
             code.add_outputs(&sum, first, &mut parts[part]);
         }
         assert!(whole == parts);
@@ -64,8 +73,8 @@ mod tests {
         // Weights: output i of unit vectors. Places may coincide, which cancels.
         let code = LocalCode::new();
         let mut weights = vec![0; 200];
-        for place in 0..1 << 10 {
-            let mut unit = vec![Block::ZERO; 1 << 10];
+        for place in 0..9 << 7 {
+            let mut unit = vec![Block::ZERO; 9 << 7];
             unit[place] = Block(1);
             let mut out = vec![Block::ZERO; 200];
             code.add_outputs(&unit, 0, &mut out);
@@ -73,5 +82,17 @@ mod tests {
         }
         assert!(weights.iter().all(|weight| [6, 8, 10].contains(weight)), "{weights:?}");
         assert!(weights.iter().filter(|weight| **weight == 10).count() > 180);
+    }
+
+    #[test]
+    fn places_are_all_of_the_input_and_nothing_beyond() {
+        let count = 9 << 7;
+        assert_eq!(place_of(0, count), 0);
+        assert_eq!(place_of(u32::MAX, count), count - 1);
+        let mut rng = Prg::from_seed([2; 16]);
+        let mut hits = vec![0_u32; count as usize];
+        (0..64 * count).for_each(|_| hits[place_of(Block::random(&mut rng).0 as u32, count) as usize] += 1);
+        // 64 hits are expected of each place, with a deviation of 8.
+        assert!(hits.iter().all(|hits| (16..112).contains(hits)));
     }
 }

@@ -4,24 +4,27 @@ use lanner_primitives::Block;
 
 use crate::{Cost, softspoken};
 
-/// A set of sizes with 128-bit security against attacks on regular noise.
+/// A set of sizes with 128-bit security and more against attacks on regular noise: docs/estimates/lpn.txt has the estimates.
+///
+/// What keeps noise hidden is how many inputs the code has for each leaf of a tree. More trees alone would not help: they are more
+/// samples with noise of the same rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Trees, each of which gives one 1 of noise.
     trees: usize,
-    /// Transfers that the code expands: `2^log_dimension`.
-    log_dimension: u32,
+    /// Transfers that the code expands.
+    dimension: usize,
     /// Levels of a tree below its root.
     depth: u32,
 }
 
 impl Parameters {
-    /// Every set, by the transfers that one iteration gives: about 0.8, 2.25, 5.95 and 15 million.
+    /// Every set, by the transfers that one iteration gives: about 0.8, 2.2, 5.9 and 15 million.
     pub const ALL: [Self; 4] = [
-        Self { trees: 850, log_dimension: 16, depth: 10 },
-        Self { trees: 1170, log_dimension: 17, depth: 11 },
-        Self { trees: 1520, log_dimension: 18, depth: 12 },
-        Self { trees: 1900, log_dimension: 19, depth: 13 },
+        Self { trees: 850, dimension: 9 << 13, depth: 10 },
+        Self { trees: 1170, dimension: 9 << 14, depth: 11 },
+        Self { trees: 1520, dimension: 9 << 15, depth: 12 },
+        Self { trees: 1900, dimension: 9 << 16, depth: 13 },
     ];
 
     /// The set that all others begin with.
@@ -41,7 +44,7 @@ impl Parameters {
     }
 
     pub(super) const fn dimension(self) -> usize {
-        1 << self.log_dimension
+        self.dimension
     }
 
     pub(super) const fn depth(self) -> usize {
@@ -147,17 +150,34 @@ impl Supply {
 const BATCH: usize = 64;
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn sets_give_what_they_are_listed_with() {
-        assert_eq!(Parameters::ALL.map(Parameters::usable), [796_364, 2_252_218, 5_945_536, 15_015_812]);
+        assert_eq!(Parameters::ALL.map(Parameters::usable), [788_172, 2_235_834, 5_912_768, 14_950_276]);
         assert_eq!(Parameters::for_count(0), Parameters::SMALLEST);
         assert_eq!(Parameters::for_count(800_000), Parameters::ALL[1]);
         assert_eq!(Parameters::for_count(usize::MAX), Parameters::ALL[3]);
         // Even the largest begins with one iteration of the smallest.
         assert!(Parameters::ALL[3].reserve() <= Parameters::SMALLEST.usable());
+    }
+
+    #[test]
+    fn every_set_is_estimated_well_above_128_bits() {
+        let text = include_str!("../../../../docs/estimates/lpn.txt");
+        let rows = text.lines().skip_while(|line| *line != "The sets in use").skip(2);
+        let mut sets = Parameters::ALL.into_iter();
+        for row in rows.take_while(|row| !row.is_empty()) {
+            let numbers: Vec<f64> = row.split_whitespace().map(|number| number.parse().unwrap()).collect();
+            let set = sets.next().unwrap();
+            let sizes = [set.trees, set.dimension, set.depth(), set.usable()].map(|size| size as f64);
+            assert_eq!(numbers[..4], sizes);
+            let least = numbers[4..].iter().copied().fold(f64::INFINITY, f64::min);
+            assert!(least >= 140.0, "{least}");
+        }
+        assert_eq!(sets.next(), None);
     }
 
     #[test]
