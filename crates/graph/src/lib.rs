@@ -14,7 +14,6 @@
 
 mod accumulator;
 mod arch;
-mod emulation;
 mod error;
 mod fixed;
 mod float;

@@ -26,6 +26,7 @@ pub(crate) const SLOTS: usize = 8192;
 /// [`PlanError`] naming the node or the policy that the mode does not support.
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
     limits::check(network, policy)?;
+    cheetah::check_rounding(policy, mode)?;
     let mut planner = Planner::new(network, mode)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
@@ -55,6 +56,8 @@ struct Planner<'n> {
     layouts: Layouts,
     /// For each node that takes squares as they are computed, the value that is squared.
     squared: BTreeMap<usize, usize>,
+    /// For each value of the network, whether the result is made of it without a rescale in between.
+    in_result: Vec<bool>,
     /// The products and the ciphertexts of earlier layers that no bound on the network's sizes counts.
     products: u64,
     ciphertexts: u64,
@@ -72,6 +75,7 @@ impl<'n> Planner<'n> {
         let (layouts, squared) = (layouts(network, mode, &sets)?, BTreeMap::new());
         let (steps, products, ciphertexts) = (Vec::new(), 0, 0);
         let known = vec![true];
+        let in_result = cheetah::in_result(network);
         Ok(Self {
             network,
             mode,
@@ -82,6 +86,7 @@ impl<'n> Planner<'n> {
             known,
             layouts,
             squared,
+            in_result,
             products,
             ciphertexts,
         })
@@ -125,7 +130,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => Protocol::Move(local::Move { node: index, ring }),
-            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
+            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::MaxPool(_)
@@ -203,9 +208,10 @@ impl<'n> Planner<'n> {
         }
     }
 
-    fn linear(&mut self, node: &FixedNode, shape: Convolution) -> Result<Protocol, PlanError> {
+    fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
+        let node = &self.network.nodes()[index];
         if let Mode::Cheetah(rounding) = self.mode {
-            return self.coefficient_layer(node, shape, rounding);
+            return self.coefficient_layer(index, shape, rounding);
         }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {

@@ -16,7 +16,8 @@ use crate::{Party, ProtocolError};
 pub enum Rounding {
     /// `floor((x + 2^(d-1)) / 2^d)`: the carry is computed, by a comparison of `d` bits.
     Exact,
-    /// `floor(x / 2^d)` or one more: one is added in the carry's place. Never off by more than one from [`Self::Exact`].
+    /// `floor(x / 2^d) + [u <= x mod 2^d]` with u the low bits of the client's share: one is added in the carry's place. Never off by more than
+    /// one from [`Self::Exact`]. A client that knows u and sees what is computed from the outputs can solve for x and for weights behind.
     Faithful,
 }
 
