@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use lanner::{Client, ClientConfig, Error, ErrorKind, Manifest};
 use lanner_attacks::guard;
 use lanner_attacks::live::{impostor, offer};
-use lanner_attacks::models::{Subject, circuits, squares};
+use lanner_attacks::models::{Subject, circuits, squares, transfers};
 use lanner_attacks::script::End;
 use lanner_graph::{Policy, PublicNetwork};
-use lanner_plan::{Item, Plan, Step};
+use lanner_plan::{Item, Mode, Plan, Step, plan};
 use lanner_protocol::convert::reshare::Reveal;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
 use lanner_session::handshake::Offer;
 use lanner_share::Ring;
@@ -124,6 +125,28 @@ fn step(item: &mut Item) -> &mut Step {
     match item {
         Item::Step(step) => step,
         Item::Scan(scan) => &mut scan.body[0],
+    }
+}
+
+/// A carry that the client's own share decides about may not show in scores, whether a server says that it plans so or not.
+#[test]
+fn faithful_steps_under_another_policy_than_label_are_refused() {
+    guard::start();
+    let subject = transfers();
+    let faithful = Mode::Cheetah(Rounding::Faithful);
+    let network = &subject.model.manifest().network;
+    let labels = plan(network, Policy::Label, faithful).unwrap();
+    for (mode, because) in [(faithful, "faithful rounding"), (Mode::Cheetah(Rounding::Exact), "plan")] {
+        let mut changed = manifest(&subject);
+        (changed.policy, changed.output) = (Policy::Logits, Policy::Logits.name().to_owned());
+        let mut items = labels.items.clone();
+        let last = step(items.last_mut().unwrap());
+        let Protocol::YaoArgMax(arg_max) = &last.protocol else { panic!("another end of a plan") };
+        last.protocol = Protocol::Reveal(Reveal { values: 3, from: arg_max.from });
+        changed.plan = Plan { mode, policy: Policy::Logits, items, ..labels.clone() };
+        let error = refusal(offer_of(&committed(changed)), None);
+        assert_eq!(error.kind, ErrorKind::Peer, "{error}");
+        assert!(error.to_string().contains(because), "{error}");
     }
 }
 
@@ -268,8 +291,8 @@ fn what_is_no_manifest_is_refused() {
         br#"{"a":"#.repeat(500_000),
         text.as_bytes()[..text.len() - 1].to_vec(),
         format!("{text}{text}").into_bytes(),
-        text.replacen("\"format_version\":2", "\"format_version\":3", 1).into_bytes(),
-        text.replacen("\"format_version\":2", "\"format_version\":2,\"format_version\":2", 1).into_bytes(),
+        text.replacen("\"format_version\":3", "\"format_version\":2", 1).into_bytes(),
+        text.replacen("\"format_version\":3", "\"format_version\":3,\"format_version\":3", 1).into_bytes(),
         text.replacen("\"name\"", "\"unknown\":0,\"name\"", 1).into_bytes(),
         nested("[", 100_000).into_bytes(),
         nested("{\"a\":", 100_000).into_bytes(),

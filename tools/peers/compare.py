@@ -26,7 +26,6 @@ from systems import Run, System, lanner, spu
 from lanner.benchmarks.machine import machine
 from lanner.benchmarks.markdown import ratio, size_of, time_of
 from lanner.errors import LannerError
-from lanner.options import ROUNDINGS
 
 #: Turns, unless a prediction of the first takes more than so many seconds.
 TURNS, SLOW_TURNS, SLOW = 5, 3, 5.0
@@ -42,8 +41,8 @@ def compare(name: str, network: Compared, python: Path) -> dict[str, Any]:
         LannerError: If a system fails, or its outputs are wrong.
     """
     with ExitStack() as stack:
-        ours = [stack.enter_context(lanner(network, rounding)) for rounding in ROUNDINGS]
-        systems: list[System] = [*ours, stack.enter_context(spu(network, python))]
+        ours = stack.enter_context(lanner(network))
+        systems: list[System] = [ours, stack.enter_context(spu(network, python))]
         for system in systems:
             system.predict()
         runs = [[system.predict()] for system in systems]
@@ -51,7 +50,7 @@ def compare(name: str, network: Compared, python: Path) -> dict[str, Any]:
         for _ in range((SLOW_TURNS if slowest > SLOW else TURNS) - 1):
             for system, counted in zip(systems, runs, strict=True):
                 counted.append(system.predict())
-    measured = [_summary(system, counted, ours[0].expected) for system, counted in zip(systems, runs, strict=True)]
+    measured = [_summary(system, counted, ours.expected) for system, counted in zip(systems, runs, strict=True)]
     return {"name": name, "weights": network.weights, "systems": measured}
 
 

@@ -62,11 +62,10 @@ class Lanner:
         client: The client.
         model: The model that the server has.
         network: What it was made of.
-        rounding: How it rounds.
     """
 
-    def __init__(self, client: Client, model: Model, network: Compared, rounding: str) -> None:
-        self.name = f"lanner, {rounding}"
+    def __init__(self, client: Client, model: Model, network: Compared) -> None:
+        self.name = "lanner, exact"
         self._client, self._model = client, model
         self._sample = network.sample
         self._reference = model.predict_integers(self._sample)[0][0]
@@ -74,10 +73,10 @@ class Lanner:
         self.expected = model.predict_float(self._sample)[0]
 
     def predict(self) -> Run:
-        """Predict; the result is within the rounding's proved error of the fixed-point reference.
+        """Predict; the result is that of the fixed-point reference.
 
         Raises:
-            LannerError: If it does not.
+            LannerError: If it is not.
         """
         started = time.perf_counter()
         prediction = self._client.predict(self._sample)
@@ -94,15 +93,15 @@ class Lanner:
 
 
 @contextmanager
-def lanner(network: Compared, rounding: str) -> Iterator[Lanner]:
-    """Mode cheetah of lanner with a rounding."""
-    options = CompileOptions("peers", "cheetah", "logits", rounding=rounding)
+def lanner(network: Compared) -> Iterator[Lanner]:
+    """Mode cheetah of lanner, exact, as scores that are revealed must be."""
+    options = CompileOptions("peers", "cheetah", "logits", rounding="exact")
     model = compile_graph(network.graph, network.calibration, options)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "peers.lanner"
         model.save(path)
         with ServerProcess([str(path)]) as server, server.connect() as client:
-            yield Lanner(client, model, network, rounding)
+            yield Lanner(client, model, network)
 
 
 class Spu:

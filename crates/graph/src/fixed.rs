@@ -14,7 +14,7 @@ use crate::{CompileError, InputError};
 /// is exactly the protocol's.
 #[derive(Debug)]
 pub struct FixedExecutor<'a> {
-    pub(crate) network: &'a Network,
+    network: &'a Network,
     layers: BTreeMap<usize, Layer>,
     moves: BTreeMap<usize, Sources>,
     /// The last node that uses each value; the output's own number for the output.
@@ -146,36 +146,20 @@ impl<'a> FixedExecutor<'a> {
         input: &[i64],
         mut visit: impl FnMut(usize, &[i64]),
     ) -> Result<Vec<usize>, InputError> {
-        self.walk(input, |_, _| None, |value, integers| visit(value, integers))
-    }
-
-    /// [`Self::trace`], where `replace` may give a node another first input, and `visit` may change what a node has computed.
-    pub(crate) fn walk(
-        &self,
-        input: &[i64],
-        mut replace: impl FnMut(usize, &[i64]) -> Option<Vec<i64>>,
-        mut visit: impl FnMut(usize, &mut [i64]),
-    ) -> Result<Vec<usize>, InputError> {
         let network = self.network.public();
         network.input().check(input)?;
+        visit(0, input);
         let mut overflows = vec![0; network.nodes().len()];
         let mut values = vec![input.to_vec()];
-        visit(0, &mut values[0]);
         values.resize(network.nodes().len() + 1, Vec::new());
         for (index, node) in network.nodes().iter().enumerate() {
-            let first = node.inputs[0];
-            let other = replace(index, &values[first]);
-            let kept = other.map(|other| std::mem::replace(&mut values[first], other));
             let mut output = self.step(index, node, &mut values);
-            if let Some(kept) = kept {
-                values[first] = kept;
-            }
             overflows[index] = match node.op.elementwise() {
                 Some(op) => op.apply(&mut output, network.limit(index + 1), node.accumulator),
                 None if node.op.may_grow() => self.confine(index + 1, &mut output),
                 None => 0,
             };
-            visit(index + 1, &mut output);
+            visit(index + 1, &output);
             values[index + 1] = output;
             for &input in node.inputs.iter().filter(|&&input| self.last_uses[input] == index) {
                 values[input] = Vec::new();

@@ -15,7 +15,6 @@
 mod accumulator;
 mod arch;
 pub mod elementwise;
-mod emulation;
 mod error;
 mod fixed;
 mod float;

@@ -14,7 +14,6 @@ mod model;
 mod options;
 mod prediction;
 mod report;
-mod rounding;
 mod server;
 
 pub use client::{Client, ClientConfig};

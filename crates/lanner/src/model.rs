@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::file::Contents;
 use crate::manifest::{FORMAT_VERSION, check_version, hash_weights, hex};
 use crate::report::report;
-use crate::rounding::Trial;
 use crate::{CompileOptions, Error, ErrorKind, InputDescription, Manifest, Result};
 
 /// A fixed-point network with its weights, its plan and its public half.
@@ -23,8 +22,6 @@ pub struct Model {
     graph: Graph,
     tensors: Tensors,
     salt: [u8; 32],
-    /// How rounding was chosen, where that was left open.
-    trial: Option<Trial>,
 }
 
 /// What the fixed-point reference gives for a batch.
@@ -44,30 +41,23 @@ struct Document {
     public: Manifest,
     network: NetworkManifest,
     graph: Graph,
-    #[serde(default)]
-    trial: Option<Trial>,
 }
 
 impl Model {
     /// Compiles a float graph. `calibration` holds samples one after the other, each of the input's shape.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] naming node and operator; [`ErrorKind::Model`] if a sum fits no ring or the graph is
-    /// damaged.
+    /// [`ErrorKind::Misuse`] if options do not go together; [`ErrorKind::Unsupported`] naming node and operator; [`ErrorKind::Model`]
+    /// if a sum fits no ring or the graph is damaged.
     pub fn compile(
         graph: Graph,
         tensors: Tensors,
         calibration: &[f32],
         options: &CompileOptions,
     ) -> Result<Self> {
-        let (mut mode, policy) = (options.mode()?, options.policy()?);
+        let (mode, policy) = (options.mode()?, options.policy()?);
         let network = compile(&graph, &tensors, calibration, &CompileOptions::quantization(mode))?;
         let public = network.public().clone();
-        let open = options.leaves_rounding_open();
-        let trial = open.then(|| Trial::run(&network, policy, calibration)).transpose()?;
-        if let Some(trial) = trial {
-            mode = Mode::Cheetah(trial.rounding());
-        }
         let plan = plan(&public, policy, mode)?;
         if let Some(classes) = &options.classes
             && classes.len() != public.output_len()
@@ -96,7 +86,7 @@ impl Model {
         let (_, weights) = network.to_parts()?;
         manifest.weights = hash_weights(&salt, &weights);
         manifest.commitment = hex(&manifest.identity()?);
-        Ok(Self { manifest, network, graph, tensors, salt, trial })
+        Ok(Self { manifest, network, graph, tensors, salt })
     }
 
     /// Reads a file that [`Self::save`] wrote.
@@ -123,14 +113,7 @@ impl Model {
             return Err(damaged("the weights are not those that the manifest commits to".to_owned()));
         }
         let tensors = Tensors::from_safetensors(&contents.float)?;
-        Ok(Self {
-            manifest,
-            network,
-            graph: document.graph,
-            tensors,
-            salt: contents.salt,
-            trial: document.trial,
-        })
+        Ok(Self { manifest, network, graph: document.graph, tensors, salt: contents.salt })
     }
 
     /// Writes the model, weights included: the file stays with its owner.
@@ -144,7 +127,6 @@ impl Model {
             public: self.manifest.clone(),
             network,
             graph: self.graph.clone(),
-            trial: self.trial,
         };
         let manifest = serde_json::to_string(&document)
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?;
@@ -214,7 +196,7 @@ impl Model {
     /// # Errors
     /// [`ErrorKind::Model`] if a layer has no circuit; never for a compiled model.
     pub fn report(&self) -> Result<serde_json::Value> {
-        report(&self.manifest, &self.network, self.trial)
+        report(&self.manifest, &self.network)
     }
 
     fn samples<'s>(&self, samples: &'s [f32]) -> Result<impl Iterator<Item = &'s [f32]>> {

@@ -15,8 +15,9 @@ pub struct CompileOptions {
     pub name: String,
     /// `gazelle`, `falcon`, `cheetah`, or `auto` for the planner's choice.
     pub mode: String,
-    /// `exact` or `faithful`, for mode `cheetah`: whether every integer equals the reference's. The calibration samples decide where it is
-    /// `None`. The other modes are exact.
+    /// `exact`, also where it is `None`, or `faithful`, for mode `cheetah` with output `label` alone. Exact results equal the reference's in
+    /// every integer. Faithful ones depend on random shares, which the client knows its own of: asked again, they tell more of the weights
+    /// than the results of the reference do. The other modes are exact.
     pub rounding: Option<String>,
     /// `label`, `probability`, `top-k` or `logits`.
     pub output: String,
@@ -31,15 +32,18 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// Whether the calibration samples decide how to round.
-    pub(crate) fn leaves_rounding_open(&self) -> bool {
-        self.mode == "cheetah" && self.rounding.is_none()
-    }
-
-    /// The mode; exact where rounding is left open.
+    /// The mode, which must be one that the output goes with.
     pub(crate) fn mode(&self) -> Result<Mode> {
         let rounding = self.rounding()?;
         match (self.mode.as_str(), rounding) {
+            ("cheetah", Rounding::Faithful) if self.output != "label" => {
+                let what = format!(
+                    "faithful rounding goes with output label alone: from {} a client that repeats one query can compute weights",
+                    self.output
+                );
+                let error = Error::new(ErrorKind::Misuse, what).at("rounding");
+                Err(error.fix("compile with rounding exact, or with output label"))
+            }
             ("cheetah", rounding) => Ok(Mode::Cheetah(rounding)),
             ("gazelle" | "auto", Rounding::Exact) => Ok(Mode::Gazelle),
             ("falcon", Rounding::Exact) => Ok(Mode::Falcon),

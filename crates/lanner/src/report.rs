@@ -2,14 +2,14 @@
 
 use lanner_graph::{Network, Policy};
 use lanner_plan::{BuiltPlan, BuiltStep, Mode};
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::ValueType;
 use serde_json::{Value, json};
 
-use crate::rounding::{self, Trial};
 use crate::{Manifest, Result};
 
-/// Ranges, bits, operations, circuits and leakage; in mode cheetah, why it rounds as it does.
-pub(crate) fn report(manifest: &Manifest, network: &Network, trial: Option<Trial>) -> Result<Value> {
+/// Ranges, bits, operations, circuits and leakage; in mode cheetah, how it rounds.
+pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let built = manifest.plan.build()?;
     let keys = built.set_up()?.keys.into_iter().map(|keys| {
         json!({
@@ -27,8 +27,12 @@ pub(crate) fn report(manifest: &Manifest, network: &Network, trial: Option<Trial
         "parameters": keys.collect::<Vec<_>>(),
         "leakage": leakage(manifest.policy),
     });
-    if let Mode::Cheetah(chosen) = manifest.plan.mode {
-        report["rounding"] = json!(rounding::reason(chosen, trial));
+    if let Mode::Cheetah(rounding) = manifest.plan.mode {
+        let (said, leak) = said_of(rounding);
+        report["rounding"] = json!(said);
+        if let Some(leak) = leak {
+            report["leakage"]["rounding"] = json!(leak);
+        }
     }
     Ok(report)
 }
@@ -60,6 +64,20 @@ fn step_report(step: &BuiltStep) -> Value {
         row[name] = json!(count);
     }
     row
+}
+
+/// How a model rounds, and what that tells a client, for people.
+fn said_of(rounding: Rounding) -> (&'static str, Option<&'static str>) {
+    match rounding {
+        Rounding::Exact => ("exact: every result is a function of the input and the weights", None),
+        Rounding::Faithful => (
+            "faithful, as its owner asked: labels may differ from run to run",
+            Some(
+                "whether a value was rounded up follows from low bits that the client's own share and the hidden value have; a client that \
+                 repeats one query and compares the labels learns more of hidden values and weights than its label",
+            ),
+        ),
+    }
 }
 
 /// What each party learns beyond its own secrets, in sentences.

@@ -84,47 +84,57 @@ fn every_mode_predicts_what_its_reference_does() {
         assert_eq!(model.report().unwrap()["mode"].is_object(), mode == "cheetah");
         assert_eq!(model.secure_error(), 0);
     }
-    let faithful = |mode: &str| CompileOptions {
-        mode: mode.to_owned(),
-        rounding: Some("faithful".to_owned()),
-        ..options("logits")
-    };
-    let model = compile(&faithful("cheetah")).unwrap();
-    assert_eq!(model.report().unwrap()["mode"], serde_json::json!({"cheetah": "faithful"}));
-    assert_eq!(model.secure_error(), *model.network().faithful_errors().last().unwrap());
-    assert!(model.secure_error() > 0);
-    assert_eq!(compile(&faithful("gazelle")).err().unwrap().kind, ErrorKind::Misuse);
 }
 
-/// Labels of calibration samples choose the rounding that is left open, and the file remembers why.
+fn rounded(rounding: Option<&str>, mode: &str, output: &str) -> CompileOptions {
+    CompileOptions { mode: mode.to_owned(), rounding: rounding.map(str::to_owned), k: 3, ..options(output) }
+}
+
+const OUTPUTS: [&str; 4] = ["label", "probability", "top-k", "logits"];
+
+/// Weights whose scores are far apart, and as many samples as one likes, do not make a model faithful: only its owner does.
 #[test]
-fn rounding_is_faithful_where_no_label_changes() {
-    let chosen = |weight: fn(usize) -> f32, samples: usize, rounding: Option<&str>, output: &str| {
-        let (mode, rounding) = ("cheetah".to_owned(), rounding.map(str::to_owned));
-        let options = CompileOptions { mode, rounding, k: 3, ..options(output) };
-        let model = compile_weights(weight, samples, &options).unwrap();
-        let path = place("rounding.lanner");
-        model.save(&path).unwrap();
-        let report = Model::load(&path).unwrap().report().unwrap();
-        assert_eq!(report, model.report().unwrap());
-        let reason = report["rounding"].as_str().unwrap().to_owned();
-        assert!(reason.starts_with(report["mode"]["cheetah"].as_str().unwrap()), "{reason}");
-        reason
-    };
-    // The last class is far ahead of two that have the same scores, or one of three that have.
+fn mode_cheetah_is_exact_unless_its_owner_says_otherwise() {
     let apart = |i: usize| if i % 3 == 2 { 0.9 } else { 0.1 };
-    let equal = |_: usize| 0.5;
-    for output in ["label", "logits", "probability"] {
-        assert_eq!(chosen(apart, 40, None, output), "faithful: labels of all 40 calibration samples stay");
+    for (rounding, output) in
+        [None, Some("exact")].into_iter().flat_map(|r| OUTPUTS.map(|output| (r, output)))
+    {
+        let model = compile_weights(apart, 64, &rounded(rounding, "cheetah", output)).unwrap();
+        assert_eq!(model.secure_error(), 0);
+        let report = model.report().unwrap();
+        assert_eq!(report["mode"], serde_json::json!({"cheetah": "exact"}));
+        assert!(report["rounding"].as_str().unwrap().starts_with("exact: "));
+        assert!(report["leakage"].get("rounding").is_none());
     }
-    for (weight, output) in [(equal as fn(usize) -> f32, "label"), (apart, "top-k")] {
-        let reason = chosen(weight, 40, None, output);
-        assert!(reason.starts_with("exact: faithful rounding changed the label of"), "{reason}");
-    }
-    assert_eq!(chosen(apart, 31, None, "label"), "exact: 31 calibration samples are fewer than 32");
-    assert_eq!(chosen(equal, 40, Some("faithful"), "label"), "faithful: as asked");
-    assert_eq!(chosen(apart, 40, Some("exact"), "label"), "exact: as asked");
     assert!(compile(&options("label")).unwrap().report().unwrap().get("rounding").is_none());
+}
+
+/// What faithful rounding leaks is told, also of a model that was read from its file.
+#[test]
+fn a_faithful_model_says_what_it_leaks() {
+    let model = compile(&rounded(Some("faithful"), "cheetah", "label")).unwrap();
+    let path = place("faithful.lanner");
+    model.save(&path).unwrap();
+    let report = Model::load(&path).unwrap().report().unwrap();
+    assert_eq!(report, model.report().unwrap());
+    assert_eq!(report["mode"], serde_json::json!({"cheetah": "faithful"}));
+    assert!(report["rounding"].as_str().unwrap().starts_with("faithful, as its owner asked"));
+    assert!(report["leakage"]["rounding"].as_str().unwrap().contains("repeats one query"));
+    assert_eq!(model.secure_error(), *model.network().faithful_errors().last().unwrap());
+    assert!(model.secure_error() > 0);
+}
+
+#[test]
+fn faithful_rounding_goes_with_mode_cheetah_and_labels_alone() {
+    for output in &OUTPUTS[1..] {
+        let error = compile(&rounded(Some("faithful"), "cheetah", output)).err().unwrap();
+        assert_eq!((error.kind, error.place.as_str()), (ErrorKind::Misuse, "rounding"));
+        assert!(error.what.contains(output) && error.fix.contains("rounding exact"), "{error}");
+    }
+    for mode in ["gazelle", "falcon", "auto"] {
+        let error = compile(&rounded(Some("faithful"), mode, "label")).err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Misuse);
+    }
 }
 
 #[test]

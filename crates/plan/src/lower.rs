@@ -28,6 +28,7 @@ use crate::{Item, Mode, Plan, PlanError, Step};
 /// [`PlanError`] naming the node or the policy that the mode does not support.
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
     limits::check(network, policy)?;
+    cheetah::check_rounding(policy, mode)?;
     let mut planner = Planner::new(network, mode)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
@@ -57,6 +58,8 @@ struct Planner<'n> {
     layouts: Layouts,
     /// For each node that takes squares as they are computed, the value that is squared.
     squared: BTreeMap<usize, usize>,
+    /// For each value of the network, whether the result is made of it without a rescale in between.
+    in_result: Vec<bool>,
     /// What the steps so far take.
     totals: Totals,
 }
@@ -78,6 +81,7 @@ impl<'n> Planner<'n> {
             sets,
             steps: Vec::new(),
             values,
+            in_result: cheetah::in_result(network),
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
@@ -130,7 +134,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => local::Move { values, ring }.into(),
-            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(node, convolution(node, shape)?)?,
+            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
             // Whatever else there is: a circuit computes it, or nothing does.
@@ -204,9 +208,10 @@ impl<'n> Planner<'n> {
         }
     }
 
-    fn linear(&mut self, node: &FixedNode, shape: Convolution) -> Result<Protocol, PlanError> {
+    fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
+        let node = &self.network.nodes()[index];
         if let Mode::Cheetah(rounding) = self.mode {
-            return self.coefficient_layer(node, shape, rounding);
+            return self.coefficient_layer(index, shape, rounding);
         }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {

@@ -7,8 +7,9 @@ use lanner_graph::{
     FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
 };
 use lanner_net::{Entry, Recorded, memory};
-use lanner_plan::{Mode, Plan, PlanCost, Step, plan};
+use lanner_plan::{Item, Mode, Plan, PlanCost, Step, plan};
 use lanner_primitives::{Prg, Seed};
+use lanner_protocol::convert::reshare::Reveal;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
 use lanner_session::executor::{
@@ -55,10 +56,13 @@ fn network_over_powers(json: &str, shapes: &[(&str, &[usize])], samples: &[Vec<f
 
 /// Runs predictions in one session; returns the outcomes. What is sent is what the plan predicts.
 fn run(network: &Network, policy: Policy, mode: Mode, inputs: &[Vec<i64>]) -> Vec<Outcome> {
-    let plan = plan(network.public(), policy, mode).unwrap();
-    check_mode(&plan);
-    let model = Arc::new(ServedModel::new(network, &plan).unwrap());
-    let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
+    run_plan(network, &plan(network.public(), policy, mode).unwrap(), inputs)
+}
+
+fn run_plan(network: &Network, plan: &Plan, inputs: &[Vec<i64>]) -> Vec<Outcome> {
+    check_mode(plan);
+    let model = Arc::new(ServedModel::new(network, plan).unwrap());
+    let client_plan = Arc::new(ClientPlan::new(network.public(), plan).unwrap());
     let (mut client, mut server) = memory::pair();
     let (count, steps) = (inputs.len(), plan.steps().cloned().collect::<Vec<_>>());
     let serving = std::thread::spawn(move || {
@@ -193,8 +197,9 @@ fn check_faithful(network: &Network, samples: &[Vec<f32>]) {
         samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
     let mode = Mode::Cheetah(Rounding::Faithful);
     let bound = *network.faithful_errors().last().unwrap();
-    let (logits, labels) =
-        (run(network, Policy::Logits, mode, &inputs), run(network, Policy::Label, mode, &inputs));
+    let labelling = plan(network.public(), Policy::Label, mode).unwrap();
+    let labels = run_plan(network, &labelling, &inputs);
+    let logits = run_plan(network, &revealing(labelling, network), &inputs);
     for ((input, logits), label) in inputs.iter().zip(logits).zip(labels) {
         let truth = executor.run(input).unwrap();
         let (Outcome::Logits(logits), Outcome::Label(label)) = (logits, label) else {
@@ -207,6 +212,16 @@ fn check_faithful(network: &Network, samples: &[Vec<f32>]) {
         let margin = truth.output[truth.label()] - truth.output[label];
         assert!(label == truth.label() || margin <= 2 * bound);
     }
+}
+
+/// A plan that reveals the scores in the place of their label: no planner makes one of faithful steps.
+fn revealing(plan: Plan, network: &Network) -> Plan {
+    let mut items = plan.items;
+    let Item::Step(last) = items.last_mut().unwrap() else { panic!("another end") };
+    let Protocol::YaoArgMax(argmax) = last.protocol else { panic!("another end") };
+    let values = network.public().output_len();
+    last.protocol = Protocol::Reveal(Reveal { values, from: argmax.from });
+    Plan { policy: Policy::Logits, items, ..plan }
 }
 
 #[test]
@@ -293,8 +308,10 @@ fn check_transcripts(network: &Network, mode: Mode, sample: &[f32]) {
     let other = without_weights(network);
     assert_eq!(network.public(), other.public());
     let input = network.public().input().quantize(sample).unwrap();
-    let policies = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
-    for policy in policies {
+    let every = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
+    // Faithful rounding goes with labels alone.
+    let policies = if mode == Mode::Cheetah(Rounding::Faithful) { &every[..1] } else { &every };
+    for &policy in policies {
         let transcript = transcripts(network, policy, mode, &input);
         assert!(transcript[0].len() > 20);
         assert_eq!(transcripts(network, policy, mode, &vec![0; input.len()]), transcript);

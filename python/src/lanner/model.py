@@ -143,7 +143,8 @@ class Model:
     def secure_error(self) -> int:
         """How far a secure integer logit may be from that of `predict_integers`: 0 unless rounding is faithful.
 
-        Of a model that rounds faithfully it is the proved bound of its network, far above the usual difference.
+        Of a model that rounds faithfully it is the proved bound of its network, far above the usual difference. Its
+        labels may differ where the two largest logits are at most twice as far apart.
         """
         return self.native.secure_error
 
@@ -187,8 +188,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         classes: Names of the classes, one per output.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
         name: The name on the server; the file's name without its suffix where it is not given.
-        rounding: For mode ``cheetah``: exact or faithful; by default faithful where that changes no label of 32 or more
-            calibration samples. `Model.report` says why.
+        rounding: For mode ``cheetah``: exact, which is the default, or faithful, which takes fewer bytes, goes with
+            output ``label`` alone, and tells a client that repeats a query more than its label; see SECURITY.md.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.

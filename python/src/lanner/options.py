@@ -29,11 +29,15 @@ class Protocols:
 
     Attributes:
         mode: One of `MODES`.
-        rounding: One of `ROUNDINGS`, or None to let calibration samples choose.
+        rounding: One of `ROUNDINGS`; None is ``exact``.
     """
 
     mode: str
     rounding: str | None = None
+
+    def output(self, wanted: str) -> str:
+        """The output policy for what would reveal `wanted`: ``faithful`` rounding goes with ``label`` alone."""
+        return "label" if self.rounding == "faithful" else wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,10 @@ class CompileOptions:
         digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`.
         classes: The names of the classes in the order of the outputs.
         image: How a picture becomes an input.
-        rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact`` equal the fixed-point
-            reference in every integer; those that are ``faithful`` are cheaper, and off by at most one wherever a
-            value is rescaled. None is faithful where that changes no label of 32 or more calibration samples. Other
-            modes are exact.
+        rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact``, as they are for None, equal the
+            fixed-point reference in every integer. ``faithful`` takes fewer bytes and goes with output ``label``
+            alone: whether a value is rounded up depends on the client's own random share, so a client that repeats a
+            query learns more of the weights than one label tells. Other modes are exact.
     """
 
     name: str

@@ -65,21 +65,37 @@ def test_same_model_has_another_commitment_each_time() -> None:
 
 
 @pytest.mark.parametrize("rounding", [None, "exact", "faithful"])
-def test_compile_and_inspect_say_how_mode_cheetah_rounds_and_why(
+def test_compile_and_inspect_say_how_mode_cheetah_rounds_and_what_that_leaks(
     tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], rounding: str | None
 ) -> None:
     target = str(tmp_path / "net.lanner")
     given = [] if rounding is None else ["--rounding", rounding]
     arguments = ["compile", str(tiny_onnx), "-o", target, "--calibration", str(calibration), "--mode", "cheetah"]
     assert main([*arguments, *given, "--json"]) == 0
-    reason = document_of(capsys)["report"]["rounding"]
-    chosen, _, why = reason.partition(": ")
+    report = document_of(capsys)["report"]
+    chosen = rounding or "exact"
     assert lanner.load(target).manifest.rounding == chosen
-    assert (why == "as asked") == (rounding is not None)
-    assert rounding is None or chosen == rounding
-    assert "calibration sample" in why or rounding is not None
+    assert report["rounding"].startswith(chosen)
+    leak = report["leakage"].get("rounding")
+    assert (leak is not None) == (rounding == "faithful")
     assert main(["inspect", target]) == 0
-    assert f"rounding: {reason}" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"rounding: {report['rounding']}" in told
+    assert leak is None or f"rounding: {leak}" in told
+
+
+@pytest.mark.parametrize("output", ["probability", "top-k", "logits"])
+def test_faithful_rounding_goes_with_labels_alone(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], output: str
+) -> None:
+    target = tmp_path / "net.lanner"
+    arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration), "--mode", "cheetah"]
+    assert main([*arguments, "--rounding", "faithful", "--output", output, "--json"]) == 2
+    error = document_of(capsys)["error"]
+    assert (error["kind"], error["where"]) == ("misuse", "rounding")
+    assert output in error["what"]
+    assert error["fix"] == "compile with rounding exact, or with output label"
+    assert not target.exists()
 
 
 def test_inspect_shows_onnx_and_compiled(tiny_onnx: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,12 @@ def test_bench_measures_both_roundings_of_mode_cheetah() -> None:
     assert totals["faithful"]["bytes"] < 0.8 * totals["exact"]["bytes"]
 
 
+def test_bench_measures_faithful_rounding_on_networks_alone() -> None:
+    result = lanner("bench", "layers", "--mode", "cheetah", "--rounding", "faithful", "--only", "fc_128x16")
+    assert result.code == 2
+    assert "labels alone" in result.errors
+
+
 def test_bench_of_a_mode_without_a_choice_refuses_one() -> None:
     result = lanner("bench", "networks", "--mode", "gazelle", "--rounding", "faithful", "--only", "mnist_c")
     assert result.code == 2

@@ -176,9 +176,8 @@ def test_evaluate_counts_what_agrees(tiny_logits: Path, samples_file: Path) -> N
     assert result.document["secure"]["agrees_with_reference"] == 2
 
 
-@pytest.mark.parametrize("output", ["logits", "top-k"])
-def test_evaluate_holds_faithful_results_within_their_bound(tmp_path: Path, samples_file: Path, output: str) -> None:
-    model = library.compile(tiny_classifier(), tiny_samples(), mode="cheetah", rounding="faithful", output=output, k=3)
+def test_evaluate_holds_faithful_labels_within_their_bound(tmp_path: Path, samples_file: Path) -> None:
+    model = library.compile(tiny_classifier(), tiny_samples(), mode="cheetah", rounding="faithful")
     assert model.secure_error > 0
     model.save(tmp_path / "faithful.lanner")
     result = lanner("evaluate", tmp_path / "faithful.lanner", "--data", samples_file, "--secure")
@@ -201,8 +200,10 @@ def test_demo_rounds_as_asked() -> None:
     for rounding in ("exact", "faithful"):
         result = lanner("demo", "--images", 1, "--mode", "cheetah", "--rounding", rounding)
         assert result.code == 0, result.errors
-        phases = result.document["predictions"][0]["phases"].values()
-        sent[rounding] = sum(phase["bytes_sent"] + phase["bytes_received"] for phase in phases)
+        prediction = result.document["predictions"][0]
+        # Faithful rounding goes with labels alone.
+        assert (prediction["probability"] is None) == (rounding == "faithful")
+        sent[rounding] = sum(phase["bytes_sent"] + phase["bytes_received"] for phase in prediction["phases"].values())
     assert sent["faithful"] < sent["exact"]
 
 

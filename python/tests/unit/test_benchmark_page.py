@@ -119,14 +119,27 @@ def test_both_roundings_of_a_mode_are_told_apart(tmp_path: Path) -> None:
         measured = phases("mnist_d", "networks", mode="cheetah", rounding=rounding, bytes=transferred)
         return [*measured, *phases("fc_128x16", "layers", mode="cheetah", rounding=rounding)[1:]]
 
-    parts = write(tmp_path, document(*rows("exact", 8_000_000)), document(*rows("faithful", 5_000_000)))
+    parts = write(tmp_path, document(*rows("faithful", 5_000_000)), document(*rows("exact", 8_000_000)))
     text = page(collect(parts))
     networks, setup = text.split("\nSet-up, once")
     assert "8.00 MB" in line_of(networks, "| mnist_d | exact | loopback |")
     assert "5.00 MB" in line_of(networks, "| mnist_d | faithful | loopback |")
     assert "8.00 MB" in line_of(setup, "| mnist_d | exact | loopback |")
+    for part in (networks, setup):
+        assert part.index("| mnist_d | exact |") < part.index("| mnist_d | faithful |")
     for rounding in ROUNDINGS:
         line_of(text, f"| fc_128x16 | {rounding} | loopback |")
+
+
+def test_what_somebody_noted_of_old_figures_is_told_until_all_are_new(tmp_path: Path) -> None:
+    parts = write(tmp_path, document(*phases("mnist_d", "networks")))
+    written, text = tmp_path / "all.json", tmp_path / "page.md"
+    written.write_text(json.dumps({**collect(parts), "notes": ["Rows of `mnist_d` are old."]}))
+    targets = ["--json", str(written), "--page", str(text)]
+    assert main(targets) == 0
+    assert "**Rows of `mnist_d` are old.**\n" in text.read_text()
+    assert main([*map(str, parts), *targets]) == 0
+    assert "are old" not in text.read_text()
 
 
 def test_accuracy_stands_in_the_section_of_its_mode(tmp_path: Path) -> None:

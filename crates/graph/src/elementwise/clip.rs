@@ -78,8 +78,4 @@ impl FixedElementwise for FixedClip {
     fn confined(&self, ring: Accumulator) -> Option<FixedOp> {
         Some(FixedOp::Clip(Self { high: self.high.clamp(0, ring.limit(0)) }))
     }
-
-    fn commutes_with_rescale(&self) -> bool {
-        true
-    }
 }

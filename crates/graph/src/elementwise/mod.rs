@@ -89,11 +89,6 @@ pub(crate) trait FixedElementwise {
         false
     }
 
-    /// Whether it may come before or after a rescale, whichever way that rounds; else one circuit computes both, exactly.
-    fn commutes_with_rescale(&self) -> bool {
-        false
-    }
-
     /// Replaces every element by the value there. A product beyond `limit` comes back into the ring; returns how many did.
     fn apply(&self, x: &mut [i64], limit: i64, ring: Accumulator) -> usize {
         let mut beyond = 0;

@@ -29,8 +29,4 @@ impl FixedElementwise for Relu {
     fn eval(&self, x: i128) -> i128 {
         x.max(0)
     }
-
-    fn commutes_with_rescale(&self) -> bool {
-        true
-    }
 }

@@ -1,6 +1,6 @@
 //! The steps of mode cheetah, over powers of two.
 
-use lanner_graph::FixedNode;
+use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
@@ -12,18 +12,35 @@ use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
+/// Checks that a mode rounds in a way that the policy's results may show.
+///
+/// A faithful carry is a function of the client's own share and of hidden bits: a client that repeats one query and sees scores
+/// solves for the weights behind it.
+///
+/// # Errors
+/// [`PlanError::Policy`] for faithful rounding with any policy but `label`.
+pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError> {
+    if mode != Mode::Cheetah(Rounding::Faithful) || policy == Policy::Label {
+        return Ok(());
+    }
+    let reason = "it shows how values were rounded, and under faithful rounding a client that repeats one query can compute \
+                  weights from that; round exactly, or choose label";
+    Err(PlanError::Policy { policy: policy.name(), reason: reason.to_owned() })
+}
+
 impl Planner<'_> {
-    /// A linear layer in the first parameter set with room for its noise.
+    /// A linear layer in the first parameter set with room for its noise. Whatever the rounding, sums that the result is made of are exact.
     pub(super) fn coefficient_layer(
         &self,
-        node: &FixedNode,
+        index: usize,
         shape: Convolution,
         rounding: Rounding,
     ) -> Result<Protocol, PlanError> {
+        let node = &self.network.nodes()[index];
         let bits = bits(node)?;
         let accuracy = match rounding {
-            Rounding::Exact => Accuracy::Exact,
-            Rounding::Faithful => Accuracy::OffByOne,
+            Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
+            _ => Accuracy::Exact,
         };
         let mut refused = ProtocolError::Shape { what: "parameter sets" };
         for set in accuracy.sets() {
@@ -48,6 +65,19 @@ impl Planner<'_> {
         let activation = RingActivation { function, windows, from, to, rounding };
         activation.build(&self.sets).is_ok().then_some(activation)
     }
+}
+
+/// For each value of a network, whether the result is made of it without a rescale in between, behind which one unit of a sum is a
+/// small part of one.
+pub(super) fn in_result(network: &PublicNetwork) -> Vec<bool> {
+    let mut found = vec![false; network.nodes().len()];
+    found.push(true);
+    for (index, node) in network.nodes().iter().enumerate().rev() {
+        if found[index + 1] && !matches!(node.op, FixedOp::Rescale { shift } if shift > 0) {
+            node.inputs.iter().for_each(|input| found[*input] = true);
+        }
+    }
+    found
 }
 
 /// The square of every element.

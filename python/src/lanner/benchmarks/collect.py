@@ -3,7 +3,8 @@
 python -m lanner.benchmarks.collect [PART...] [--peers FILE] --json docs/benchmarks.json --page docs/benchmarks.md
 
 A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
-what tools/peers/compare.py saved. What is not given stays as the JSON document has it already.
+what tools/peers/compare.py saved. What is not given stays as the JSON document has it already, and so do its ``notes``:
+sentences that somebody wrote into it about figures of an older build, which a run of all parts leaves out.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def weights(*shape: int) -> NDArray[np.float32]:
 def build(graph: GraphBuilder, output: Wire, protocols: Protocols, policy: str = "logits", *, digits: int = 2) -> Built:
     """Compile on random samples, of which the first is returned."""
     samples, (mode, rounding) = random_samples(graph.input.shape), (protocols.mode, protocols.rounding)
-    options = CompileOptions("bench", mode, policy, digits=digits, rounding=rounding)
+    options = CompileOptions("bench", mode, protocols.output(policy), digits=digits, rounding=rounding)
     return compile_graph(graph.finish(output), samples, options), samples[0]
 
 

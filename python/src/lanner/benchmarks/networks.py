@@ -24,7 +24,8 @@ def embedded(name: str, protocols: Protocols) -> Built:
     """A network that comes with the package, and a digit that training did not see."""
     from lanner.datasets import load_digits
 
-    return compile_embedded(name, protocols.mode, "logits", protocols.rounding), load_digits("test")[0][0]
+    model = compile_embedded(name, protocols.mode, protocols.output("logits"), protocols.rounding)
+    return model, load_digits("test")[0][0]
 
 
 def pneumonia(data: Path | None, protocols: Protocols) -> Built:
@@ -46,7 +47,7 @@ def pneumonia(data: Path | None, protocols: Protocols) -> Built:
             network,
             samples[:-1],
             mode=protocols.mode,
-            output="probability",
+            output=protocols.output("probability"),
             name="pneumonia",
             rounding=protocols.rounding,
         )
@@ -157,8 +158,8 @@ def load_cifar10(data: Path, count: int, split: str = "test") -> NDArray[np.floa
 
 def _trained(folder: Path, name: str, samples: NDArray[np.float32], protocols: Protocols) -> Built:
     """A network from a folder's ONNX file, calibrated on all samples but the last, which is returned."""
-    mode, rounding = protocols.mode, protocols.rounding
-    model = compile(folder / "model.onnx", samples[:-1], mode=mode, output="logits", name=name, rounding=rounding)
+    mode, output, rounding = protocols.mode, protocols.output("logits"), protocols.rounding
+    model = compile(folder / "model.onnx", samples[:-1], mode=mode, output=output, name=name, rounding=rounding)
     return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
 
 

@@ -48,10 +48,13 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
     yield INTRODUCTION
     yield _machine(document)
     yield _failures(document["failures"])
+    yield from (_paragraph(f"**{note}**") for note in document.get("notes", []))
     yield HOW
     for mode in MODES:
         if rows := [row for row in document["rows"] if row["mode"] == mode]:
             yield f"## Mode `{mode}`\n"
+            # What models are by default comes first.
+            rows.sort(key=lambda row: row.get("rounding") == "faithful")
             yield from _mode(rows, WORDS.get(mode, Words()))
             if lines := [line for line in document["lines"] if (line["bench"], line.get("mode")) == ("accuracy", mode)]:
                 yield ACCURACY
@@ -111,7 +114,11 @@ def _described(machine: dict[str, Any], loads: Sequence[float], also: str) -> st
             f"**It was not quiet: up to {busiest:.1f} processes of other work ran when a part began,",
             "so times are longer than they need be; bytes and rounds are exact.**",
         ]
-    return textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
+    return _paragraph(" ".join(words))
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _failures(failures: Rows) -> str:

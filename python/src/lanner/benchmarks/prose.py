@@ -30,7 +30,7 @@ HOW = """## How figures are taken
   would: no losses, no headers, no slow start.
 - After the clock stopped, all that the client learned was compared with the fixed-point reference: all outputs, or
   the label of an arg-max, which reveals nothing else, or label and probability, which has to be within one unit of its
-  last digit. Only where rounding is `faithful`, scores may be as far from the reference's as
+  last digit. Only where rounding is `faithful`, the label may be that of a score as near to the largest as
   [its bound](numerics.md#faithful-rounding) allows.
 - Figures of a paper are those of its tables. GAZELLE's public code was run once on two cores of an AMD Zen 5, not on
   this machine.
@@ -99,13 +99,13 @@ digits; the paper's bytes online for 1000 classes are as printed.
 )
 
 CHEETAH = Words(
-    networks="""Networks as in the other modes, and VGG-16 and ResNet-34 for CIFAR-100 with random weights. All but
-`pneumonia` give the client all scores. Figures of the Cheetah paper are not given beside ours. **Rounding** is `exact`,
-where every integer is the fixed-point reference's, or `faithful`, which drops low bits without their carry: a rescaled
-value may be off by one.
+    networks="""Networks as in the other modes, and VGG-16 and ResNet-34 for CIFAR-100 with random weights. Figures of
+the Cheetah paper are not given beside ours. **Rounding** is `exact`, the default, where every integer is the
+fixed-point reference's: all but `pneumonia` give the client all scores. Below these stands `faithful`, which drops low
+bits without their carry. It takes fewer bytes and [tells a client that repeats its
+query](threat-model.md#faithful-rounding) more of the weights than the results do, so it goes with labels alone.
 """,
-    layers="""Coefficients hold matrices and filters, so nothing is rotated. Exact layers answer with more bits than
-faithful ones, whose sums may be off by one.
+    layers="""Coefficients hold matrices and filters, so nothing is rotated.
 """,
     activations="""Comparisons and selections by oblivious transfer, from shares modulo a power of two.
 """,
@@ -140,9 +140,9 @@ those for CIFAR-100. "Theirs / ours" above 1 means that ours takes less.
   protocol alone, from shares to shares, without TLS; to share the image and to reveal the outputs is not counted.
 - SPU runs with its defaults in the ring of 64 bits, with 18 bits after the point, but for
   `experimental_enable_colocated_optimization`, which spares it half the messages of linear layers.
-- **Error** is the largest difference of an output from the float network's, over all runs. Every `exact` result
-  equalled the fixed-point reference in every integer: its error is that of the quantization alone, which has fewer bits
-  than SPU's ring has. [Numerics](numerics.md#faithful-rounding) bounds how far `faithful` is from `exact`.
+- **Error** is the largest difference of an output from the float network's, over all runs. Ours rounds `exact`, as
+  scores that are revealed must: every result equalled the fixed-point reference in every integer, so its error is that
+  of the quantization alone, which has fewer bits than SPU's ring has.
 - **Messages** are sends of the client; of ours those that a wait follows.
 
 [SPU]: https://github.com/secretflow/spu

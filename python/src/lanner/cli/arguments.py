@@ -43,7 +43,8 @@ def _add_rounding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounding",
         choices=ROUNDINGS,
-        help="how mode cheetah rescales (default: faithful where it changes no label of the calibration samples)",
+        help="how mode cheetah rescales (default: exact); faithful takes fewer bytes, goes with output label alone, "
+        "and tells a client that repeats a query more of the weights than its label",
     )
 
 

@@ -54,6 +54,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
     CompileOptions("bench", mode=options.mode, rounding=options.rounding)
+    if options.rounding == "faithful" and options.suite != "networks":
+        raise MisuseError(
+            "faithful rounding goes with labels alone, and layers and activations have none",
+            where="--rounding",
+            fix="measure the suite networks, or round exactly",
+        )
     from lanner.benchmarks.machine import machine
 
     chosen, networks = _chosen(options), _networks(options.network or ["loopback"])

@@ -17,6 +17,7 @@ from lanner.cli.output import Output, duration
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
+from lanner.options import Protocols
 from lanner.prediction import Prediction
 
 NAME = "demo"
@@ -36,7 +37,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     x, y = _digits(options.images)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         with output.progress(f"compiling {NETWORK}"):
-            model = compile_embedded(NETWORK, options.mode, "probability", options.rounding)
+            shown = Protocols(options.mode, options.rounding).output("probability")
+            model = compile_embedded(NETWORK, options.mode, shown, options.rounding)
             path = Path(folder) / f"{NETWORK}.lanner"
             model.save(path)
         predictions, seconds = _classify(path, x, output)

@@ -15,7 +15,8 @@ use crate::{Cost, OfflineCost, ProtocolError};
 pub enum Accuracy {
     /// But for a probability of `2^-40` for each ciphertext, never.
     Exact,
-    /// By one at most, for one value in some hundreds.
+    /// By one at most, for one value in some hundreds. Which ones depends on weights and on noise that the client knows a part of, so no
+    /// result may be made of such a sum.
     OffByOne,
 }
 
