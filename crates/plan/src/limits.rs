@@ -25,8 +25,9 @@ struct Totals {
 /// [`PlanError::TooLarge`] naming the node that goes beyond a limit.
 pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanError> {
     let mut totals = Totals::default();
-    for (index, node) in network.nodes().iter().enumerate() {
-        totals.add(node, network.shape(index));
+    for node in network.nodes() {
+        // The value that the node takes, which in a network that branches is not the one made last.
+        totals.add(node, network.shape(node.inputs[0]));
         totals.check(&node.name)?;
     }
     check_policy(network.output_len(), policy)
