@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use lanner_graph::{Policy, PublicNetwork};
-use lanner_plan::{Mode, Plan, PlanError, Protocol, plan};
+use lanner_plan::{Mode, Plan, PlanError, plan};
 use lanner_protocol::linear::cheetah::Accuracy;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::step::Protocol;
 
 const POLICIES: [Policy; 4] =
     [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
@@ -43,7 +44,7 @@ fn networks() -> [PublicNetwork; 3] {
 }
 
 fn accuracies(plan: &Plan) -> Vec<Accuracy> {
-    let layers = plan.steps.iter().filter_map(|step| match &step.protocol {
+    let layers = plan.steps().filter_map(|step| match &step.protocol {
         Protocol::CheetahLinear(layer) => Some(layer.accuracy),
         _ => None,
     });
@@ -51,7 +52,7 @@ fn accuracies(plan: &Plan) -> Vec<Accuracy> {
 }
 
 fn roundings(plan: &Plan) -> Vec<Rounding> {
-    let activations = plan.steps.iter().filter_map(|step| match &step.protocol {
+    let activations = plan.steps().filter_map(|step| match &step.protocol {
         Protocol::RingActivation(activation) => Some(activation.rounding),
         _ => None,
     });

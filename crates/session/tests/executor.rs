@@ -387,6 +387,18 @@ fn joined_and_moved_branches_equal_the_reference() {
     check(json, &[("w1", &[3, 2, 3, 3]), ("w2", &[3, 3, 3, 3]), ("w3", &[24, 5])], 32);
 }
 
+/// The layer in the middle takes another value than the one that is made before it, of another shape.
+#[test]
+fn branches_from_the_input_to_the_output_equal_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,4,4]}],"nodes":[
+        {"name":"flat","op":"Flatten","inputs":["x"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["flat"]},
+        {"name":"conv","op":{"Conv":{"weight":"w2","bias":null,"strides":[2,2],"pads":[0,0,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"other","op":"Flatten","inputs":["conv"]},
+        {"name":"sum","op":"Add","inputs":["fc","other"]}],"output":"sum"}"#;
+    check(json, &[("w1", &[16, 8]), ("b1", &[8]), ("w2", &[2, 1, 3, 3])], 16);
+}
+
 #[test]
 fn squares_equal_the_reference() {
     let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[

@@ -15,7 +15,7 @@ const MAX_ELEMENTS: usize = 1 << 24;
 /// The largest number of elements of all values.
 const MAX_ELEMENTS_IN_ALL: usize = 1 << 28;
 
-/// Checks everything but the bounds.
+/// Checks everything but limits and bounds.
 pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
     check_input(network.input())?;
     let nodes = network.nodes();
@@ -35,6 +35,17 @@ pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
         }
     }
     check_uses(network)
+}
+
+/// Refuses shifts that leave a ring no room for any value.
+pub(super) fn check_limits(network: &PublicNetwork) -> Result<(), CompileError> {
+    match (0..=network.nodes().len()).find(|&value| network.limit(value) < 0) {
+        None => Ok(()),
+        Some(value) => {
+            let place = value.checked_sub(1).map_or("the input", |node| &network.nodes()[node].name);
+            Err(wrong(place, "the rescales behind it drop more bits than its ring has room for"))
+        }
+    }
 }
 
 /// Checks the input alone.

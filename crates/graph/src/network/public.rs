@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::check;
+use super::check::{check, check_limits};
 use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, propagate};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -50,6 +50,7 @@ impl PublicNetwork {
         let mut network = Self { input, nodes, output_scale, head, limits: Vec::new() };
         check(&network)?;
         network.limits = network.all_limits();
+        check_limits(&network)?;
         propagate(&network, None)?;
         Ok(network)
     }
@@ -116,7 +117,7 @@ impl PublicNetwork {
         if value == 0 { self.input.accumulator } else { self.nodes[value - 1].accumulator }
     }
 
-    /// The largest absolute value that value `value` may take: its ring's limit before the next rescale on any way from it that meets
+    /// The largest absolute value that value `value` may take, never negative: its ring's limit before the next rescale on any way from it that meets
     /// no linear layer and no square.
     #[must_use]
     pub fn limit(&self, value: usize) -> i64 {
