@@ -45,3 +45,6 @@ pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
 pub use transfers::{PARAMETERS, Supplies, Transfers, setup_cost};
+
+#[cfg(test)]
+mod tests;

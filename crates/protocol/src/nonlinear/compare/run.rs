@@ -167,7 +167,7 @@ impl<'c> Run<'c> {
         Ok(Zeroizing::new(extended.collect()))
     }
 
-    fn leaves(&mut self, mine: &[u64], bits: u32) -> Result<Vec<[Words; 2]>, ProtocolError> {
+    pub(super) fn leaves(&mut self, mine: &[u64], bits: u32) -> Result<Vec<[Words; 2]>, ProtocolError> {
         match self.next()?.0 {
             Prepared::LeafChoices(choices) => {
                 let x: Values = Zeroizing::new(mine.iter().map(|a| !a & mask(bits)).collect());
@@ -219,7 +219,7 @@ impl<'c> Run<'c> {
         Ok(joined)
     }
 
-    fn conjunction(&mut self, u: &[u64], v: &[u64]) -> Result<Words, ProtocolError> {
+    pub(super) fn conjunction(&mut self, u: &[u64], v: &[u64]) -> Result<Words, ProtocolError> {
         let (Prepared::Triples(triples), is_first) = self.next()? else { return Err(other_material()) };
         let mine = triples.masked(u, v);
         let theirs = if is_first {
