@@ -14,6 +14,8 @@ use lanner_wire::{Channel, Kind, Refusal};
 
 use crate::models::Subject;
 use crate::script::End;
+use crate::session::Party;
+use crate::verdict::Failure;
 
 /// A server of some models on loopback.
 pub struct Target {
@@ -145,6 +147,31 @@ pub fn impostor(offer: Offer, bytes: Vec<u8>, end: End) -> String {
         }
     });
     address
+}
+
+/// As [`impostor`], for a server that says these bytes from the first on.
+#[must_use]
+pub fn shouter(bytes: Vec<u8>, end: End) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || exchange(listener.accept().unwrap().0, &bytes, end));
+    address
+}
+
+/// Runs a party over a socket, against a peer that sends these bytes whatever it hears and then ends. Returns how the party failed.
+#[must_use]
+pub fn suffer(party: &Party, bytes: &[u8], end: End) -> Option<Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut channel =
+        TcpChannel::insecure_plaintext(listener.accept().unwrap().0, Limits::default()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || exchange(peer, bytes, end));
+        let failure = party(&mut channel).err();
+        // Only then does the peer hear that nothing more comes.
+        drop(channel);
+        failure
+    })
 }
 
 /// Sends bytes, ends, and listens until the peer has parted.

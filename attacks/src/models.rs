@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Model};
-use lanner_graph::{Graph, Tensor, Tensors};
+use lanner_graph::{Graph, Policy, Tensor, Tensors};
+use lanner_plan::{Mode, Plan};
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ServedModel};
 
 /// A model, as both parties have prepared it, and an input with its true scores.
 pub struct Subject {
     /// The owner's model.
     pub model: Arc<Model>,
+    /// The protocols that both parties run.
+    pub protocols: Plan,
     /// The server's half.
     pub served: Arc<ServedModel>,
     /// The client's half.
@@ -24,15 +28,21 @@ pub struct Subject {
 
 impl Subject {
     fn new(model: Model, sample: Vec<f32>) -> Self {
-        let manifest = model.manifest();
-        let input = manifest.network.input().quantize(&sample).unwrap();
+        let protocols = model.manifest().plan.clone();
+        Self::of(Arc::new(model), protocols, sample)
+    }
+
+    fn of(model: Arc<Model>, protocols: Plan, sample: Vec<f32>) -> Self {
+        let network = &model.manifest().network;
+        let input = network.input().quantize(&sample).unwrap();
         Self {
-            served: Arc::new(ServedModel::new(model.network(), &manifest.plan).unwrap()),
-            plan: Arc::new(ClientPlan::new(&manifest.network, &manifest.plan).unwrap()),
+            served: Arc::new(ServedModel::new(model.network(), &protocols).unwrap()),
+            plan: Arc::new(ClientPlan::new(network, &protocols).unwrap()),
+            protocols,
             scores: model.fixed(&sample).unwrap().scores.remove(0),
             input,
             sample,
-            model: Arc::new(model),
+            model,
         }
     }
 }
@@ -73,7 +83,16 @@ pub fn transfers() -> Subject {
     subject("transfers", "cheetah", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
 }
 
-/// The same with a square, and scores that are revealed.
+/// The same with faithful rounding: the plan alone differs, not what the model says of itself.
+#[must_use]
+pub fn faithful() -> Subject {
+    let Subject { model, sample, .. } = transfers();
+    let mode = Mode::Cheetah(Rounding::Faithful);
+    let protocols = lanner_plan::plan(&model.manifest().network, Policy::Label, mode).unwrap();
+    Subject::of(model, protocols, sample)
+}
+
+/// Mode `cheetah` with a square, and scores that are revealed.
 #[must_use]
 pub fn products() -> Subject {
     subject("products", "cheetah", "logits", SQUARES, &[("w1", &[5, 3]), ("w2", &[3, 3])], 5)

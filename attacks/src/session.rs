@@ -142,19 +142,14 @@ impl Conversation {
 
     /// Two parties of a subject's session.
     fn of(subject: &Subject, client: Party, server: Party) -> Self {
-        let primes = subject.model.manifest().plan.steps().filter_map(|step| match &step.protocol {
+        let primes = subject.protocols.steps().filter_map(|step| match &step.protocol {
             Protocol::Yao(activation) => Some((0x17, prime(activation.to))),
             Protocol::Softmax(_) => Some((0x17, None)),
             Protocol::Reshare(reshare) => Some((0x61, prime(reshare.ring))),
             Protocol::Reveal(reveal) => Some((0x62, prime(reveal.from))),
             _ => None,
         });
-        Self {
-            client,
-            server,
-            primes: primes.collect(),
-            ciphertexts: Some(ciphertexts(&subject.model.manifest().plan)),
-        }
+        Self { client, server, primes: primes.collect(), ciphertexts: Some(ciphertexts(&subject.protocols)) }
     }
 
     /// Chosen transfers.

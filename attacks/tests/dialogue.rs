@@ -1,7 +1,7 @@
 //! The client's requests: out of turn, too many, unknown.
 
 use lanner_attacks::guard;
-use lanner_attacks::models::{Subject, circuits};
+use lanner_attacks::models::{Subject, circuits, transfers};
 use lanner_attacks::script::{End, Frame, Script, bytes_of};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::{Cause, Failure};
@@ -54,12 +54,13 @@ const OUT_OF_TURN: Cause = Cause::Malformed("request: out of turn");
 #[test]
 fn a_prediction_needs_material_of_its_own() {
     guard::start();
-    let subject = circuits();
-    let Parts { setup, prepare, predict } = Parts::of(&subject);
-    assert_eq!(cause(suffer(&subject, &[&setup, &predict])), OUT_OF_TURN);
-    // Once used, material is gone.
-    assert_eq!(cause(suffer(&subject, &[&setup, &prepare, &predict, &predict])), OUT_OF_TURN);
-    check_honest(&subject);
+    for subject in [circuits(), transfers()] {
+        let Parts { setup, prepare, predict } = Parts::of(&subject);
+        assert_eq!(cause(suffer(&subject, &[&setup, &predict])), OUT_OF_TURN);
+        // Once used, material is gone.
+        assert_eq!(cause(suffer(&subject, &[&setup, &prepare, &predict, &predict])), OUT_OF_TURN);
+        check_honest(&subject);
+    }
 }
 
 #[test]
@@ -114,9 +115,10 @@ fn a_request_is_due_after_the_set_up_and_nothing_else() {
 #[test]
 fn a_session_replayed_in_another_gives_nobody_a_result() {
     guard::start();
-    let subject = circuits();
-    let (first, second) = (Parts::of(&subject), Parts::of(&subject));
-    // Well-formed, so the server goes on; what it computes is uniform to the client, whose keys it does not fit.
-    suffer(&subject, &[&first.setup, &second.prepare, &first.predict, &request(END)]).unwrap();
-    check_honest(&subject);
+    for subject in [circuits(), transfers()] {
+        let (first, second) = (Parts::of(&subject), Parts::of(&subject));
+        // Well-formed, so the server goes on; what it computes is uniform to the client, whose keys it does not fit.
+        suffer(&subject, &[&first.setup, &second.prepare, &first.predict, &request(END)]).unwrap();
+        check_honest(&subject);
+    }
 }

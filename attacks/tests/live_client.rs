@@ -3,7 +3,7 @@
 use lanner::{Client, ClientConfig, ErrorKind};
 use lanner_attacks::guard;
 use lanner_attacks::live::{impostor, offer};
-use lanner_attacks::models::circuits;
+use lanner_attacks::models::{Subject, circuits, transfers};
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::session::{Conversation, Victim};
 use lanner_attacks::verdict::{Content, Verdict};
@@ -17,34 +17,50 @@ const MUTATIONS: [Mutation; 5] = [
     Mutation::Content(Content::Ones),
 ];
 
-#[test]
-fn a_client_names_what_a_server_did() {
+/// Changes every message that the client hears in the ways that `mutations` has for its number.
+fn attack_a_client<'m>(subject: &Subject, mutations: impl Fn(usize) -> Vec<&'m Mutation>) {
     guard::start();
-    let subject = circuits();
-    let conversation = Conversation::session(&subject);
+    let conversation = Conversation::session(subject);
     let record = conversation.record();
     let frames = record.heard_by(Victim::Client);
     for (index, frame) in frames.iter().enumerate() {
-        for mutation in MUTATIONS {
-            let Some(attack) = Attack::on(frames, index, mutation, &conversation) else { continue };
-            let address = impostor(offer(&subject), attack.bytes, attack.end);
-            let sample = subject.sample.clone();
+        for mutation in mutations(index) {
+            let Some(attack) = Attack::on(frames, index, *mutation, &conversation) else { continue };
             let what = format!("message {index} ({:02x}), {mutation:?}", frame.kind.0);
-            let failure = guard::bounded(&what, move || {
-                let mut client = Client::connect(&ClientConfig::plaintext(&address))?;
-                client.predict(&sample).map(drop)
-            });
-            let kind = failure.err().map(|error| error.kind);
-            let expected = match attack.verdict {
-                Verdict::Unexpected(_) | Verdict::Malformed | Verdict::Refused => Some(ErrorKind::Peer),
-                Verdict::Disconnected => Some(ErrorKind::Transport),
-                // Random bits may be no class's index.
-                _ => None,
-            };
-            let unnoticed = expected.is_none() && matches!(kind, None | Some(ErrorKind::Peer));
-            assert!(kind == expected || unnoticed, "{what}: {kind:?}");
+            check_client(subject, attack, &what);
         }
     }
+}
+
+/// The client of such a server fails with an error of the right kind.
+fn check_client(subject: &Subject, attack: Attack, what: &str) {
+    let address = impostor(offer(subject), attack.bytes, attack.end);
+    let sample = subject.sample.clone();
+    let failure = guard::bounded(what, move || {
+        let mut client = Client::connect(&ClientConfig::plaintext(&address))?;
+        client.predict(&sample).map(drop)
+    });
+    let kind = failure.err().map(|error| error.kind);
+    let expected = match attack.verdict {
+        Verdict::Unexpected(_) | Verdict::Malformed | Verdict::Refused => Some(ErrorKind::Peer),
+        Verdict::Disconnected => Some(ErrorKind::Transport),
+        // Random bits may be no class's index.
+        _ => None,
+    };
+    let unnoticed = expected.is_none() && matches!(kind, None | Some(ErrorKind::Peer));
+    assert!(kind == expected || unnoticed, "{what}: {kind:?}");
+}
+
+#[test]
+fn a_client_names_what_a_server_did() {
+    attack_a_client(&circuits(), |_| MUTATIONS.iter().collect());
+}
+
+/// Its sessions have twice as many messages and take twice as long: each message is changed in two of the ways.
+#[test]
+fn a_client_of_transfers_names_what_a_server_did() {
+    let of = |number: usize| &MUTATIONS[number % MUTATIONS.len()];
+    attack_a_client(&transfers(), |index| vec![of(index), of(index + 2)]);
 }
 
 #[test]

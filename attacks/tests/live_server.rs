@@ -5,7 +5,7 @@ use std::thread;
 use lanner::ErrorKind;
 use lanner_attacks::guard;
 use lanner_attacks::live::{Farewell, Target};
-use lanner_attacks::models::{Subject, circuits, squares};
+use lanner_attacks::models::{Subject, circuits, squares, transfers};
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{End, Frame, bytes_of};
 use lanner_attacks::session::{Conversation, Victim};
@@ -23,42 +23,77 @@ const MUTATIONS: [Mutation; 7] = [
     Mutation::Content(Content::Noise),
 ];
 
-fn attack_a_server(subject: &Subject) {
+/// A client of `subject` cheats in this way; returns whether the server told it that it refuses. An attack that would go on to the time
+/// limit is left to [`stalling_clients_hold_up_nobody`].
+fn cheat(target: &Target, subject: &Subject, attack: &Attack, what: &str) -> bool {
+    if attack.verdict == Verdict::TimedOut {
+        return false;
+    }
+    let farewell = target.cheat(subject, &attack.bytes, attack.end);
+    // After the first ciphertext a reason could depend on a secret.
+    let allowed = [Farewell::Refused(Refusal::Refused), Farewell::Closed];
+    assert!(allowed.contains(&farewell), "{what}: {farewell:?}");
+    let told = farewell == allowed[0];
+    match attack.verdict {
+        Verdict::Unexpected(_) | Verdict::Malformed => assert!(told, "{what}: {farewell:?}"),
+        Verdict::Unnoticed => assert!(!told, "{what}: {farewell:?}"),
+        _ => {}
+    }
+    told
+}
+
+/// Changes every message that the server hears in the ways that `mutations` has for its number, and lets an honest client ask after
+/// every so many of them.
+fn attack_a_server<'m>(
+    subject: &Subject,
+    mutations: impl Fn(usize) -> Vec<&'m Mutation>,
+    honest_after: usize,
+) {
     guard::start();
     let conversation = Conversation::session(subject);
     let record = conversation.record();
     let frames = record.heard_by(Victim::Server);
     let target = Target::plaintext(&[subject], 2.0);
-    for index in 0..frames.len() {
-        let mut refused = 0;
-        for mutation in MUTATIONS {
-            let Some(attack) = Attack::on(frames, index, mutation, &conversation) else { continue };
-            // What would go on to its time limit is in `stalling_clients_hold_up_nobody`.
-            if attack.verdict == Verdict::TimedOut {
-                continue;
-            }
-            let farewell = target.cheat(subject, &attack.bytes, attack.end);
-            let what = format!("message {index} ({:02x}), {mutation:?}", frames[index].kind.0);
-            // After the first ciphertext a reason could depend on a secret.
-            let allowed = [Farewell::Refused(Refusal::Refused), Farewell::Closed];
-            assert!(allowed.contains(&farewell), "{what}: {farewell:?}");
-            let told = farewell == allowed[0];
-            match attack.verdict {
-                Verdict::Unexpected(_) | Verdict::Malformed => assert!(told, "{what}: {farewell:?}"),
-                Verdict::Unnoticed => assert!(!told, "{what}: {farewell:?}"),
-                _ => {}
-            }
-            refused += u64::from(told);
+    let mut refused = 0;
+    for (index, frame) in frames.iter().enumerate() {
+        for mutation in mutations(index) {
+            let Some(attack) = Attack::on(frames, index, *mutation, &conversation) else { continue };
+            let what = format!("message {index} ({:02x}), {mutation:?}", frame.kind.0);
+            refused += usize::from(cheat(&target, subject, &attack, &what));
         }
-        assert!(refused > 0);
-        target.check_serving(subject);
+        assert!(refused > index, "message {index}");
+        if (index + 1) % honest_after == 0 || index + 1 == frames.len() {
+            target.check_serving(subject);
+        }
     }
     assert!(target.server().stats().failures > frames.len() as u64);
 }
 
 #[test]
 fn a_server_of_circuits_serves_on_after_every_attack() {
-    attack_a_server(&circuits());
+    attack_a_server(&circuits(), |_| MUTATIONS.iter().collect(), 1);
+}
+
+/// Its sessions have twice as many messages and take twice as long: each message is refused once, and changed in one more way.
+#[test]
+fn a_server_of_transfers_serves_on_after_every_attack() {
+    let one_of = |index: usize| vec![&MUTATIONS[index % 2], &MUTATIONS[2 + index % (MUTATIONS.len() - 2)]];
+    attack_a_server(&transfers(), one_of, 8);
+}
+
+/// The honest messages of another session, set-up and all.
+#[test]
+fn a_session_that_is_replayed_is_served_and_tells_nothing() {
+    guard::start();
+    let subject = transfers();
+    let record = Conversation::session(&subject).record();
+    let target = Target::plaintext(&[&subject], 5.0);
+    let bytes = bytes_of(record.heard_by(Victim::Server));
+    for _ in 0..2 {
+        // Well-formed throughout; what the server answers is masked anew each time.
+        assert_eq!(target.cheat(&subject, &bytes, End::Departure), Farewell::Closed);
+    }
+    target.check_serving(&subject);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod dialogue;
 mod handshake;
 mod live_client;
+mod live_messages;
 mod live_server;
 mod manifests;
 mod messages;

@@ -2,7 +2,7 @@
 
 use lanner_attacks::guard;
 use lanner_attacks::models::{
-    Subject, best, circuits, frequency, likely, probability, products, squares, transfers,
+    Subject, best, circuits, faithful, frequency, likely, probability, products, squares, transfers,
 };
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
@@ -144,10 +144,10 @@ fn attack_preparation(victim: Victim) {
     check_honest(&subject);
 }
 
-/// Coefficient encodings, and between them activations, maxima, squares and a label.
+/// Coefficient encodings, and between them activations, maxima, squares and a label; both roundings.
 #[test]
 fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
-    for (subject, runs) in [(transfers(), 600), (products(), 200)] {
+    for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 200)] {
         let conversation = Conversation::prepared_predictions(&subject, runs);
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);

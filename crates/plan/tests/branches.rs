@@ -46,8 +46,7 @@ fn a_convolution_behind_a_vector_that_it_does_not_take_is_planned() {
     ];
     for (mode, modulus) in MODES {
         let plan = plan(&network(modulus, "[1,4,4]", &nodes), Policy::Label, mode).unwrap();
-        let layers =
-            plan.steps().filter(|step| step.protocol.spec().name().starts_with(mode.name()));
+        let layers = plan.steps().filter(|step| step.protocol.spec().name().starts_with(mode.name()));
         assert_eq!(layers.count(), 2, "{plan:?}");
     }
 }

@@ -262,6 +262,18 @@ impl PhaseSealing {
     }
 }
 
+#[cfg(any(test, feature = "broken-seal"))]
+impl PhaseSealing {
+    /// The sealing with masks that are multiples of `2^w / t`, which leave the low bits of phases as they are: for tests that must notice.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_coarse_masks(mut self) -> Self {
+        let low = mask(self.modulus.bits - self.modulus.message_bits);
+        self.masks.iter_mut().for_each(|mask_of| *mask_of &= !low);
+        self
+    }
+}
+
 impl SecretKey {
     /// Prepares the opening of the coefficients that will come, by the second half that the server sent.
     ///

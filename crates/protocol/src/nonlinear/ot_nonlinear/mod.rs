@@ -49,3 +49,6 @@ pub use layer::Layer;
 pub use material::{Material, Request};
 pub use step::{RingActivation, RingSquare};
 pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Garbled circuits, the sharings that surround them, and what is opened at the end.
+
+use lanner_protocol::convert::reshare;
+use lanner_protocol::nonlinear::softmax::{ClientSoftmax, ServerSoftmax, Softmax};
+use lanner_protocol::nonlinear::windows::Windows;
+use lanner_protocol::nonlinear::yao::{
+    ClientLayer, ClientRanking, EvaluationSession, Function, GarblingSession, Layer, Ranking, ServerLayer,
+    ServerRanking,
+};
+use lanner_share::{Ring, Share};
+use lanner_testkit::{Domain, Domains, Transcript};
+
+use crate::common::{Party as End, rng, run};
+use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+
+const P: u64 = 1_032_193;
+const RING: Ring = Ring::Prime(P);
+const COUNT: usize = 256;
+/// As many places as there are classes: five bits each.
+const CLASSES: usize = 32;
+
+/// An activation into the ring modulo a prime, all classes in order, and a share that is drawn anew and then opened.
+pub fn session(number: u8, shares: Shares) -> Transcript {
+    let function = Function { relu: true, slope: None, high: None, shift: 7 };
+    let layer = Layer::new(function, &Windows::each(COUNT), RING, RING).unwrap();
+    let ranking = Ranking::top(CLASSES, CLASSES, RING).unwrap();
+    let mut channels = End::pair();
+    run(
+        &mut channels,
+        |channel| {
+            let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
+            let (layer, ranking) = (ClientLayer::new(layer.clone()), ClientRanking::new(ranking.clone()));
+            let requests = (
+                layer.request(channel, &mut session).unwrap(),
+                ranking.request(channel, &mut session).unwrap(),
+            );
+            let material = layer.receive(channel, &session, requests.0).unwrap();
+            let ranked = ranking.receive(channel, requests.1).unwrap();
+            layer.online(channel, &session, material, &shares.client.share(RING, COUNT)).unwrap();
+            ranking.online(channel, &session, ranked, &shares.client.share(RING, CLASSES)).unwrap();
+            let share = reshare::client(channel, &shares.client.share(RING, COUNT)).unwrap();
+            reshare::learn(channel, &share).unwrap();
+        },
+        |channel| {
+            let rng = &mut rng(2 * number + 1);
+            let mut session = GarblingSession::setup(channel, rng).unwrap();
+            let (layer, ranking) = (ServerLayer::new(layer.clone()), ServerRanking::new(ranking.clone()));
+            let share = shares.server.share(RING, COUNT);
+            let material = layer.offline(channel, &mut session, &share, rng).unwrap();
+            let scores = shares.server.share(RING, CLASSES);
+            let ranked = ranking.offline(channel, &mut session, &scores, rng).unwrap();
+            let fresh = Share::random(RING, COUNT, rng);
+            layer.online(channel, &session, material).unwrap();
+            ranking.online(channel, &session, ranked).unwrap();
+            let share = reshare::server(channel, &share, fresh).unwrap();
+            reshare::reveal(channel, &share).unwrap();
+        },
+    );
+    transcript(&channels)
+}
+
+/// Two probabilities: the second circuit's input is a share that products gave.
+fn softmax(number: u8, shares: Shares) -> Transcript {
+    let softmax = || Softmax::new(CLASSES, 4, 7.3e-5, RING).unwrap();
+    let mut channels = End::pair();
+    run(
+        &mut channels,
+        |channel| {
+            let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
+            let client = ClientSoftmax::new(softmax());
+            let request = client.request(channel, &mut session).unwrap();
+            let material = client.receive(channel, &session, request).unwrap();
+            client.online(channel, &session, material, &shares.client.share(RING, CLASSES)).unwrap();
+        },
+        |channel| {
+            let rng = &mut rng(2 * number + 1);
+            let mut session = GarblingSession::setup(channel, rng).unwrap();
+            let server = ServerSoftmax::new(softmax());
+            let scores = shares.server.share(RING, CLASSES);
+            let material = server.offline(channel, &mut session, &scores, rng).unwrap();
+            server.online(channel, &session, material).unwrap();
+        },
+    );
+    // The last byte of bits that do not fill it has zeros.
+    for (kind, payload) in channels.0.sent.iter_mut().chain(&mut channels.1.sent) {
+        if matches!(kind.0, 0x17 | 0x51 | 0x52 | 0x60) {
+            payload.pop();
+        }
+    }
+    transcript(&channels)
+}
+
+fn domains() -> Domains {
+    kinds::of_circuits(&Domain::Residues { seed: 0, values: COUNT, moduli: vec![P] })
+}
+
+#[test]
+fn circuits_are_uniform_whatever_the_shares() {
+    check_uniform(session, &domains(), &EXTREMES);
+}
+
+#[test]
+fn circuits_need_their_masks() {
+    let masked = [("client", 0x52), ("client", 0x60), ("server", 0x50), ("server", 0x53), ("server", 0x61)];
+    check_masks(session, &domains(), &masked);
+}
+
+#[test]
+fn a_softmax_is_uniform_whatever_the_shares() {
+    check_uniform(softmax, &kinds::of_circuits(&kinds::bits(&[])), &EXTREMES);
+}

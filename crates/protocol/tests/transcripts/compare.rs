@@ -1,0 +1,110 @@
+//! Nonlinear layers by oblivious transfer: an activation of every move, one with faithful rounding, and squares.
+
+use lanner_ot::silent::Parameters;
+use lanner_protocol::Party;
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
+use lanner_protocol::nonlinear::windows::Windows;
+use lanner_protocol::nonlinear::yao::Function;
+use lanner_share::{Ring, Share};
+use lanner_testkit::{Transcript, check_bits};
+use lanner_wire::pack_bits;
+
+use crate::common::{Party as End, rng, run};
+use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
+
+/// A layer, and the rings of its input and of its output. Numbers of values are multiples of 64: no bit fills up a byte or a word.
+struct Case {
+    layer: Layer,
+    inputs: usize,
+    from: Ring,
+    to: Ring,
+}
+
+fn cases() -> [Case; 3] {
+    let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
+    let each = Windows::each(256);
+    let activation = |high, windows: &Windows, from, shift, to, rounding| {
+        let function = Function { relu: true, slope: None, high, shift };
+        let layer = Layer::activation(function, windows, from, to, rounding).unwrap();
+        Case { layer, inputs: windows.inputs(), from: Ring::Pow2(from), to: Ring::Pow2(to) }
+    };
+    let square = Layer::square(256, 22).unwrap();
+    [
+        activation(Some(1000), &pool, 20, 7, 24, Rounding::Exact),
+        activation(None, &each, 37, 12, 30, Rounding::Faithful),
+        Case { layer: square, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(22) },
+    ]
+}
+
+/// Widths of values in messages: of carries, signs and selections, products, extensions.
+const WIDTHS: [usize; 8] = [7, 12, 13, 11, 24, 25, 5, 21];
+
+/// Bits opened against triples.
+const OPENED: u16 = 0x72;
+
+/// All layers in one session; what was said, and each one's shares of the outputs.
+fn run_all(number: u8, shares: Shares) -> (Transcript, Vec<[Share; 2]>) {
+    let party = |end: &mut End, me: Party, share: &dyn Fn(Ring, usize) -> Share| {
+        let rng = &mut rng(2 * number + u8::from(me == Party::Server));
+        let mut transfers = Transfers::setup(end, me, Parameters::ALL[0], rng).unwrap();
+        let mut outputs = Vec::new();
+        for Case { layer, inputs, from, .. } in cases() {
+            let request = layer.request(end, &mut transfers).unwrap();
+            let material = layer.prepare(end, &mut transfers, request, rng).unwrap();
+            outputs.push(layer.online(end, me, material, &share(from, inputs)).unwrap());
+        }
+        outputs
+    };
+    let mut channels = End::pair();
+    let (client, server) = run(
+        &mut channels,
+        |end| party(end, Party::Client, &|ring, length| shares.client.share(ring, length)),
+        |end| party(end, Party::Server, &|ring, length| shares.server.share(ring, length)),
+    );
+    let mut said = transcript(&channels);
+    // What both open together: each knows its own mask alone.
+    for (a, b) in channels.0.sent_of(OPENED).iter().zip(channels.1.sent_of(OPENED)) {
+        said.note("both", OPENED, &a.iter().zip(b).map(|(a, b)| a ^ b).collect::<Vec<u8>>());
+    }
+    (said, client.into_iter().zip(server).map(|(c, s)| [c, s]).collect())
+}
+
+pub fn session(number: u8, shares: Shares) -> Transcript {
+    run_all(number, shares).0
+}
+
+#[test]
+fn comparisons_are_uniform_whatever_the_shares() {
+    check_uniform(session, &kinds::of_compare(&WIDTHS), &EXTREMES);
+}
+
+#[test]
+fn comparisons_need_their_masks() {
+    let kinds = (0x70..=0x74).flat_map(|kind| [("client", kind), ("server", kind)]);
+    check_masks(session, &kinds::of_compare(&WIDTHS), &kinds.collect::<Vec<_>>());
+}
+
+/// Material that serves two inputs.
+#[test]
+fn material_that_is_used_twice_is_found() {
+    let mut twice = session(1, EXTREMES[0]);
+    twice.extend(session(1, EXTREMES[3]));
+    let faults = twice.faults(&kinds::of_compare(&WIDTHS));
+    for kind in 0x70..=0x74 {
+        assert!(faults.iter().any(|fault| fault.kind == kind), "{kind:02x}");
+    }
+}
+
+/// What each party holds of an activation's outputs, which it may open later.
+#[test]
+fn shares_of_outputs_are_uniform_whatever_those_of_the_inputs() {
+    for shares in EXTREMES {
+        let outputs = run_all(3, shares).1;
+        for (case, outputs) in cases().iter().zip(outputs).take(2) {
+            let bits = case.to.bits();
+            for share in outputs {
+                assert_eq!(check_bits(&[&pack_bits(share.values(), bits)], &[bits as usize]), Ok(()));
+            }
+        }
+    }
+}

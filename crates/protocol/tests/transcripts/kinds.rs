@@ -1,0 +1,80 @@
+//! What each kind of message is drawn from.
+
+use std::collections::BTreeSet;
+
+use lanner_testkit::{Domain, Domains};
+
+use crate::{EXTREMES, circuits, compare, linear};
+
+pub fn bits(widths: &[usize]) -> Domain {
+    Domain::Bits(widths.to_vec())
+}
+
+/// What sets a direction of transfers up and extends it, of either crate.
+fn transfers() -> Domains {
+    [
+        (0x10, Domain::Points),
+        (0x11, Domain::Points),
+        (0x12, bits(&[])),
+        (0x13, bits(&[128])),
+        (0x14, bits(&[128])),
+        (0x18, bits(&[128])),
+    ]
+    .into()
+}
+
+/// Of comparisons: values have these widths.
+pub fn of_compare(widths: &[usize]) -> Domains {
+    let mut domains = transfers();
+    domains.extend([
+        (0x70, bits(widths)),
+        (0x71, bits(&[16, 32])),
+        (0x72, bits(&[64])),
+        (0x73, bits(widths)),
+        (0x74, bits(widths)),
+    ]);
+    domains
+}
+
+/// Of circuits: shares are of a ring of these values.
+pub fn of_circuits(ring: &Domain) -> Domains {
+    let mut domains = transfers();
+    domains.extend([
+        (0x17, ring.clone()),
+        (0x32, bits(&[])),
+        (0x50, bits(&[128])),
+        (0x51, bits(&[])),
+        (0x52, bits(&[])),
+        (0x53, bits(&[128])),
+        (0x60, bits(&[])),
+        (0x61, ring.clone()),
+        (0x62, ring.clone()),
+    ]);
+    domains
+}
+
+/// Of linear layers: polynomials of so many values below each modulus, and outputs.
+pub fn of_linear(values: usize, moduli: &[u64], evaluation: Domain, output: &Domain) -> Domains {
+    let residues = |seed| Domain::Residues { seed, values, moduli: moduli.to_vec() };
+    [
+        (0x30, residues(16)),
+        (0x31, evaluation),
+        (0x40, residues(0)),
+        (0x41, output.clone()),
+        (0x42, bits(&[])),
+        (0x43, output.clone()),
+    ]
+    .into()
+}
+
+#[test]
+fn every_kind_of_the_crate_is_said_by_a_protocol_here() {
+    let sessions = [compare::session, circuits::session, linear::coefficients];
+    let said: BTreeSet<u16> =
+        sessions.iter().flat_map(|session| session(0, EXTREMES[0]).kinds()).map(|(_, kind)| kind).collect();
+    let number = |rest: &str| u16::from_str_radix(rest.split_once(')').unwrap().0, 16).unwrap();
+    let kinds: Vec<u16> = include_str!("../../src/kind.rs").split("= Kind(0x").skip(1).map(number).collect();
+    assert!(!kinds.is_empty());
+    let missed: Vec<&u16> = kinds.iter().filter(|kind| !said.contains(kind)).collect();
+    assert!(missed.is_empty(), "no protocol of these tests sends the kinds {missed:02x?}");
+}

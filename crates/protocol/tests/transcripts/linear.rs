@@ -1,0 +1,116 @@
+//! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
+
+use lanner_bfv::Parameters;
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::gazelle::packing::Packing;
+use lanner_protocol::linear::gazelle::{self, galois_element};
+use lanner_protocol::linear::keys::{receive_keys, send_keys};
+use lanner_protocol::linear::{Convolution, Set, Sets};
+use lanner_share::Ring;
+use lanner_testkit::{Domain, Domains, Transcript};
+
+use crate::common::{Party as End, rng, run};
+use crate::{EXTREMES, Shares, check_uniform, kinds, transcript};
+
+const P: u64 = 1_032_193;
+/// Few ciphertexts: keys are large enough.
+const INPUTS: usize = 64;
+const OUTPUTS: usize = 32;
+
+fn shape() -> Convolution {
+    Convolution::fully_connected(INPUTS, OUTPUTS)
+}
+
+/// By coefficients, with the largest weights.
+pub fn coefficients(number: u8, shares: Shares) -> Transcript {
+    let ring = Ring::Pow2(BITS);
+    let client = ClientLayer::new(scheme()).unwrap();
+    let server = ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
+    let parameters = scheme().parameters().clone();
+    let mut channels = End::pair();
+    run(
+        &mut channels,
+        |channel| {
+            let rng = &mut rng(2 * number);
+            let key = send_keys(channel, &parameters, &[], rng).unwrap();
+            let request = client.request(channel, &key, rng).unwrap();
+            let material = client.receive(channel, &key, request).unwrap();
+            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
+        },
+        |channel| {
+            let key = receive_keys(channel, &parameters, &[]).unwrap().public;
+            let material = server.prepare(channel, &key, &mut rng(2 * number + 1)).unwrap();
+            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
+        },
+    );
+    transcript(&channels)
+}
+
+/// By rotations, with the largest weights.
+fn rotations(number: u8, shares: Shares) -> Transcript {
+    let (ring, parameters) = (Ring::Prime(P), gazelle::parameters().unwrap());
+    let packing = Packing::new(&shape(), parameters.degree(), 1).unwrap();
+    let element = |rotation| galois_element(rotation, parameters.degree()).unwrap();
+    let elements: Vec<_> = packing.keys().into_iter().map(element).collect();
+    let client = gazelle::ClientLayer::new(&packing, &parameters, P).unwrap();
+    let weights = vec![(P as i64 - 1) / 2; INPUTS * OUTPUTS];
+    let server = gazelle::ServerLayer::new(packing, &parameters, P, &weights, &[0; OUTPUTS]).unwrap();
+    let mut channels = End::pair();
+    run(
+        &mut channels,
+        |channel| {
+            let rng = &mut rng(2 * number);
+            let key = send_keys(channel, &parameters, &elements, rng).unwrap();
+            let request = client.request(channel, &key, rng).unwrap();
+            let material = client.receive(channel, &key, request).unwrap();
+            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
+        },
+        |channel| {
+            let keys = receive_keys(channel, &parameters, &elements).unwrap();
+            let material = server.offline(channel, &keys, &mut rng(2 * number + 1)).unwrap();
+            server.online(channel, &keys, material, &shares.server.share(ring, INPUTS)).unwrap();
+        },
+    );
+    transcript(&channels)
+}
+
+const BITS: u32 = 24;
+
+fn scheme() -> Scheme {
+    let sets = Sets::new().unwrap();
+    Scheme::new(&shape(), BITS, Accuracy::Exact, sets.get(Set::A1)).unwrap()
+}
+
+/// The bits of a value of the masked phases: what eight of them take in bytes.
+fn phase_bits() -> usize {
+    let outputs = scheme().online_cost().server_bytes() as usize - HEADER;
+    8 * outputs / OUTPUTS
+}
+
+const HEADER: usize = 6;
+
+fn moduli(parameters: &Parameters) -> Vec<u64> {
+    parameters.moduli().iter().map(lanner_ring::Modulus::value).collect()
+}
+
+#[test]
+fn layers_by_coefficients_are_uniform_whatever_the_shares() {
+    let (scheme, wide) = (scheme(), phase_bits());
+    // Values of more than 56 bits come in two parts.
+    let output = kinds::bits(&[wide.min(56), wide.saturating_sub(56).max(8)]);
+    // Keys of no rotation are a seed alone.
+    let parameters = scheme.parameters();
+    let domains = kinds::of_linear(parameters.degree(), &moduli(parameters), kinds::bits(&[]), &output);
+    check_uniform(coefficients, &domains, &EXTREMES);
+}
+
+#[test]
+fn layers_by_rotations_are_uniform_whatever_the_shares() {
+    let parameters = gazelle::parameters().unwrap();
+    let (degree, limbs) = (parameters.degree(), moduli(&parameters));
+    let residues = |seed, moduli: Vec<u64>| Domain::Residues { seed, values: degree, moduli };
+    let special = parameters.special().map(lanner_ring::Modulus::value);
+    let evaluation = residues(16, limbs.iter().copied().chain(special).collect());
+    let domains: Domains = kinds::of_linear(degree, &limbs, evaluation, &residues(0, vec![limbs[0]]));
+    check_uniform(rotations, &domains, &EXTREMES[2..4]);
+}
