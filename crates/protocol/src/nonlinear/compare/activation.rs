@@ -4,8 +4,8 @@ use lanner_share::{Ring, Share};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::moves::{Move, Moves, carry};
-use super::run::{Run, Values, mask, unpacked};
+use super::moves::{Move, Moves, carry, words};
+use super::run::{Run, Values, both_bits, mask, packed, unpacked};
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
 use crate::{Party, ProtocolError};
@@ -68,15 +68,26 @@ impl Activation {
         if self.function.shift > 0 && self.rounding == Rounding::Exact {
             let values = count * self.area;
             moves.extend(carry(values, self.function.shift));
-            moves.push(Move::Overlaps { values, bits: bits - 1 });
+            moves.push(Move::Overlaps { values, bits: both_bits(bits) });
         }
-        let rectify = |values: usize| carry(values, bits - 1).chain([Move::Selections { values, bits }]);
-        moves.extend(pairs(self.area).flat_map(|pairs| rectify(pairs * count)));
+        for values in pairs(self.area).map(|pairs| pairs * count) {
+            moves.extend(carry(values, bits - 1));
+            moves.push(Move::Selections { values, bits });
+        }
         if self.function.relu {
-            moves.extend(rectify(count * (1 + usize::from(self.function.high.is_some()))));
+            let bounded = self.function.high.is_some();
+            let values = count * (1 + usize::from(bounded));
+            moves.extend(carry(values, bits - 1));
+            moves.extend(bounded.then_some(Move::Conjunctions { words: words(count) }));
+            moves.push(Move::Selections { values, bits });
         }
-        if self.to > bits {
-            moves.push(Move::Overlaps { values: count, bits: self.to - bits });
+        if let Some(more) = self.to.checked_sub(bits).filter(|more| *more > 0) {
+            if self.function.relu {
+                moves.push(Move::Overlaps { values: count, bits: more });
+            } else {
+                moves.extend(carry(count, bits));
+                moves.push(Move::Overlaps { values: count, bits: both_bits(more) });
+            }
         }
         Moves(moves)
     }
@@ -109,14 +120,9 @@ impl Activation {
         let half = u64::from(is_server) << (shift - 1);
         x.iter_mut().for_each(|x| *x = Ring::Pow2(self.from).add(*x, half));
         let low: Values = Zeroizing::new(x.iter().map(|x| x & mask(shift)).collect());
-        let carry = run.carry(&low, shift)?;
-        let carry = unpacked(&carry, x.len());
-        let both = run.overlap(&carry, self.bits() - 1)?;
+        let carry = run.carry_value(&low, shift, self.bits())?;
         let mut y = drop_bits(&x);
-        // The carry is the xor of both bits: their sum less twice their product.
-        for (y, (carry, both)) in y.iter_mut().zip(carry.iter().zip(both.iter())) {
-            *y = ring.sub(ring.add(*y, *carry), both << 1);
-        }
+        y.iter_mut().zip(carry.iter()).for_each(|(y, carry)| *y = ring.add(*y, *carry));
         Ok(y)
     }
 
@@ -134,7 +140,8 @@ impl Activation {
         Ok(Zeroizing::new(larger.chain(left.iter().copied()).collect()))
     }
 
-    /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values.
+    /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values. Nothing is taken off
+    /// where y is negative: `y - high` may be too small for the ring there. So the output is never negative, whatever y is.
     fn rectify(&self, run: &mut Run, party: Party, mut y: Values) -> Result<Values, ProtocolError> {
         let (count, bits) = (self.windows.len(), self.bits());
         let ring = Ring::Pow2(bits);
@@ -144,8 +151,14 @@ impl Activation {
             y = Zeroizing::new([y.as_slice(), above.as_slice()].concat());
         }
         let sign = run.negative(&y, bits)?;
-        let not_negative = run.not(sign);
-        let mut rectified = run.select(&not_negative, &y, bits)?;
+        let mut chosen = run.not(sign);
+        if self.function.high.is_some() {
+            let bits = unpacked(&chosen, 2 * count);
+            let (positive, above) = bits.split_at(count);
+            let above = unpacked(&run.conjunction(&packed(positive), &packed(above))?, count);
+            chosen = packed(&Values::new([positive, above.as_slice()].concat()));
+        }
+        let mut rectified = run.select(&chosen, &y, bits)?;
         if self.function.high.is_some() {
             let (kept, above) = rectified.split_at(count);
             let clipped = kept.iter().zip(above).map(|(kept, above)| ring.sub(*kept, *above)).collect();
@@ -154,13 +167,14 @@ impl Activation {
         Ok(rectified)
     }
 
-    /// To the ring of the output. What may be negative is moved up by a quarter of the small ring for it.
+    /// To the ring of the output. What may be negative is moved up by half of the small ring for it, which takes every value there is: the
+    /// output is the same for all shares, also of values beyond what numbers of this ring should be.
     fn extend(&self, run: &mut Run, party: Party, mut y: Values) -> Result<Share, ProtocolError> {
         let (bits, to) = (self.bits(), Ring::Pow2(self.to));
-        let quarter = if self.function.relu || party == Party::Client { 0 } else { 1 << (bits - 2) };
-        y.iter_mut().for_each(|y| *y = Ring::Pow2(bits).add(*y, quarter));
-        let extended = run.extend(&y, bits, self.to)?;
-        let values = extended.iter().map(|y| to.sub(*y, to.embed(quarter as i64))).collect();
+        let half = if self.function.relu || party == Party::Client { 0 } else { 1 << (bits - 1) };
+        y.iter_mut().for_each(|y| *y = Ring::Pow2(bits).add(*y, half));
+        let extended = run.extend(&y, bits, self.to, self.function.relu)?;
+        let values = extended.iter().map(|y| to.sub(*y, to.embed(half as i64))).collect();
         Ok(Share::new(to, values)?)
     }
 }

@@ -37,6 +37,16 @@ impl<'c> Run<'c> {
         Ok(less)
     }
 
+    /// This party's shares modulo `2^to` of what [`Self::carry`] gives as bits: the sum of both parties' bits less twice their product.
+    pub(super) fn carry_value(&mut self, mine: &[u64], bits: u32, to: u32) -> Result<Values, ProtocolError> {
+        let (carry, ring) = (self.carry(mine, bits)?, Ring::Pow2(to));
+        let carry = unpacked(&carry, mine.len());
+        let both = self.overlap(&carry, both_bits(to))?;
+        Ok(Zeroizing::new(
+            carry.iter().zip(both.iter()).map(|(carry, both)| ring.sub(*carry, both << 1)).collect(),
+        ))
+    }
+
     /// This party's share of the sign of each value shared modulo `2^bits`.
     pub(super) fn negative(&mut self, x: &[u64], bits: u32) -> Result<Words, ProtocolError> {
         let low: Values = Zeroizing::new(x.iter().map(|x| x & mask(bits - 1)).collect());
@@ -153,17 +163,28 @@ impl<'c> Run<'c> {
         Ok(sum)
     }
 
-    /// Shares modulo `2^to` of values that are shared modulo `2^from` and not negative there.
-    pub(super) fn extend(&mut self, x: &[u64], from: u32, to: u32) -> Result<Values, ProtocolError> {
+    /// Shares modulo `2^to` of values from 0 that are shared modulo `2^from`. Where all are `below_half`, of the latter, that takes one product.
+    pub(super) fn extend(
+        &mut self,
+        x: &[u64],
+        from: u32,
+        to: u32,
+        below_half: bool,
+    ) -> Result<Values, ProtocolError> {
         let ring = Ring::Pow2(to);
         if to <= from {
             return Ok(Zeroizing::new(x.iter().map(|x| ring.embed(*x as i64)).collect()));
         }
-        // The shares wrap if either has its top bit set: the value has not. Both have it in the product.
-        let top: Values = Zeroizing::new(x.iter().map(|x| x >> (from - 1) & 1).collect());
-        let both = self.overlap(&top, to - from)?;
-        let wraps = top.iter().zip(both.iter()).map(|(top, both)| top.wrapping_sub(*both));
-        let extended = x.iter().zip(wraps).map(|(x, wrap)| ring.sub(*x, ring.embed((wrap << from) as i64)));
+        let wraps = if below_half {
+            // The shares wrap if either has its top bit set: the value has not. Both have it in the product.
+            let top: Values = Zeroizing::new(x.iter().map(|x| x >> (from - 1) & 1).collect());
+            let both = self.overlap(&top, to - from)?;
+            Zeroizing::new(top.iter().zip(both.iter()).map(|(top, both)| top.wrapping_sub(*both)).collect())
+        } else {
+            self.carry_value(x, from, to - from)?
+        };
+        let extended = x.iter().zip(wraps.iter());
+        let extended = extended.map(|(x, wrap)| ring.sub(*x, ring.embed((wrap << from) as i64)));
         Ok(Zeroizing::new(extended.collect()))
     }
 
@@ -219,7 +240,8 @@ impl<'c> Run<'c> {
         Ok(joined)
     }
 
-    fn conjunction(&mut self, u: &[u64], v: &[u64]) -> Result<Words, ProtocolError> {
+    /// This party's share of the product of each shared bit of `u` and that of `v`, in words.
+    pub(super) fn conjunction(&mut self, u: &[u64], v: &[u64]) -> Result<Words, ProtocolError> {
         let (Prepared::Triples(triples), is_first) = self.next()? else { return Err(other_material()) };
         let mine = triples.masked(u, v);
         let theirs = if is_first {
@@ -248,6 +270,17 @@ impl<'c> Run<'c> {
         self.channel.send(kind, message)?;
         Ok(self.channel.flush()?)
     }
+}
+
+/// Bits of what both parties' bits are a product of in a carry modulo `2^to`: twice it counts.
+pub(super) const fn both_bits(to: u32) -> u32 {
+    if to > 1 { to - 1 } else { 1 }
+}
+
+/// Bits, one a word, as words of 64.
+pub(super) fn packed(bits: &[u64]) -> Words {
+    let word = |bits: &[u64]| bits.iter().rev().fold(0, |word, bit| word << 1 | bit);
+    Zeroizing::new(bits.chunks(64).map(word).collect())
 }
 
 /// The bits of the first `count` values, one a word.
