@@ -101,6 +101,28 @@ fn check_unary(masked: &MaskedCircuit, d: u32, twin: impl Fn(i64) -> u64) {
     }
 }
 
+/// Every residue under every share, in range or not: what comes out is a function of the residue but for `2^d` of them.
+#[test]
+fn outputs_depend_on_the_shares_nowhere_but_in_a_narrow_band() {
+    for (p, d) in [(113, 0), (97, 0), (193, 0), (113, 1), (193, 3), (241, 3)] {
+        let masked = rescale(ShareRing::Prime(p), d).unwrap();
+        let top = 1_i64 << (masked.ring().bits() - 1);
+        let every = (0..p).flat_map(|x| (0..p).map(move |s| (x as i64, s)));
+        let (x, s): (Vec<_>, Vec<_>) = every.unzip();
+        let outputs = run(&masked, &x, &s, &[]);
+        let width = masked.circuit().outputs();
+        for (residue, outputs) in (0..p as i64).zip(outputs.chunks(p as usize)) {
+            let representative = if residue <= top { residue } else { residue - p as i64 };
+            let near = (residue + rounded(1 << d, 1) - top).abs() <= 1 << d;
+            let same = outputs.iter().all(|output| *output == low(rounded(representative, d), width));
+            assert!(same || (near && d > 0), "{residue} mod {p} by {d} bits");
+        }
+        let vary =
+            outputs.chunks(p as usize).filter(|outputs| outputs.iter().any(|output| *output != outputs[0]));
+        assert!(vary.count() <= if d == 0 { 0 } else { 1 << d }, "{p} by {d} bits");
+    }
+}
+
 /// Checks a circuit over k values on random regions and on regions of equal and extreme values.
 fn check_regions(masked: &MaskedCircuit, d: u32, twin: impl Fn(&[i64]) -> u64) {
     let mut prg = prg(10);

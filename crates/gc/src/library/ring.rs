@@ -84,10 +84,10 @@ impl ShareRing {
         let bits = self.bits();
         match self {
             Self::Prime(p) => {
-                // The representative of the share nearest to zero; `p / 2 - share` is negative for the upper half.
-                let upper = ((p / 2).wrapping_sub(share) >> 63).wrapping_neg();
-                let nearest = share.wrapping_sub(p & upper);
-                (nearest.wrapping_add(half(d)).wrapping_sub(1), bits + 1)
+                // The representative up to 2^(b-1); `2^(b-1) - share` is negative where that is not the share itself.
+                let upper = ((1_u64 << (bits - 1)).wrapping_sub(share) >> 63).wrapping_neg();
+                let representative = share.wrapping_sub(p & upper);
+                (representative.wrapping_add(half(d)).wrapping_sub(1), bits + 1)
             }
             Self::PowerOfTwo(_) => (share.wrapping_add(half(d)), bits),
         }
@@ -112,13 +112,14 @@ impl ShareRing {
 
 /// Adds two shares mod p and drops d bits.
 ///
-/// With s the garbler's share nearest to zero, `t = c + s + 2^(d-1)` is `x + 2^(d-1)` or, if it wrapped, p more. The
+/// With s the garbler's share in `(2^(b-1) - p, 2^(b-1)]`, `t = c + s + 2^(d-1)` is `x + 2^(d-1)` or, if it wrapped, p more. The
 /// garbler's constant is `u = s + 2^(d-1) - 1`, so the sum wanted is `c + u + 1`, or `c + u - (p - 1)` if t wrapped. As
 /// `2^e` divides p - 1, the lowest e bits of both differ by the carry in only.
 ///
 /// 1. The upper bits of c and u are added without the carry from below. The range of x puts t into
 ///    `(-2^(b-1) + 2^d, 2^(b-1))`, or above `2^(b-1) + 2^d` if it wrapped, and the sum is off by less than `2^(e+1)`; as
-///    it is a multiple of `2^e`, its upper two bits tell the two apart.
+///    it is a multiple of `2^e`, its upper two bits tell the two apart. Of the residues out of range all but `2^d` around
+///    `2^(b-1)` are told apart, too, and read as in `(2^(b-1) - p, 2^(b-1)]`, whatever the shares; with `d = 0` all are.
 /// 2. The lowest e bits are added for their carry, with a carry in of one unless t wrapped.
 /// 3. That carry, and the upper bits of `-(p - 1)` if t wrapped, are added to the upper sum. A public constant times a
 ///    wire is free.

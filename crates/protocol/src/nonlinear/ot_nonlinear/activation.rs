@@ -88,10 +88,7 @@ impl Activation {
         }
         let half = driver.public(1 << (shift - 1));
         let x = x.map(|x| Ring::Pow2(self.from).add(x, half));
-        let carry = driver.carry(&x.map(|x| x & mask(shift)), shift)?.bits(x.count());
-        let both = driver.product(&carry, 1, self.bits() - 1)?;
-        // The carry is the xor of both bits: their sum less twice their product.
-        let carry = carry.zip_map(&both, |carry, both| ring.sub(carry, both << 1));
+        let carry = driver.carry_value(&x.map(|x| x & mask(shift)), shift, self.bits())?;
         Ok(x.zip_map(&carry, |x, carry| ring.add(x >> shift, carry)))
     }
 
@@ -110,23 +107,29 @@ impl Activation {
         Ok(D::Values::concat(&[&b.zip_map(&above, |b, above| ring.add(b, above)), &left]))
     }
 
-    /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values.
+    /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values. Nothing is taken off
+    /// where y is negative: `y - high` may be too small for the ring there. So the output is never negative, whatever y is.
     fn rectify<D: Driver>(&self, driver: &mut D, y: &D::Values) -> Result<D::Values, ProtocolError> {
-        let (count, ring) = (self.count, Ring::Pow2(self.bits()));
-        let Some(high) = self.function.high else { return driver.positive_part(y, self.bits()) };
+        let (count, bits) = (self.count, self.bits());
+        let ring = Ring::Pow2(bits);
+        let Some(high) = self.function.high else { return driver.positive_part(y, bits) };
         let high = driver.public(ring.embed(high));
         let both = D::Values::concat(&[y, &y.map(|y| ring.sub(y, high))]);
-        let rectified = driver.positive_part(&both, self.bits())?;
+        let chosen = driver.not_negative(&both, bits)?.bits(2 * count);
+        let [positive, above] = [chosen.range(0..count), chosen.range(count..2 * count)];
+        let above = driver.and(&positive.words(), &above.words())?.bits(count);
+        let rectified = driver.mux(&D::Values::concat(&[&positive, &above]).words(), &both, bits)?;
         let above = rectified.range(count..2 * count);
         Ok(rectified.range(0..count).zip_map(&above, |kept, above| ring.sub(kept, above)))
     }
 
-    /// To the ring of the output. What may be negative is moved up by a quarter of the small ring for it.
+    /// To the ring of the output. What may be negative is moved up by half of the small ring for it, which takes every value there is: the
+    /// output is the same for all shares, also of values beyond what numbers of this ring should be.
     fn extend<D: Driver>(&self, driver: &mut D, y: &D::Values) -> Result<D::Values, ProtocolError> {
-        let (small, to) = (Ring::Pow2(self.bits()), Ring::Pow2(self.to));
-        let quarter = driver.public(if self.function.relu { 0 } else { 1 << (self.bits() - 2) });
-        let extended = driver.extend(&y.map(|y| small.add(y, quarter)), self.bits(), self.to)?;
-        Ok(extended.map(|y| to.sub(y, to.embed(quarter as i64))))
+        let (small, to, relu) = (Ring::Pow2(self.bits()), Ring::Pow2(self.to), self.function.relu);
+        let half = driver.public(if relu { 0 } else { 1 << (self.bits() - 1) });
+        let extended = driver.extend(&y.map(|y| small.add(y, half)), self.bits(), self.to, relu)?;
+        Ok(extended.map(|y| to.sub(y, to.embed(half as i64))))
     }
 }
 

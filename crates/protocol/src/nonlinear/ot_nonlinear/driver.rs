@@ -65,25 +65,54 @@ pub(super) trait Driver {
         Ok(blocks.chunks(2).enumerate().map(joined).collect())
     }
 
-    /// `max(x, 0)` of values shared modulo `2^bits`.
-    fn positive_part(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
+    /// Shares modulo `2^to` of what [`Self::carry`] gives as bits: the sum of both parties' bits less twice their product.
+    fn carry_value(
+        &mut self,
+        mine: &Self::Values,
+        bits: u32,
+        to: u32,
+    ) -> Result<Self::Values, ProtocolError> {
+        let (carry, ring) = (self.carry(mine, bits)?.bits(mine.count()), Ring::Pow2(to));
+        // Twice the product counts: its top bit does not.
+        let both = self.product(&carry, 1, if to > 1 { to - 1 } else { 1 })?;
+        Ok(carry.zip_map(&both, |carry, both| ring.sub(carry, both << 1)))
+    }
+
+    /// Whether each value shared modulo `2^bits` is not negative, in words.
+    fn not_negative(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
         // The sign is the sum of both top bits and the carry of the others; one more for its complement.
         let carry = self.carry(&x.map(|x| x & mask(bits - 1)), bits - 1)?;
         let sign = carry.zip_map(&x.map(|x| x >> (bits - 1)).words(), xor);
         let one = if self.party() == Party::Client { u64::MAX } else { 0 };
-        self.mux(&sign.map(|word| word ^ one), x, bits)
+        Ok(sign.map(|word| word ^ one))
     }
 
-    /// Shares modulo `2^to` of values that are shared modulo `2^from` and not negative there.
-    fn extend(&mut self, x: &Self::Values, from: u32, to: u32) -> Result<Self::Values, ProtocolError> {
+    /// `max(x, 0)` of values shared modulo `2^bits`.
+    fn positive_part(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
+        let positive = self.not_negative(x, bits)?;
+        self.mux(&positive, x, bits)
+    }
+
+    /// Shares modulo `2^to` of values from 0 that are shared modulo `2^from`. Where all are `below_half` of the latter, that takes one product.
+    fn extend(
+        &mut self,
+        x: &Self::Values,
+        from: u32,
+        to: u32,
+        below_half: bool,
+    ) -> Result<Self::Values, ProtocolError> {
         let ring = Ring::Pow2(to);
         if to <= from {
             return Ok(x.map(|x| ring.embed(x as i64)));
         }
-        // The shares wrap if either has its top bit set: the value has not. Both have it in the product.
-        let top = x.map(|x| x >> (from - 1));
-        let both = self.product(&top, 1, to - from)?;
-        let wraps = top.zip_map(&both, u64::wrapping_sub);
+        let wraps = if below_half {
+            // The shares wrap if either has its top bit set: the value has not. Both have it in the product.
+            let top = x.map(|x| x >> (from - 1));
+            let both = self.product(&top, 1, to - from)?;
+            top.zip_map(&both, u64::wrapping_sub)
+        } else {
+            self.carry_value(x, from, to - from)?
+        };
         Ok(x.zip_map(&wraps, |x, wrap| ring.sub(x, ring.embed((wrap << from) as i64))))
     }
 
