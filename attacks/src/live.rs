@@ -55,6 +55,7 @@ impl Target {
             client_ca: None,
             state_dir: state.map(Path::to_owned).unwrap_or_default(),
             max_sessions: MAX_SESSIONS,
+            max_material: None,
             timeout: Some(timeout),
             insecure_plaintext: state.is_none(),
         };

@@ -58,6 +58,7 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
         client_ca: None,
         state_dir: std::env::temp_dir(),
         max_sessions: clients,
+        max_material: None,
         timeout: Some(600.0),
         insecure_plaintext: true,
     };

@@ -9,8 +9,9 @@ use lanner_primitives::Prg;
 use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
+use lanner_session::quarter_of_memory;
 use lanner_session::server_loop::{
-    self, ComputedStep, Handler, Security, ServerOptions, SessionInfo, Snapshot,
+    self, ComputedStep, Handler, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
 };
 use serde::Deserialize;
 
@@ -33,6 +34,9 @@ pub struct ServerConfig {
     pub state_dir: PathBuf,
     /// Sessions at once.
     pub max_sessions: usize,
+    /// Bytes of material that all sessions together may keep; by default a quarter of the machine's memory, and enough for one
+    /// prediction.
+    pub max_material: Option<u64>,
     /// Seconds to wait for a peer.
     pub timeout: Option<f64>,
     /// No TLS: both sides must say so.
@@ -45,6 +49,7 @@ pub struct Server {
     config: ServerConfig,
     security: Security,
     models: Arc<Models>,
+    max_material: u64,
     address: String,
     fingerprint: Option<String>,
     running: Option<server_loop::Server>,
@@ -55,13 +60,15 @@ impl Server {
     /// Encodes the models' weights and prepares the certificate; nothing listens yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served.
+    /// [`ErrorKind::Transport`] about certificates and the state directory; [`ErrorKind::Model`] if a model cannot be served;
+    /// [`ErrorKind::Misuse`] if one prediction's material is more than all sessions may keep.
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
         let models = Arc::new(Models::new(models, limits(config.timeout)?.stall)?);
-        let address = config.listen.clone();
-        Ok(Self { config, security, models, address, fingerprint, running: None, ended: Snapshot::default() })
+        let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
+        let ended = Snapshot::default();
+        Ok(Self { config, security, models, max_material, address, fingerprint, running: None, ended })
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
@@ -76,6 +83,7 @@ impl Server {
         let options = ServerOptions {
             security: self.security.clone(),
             max_sessions: self.config.max_sessions,
+            max_material: self.max_material,
             limits: limits(self.config.timeout)?,
         };
         let handler = ModelHandler(Arc::clone(&self.models));
@@ -167,6 +175,20 @@ impl Models {
         }
         Ok(Self { patience, offers, served })
     }
+
+    /// What sessions may keep: as asked, or the default.
+    fn max_material(&self, asked: Option<u64>) -> Result<u64> {
+        let largest = self.served.iter().map(|model| model.memory().server_material).max().unwrap_or_default();
+        match asked {
+            Some(asked) if asked < largest => {
+                let what =
+                    format!("{asked} bytes of material are too few: one prediction keeps {largest} bytes");
+                Err(Error::new(ErrorKind::Misuse, what).fix("give --max-material more, or leave it out"))
+            }
+            Some(asked) => Ok(asked),
+            None => Ok(quarter_of_memory().max(largest)),
+        }
+    }
 }
 
 struct ModelHandler(Arc<Models>);
@@ -180,19 +202,25 @@ impl Handler for ModelHandler {
         let mut rng = Prg::from_entropy()?;
         let binding = channel.binding();
         let (index, agreement) = answer(channel, binding, &self.0.offers, &mut rng)?;
-        let model = Arc::clone(&self.0.served[index]);
-        let mut service = Service::start(channel, agreement.transcript(), model, rng)?;
+        let model = &self.0.served[index];
+        // One for each prediction that is prepared. They outlive the material, however the session ends.
+        let mut kept: Vec<Reservation> = Vec::new();
+        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(model), rng)?;
         while !session.is_stopping() {
             // A person at a prompt may take longer than a peer in the middle of a protocol.
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
             let request = session.while_idle(|| Service::receive(channel))?;
             channel.set_stall_limit(self.0.patience);
+            if request == Request::Prepare {
+                kept.push(session.reserve(model.memory().server_material)?);
+            }
             service.answer(channel, request)?;
             if request == Request::End {
                 break;
             }
             session.count_computation(&self.0.offers[index].model.name, service.computed());
             if request == Request::Predict {
+                kept.pop();
                 session.count_prediction();
             }
         }

@@ -64,6 +64,7 @@ impl Liar {
         let options = ServerOptions {
             security: Security::InsecurePlaintext,
             max_sessions: 2,
+            max_material: u64::MAX,
             limits: Limits::default(),
         };
         Server::start(listener, options, self).unwrap()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use lanner::{Client, ClientConfig, CompileOptions, Error, Model, Server, ServerConfig};
+use lanner::{Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig};
 use lanner_graph::{Graph, Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
@@ -47,19 +47,24 @@ fn model() -> Model {
 }
 
 fn serve(model: &Arc<Model>, max_sessions: usize) -> Server {
-    let config = ServerConfig {
+    let config = ServerConfig { max_sessions, ..config() };
+    let mut server = Server::new(vec![("small".to_owned(), Arc::clone(model))], config).unwrap();
+    server.start().unwrap();
+    server
+}
+
+fn config() -> ServerConfig {
+    ServerConfig {
         listen: "127.0.0.1:0".to_owned(),
         tls_cert: None,
         tls_key: None,
         client_ca: None,
         state_dir: std::env::temp_dir(),
-        max_sessions,
+        max_sessions: 4,
+        max_material: None,
         timeout: Some(120.0),
         insecure_plaintext: true,
-    };
-    let mut server = Server::new(vec![("small".to_owned(), Arc::clone(model))], config).unwrap();
-    server.start().unwrap();
-    server
+    }
 }
 
 fn connect(address: &str) -> Result<Client, Error> {
@@ -105,6 +110,40 @@ fn twenty_clients_at_once_get_their_own_results_and_one_more_is_turned_away() {
     let stats = server.stats();
     assert_eq!((stats.sessions, stats.predictions), (CLIENTS as u64, CLIENTS as u64));
     assert_eq!((stats.refused, stats.failures), (1, 0));
+}
+
+#[test]
+fn clients_share_the_memory_for_material() {
+    let model = Arc::new(model());
+    let each = model.manifest().plan.build().unwrap().held().server;
+    let serve = |max_material| {
+        let config = ServerConfig { max_material: Some(max_material), ..config() };
+        Server::new(vec![("small".to_owned(), Arc::clone(&model))], config)
+    };
+    let error = serve(each - 1).err().unwrap();
+    assert!(error.kind == ErrorKind::Misuse && error.what.contains(&each.to_string()), "{error}");
+    let mut server = serve(2 * each).unwrap();
+    server.start().unwrap();
+    let address = server.address().to_owned();
+    let mut first = connect(&address).unwrap();
+    first.prepare(2).unwrap();
+    assert_eq!(server.stats().material, 2 * each);
+    // The first has all there is: with a prediction it makes room for one.
+    let error = connect(&address).unwrap().predict(&sample(1)).err().unwrap();
+    assert!(error.kind == ErrorKind::Peer && error.to_string().contains("busy"), "{error}");
+    first.predict(&sample(1)).unwrap();
+    wait_for(&server, |stats| stats.material == each);
+    let mut second = connect(&address).unwrap();
+    second.predict(&sample(2)).unwrap();
+    second.prepare(1).unwrap();
+    // Without a word.
+    drop(first);
+    wait_for(&server, |stats| stats.material == each);
+    second.prepare(1).unwrap();
+    second.close().unwrap();
+    wait_for(&server, |stats| stats.material == 0);
+    let stats = server.stats();
+    assert_eq!((stats.predictions, stats.refused), (2, 1));
 }
 
 #[test]

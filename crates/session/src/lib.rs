@@ -4,7 +4,9 @@ mod cores;
 pub mod dialogue;
 pub mod executor;
 pub mod handshake;
+mod memory;
 pub mod server_loop;
 pub mod store;
 
 pub use cores::use_all_cores;
+pub use memory::quarter_of_memory;

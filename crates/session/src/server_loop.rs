@@ -1,11 +1,12 @@
 //! Serves many clients at once: accepts, admits, runs a thread per session, drains at the end.
 //!
 //! Threat model: anybody may connect. What a connection can cost before it is a session is bounded (a count of handshakes,
-//! a time for each), sessions are bounded by their number, and whatever happens in one (an error, a panic, a stall) ends
-//! that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
+//! a time for each), sessions are bounded by their number and by the material that they keep together, and whatever happens in one (an
+//! error, a panic, a stall) ends that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
 
 mod admission;
 mod computations;
+mod material;
 mod metrics;
 
 use std::error::Error;
@@ -21,6 +22,8 @@ use tracing::{debug, info, warn};
 
 use admission::{Admission, Slot};
 pub use computations::ComputedStep;
+use material::Budget;
+pub use material::{Exhausted, Reservation};
 pub use metrics::{Metrics, Snapshot};
 
 use crate::executor::StepCost;
@@ -30,7 +33,8 @@ pub trait Handler: Send + Sync + 'static {
     /// Serves one session to its end.
     ///
     /// # Errors
-    /// Whatever ends it early: it is logged, and the client hears that it was refused, without a reason.
+    /// Whatever ends it early: it is logged, and the client hears that it was refused, without a reason. It hears that the server is
+    /// busy if the error is [`Exhausted`].
     fn serve(
         &self,
         channel: &mut dyn Transport,
@@ -45,6 +49,7 @@ pub struct SessionInfo {
     /// Where the client connects from.
     pub peer: SocketAddr,
     metrics: Arc<Metrics>,
+    material: Arc<Budget>,
     slot: Slot,
 }
 
@@ -61,6 +66,14 @@ impl SessionInfo {
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.slot.is_stopping()
+    }
+
+    /// Room for so many bytes of material that the session is to keep, for as long as the reservation lives.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if all sessions together keep as much as they may.
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation, Exhausted> {
+        self.material.reserve(bytes)
     }
 
     /// Counts one prediction that was made.
@@ -90,6 +103,8 @@ pub struct ServerOptions {
     pub security: Security,
     /// Sessions at once; others are told that the server is busy.
     pub max_sessions: usize,
+    /// Bytes of material that all sessions together may keep; who wants more is told that the server is busy.
+    pub max_material: u64,
     /// What a connection may take.
     pub limits: Limits,
 }
@@ -114,6 +129,7 @@ struct Shared {
     options: ServerOptions,
     handler: Box<dyn Handler>,
     admission: Arc<Admission>,
+    material: Arc<Budget>,
     metrics: Arc<Metrics>,
 }
 
@@ -129,10 +145,12 @@ impl Server {
     ) -> Result<Self, NetError> {
         let address = listener.address();
         let admission = Admission::new(options.max_sessions);
+        let material = Budget::new(options.max_material);
         let shared = Arc::new(Shared {
             options,
             handler: Box::new(handler),
             admission: Arc::new(admission),
+            material: Arc::new(material),
             metrics: Arc::new(Metrics::default()),
         });
         let accepting = thread::Builder::new().name("accept".into()).spawn({
@@ -153,7 +171,7 @@ impl Server {
     /// The counters so far.
     #[must_use]
     pub fn metrics(&self) -> Snapshot {
-        self.shared.metrics.snapshot()
+        Snapshot { material: self.shared.material.held(), ..self.shared.metrics.snapshot() }
     }
 
     /// What was computed for each step of each model so far.
@@ -247,38 +265,44 @@ fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr, slot: Slot) {
         info!(%peer, "busy");
         return refuse(&mut channel, Refusal::Busy);
     }
-    let session = SessionInfo { number: slot.number(), peer, metrics: Arc::clone(&shared.metrics), slot };
+    let (metrics, material) = (Arc::clone(&shared.metrics), Arc::clone(&shared.material));
+    let session = SessionInfo { number: slot.number(), peer, metrics, material, slot };
     shared.metrics.count_session();
     let served = run(shared, &mut channel, &session);
     // A client that lingers holds up nobody's session.
     session.slot.leave();
-    if served {
+    match served {
         // The client has what it came for; that it left first is no failure.
-        let _ = channel.close(CLOSE_PATIENCE);
-    } else {
-        refuse(&mut channel, Refusal::Refused);
+        Ok(()) => drop(channel.close(CLOSE_PATIENCE)),
+        Err(refusal) => refuse(&mut channel, refusal),
     }
     let traffic = channel.traffic();
     shared.metrics.count_traffic(traffic);
     info!(number = session.number, %peer, sent = traffic.sent, received = traffic.received, "session ended");
 }
 
-/// Runs the handler; whatever it does stays within its session. Returns whether it served the client to the end.
-fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> bool {
+/// Runs the handler; whatever it does stays within its session. If it did not serve the client to the end, returns what the client is
+/// told.
+fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> Result<(), Refusal> {
     let SessionInfo { number, peer, .. } = session;
     info!(number, %peer, "session");
     match catch_unwind(AssertUnwindSafe(|| shared.handler.serve(channel, session))) {
-        Ok(Ok(())) => return true,
+        Ok(Ok(())) => return Ok(()),
         // A session that was cut while it waited has lost nothing.
         Ok(Err(error)) if session.is_stopping() => {
             info!(number, %peer, %error, "session ended by the stop");
-            return false;
+            return Err(Refusal::Refused);
+        }
+        Ok(Err(error)) if error.is::<Exhausted>() => {
+            shared.metrics.count_refused();
+            info!(number, %peer, %error, "busy");
+            return Err(Refusal::Busy);
         }
         Ok(Err(error)) => warn!(number, %peer, %error, "session failed"),
         Err(_) => warn!(number, %peer, "session panicked"),
     }
     shared.metrics.count_failure();
-    false
+    Err(Refusal::Refused)
 }
 
 /// Tells a client that it is refused. It may be gone: that changes nothing.

@@ -17,7 +17,12 @@ const ECHO: Kind = Kind(100);
 const PANIC: Kind = Kind(101);
 const SLOW: Kind = Kind(102);
 const BIG: Kind = Kind(103);
+const KEEP: Kind = Kind(104);
+const USE: Kind = Kind(105);
 const LENGTH: usize = 1000;
+/// Bytes of material that a session keeps for each `KEEP`, and that all may keep: two, but not three.
+const KEPT: u64 = 40;
+const ROOM: u64 = 100;
 
 /// Answers each message with itself until the client leaves.
 struct Echo;
@@ -29,6 +34,7 @@ impl Handler for Echo {
         session: &SessionInfo,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         assert_eq!(thread::current().name(), Some(format!("session-{}", session.number).as_str()));
+        let mut kept = Vec::new();
         loop {
             let (kind, length) = match session.while_idle(|| channel.receive_header()) {
                 Err(ChannelError::Disconnected) => return Ok(()),
@@ -37,6 +43,8 @@ impl Handler for Echo {
             match kind {
                 PANIC => panic!("as asked"),
                 SLOW => thread::sleep(Duration::from_millis(300)),
+                KEEP => kept.push(session.reserve(KEPT)?),
+                USE => drop(kept.pop()),
                 BIG => return Err(format!("{length} bytes are too many").into()),
                 _ => {}
             }
@@ -66,10 +74,14 @@ fn start(max_sessions: usize, stall: Duration) -> Service {
     let mut limits = Limits::default();
     limits.handshake = stall;
     limits.stall = stall;
-    let options = ServerOptions { security: Security::Tls(tls), max_sessions, limits };
+    let options = ServerOptions { security: Security::Tls(tls), max_sessions, max_material: ROOM, limits };
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let server = Server::start(listener, options, Echo).unwrap();
     Service { address: server.address().to_string().parse().unwrap(), server, tls: client }
+}
+
+fn without_tls(limits: Limits) -> ServerOptions {
+    ServerOptions { security: Security::InsecurePlaintext, max_sessions: 2, max_material: ROOM, limits }
 }
 
 const LONG: Duration = Duration::from_secs(20);
@@ -152,6 +164,60 @@ fn a_panic_or_error_ends_its_own_session_alone() {
     ask(&mut good, ECHO).unwrap();
     assert!(service.is_serving());
     assert_eq!(service.server.metrics().failures, 2);
+}
+
+#[test]
+fn sessions_share_the_room_for_material() {
+    let service = start(4, LONG);
+    let [mut first, mut second] = [service.client(), service.client()];
+    ask(&mut first, KEEP).unwrap();
+    ask(&mut first, KEEP).unwrap();
+    assert_eq!(service.server.metrics().material, 2 * KEPT);
+    // While the first keeps all there is, the second is told so, and its session is over.
+    ask(&mut second, ECHO).unwrap();
+    let error = ask(&mut second, KEEP).unwrap_err();
+    assert!(matches!(error, ChannelError::Refused(Refusal::Busy)), "{error}");
+    let metrics = service.wait_for(|metrics| metrics.refused == 1);
+    assert_eq!((metrics.failures, metrics.material), (0, 2 * KEPT));
+    // What is used is room again, and so is all that a session kept once it has ended.
+    ask(&mut first, USE).unwrap();
+    let mut third = service.client();
+    ask(&mut third, KEEP).unwrap();
+    assert_eq!(service.server.metrics().material, 2 * KEPT);
+    drop(first);
+    ask(&mut third, KEEP).unwrap();
+    drop(third);
+    let metrics = service.wait_for(|metrics| metrics.material == 0);
+    assert_eq!((metrics.refused, metrics.failures), (1, 0));
+}
+
+#[test]
+fn no_end_of_a_session_leaves_room_taken() {
+    let service = start(4, SHORT);
+    let faults: [fn(TcpChannel); 5] = [
+        |mut client| drop(ask(&mut client, PANIC).unwrap_err()),
+        |mut client| drop(ask(&mut client, BIG).unwrap_err()),
+        |client| client.abort_handle().unwrap().abort(),
+        // Half a message, and then nothing.
+        |mut client| {
+            client.send(ECHO, &[1; LENGTH - 1]).unwrap();
+            client.receive_header().unwrap_err();
+        },
+        // Asks for more than there is.
+        |mut client| {
+            let error = ask(&mut client, KEEP).unwrap_err();
+            assert!(matches!(error, ChannelError::Refused(Refusal::Busy)), "{error}");
+        },
+    ];
+    for fault in faults {
+        let mut client = service.client();
+        ask(&mut client, KEEP).unwrap();
+        ask(&mut client, KEEP).unwrap();
+        fault(client);
+        service.wait_for(|metrics| metrics.material == 0);
+    }
+    assert_eq!(service.server.metrics().refused, 1);
+    assert!(service.is_serving());
 }
 
 #[test]
@@ -242,8 +308,7 @@ fn send_raw(stream: &mut TcpStream, header: [u8; 6], body: &[u8]) {
 #[test]
 fn truncated_frames_and_absurd_lengths_are_refused() {
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
-    let options =
-        ServerOptions { security: Security::InsecurePlaintext, max_sessions: 2, limits: Limits::default() };
+    let options = without_tls(Limits::default());
     let server = Server::start(listener, options, Echo).unwrap();
     let connect = || TcpStream::connect(server.address()).unwrap();
     // A length of 4 GiB - 1: refused by its header, before anything is allocated.
@@ -268,7 +333,7 @@ fn tls_and_plaintext_do_not_mix() {
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let mut limits = Limits::default();
     limits.stall = SHORT;
-    let options = ServerOptions { security: Security::InsecurePlaintext, max_sessions: 2, limits };
+    let options = without_tls(limits);
     let server = Server::start(listener, options, Echo).unwrap();
     let address: Address = server.address().to_string().parse().unwrap();
     let error = TcpChannel::connect(&address, &service.tls, Limits::default()).err().unwrap();

@@ -33,6 +33,8 @@ class Server:
         client_ca: Authorities whose certificates clients must show.
         state_dir: Where the server keeps its key; see `lanner.state`.
         max_sessions: Sessions at once.
+        max_material: Bytes of one-time material that all sessions together may keep, beyond which clients are told that the
+            server is busy; a quarter of the machine's memory if left out.
         timeout: Seconds without a byte after which a session is closed.
         insecure_plaintext: Whether to speak without TLS.
 
@@ -50,13 +52,15 @@ class Server:
         client_ca: str | Path | None = None,
         state_dir: str | Path | None = None,
         max_sessions: int = DEFAULT_SESSIONS,
+        max_material: int | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
     ) -> None:
         if (tls_cert is None) != (tls_key is None):
             raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
-        if max_sessions < 1 or timeout <= 0:
-            raise MisuseError("max_sessions and timeout must be positive", fix="leave them out for the defaults")
+        if max_sessions < 1 or timeout <= 0 or (max_material is not None and max_material < 1):
+            what = "max_sessions, max_material and timeout must be positive"
+            raise MisuseError(what, fix="leave them out for the defaults")
         for path in (tls_cert, tls_key, client_ca):
             if path is not None and not Path(path).is_file():
                 raise MisuseError("no such file", where=str(path), fix="check the path")
@@ -68,6 +72,7 @@ class Server:
             "client_ca": _text(client_ca),
             "state_dir": str(state_directory(state_dir)),
             "max_sessions": max_sessions,
+            "max_material": max_material,
             "timeout": timeout,
             "insecure_plaintext": insecure_plaintext,
         }
@@ -100,7 +105,7 @@ class Server:
         return self._native.fingerprint
 
     def stats(self) -> dict[str, Any]:
-        """Counts of sessions and predictions since the start."""
+        """Counts of sessions and predictions since the start, and the bytes of material that sessions keep."""
         with native_errors():
             stats: dict[str, Any] = json.loads(self._native.stats())
         return stats

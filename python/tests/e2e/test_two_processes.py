@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -229,6 +230,22 @@ def test_evaluate_agrees_with_the_reference_on_fifty_digits(tmp_path: Path, name
 def test_server_says_when_it_is_busy(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
     with serving(tmp_path / "state", tiny_label, "--max-sessions", 1) as server:
         with library.Client(server.address, pin=server.document["fingerprint"]) as client:
+            result = lanner("predict", server.address, samples_file, *server.pin)
+            assert result.code == 4, result.document
+            assert "busy" in result.document["error"]["what"]
+            assert client.predict(tiny_samples(1)).label is not None
+        result = lanner("predict", server.address, samples_file, *server.pin)
+        assert result.code == 0, result.errors
+
+
+def test_server_says_when_it_has_no_room_for_material(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
+    with pytest.raises(library.MisuseError, match="one prediction keeps") as too_few:
+        library.Server(load(tiny_label), state_dir=tmp_path / "state", max_material=1)
+    each = re.search(r"keeps (\d+) bytes", str(too_few.value))
+    assert each
+    with serving(tmp_path / "state", tiny_label, "--max-material", each[1]) as server:
+        with library.Client(server.address, pin=server.document["fingerprint"]) as client:
+            client.prepare(1)
             result = lanner("predict", server.address, samples_file, *server.pin)
             assert result.code == 4, result.document
             assert "busy" in result.document["error"]["what"]

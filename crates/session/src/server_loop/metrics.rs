@@ -31,10 +31,12 @@ pub struct Snapshot {
     pub predictions: u64,
     /// Sessions that ended with an error or a panic.
     pub failures: u64,
-    /// Connections turned away because the server was busy.
+    /// Connections turned away, and sessions ended, because the server was busy.
     pub refused: u64,
     /// Connections that did not get through the TLS handshake.
     pub failed_handshakes: u64,
+    /// Bytes of material that sessions keep at this moment.
+    pub material: u64,
     /// Bytes sent on TCP by sessions that ended.
     pub bytes_sent: u64,
     /// Bytes received on TCP by sessions that ended.
@@ -42,7 +44,7 @@ pub struct Snapshot {
 }
 
 impl Metrics {
-    /// The counters now.
+    /// The counters now; what sessions keep is not among them.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -52,6 +54,7 @@ impl Metrics {
             failures: read(&self.failures),
             refused: read(&self.refused),
             failed_handshakes: read(&self.failed_handshakes),
+            material: 0,
             bytes_sent: read(&self.bytes_sent),
             bytes_received: read(&self.bytes_received),
         }

@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metrics", metavar="ADDR", help="serve counters for Prometheus at HOST:PORT/metrics")
     parser.add_argument("--max-sessions", type=int, metavar="N", default=DEFAULT_SESSIONS)
     parser.add_argument(
+        "--max-material",
+        type=int,
+        metavar="BYTES",
+        help="one-time material that all sessions keep together (a quarter of the memory)",
+    )
+    parser.add_argument(
         "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for a client"
     )
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
@@ -60,6 +66,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         client_ca=options.client_ca,
         state_dir=options.state_dir,
         max_sessions=options.max_sessions,
+        max_material=options.max_material,
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )
