@@ -115,7 +115,7 @@ fn twenty_clients_at_once_get_their_own_results_and_one_more_is_turned_away() {
 #[test]
 fn clients_share_the_memory_for_material() {
     let model = Arc::new(model());
-    let each = model.manifest().plan.build().unwrap().held().server;
+    let each = model.manifest().plan.build().unwrap().memory().unwrap().server_material;
     let serve = |max_material| {
         let config = ServerConfig { max_material: Some(max_material), ..config() };
         Server::new(vec![("small".to_owned(), Arc::clone(&model))], config)
