@@ -178,7 +178,8 @@ impl Models {
 
     /// What sessions may keep: as asked, or the default.
     fn max_material(&self, asked: Option<u64>) -> Result<u64> {
-        let largest = self.served.iter().map(|model| model.memory().server_material).max().unwrap_or_default();
+        let largest =
+            self.served.iter().map(|model| model.memory().server_material).max().unwrap_or_default();
         match asked {
             Some(asked) if asked < largest => {
                 let what =

@@ -2,10 +2,11 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lanner_wire::ChannelError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
 
 use crate::Limits;
 use crate::inbox::Inbox;
@@ -26,6 +27,7 @@ impl Socket {
         stream.set_nonblocking(true).map_err(channel_error)?;
         // Messages are collected before they are written, so waiting for more can only add latency.
         stream.set_nodelay(true).map_err(channel_error)?;
+        probe_when_silent(&stream).map_err(|error| channel_error(error.into()))?;
         Ok(Self { stream, inbox: Inbox::default(), ended: false, limits, sent: 0, received: 0 })
     }
 
@@ -125,6 +127,20 @@ impl Socket {
     }
 }
 
+/// Has the system ask a peer that says nothing whether it is still there. One whose machine or network is gone closes nothing, and a
+/// session would wait for it as long as for a person who thinks.
+fn probe_when_silent(stream: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_tcp_keepidle(stream, PROBED_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, PROBED_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    sockopt::set_socket_keepalive(stream, true)
+}
+
+/// Silence after which a peer is probed, the time between probes, and how many of them it may leave unanswered.
+const PROBED_AFTER: Duration = Duration::from_secs(60);
+const PROBED_EVERY: Duration = Duration::from_secs(15);
+const PROBES: u32 = 4;
+
 /// Bytes read from a peer that goes on sending after the end.
 const DISCARDED_AT_CLOSE: usize = 64 << 20;
 
@@ -138,5 +154,27 @@ pub(crate) fn channel_error(error: io::Error) -> ChannelError {
         | ErrorKind::UnexpectedEof => ChannelError::Disconnected,
         ErrorKind::TimedOut => ChannelError::TimedOut,
         _ => ChannelError::Transport(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn both_ends_are_probed_when_they_are_silent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connecting = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        for stream in [connecting, listener.accept().unwrap().0] {
+            let socket = Socket::new(stream, Limits::default()).unwrap();
+            assert!(sockopt::socket_keepalive(socket.stream()).unwrap());
+            let silence = sockopt::tcp_keepidle(socket.stream()).unwrap()
+                + PROBES * sockopt::tcp_keepintvl(socket.stream()).unwrap();
+            assert_eq!(silence, Duration::from_secs(120));
+            assert_eq!(sockopt::tcp_keepcnt(socket.stream()).unwrap(), PROBES);
+        }
     }
 }

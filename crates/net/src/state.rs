@@ -1,11 +1,11 @@
 //! The directory that holds what must survive a restart, and nobody else may read.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 
 use crate::NetError;
 
@@ -21,7 +21,7 @@ impl StateDirectory {
     /// Opens the directory, and makes it if it is not there.
     ///
     /// # Errors
-    /// [`NetError::State`] if it cannot be made, or if it exists and others may enter it.
+    /// [`NetError::State`] if it cannot be made, or if it exists and others may enter it or own it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, NetError> {
         let path = path.into();
         make_private(&path).map_err(|error| state_error(&path, &error))?;
@@ -29,7 +29,7 @@ impl StateDirectory {
         if !metadata.is_dir() {
             return Err(state_error(&path, &"is not a directory"));
         }
-        refuse_shared(&path, &metadata.permissions(), "chmod 700")?;
+        refuse_shared(&path, &metadata, "chmod 700")?;
         Ok(Self { path })
     }
 
@@ -50,11 +50,11 @@ impl StateDirectory {
     /// The content of a file, or `None` if there is none.
     ///
     /// # Errors
-    /// [`NetError::State`] if it cannot be read, or if others may read it.
+    /// [`NetError::State`] if it cannot be read, or if others may read it or own it.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, NetError> {
         let path = self.path.join(name);
         match fs::metadata(&path) {
-            Ok(metadata) => refuse_shared(&path, &metadata.permissions(), "chmod 600")?,
+            Ok(metadata) => refuse_shared(&path, &metadata, "chmod 600")?,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(state_error(&path, &error)),
         }
@@ -102,7 +102,7 @@ pub fn create_private(path: &Path) -> std::io::Result<File> {
     let file = options.open(path)?;
     // A umask may have taken more away than others' rights.
     #[cfg(unix)]
-    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
 }
 
@@ -126,15 +126,19 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(unix)]
-fn refuse_shared(path: &Path, permissions: &Permissions, fix: &str) -> Result<(), NetError> {
-    match permissions.mode() & 0o077 {
+fn refuse_shared(path: &Path, metadata: &Metadata, fix: &str) -> Result<(), NetError> {
+    // An owner may do whatever the mode says, and a process of root enters anyway: it must not trust what somebody put in its way.
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(state_error(path, &"belongs to another user; use a directory of your own"));
+    }
+    match metadata.mode() & 0o077 {
         0 => Ok(()),
         _ => Err(state_error(path, &format!("others may use it; run {fix} {}", path.display()))),
     }
 }
 
 #[cfg(not(unix))]
-fn refuse_shared(_: &Path, _: &Permissions, _: &str) -> Result<(), NetError> {
+fn refuse_shared(_: &Path, _: &Metadata, _: &str) -> Result<(), NetError> {
     Ok(())
 }
 
@@ -145,6 +149,8 @@ fn state_error(path: &Path, what: &dyn std::fmt::Display) -> NetError {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
 
     #[test]
@@ -170,6 +176,21 @@ mod tests {
         fs::write(path.join("key"), b"secret").unwrap();
         fs::set_permissions(path.join("key"), Permissions::from_mode(0o644)).unwrap();
         assert!(state.read("key").unwrap_err().to_string().contains("chmod 600"));
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::open(root.path().join("state")).unwrap();
+        state.create_once("key", b"secret").unwrap();
+        let give = |path: &Path| std::os::unix::fs::chown(path, Some(12_345), None);
+        if give(&state.path().join("key")).is_err() {
+            // Only root gives anything away, and nobody else could read what is given so.
+            return;
+        }
+        assert!(state.read("key").unwrap_err().to_string().contains("another user"));
+        give(state.path()).unwrap();
+        assert!(StateDirectory::open(state.path()).unwrap_err().to_string().contains("another user"));
     }
 
     #[test]

@@ -92,6 +92,8 @@ impl Transport for TcpChannel {
     }
 
     fn close(&mut self, patience: Duration) -> Result<(), ChannelError> {
+        // What is still queued has no more time than the end: the limit may be that of a session that waited for a person.
+        self.stream.set_stall_limit(patience);
         self.stream.finish(Instant::now() + patience)
     }
 }

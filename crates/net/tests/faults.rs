@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{PING, PONG, accept_tcp, listener, pinned, plaintext_pair, self_signed, short_limits, tls_pair};
-use lanner_net::{Address, Limits, NetError, NetworkProfile, Relay, TcpChannel};
+use lanner_net::{Address, Limits, NetError, NetworkProfile, Relay, TcpChannel, Transport};
 use lanner_wire::{Channel, ChannelError};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -83,6 +83,22 @@ fn a_peer_that_takes_nothing_meets_the_stall_limit() {
         let error = (0..1000).try_for_each(|_| client.send(PING, &block)).unwrap_err();
         assert!(matches!(error, ChannelError::TimedOut), "{error}");
         assert!(start.elapsed() < 6 * SOON);
+    }
+}
+
+#[test]
+fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
+    for (mut client, _server) in [tls_pair(short_limits()), plaintext_pair(short_limits())] {
+        // Until the system's buffers have no room for anything.
+        for length in [1 << 18, 1000, 1] {
+            while client.send(PING, &vec![0; length]).and_then(|()| client.flush()).is_ok() {}
+        }
+        client.set_stall_limit(Duration::from_secs(900));
+        client.send(PING, &[1]).unwrap();
+        let start = Instant::now();
+        // What is queued may just fit into the system's buffers, or not.
+        let _ = client.close(Duration::from_millis(300));
+        assert!(start.elapsed() < SOON);
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Service {
     session: ServerSession,
     prepared: Queue<Prepared>,
     computed: Vec<StepCost>,
+    /// Whether a phase failed: what it has drawn and sent must not be met again.
+    broken: bool,
 }
 
 impl Service {
@@ -71,7 +73,8 @@ impl Service {
         rng: Prg,
     ) -> Result<Self, ExecutionError> {
         let prepared = Queue::new(transcript, model.memory().server_material);
-        Ok(Self { session: ServerSession::setup(channel, model, rng)?, prepared, computed: Vec::new() })
+        let session = ServerSession::setup(channel, model, rng)?;
+        Ok(Self { session, prepared, computed: Vec::new(), broken: false })
     }
 
     /// Waits for the client's next request.
@@ -84,16 +87,26 @@ impl Service {
         Request::from_code(code[0]).ok_or_else(|| ChannelError::Malformed { what: "request" }.into())
     }
 
-    /// Runs the phase that the client asked for.
+    /// Runs the phase that the client asked for. After a failure the session is of no use any more.
     ///
     /// # Errors
-    /// [`ExecutionError`] if nothing is prepared for a prediction, too much is, or as [`Self::start`].
+    /// [`ExecutionError`] if nothing is prepared for a prediction, too much is, or as [`Self::start`]; [`ExecutionError::Broken`] ever
+    /// after.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(ExecutionError::Broken);
+        }
+        self.run(channel, request)?;
+        self.broken = false;
+        Ok(())
+    }
+
+    fn run(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
         let out_of_turn = || ChannelError::Malformed { what: "request: out of turn" };
         match request {
             Request::Prepare if !self.prepared.has_room() => Err(out_of_turn().into()),
             Request::Prepare => {
-                let Self { session, prepared, computed } = self;
+                let Self { session, prepared, computed, .. } = self;
                 prepared.make(channel, |channel| {
                     let made = session.prepare(channel)?;
                     made.costs().clone_into(computed);

@@ -12,8 +12,9 @@ use lanner_primitives::{Prg, Seed};
 use lanner_protocol::convert::reshare::Reveal;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
+use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::{
-    ClientPlan, ClientSession, Outcome, Phase, ServedModel, ServerSession, StepCost,
+    ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
@@ -483,4 +484,25 @@ fn slopes_below_zero_equal_the_reference() {
         ("w4", &[8, 4]),
     ];
     check(json, &shapes, 64);
+}
+
+#[test]
+fn after_a_failure_a_service_serves_nothing_more() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
+        {"name":"fc","op":{"MatMul":{"weight":"w","bias":null}},"inputs":["x"]}],"output":"fc"}"#;
+    let (network, _) = network(json, &[("w", &[4, 3])], 4);
+    let plan = plan(network.public(), Policy::Label, Mode::Gazelle).unwrap();
+    let model = Arc::new(ServedModel::new(&network, &plan).unwrap());
+    let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
+    let (mut client, mut server) = memory::pair();
+    let serving = std::thread::spawn(move || {
+        let mut service = Service::start(&mut server, [1; 32], model, rng(1)).unwrap();
+        // Nothing is prepared.
+        assert!(service.answer(&mut server, Request::Predict).is_err());
+        for request in [Request::Prepare, Request::Predict, Request::End] {
+            assert!(matches!(service.answer(&mut server, request), Err(ExecutionError::Broken)));
+        }
+    });
+    ClientSession::setup(&mut client, client_plan, rng(2)).unwrap();
+    serving.join().unwrap();
 }

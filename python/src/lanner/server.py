@@ -33,8 +33,8 @@ class Server:
         client_ca: Authorities whose certificates clients must show.
         state_dir: Where the server keeps its key; see `lanner.state`.
         max_sessions: Sessions at once.
-        max_material: Bytes of one-time material that all sessions together may keep, beyond which clients are told that the
-            server is busy; a quarter of the machine's memory if left out.
+        max_material: Bytes of one-time material that all sessions together may keep, beyond which clients are told
+            that the server is busy; a quarter of the machine's memory if left out.
         timeout: Seconds without a byte after which a session is closed.
         insecure_plaintext: Whether to speak without TLS.
 

@@ -59,6 +59,9 @@ def _quoted(value: str) -> str:
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        # Seconds that a connection may be silent: each has a thread.
+        timeout = 10
+
         def do_GET(self) -> None:
             if self.path != "/metrics":
                 self.send_error(404)

@@ -48,23 +48,23 @@ class Output:
     def say(self, sentence: str) -> None:
         """Print a line for people."""
         if not self.json:
-            self._console.print(escape(sentence))
+            self._console.print(plain(sentence))
 
     def warn(self, sentence: str) -> None:
         """Print a line that people should see even with ``--json``."""
-        self._console.print(f"[yellow]note:[/yellow] {escape(sentence)}")
+        self._console.print(f"[yellow]note:[/yellow] {plain(sentence)}")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
         """Print a table for people; columns of numbers are aligned to the right."""
         if self.json:
             return
         shown = [list(row) for row in rows]
-        table = Table(title=escape(title) or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+        table = Table(title=plain(title) or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
         for index, column in enumerate(columns):
             numeric = bool(shown) and all(isinstance(row[index], int | float | None) for row in shown)
-            table.add_column(escape(column), justify="right" if numeric else "left", overflow="fold")
+            table.add_column(plain(column), justify="right" if numeric else "left", overflow="fold")
         for row in shown:
-            table.add_row(*(escape(_text(value)) for value in row))
+            table.add_row(*(plain(_text(value)) for value in row))
         self._console.print(table)
         self._console.print()
 
@@ -81,7 +81,7 @@ class Output:
 
     def fail(self, error: LannerError) -> None:
         """Print an error: a sentence for people and, with ``--json``, the document of the command."""
-        self._console.print(f"[red]error:[/red] {escape(str(error))}")
+        self._console.print(f"[red]error:[/red] {plain(str(error))}")
         self.document({"error": error.document(), "predictions": self.predictions})
 
     def costs(self, predictions: Sequence[Prediction]) -> None:
@@ -115,6 +115,15 @@ class Advance:
     def __call__(self, description: str | None = None, steps: int = 1) -> None:
         """Advance by a number of steps and, where given, describe what comes next."""
         self._progress.update(self._task, advance=steps, description=description)
+
+
+def plain(text: str) -> str:
+    """Text as it is printed: neither markup nor anything that a terminal takes for a command.
+
+    A server names models and classes, and its names end up on the client's terminal.
+    """
+    shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    return escape("".join(shown))
 
 
 def duration(seconds: float) -> str:

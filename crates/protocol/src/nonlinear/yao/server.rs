@@ -112,8 +112,9 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         };
         // S -> C: tables
         let mut send = |chunk: &[u8]| Ok::<_, ProtocolError>(channel.send(kind::TABLES, chunk)?);
-        let permute = garbling.garble_all(instances, &mut wires, &mut send)?;
+        // Before anything is sent: no batch is garbled twice, whatever fails.
         self.next_batch = next_batch;
+        let permute = garbling.garble_all(instances, &mut wires, &mut send)?;
         Ok((labels, permute))
     }
 
