@@ -148,7 +148,7 @@ enum Form {
     SenderPoints,
     /// Pairs of points of the receiver.
     Points,
-    /// One of three codes.
+    /// One of five codes, of which two are spoken in the sessions that are changed.
     Request,
     /// Values below a modulus: all ones are none, other bytes may be.
     Residues,

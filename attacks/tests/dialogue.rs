@@ -11,6 +11,9 @@ const REQUEST: u16 = 0x20;
 const PREPARE: u8 = 1;
 const PREDICT: u8 = 2;
 const END: u8 = 3;
+const KEEP: u8 = 4;
+const PREDICT_KEPT: u8 = 5;
+const KEPT_NAME: u16 = 0x21;
 
 /// What an honest client says in each part of a session, each with its request.
 struct Parts {
@@ -75,13 +78,28 @@ fn no_more_is_prepared_than_a_session_may_hold() {
 }
 
 #[test]
-fn only_three_codes_are_requests() {
+fn only_five_codes_are_requests() {
     guard::start();
     for code in 0..=u8::MAX {
-        let mut channel = Script::channel(bytes_of(&request(code)), End::Silence);
-        let known = matches!(code, PREPARE | PREDICT | END);
+        let said = [request(code), vec![Frame::new(KEPT_NAME, [0; 16])]].concat();
+        let mut channel = Script::channel(bytes_of(&said), End::Silence);
+        let known = matches!(code, PREPARE | PREDICT | END | KEEP | PREDICT_KEPT);
         assert_eq!(Service::receive(&mut channel).is_ok(), known, "{code}");
     }
+}
+
+#[test]
+fn what_is_not_kept_is_refused_as_often_as_it_is_asked_for() {
+    guard::start();
+    let subject = circuits();
+    let Parts { setup, prepare, predict } = Parts::of(&subject);
+    let name = |length| [request(PREDICT_KEPT), vec![Frame::new(KEPT_NAME, vec![9; length])]].concat();
+    let asked = [request(KEEP), name(16), name(16), request(KEEP)].concat();
+    suffer(&subject, &[&setup, &asked, &prepare, &asked, &predict, &request(END)]).unwrap();
+    for length in [0, 15, 17] {
+        assert!(matches!(cause(suffer(&subject, &[&setup, &name(length)])), Cause::Unexpected(_)));
+    }
+    check_honest(&subject);
 }
 
 #[test]

@@ -28,7 +28,7 @@ mod first;
 
 pub use client::{PreparedDecryption, PreparedEncryption, SecondHalf};
 pub use combination::FirstHalfCombinations;
-pub use first::FirstHalf;
+pub use first::{FirstHalf, Permutations};
 
 #[cfg(test)]
 mod tests;

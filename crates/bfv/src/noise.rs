@@ -8,6 +8,8 @@
 //! largest 2-norm that a plaintext can have, so the bound holds for every choice of weights and tells nothing about
 //! them.
 
+use lanner_wire::{DecodeError, Reader, Writer};
+
 use crate::Parameters;
 use crate::encode::largest_norm;
 
@@ -106,6 +108,24 @@ impl NoiseBound {
             Self { deviation }.rescaled(parameters)
         };
         (to..from.min(moduli.len())).rev().fold(self, down)
+    }
+
+    /// Appends the bound.
+    pub(crate) fn encode(self, writer: &mut Writer) {
+        writer.u64(self.deviation.to_bits());
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError::Truncated`] if bytes are missing; [`DecodeError::Invalid`] unless it is a number that is not negative.
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let deviation = f64::from_bits(reader.u64()?);
+        if deviation.is_finite() && deviation.is_sign_positive() {
+            Ok(Self { deviation })
+        } else {
+            Err(DecodeError::Invalid { what: "bound on noise" })
+        }
     }
 
     /// `log2 q` must be at least this for decryption modulo `t` to fail with probability at most `2^-64`.

@@ -32,6 +32,7 @@ pub use blinding::Blinding;
 #[doc(hidden)]
 pub use blinding::Defect;
 pub use budget::Budget;
+pub(crate) use budget::wire_limbs;
 pub use ciphertext::OutgoingCiphertext;
 pub use phase::{PhaseModulus, PhaseSealing, PreparedPhase};
 pub use sealing::{OutgoingFirstHalf, OutgoingSecondHalf, Sealing, half_len};

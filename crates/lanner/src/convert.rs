@@ -133,6 +133,9 @@ fn refused(refusal: Refusal) -> Error {
         }
         Refusal::Busy => ("the server is busy: all its sessions are taken", "try again later"),
         Refusal::Size => ("the server refused a message as too large", "use the same release on both sides"),
+        Refusal::Material => {
+            ("the server has no such material, or can keep none", "predict without kept material")
+        }
         _ => ("the server refused the session", "ask its operator; no reason is given by design"),
     };
     Error::new(ErrorKind::Peer, what).fix(fix)

@@ -117,7 +117,7 @@ fn measure(
         lap(0);
         let pending = client.send(&mut at_client, client_material, &client_share)?;
         lap(2);
-        let server_share = server.online(&mut at_server, &keys, server_material, &server_share)?;
+        let server_share = server.online(&mut at_server, server_material, &server_share)?;
         lap(3);
         let client_share = client.finish(&mut at_client, pending)?;
         lap(2);

@@ -74,7 +74,7 @@ fn measure(
             let before = at_server.sent;
             for repeat in 0..repeats {
                 let material = server.offline(&mut at_server, &mut session, &shares(repeat)?.1, &mut rng)?;
-                server.online(&mut at_server, &session, material)?;
+                server.online(&mut at_server, material)?;
             }
             Ok(at_server.sent - before)
         });
@@ -89,7 +89,7 @@ fn measure(
             let material = client.receive(&mut at_client, &session, request)?;
             times[0].push(start.elapsed().as_secs_f64() * 1e3);
             let start = Instant::now();
-            let likely = client.online(&mut at_client, &session, material, &share)?;
+            let likely = client.online(&mut at_client, material, &share)?;
             times[1].push(start.elapsed().as_secs_f64() * 1e3);
             check(likely, truth)?;
         }

@@ -1,7 +1,7 @@
 //! Linear maps with public coefficients that each party applies to its own shares alone: nothing is sent.
 
 use lanner_share::{Ring, Share};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::ProtocolError;
@@ -217,6 +217,12 @@ impl<P: PartyState> Step<P> for Map {
     ) -> Result<((), Option<Value>), ProtocolError> {
         let share = known.complete().then(|| self.apply(known)).transpose()?;
         Ok(((), share.map(Value::Shared)))
+    }
+
+    fn encode(&self, (): &(), _: &mut Writer) {}
+
+    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Ok(())
     }
 
     fn online(&self, _: &mut dyn Channel, _: &P, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {

@@ -40,7 +40,7 @@ fn observe(packing: &Packing, keys: &Keys, weight: i64, input: i64) -> (Transcri
         },
         |channel| {
             let material = server.offline(channel, &keys.client, &mut rng(2)).unwrap();
-            server.online(channel, &keys.client, material, &nothing).unwrap();
+            server.online(channel, material, &nothing).unwrap();
         },
     );
     let decrypt = |(first, second): (&[u8], &[u8])| {

@@ -37,7 +37,7 @@ fn layer(
         |channel| {
             let material = server.offline(channel, &keys.client, &mut rng(2)).unwrap();
             let known = material.share().clone();
-            let share = server.online(channel, &keys.client, material, shares.1).unwrap();
+            let share = server.online(channel, material, shares.1).unwrap();
             assert!(known.values() == share.values(), "the server's share is known ahead of time");
             share
         },

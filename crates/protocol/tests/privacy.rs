@@ -5,14 +5,14 @@
 mod common;
 
 use common::{Keys, Party, rng, run, signed};
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
+use lanner_bfv::halves::{FirstHalf, Permutations, SecondHalf};
 use lanner_bfv::outgoing::{Defect, OutgoingFirstHalf, OutgoingSecondHalf, Sealing};
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, SlotEncoder};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::scheme::evaluate;
 use lanner_protocol::linear::gazelle::{
-    ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, output_noise,
+    ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, galois_element, output_noise,
 };
 use lanner_ring::Ntt;
 use lanner_share::{Ring, Share};
@@ -88,7 +88,7 @@ impl Setting {
             },
             |channel| {
                 let material = server.offline(channel, &self.keys.client, &mut rng(2)).unwrap();
-                server.online(channel, &self.keys.client, material, &share).unwrap()
+                server.online(channel, material, &share).unwrap()
             },
         );
         Sent {
@@ -106,7 +106,10 @@ impl Setting {
         let ahead = self.evaluate(weights, &half.to_bytes());
         let (second, sealing) = Sealing::new(&ahead, self.blinding(Some(defect), 2), &encode(4)).unwrap();
         let first: FirstHalf = prepared.encrypt(&encode(3)).unwrap();
-        let scheme = FirstHalfSlots::new(&self.keys.parameters, &self.keys.client.evaluation);
+        let element = |rotation| galois_element(rotation, 8192).unwrap();
+        let elements: Vec<_> = self.packing.keys().into_iter().map(element).collect();
+        let permutations = Permutations::new(&self.keys.parameters, &elements).unwrap();
+        let scheme = FirstHalfSlots::new(&self.keys.parameters, &permutations);
         let outputs = evaluate(&scheme, &self.packing, &self.multipliers(weights), &[first]).unwrap();
         let first = sealing.seal(&outputs[0]).unwrap();
         Sent { seed: half.to_bytes(), second: second.to_bytes(), first: first.to_bytes() }

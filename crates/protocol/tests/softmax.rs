@@ -32,9 +32,7 @@ fn run_all(
                 .map(|(client, request)| client.receive(channel, &session, request).unwrap())
                 .collect();
             let online = clients.iter().zip(materials).zip(cases);
-            online
-                .map(|((client, material), case)| client.online(channel, &session, material, &case.1))
-                .collect()
+            online.map(|((client, material), case)| client.online(channel, material, &case.1)).collect()
         },
         |channel| {
             let mut rng = rng(seed);
@@ -45,7 +43,7 @@ fn run_all(
                 .map(|(server, case)| server.offline(channel, &mut session, &case.2, &mut rng).unwrap())
                 .collect();
             for (server, material) in servers.iter().zip(materials) {
-                server.online(channel, &session, material).unwrap();
+                server.online(channel, material).unwrap();
             }
         },
     );

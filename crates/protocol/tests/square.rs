@@ -37,7 +37,7 @@ fn square(
         |channel| {
             let material = server.offline(channel, &keys.client, shares.1, &mut rng(2)).unwrap();
             let known = material.share().clone();
-            let share = server.online(channel, &keys.client, material).unwrap();
+            let share = server.online(channel, material).unwrap();
             assert!(known.values() == share.values(), "the server's share is known ahead of time");
             share
         },

@@ -72,7 +72,7 @@ fn slots_seen(weight: i64, input: i64) -> (Vec<Vec<u64>>, BTreeSet<usize>) {
             },
             |channel| {
                 let material = server.offline(channel, &keys.client, &mut server_rng).unwrap();
-                server.online(channel, &keys.client, material, &nothing).unwrap();
+                server.online(channel, material, &nothing).unwrap();
             },
         );
         let half = |kind| channels.1.sent_of(kind)[0];
@@ -135,14 +135,14 @@ fn activation(secret: i64, server: impl Fn(&mut Prg) -> Share) -> (Party, Share,
             let layer = yao::ClientLayer::new(layer.clone());
             let request = layer.request(channel, &mut session).unwrap();
             let material = layer.receive(channel, &session, request).unwrap();
-            layer.online(channel, &session, material, &client).unwrap()
+            layer.online(channel, material, &client).unwrap()
         },
         |channel| {
             let mut rng = rng(2);
             let mut session = GarblingSession::setup(channel, &mut rng).unwrap();
             let layer = yao::ServerLayer::new(layer.clone());
             let material = layer.offline(channel, &mut session, &server, &mut rng).unwrap();
-            layer.online(channel, &session, material).unwrap()
+            layer.online(channel, material).unwrap()
         },
     );
     (channels.0, c, s)

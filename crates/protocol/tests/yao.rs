@@ -47,9 +47,7 @@ fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
                 received.map(|(layer, request)| layer.receive(channel, &session, request).unwrap()).collect();
             let online = layers.iter().zip(materials).zip(cases);
             online
-                .map(|((layer, material), case)| {
-                    layer.online(channel, &session, material, &case.client).unwrap()
-                })
+                .map(|((layer, material), case)| layer.online(channel, material, &case.client).unwrap())
                 .collect::<Vec<_>>()
         },
         |channel| {
@@ -61,9 +59,7 @@ fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
                 .map(|(layer, case)| layer.offline(channel, &mut session, &case.server, &mut rng).unwrap())
                 .collect();
             let online = layers.iter().zip(materials);
-            online
-                .map(|(layer, material)| layer.online(channel, &session, material).unwrap())
-                .collect::<Vec<_>>()
+            online.map(|(layer, material)| layer.online(channel, material).unwrap()).collect::<Vec<_>>()
         },
     );
     client.into_iter().zip(server).collect()
@@ -219,13 +215,13 @@ fn rank(
             let layer = ClientRanking::new(layer.clone());
             let request = layer.request(channel, &mut session)?;
             let material = layer.receive(channel, request)?;
-            layer.online(channel, &session, material, client)
+            layer.online(channel, material, client)
         },
         |channel| {
             let mut session = GarblingSession::setup(channel, &mut rng(2))?;
             let layer = ServerRanking::new(layer.clone());
             let material = layer.offline(channel, &mut session, server, &mut rng(3))?;
-            layer.online(channel, &session, material)
+            layer.online(channel, material)
         },
     );
     labels.0

@@ -2,12 +2,17 @@
 //!
 //! The client leads. Each request is one byte; both parties then run the phase it names. Each party keeps the material of
 //! prediction `i` of a session in a store under a name that is never used again, first made first used; what was taken is
-//! gone whether or not the prediction succeeds.
+//! gone whether or not the prediction succeeds. That store ends with the session. Parties that were given another
+//! ([`Service::with_store`], [`Dialogue::with_store`]) keep material there for any later session.
+
+mod kept;
 
 use std::sync::Arc;
 
 use lanner_primitives::{Direction, Label, Prg};
 use lanner_wire::{Channel, ChannelError, Kind};
+
+use kept::{Shelf, await_ready, refuse, say_ready, shelf};
 
 use crate::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Prepared, ServedModel, ServerSession, StepCost,
@@ -21,6 +26,7 @@ pub const MAX_PREPARED: usize = 64;
 pub const MAX_PREPARED_BYTES: u64 = 4 << 30;
 
 const REQUEST: Kind = Kind(0x20);
+const KEPT_NAME: Kind = Kind(0x21);
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +37,10 @@ pub enum Request {
     Predict,
     /// The end of the session.
     End,
+    /// Material for one prediction, kept by both parties for any session.
+    Keep,
+    /// A prediction with the kept material of this name.
+    PredictKept(MaterialId),
 }
 
 impl Request {
@@ -39,16 +49,34 @@ impl Request {
             Self::Prepare => 1,
             Self::Predict => 2,
             Self::End => 3,
+            Self::Keep => 4,
+            Self::PredictKept(_) => 5,
         }
     }
 
-    const fn from_code(code: u8) -> Option<Self> {
-        match code {
-            1 => Some(Self::Prepare),
-            2 => Some(Self::Predict),
-            3 => Some(Self::End),
-            _ => None,
+    fn send(self, channel: &mut dyn Channel) -> Result<(), ChannelError> {
+        channel.send(REQUEST, &[self.code()])?;
+        match self {
+            Self::PredictKept(id) => channel.send(KEPT_NAME, id.as_bytes()),
+            _ => Ok(()),
         }
+    }
+
+    fn receive(channel: &mut dyn Channel) -> Result<Self, ChannelError> {
+        let mut code = [0];
+        channel.receive_into(REQUEST, &mut code)?;
+        Ok(match code[0] {
+            1 => Self::Prepare,
+            2 => Self::Predict,
+            3 => Self::End,
+            4 => Self::Keep,
+            5 => {
+                let mut name = [0; 16];
+                channel.receive_into(KEPT_NAME, &mut name)?;
+                Self::PredictKept(MaterialId::from_bytes(name))
+            }
+            _ => return Err(ChannelError::Malformed { what: "request" }),
+        })
     }
 }
 
@@ -56,6 +84,7 @@ impl Request {
 pub struct Service {
     session: ServerSession,
     prepared: Queue<Prepared>,
+    kept: Option<Shelf>,
     computed: Vec<StepCost>,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
     broken: bool,
@@ -74,7 +103,15 @@ impl Service {
     ) -> Result<Self, ExecutionError> {
         let prepared = Queue::new(transcript, model.memory().server_material);
         let session = ServerSession::setup(channel, model, rng)?;
-        Ok(Self { session, prepared, computed: Vec::new(), broken: false })
+        Ok(Self { session, prepared, kept: None, computed: Vec::new(), broken: false })
+    }
+
+    /// The same, keeping material in this store where the client asks for it. `identity` names plan and weights, as in
+    /// [`Prepared::encode`]; the client's must be the same.
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn Store>, identity: [u8; 32]) -> Self {
+        self.kept = Some(Shelf::new(store, identity, self.prepared.transcript));
+        self
     }
 
     /// Waits for the client's next request.
@@ -82,16 +119,15 @@ impl Service {
     /// # Errors
     /// [`ExecutionError::Channel`] if it is none, or the connection fails.
     pub fn receive(channel: &mut dyn Channel) -> Result<Request, ExecutionError> {
-        let mut code = [0];
-        channel.receive_into(REQUEST, &mut code)?;
-        Request::from_code(code[0]).ok_or_else(|| ChannelError::Malformed { what: "request" }.into())
+        Ok(Request::receive(channel)?)
     }
 
     /// Runs the phase that the client asked for. After a failure the session is of no use any more.
     ///
     /// # Errors
-    /// [`ExecutionError`] if nothing is prepared for a prediction, too much is, or as [`Self::start`]; [`ExecutionError::Broken`] ever
-    /// after.
+    /// [`ExecutionError`] if nothing is prepared for a prediction, too much is, kept material is damaged, or as [`Self::start`];
+    /// [`ExecutionError::Broken`] ever after. A client that asks for material that is not kept, or cannot be, hears it, and the session
+    /// goes on.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
         if std::mem::replace(&mut self.broken, true) {
             return Err(ExecutionError::Broken);
@@ -119,7 +155,36 @@ impl Service {
                 Ok(())
             }
             Request::End => Ok(()),
+            Request::Keep => self.keep(channel),
+            Request::PredictKept(id) => self.predict_kept(channel, id),
         }
+    }
+
+    fn keep(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        self.computed.clear();
+        let shelf = match shelf(&mut self.kept, self.session.plan()) {
+            Ok(shelf) => shelf,
+            Err(error) => return refuse(channel, error),
+        };
+        say_ready(channel)?;
+        let (id, made) = (shelf.next(), self.session.prepare(channel)?);
+        made.costs().clone_into(&mut self.computed);
+        match shelf.put(id, made, self.session.plan()) {
+            Ok(()) => say_ready(channel),
+            Err(error) => refuse(channel, error),
+        }
+    }
+
+    fn predict_kept(&mut self, channel: &mut dyn Channel, id: MaterialId) -> Result<(), ExecutionError> {
+        self.computed.clear();
+        let plan = self.session.plan();
+        let material = match shelf(&mut self.kept, plan).and_then(|shelf| shelf.take(id, plan)) {
+            Ok(material) => material,
+            Err(error) => return refuse(channel, error),
+        };
+        say_ready(channel)?;
+        self.computed = self.session.predict(channel, material)?;
+        Ok(())
     }
 
     /// What the server computed for the last material or prediction, step by step.
@@ -133,6 +198,7 @@ impl Service {
 pub struct Dialogue {
     session: ClientSession,
     prepared: Queue<Prepared>,
+    kept: Option<Shelf>,
     setup: StepCost,
     /// Whether an exchange failed half-way: the parties are then out of step, and old messages may lie in the channel.
     broken: bool,
@@ -151,7 +217,14 @@ impl Dialogue {
     ) -> Result<Self, ExecutionError> {
         let prepared = Queue::new(transcript, plan.memory().client_material);
         let (session, setup) = ClientSession::setup(channel, plan, rng)?;
-        Ok(Self { session, prepared, setup, broken: false })
+        Ok(Self { session, prepared, kept: None, setup, broken: false })
+    }
+
+    /// As [`Service::with_store`].
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn Store>, identity: [u8; 32]) -> Self {
+        self.kept = Some(Shelf::new(store, identity, self.prepared.transcript));
+        self
     }
 
     /// What the set-up took.
@@ -176,8 +249,8 @@ impl Dialogue {
                 what: "more prepared predictions than a session may hold",
             });
         }
-        self.begin()?;
-        channel.send(REQUEST, &[Request::Prepare.code()])?;
+        begin(&mut self.broken)?;
+        Request::Prepare.send(channel)?;
         self.prepared.make(channel, |channel| self.session.prepare(channel))?;
         self.broken = false;
         Ok(())
@@ -196,19 +269,53 @@ impl Dialogue {
             self.prepare(channel)?;
         }
         let material = self.prepared.take()?;
-        self.begin()?;
-        channel.send(REQUEST, &[Request::Predict.code()])?;
+        begin(&mut self.broken)?;
+        Request::Predict.send(channel)?;
         let predicted = self.session.predict(channel, material, input)?;
         self.broken = false;
         Ok(predicted)
     }
 
-    /// An exchange counts as failed until it has succeeded.
-    fn begin(&mut self) -> Result<(), ExecutionError> {
-        if std::mem::replace(&mut self.broken, true) {
-            return Err(ExecutionError::Broken);
-        }
-        Ok(())
+    /// Makes the material of one prediction, which both parties keep for any later session under the name returned.
+    ///
+    /// # Errors
+    /// [`ExecutionError::NoStore`] without [`Self::with_store`]; [`ExecutionError::NotKept`] naming a layer whose material serves
+    /// this session alone; [`ChannelError::Refused`] with [`Refusal::Material`](lanner_wire::Refusal::Material) if the server cannot
+    /// keep it, after which the session goes on; [`ExecutionError::Store`] if only this party cannot; as [`Self::start`].
+    pub fn keep(&mut self, channel: &mut dyn Channel) -> Result<MaterialId, ExecutionError> {
+        let Self { session, kept, broken, .. } = self;
+        let shelf = shelf(kept, session.plan())?;
+        begin(broken)?;
+        Request::Keep.send(channel)?;
+        await_ready(channel, broken)?;
+        let (id, made) = (shelf.next(), session.prepare(channel)?);
+        await_ready(channel, broken)?;
+        *broken = false;
+        shelf.put(id, made, session.plan())?;
+        Ok(id)
+    }
+
+    /// Predicts with kept material, whose name either is gone from both stores or was in none of them.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Store`] if this party has no such material,
+    /// [`ExecutionError::OtherMaterial`] if it is for something else; [`ChannelError::Refused`] with
+    /// [`Refusal::Material`](lanner_wire::Refusal::Material) if the server has none, after which the session goes on; as [`Self::start`].
+    pub fn predict_kept(
+        &mut self,
+        channel: &mut dyn Channel,
+        id: MaterialId,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        let Self { session, kept, broken, .. } = self;
+        session.plan().check_input(input)?;
+        let material = shelf(kept, session.plan())?.take(id, session.plan())?;
+        begin(broken)?;
+        Request::PredictKept(id).send(channel)?;
+        await_ready(channel, broken)?;
+        let predicted = session.predict(channel, material, input)?;
+        *broken = false;
+        Ok(predicted)
     }
 
     /// Ends the session.
@@ -216,9 +323,17 @@ impl Dialogue {
     /// # Errors
     /// [`ExecutionError::Channel`] if the connection fails.
     pub fn end(self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
-        channel.send(REQUEST, &[Request::End.code()])?;
+        Request::End.send(channel)?;
         Ok(channel.flush()?)
     }
+}
+
+/// An exchange counts as failed until it has succeeded.
+fn begin(broken: &mut bool) -> Result<(), ExecutionError> {
+    if std::mem::replace(broken, true) {
+        return Err(ExecutionError::Broken);
+    }
+    Ok(())
 }
 
 /// A session's material in the order of its predictions.
@@ -277,7 +392,11 @@ impl<M: Send> Queue<M> {
     }
 
     fn name(&self, index: u64) -> MaterialId {
-        let direction = Direction::ServerToClient;
-        MaterialId::of(&Label { session: self.transcript, layer: 0, op: "prediction", index, direction })
+        name(self.transcript, "prediction", index)
     }
+}
+
+/// The name that both parties give to material of a session.
+fn name(session: [u8; 32], op: &str, index: u64) -> MaterialId {
+    MaterialId::of(&Label { session, layer: 0, op, index, direction: Direction::ServerToClient })
 }

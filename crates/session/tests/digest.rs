@@ -6,45 +6,8 @@ mod common;
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_wire::{Channel, ChannelError, Kind, Traffic};
-use sha2::{Digest, Sha256};
 
-use common::{network, session};
-
-/// Hashes each direction: which of two messages comes first does not depend on the bytes, but on the machine.
-struct Digested<C> {
-    channel: C,
-    sent: Sha256,
-    received: Sha256,
-}
-
-impl<C: Channel> Channel for Digested<C> {
-    fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
-        self.sent.update(kind.0.to_le_bytes());
-        self.sent.update(payload);
-        self.channel.send(kind, payload)
-    }
-
-    fn flush(&mut self) -> Result<(), ChannelError> {
-        self.channel.flush()
-    }
-
-    fn receive_header(&mut self) -> Result<(Kind, usize), ChannelError> {
-        let header = self.channel.receive_header()?;
-        self.received.update(header.0.0.to_le_bytes());
-        Ok(header)
-    }
-
-    fn receive_body(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
-        self.channel.receive_body(buffer)?;
-        self.received.update(buffer);
-        Ok(())
-    }
-
-    fn traffic(&self) -> Traffic {
-        self.channel.traffic()
-    }
-}
+use common::{Digested, network, session};
 
 const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
     {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
@@ -59,11 +22,7 @@ fn digest(mode: Mode, options: &QuantizationOptions) -> String {
     let (network, samples) = network(JSON, &SHAPES, 36, options);
     let plan = plan(network.public(), Policy::Probability { digits: 2 }, mode).unwrap();
     let input = network.public().input().quantize(&samples[0]).unwrap();
-    let wrap = |channel| Digested { channel, sent: Sha256::new(), received: Sha256::new() };
-    let (channel, _, _) = session(&network, &plan, &input, wrap);
-    let hex =
-        |hash: Sha256| hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("{} {}", hex(channel.sent), hex(channel.received))
+    session(&network, &plan, &input, Digested::new).0.digests()
 }
 
 #[test]

@@ -13,7 +13,8 @@ impl Kind {
 
 /// Why a peer refused, as far as it is public.
 ///
-/// After the first ciphertext only [`Refusal::Refused`] is sent, so that no error tells one party about the other's secrets.
+/// After the first ciphertext only [`Refusal::Refused`] is sent, so that no error tells one party about the other's secrets, and
+/// [`Refusal::Material`] in answer to a request for kept material, after which the session goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -29,6 +30,8 @@ pub enum Refusal {
     Size,
     /// No reason is given.
     Refused,
+    /// There is no such material, or none can be kept.
+    Material,
 }
 
 impl Refusal {
@@ -42,6 +45,7 @@ impl Refusal {
             Self::Busy => 4,
             Self::Size => 5,
             Self::Refused => 6,
+            Self::Material => 7,
         }
     }
 
@@ -54,6 +58,7 @@ impl Refusal {
             3 => Self::Parameters,
             4 => Self::Busy,
             5 => Self::Size,
+            7 => Self::Material,
             _ => Self::Refused,
         }
     }

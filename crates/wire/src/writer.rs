@@ -1,10 +1,13 @@
 //! Appends fields, little-endian, without padding.
 
-use crate::bits::pack_bits_into;
+use zeroize::Zeroize;
+
+use crate::bits::{pack_bits_into, packed_len};
 
 /// Appends fields to a byte vector; the inverse of [`Reader`](crate::Reader).
 ///
-/// It may hold secrets: call [`Writer::into_bytes`] and let the owner of the bytes erase them.
+/// It may hold secrets: memory that it outgrows is erased, and so is what is left in it when it is dropped. The owner of what
+/// [`Writer::into_bytes`] gives erases that.
 #[derive(Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -25,27 +28,27 @@ impl Writer {
 
     /// Appends one byte.
     pub fn u8(&mut self, value: u8) {
-        self.bytes.push(value);
+        self.bytes(&[value]);
     }
 
     /// Appends two bytes.
     pub fn u16(&mut self, value: u16) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.bytes(&value.to_le_bytes());
     }
 
     /// Appends four bytes.
     pub fn u32(&mut self, value: u32) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.bytes(&value.to_le_bytes());
     }
 
     /// Appends eight bytes.
     pub fn u64(&mut self, value: u64) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.bytes(&value.to_le_bytes());
     }
 
     /// Appends sixteen bytes.
     pub fn u128(&mut self, value: u128) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.bytes(&value.to_le_bytes());
     }
 
     /// Appends one byte, 0 or 1.
@@ -55,6 +58,7 @@ impl Writer {
 
     /// Appends bytes whose number the reader knows.
     pub fn bytes(&mut self, bytes: &[u8]) {
+        self.reserve(bytes.len());
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -89,7 +93,19 @@ impl Writer {
     /// # Panics
     /// If `bits` is not in `1..=64`.
     pub fn packed(&mut self, values: &[u64], bits: u32) {
+        self.reserve(packed_len(values.len(), bits));
         pack_bits_into(values, bits, &mut self.bytes);
+    }
+
+    /// Makes room, so that no vector grows by itself and leaves a copy behind.
+    fn reserve(&mut self, added: usize) {
+        let needed = self.bytes.len() + added;
+        if needed > self.bytes.capacity() {
+            let mut larger = Vec::with_capacity(needed.max(2 * self.bytes.capacity()));
+            larger.extend_from_slice(&self.bytes);
+            self.bytes.zeroize();
+            self.bytes = larger;
+        }
     }
 
     /// Bytes written so far.
@@ -112,7 +128,13 @@ impl Writer {
 
     /// Everything written.
     #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
     }
 }

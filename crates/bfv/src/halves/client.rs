@@ -8,8 +8,8 @@ use zeroize::ZeroizeOnDrop;
 
 use super::FirstHalf;
 use crate::ciphertext::SEED_BYTES;
-use crate::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
-use crate::packing::decode_seed;
+use crate::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, wire_limbs};
+use crate::packing::{decode_seed, read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, Plaintext, PlaintextModulus, SecretKey};
 
 /// The second half of an encryption to come, as a seed.
@@ -72,6 +72,20 @@ impl PreparedEncryption {
         c0.add_assign(&self.body);
         Ok(FirstHalf { c0, noise: NoiseBound::NONE })
     }
+
+    /// Appends it. The bytes serve one message, as it does, and tell who has them that message.
+    pub fn encode(&self, writer: &mut Writer) {
+        write_poly(&self.body, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote for these parameters.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] if bytes are missing or a value is not below its modulus.
+    pub fn decode(parameters: &Parameters, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
+        let body = read_poly(&parameters.basis(parameters.limbs()), reader)?;
+        Ok(Self { parameters: parameters.clone(), body })
+    }
 }
 
 impl PreparedDecryption {
@@ -83,6 +97,20 @@ impl PreparedDecryption {
         self.modulus.check_same(&half.modulus)?;
         self.product.add_assign(&half.c0);
         Ok(self.modulus.unscale(&self.product))
+    }
+
+    /// Appends it. The bytes are as secret as the key: `c1`, which the server knows, divides `c1 s`.
+    pub fn encode(&self, writer: &mut Writer) {
+        write_poly(&self.product, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote for messages of this modulus.
+    ///
+    /// # Errors
+    /// As [`half_len`](crate::outgoing::half_len); [`BfvError::Decode`] if bytes are missing or a value is not below its modulus.
+    pub fn decode(modulus: &PlaintextModulus, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
+        let product = read_poly(&modulus.parameters().basis(wire_limbs(modulus)?), reader)?;
+        Ok(Self { modulus: modulus.clone(), product })
     }
 }
 

@@ -1,11 +1,13 @@
 //! The first half of a ciphertext, which alone holds the message.
 
-use lanner_ring::{Eval, GaloisElement, Poly};
+use std::collections::BTreeMap;
+
+use lanner_ring::{Eval, EvalPermutation, GaloisElement, Poly};
 use lanner_wire::{Encode, Reader, Writer};
 use zeroize::ZeroizeOnDrop;
 
 use crate::packing::{packed_poly_len, read_poly, write_poly};
-use crate::{BfvError, EvaluationKeys, NoiseBound, Parameters, Plaintext};
+use crate::{BfvError, NoiseBound, Parameters, Plaintext};
 
 /// The first half `c0` of a ciphertext with all limbs, in the evaluation domain.
 ///
@@ -15,6 +17,26 @@ pub struct FirstHalf {
     pub(crate) c0: Poly<Eval>,
     /// What the operations on this half added to the noise of the other's.
     pub(crate) noise: NoiseBound,
+}
+
+/// What automorphisms do to first halves, prepared. No key is needed for it.
+pub struct Permutations {
+    parameters: Parameters,
+    by_exponent: BTreeMap<usize, EvalPermutation>,
+}
+
+impl Permutations {
+    /// Those of `elements`, in any order and with repetitions.
+    ///
+    /// # Errors
+    /// [`BfvError::Mismatch`] for an element of another degree.
+    pub fn new(parameters: &Parameters, elements: &[GaloisElement]) -> Result<Self, BfvError> {
+        if elements.iter().any(|element| element.degree() != parameters.degree()) {
+            return Err(BfvError::Mismatch { what: "ring degrees" });
+        }
+        let prepared = |element: &GaloisElement| (element.exponent(), EvalPermutation::new(*element));
+        Ok(Self { parameters: parameters.clone(), by_exponent: elements.iter().map(prepared).collect() })
+    }
 }
 
 impl FirstHalf {
@@ -51,20 +73,22 @@ impl FirstHalf {
         Ok(())
     }
 
-    /// What an automorphism makes of this half; the key itself is used on the other.
+    /// What an automorphism makes of this half; its key is used on the other.
     ///
     /// # Errors
-    /// [`BfvError::MissingKey`]; [`BfvError::Mismatch`] for keys of other parameters.
-    pub fn apply(&self, element: GaloisElement, keys: &EvaluationKeys) -> Result<Self, BfvError> {
-        if element.exponent() == 1 {
+    /// [`BfvError::MissingKey`] if the automorphism was not prepared; [`BfvError::Mismatch`] for other parameters.
+    pub fn apply(&self, element: GaloisElement, permutations: &Permutations) -> Result<Self, BfvError> {
+        let exponent = element.exponent();
+        if exponent == 1 {
             return Ok(self.clone());
         }
-        let parameters = keys.parameters();
+        let parameters = &permutations.parameters;
         if !parameters.basis(parameters.limbs()).same(self.c0.basis()) {
-            return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the keys" });
+            return Err(BfvError::Mismatch { what: "the ciphertext's modulus and that of the permutations" });
         }
-        let c0 = self.c0.automorphism(&keys.key(element)?.permutation);
-        Ok(Self { c0, noise: self.noise })
+        let prepared = permutations.by_exponent.get(&exponent);
+        let permutation = prepared.ok_or(BfvError::MissingKey { element: exponent })?;
+        Ok(Self { c0: self.c0.automorphism(permutation), noise: self.noise })
     }
 
     /// The exact length of the wire form.

@@ -60,11 +60,12 @@ impl Setting {
 
     /// The same on first halves.
     fn evaluate_first(&self, half: &FirstHalf) -> FirstHalf {
-        let rotated = self.elements.map(|element| half.apply(element, &self.keys).unwrap());
+        let permutations = Permutations::new(self.secret.parameters(), &self.elements).unwrap();
+        let rotated = self.elements.map(|element| half.apply(element, &permutations).unwrap());
         let mut sums = FirstHalfCombinations::new(self.secret.parameters(), 2);
         sums.add(&rotated, &self.factors).unwrap();
         let [mut sum, second] = <[_; 2]>::try_from(sums.finish()).ok().unwrap();
-        sum.add_assign(&second.apply(self.elements[1], &self.keys).unwrap()).unwrap();
+        sum.add_assign(&second.apply(self.elements[1], &permutations).unwrap()).unwrap();
         sum
     }
 

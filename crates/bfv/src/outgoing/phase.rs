@@ -11,12 +11,13 @@
 //! Threat model as of [`super::seal`].
 
 use lanner_primitives::Prg;
-use lanner_ring::{Coeff, Modulus, Poly};
-use lanner_wire::{pack_bits, packed_len, unpack_bits};
+use lanner_ring::{Coeff, Eval, Modulus, Poly};
+use lanner_wire::{Reader, Writer, pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::halves::FirstHalf;
+use crate::packing::{read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
 
 /// The modulus `2^w` in which masked coefficients of messages modulo `2^l` are sent.
@@ -44,7 +45,7 @@ pub struct PhaseSealing {
     #[zeroize(skip)]
     announced: NoiseBound,
     /// The first half of the encryption of zero.
-    zero: Ciphertext,
+    zero: Poly<Eval>,
     /// The masks of the coefficients that will be sent.
     masks: Zeroizing<Vec<u128>>,
 }
@@ -227,9 +228,34 @@ impl PhaseSealing {
             u128::from_le_bytes(bytes) & mask(modulus.bits)
         };
         let masks = Zeroizing::new((0..count).map(|_| mask_of()).collect());
-        let sealing =
-            Self { modulus: modulus.clone(), noise: ciphertext.noise, announced: noise, zero, masks };
-        Ok((pack_wide(&switched, modulus.bits), sealing))
+        let (modulus, zero) = (modulus.clone(), zero.c0);
+        let sealing = Self { modulus, noise: ciphertext.noise, announced: noise, zero, masks };
+        Ok((pack_wide(&switched, sealing.modulus.bits), sealing))
+    }
+
+    /// Appends it. The bytes serve one ciphertext, as it does, and are as secret as the masks.
+    pub fn encode(&self, writer: &mut Writer) {
+        self.noise.encode(writer);
+        write_poly(&self.zero, writer);
+        writer.bytes(&Zeroizing::new(pack_wide(&self.masks, self.modulus.bits)));
+    }
+
+    /// Reads what [`Self::encode`] wrote of a sealing with this bound and so many coefficients to come.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] if bytes are missing, padding is set or a value is not below its modulus; [`BfvError::Underblinded`]
+    /// if the noise exceeds the bound.
+    pub fn decode(
+        modulus: &PhaseModulus,
+        announced: NoiseBound,
+        count: usize,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, BfvError> {
+        let noise = NoiseBound::decode(reader)?;
+        announced.check_hides(noise)?;
+        let zero = read_poly(&modulus.parameters.basis(modulus.parameters.limbs()), reader)?;
+        let masks = read_wide(reader, count, modulus.bits)?;
+        Ok(Self { modulus: modulus.clone(), noise, announced, zero, masks })
     }
 
     /// The server's shares modulo `2^l` of the coefficients that will be sent.
@@ -247,12 +273,12 @@ impl PhaseSealing {
     /// [`BfvError::Underblinded`] if the noise may exceed what was announced; [`BfvError::Mismatch`] for another number of
     /// coefficients, or a half of other parameters.
     pub fn seal(self, half: &FirstHalf, coefficients: &[usize]) -> Result<Vec<u8>, BfvError> {
-        if coefficients.len() != self.masks.len() || !half.c0.basis().same(self.zero.c0.basis()) {
+        if coefficients.len() != self.masks.len() || !half.c0.basis().same(self.zero.basis()) {
             return Err(BfvError::Mismatch { what: "what was prepared of a masked phase" });
         }
         self.announced.check_hides(self.noise.plus(half.noise))?;
         let mut c0 = half.c0.clone();
-        c0.add_assign(&self.zero.c0);
+        c0.add_assign(&self.zero);
         let c0 = c0.into_coeff();
         let mask_bits = mask(self.modulus.bits);
         let masked = coefficients.iter().zip(self.masks.iter());
@@ -312,6 +338,19 @@ impl SecretKey {
 }
 
 impl PreparedPhase {
+    /// Appends it. The bytes are as secret as the key: the server, which knows `c1`, can solve `c1 s` for it.
+    pub fn encode(&self, writer: &mut Writer) {
+        writer.bytes(&Zeroizing::new(pack_wide(&self.products, self.modulus.bits)));
+    }
+
+    /// Reads what [`Self::encode`] wrote of so many coefficients.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] if bytes are missing or padding is set.
+    pub fn decode(modulus: &PhaseModulus, count: usize, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
+        Ok(Self { modulus: modulus.clone(), products: read_wide(reader, count, modulus.bits)? })
+    }
+
     /// The client's shares modulo `2^l` of the coefficients prepared.
     ///
     /// # Errors
@@ -343,11 +382,19 @@ const fn mask(bits: u32) -> u128 {
 /// Values of up to 112 bits: the low 56 bits of all, then the others'.
 fn pack_wide(values: &[u128], bits: u32) -> Vec<u8> {
     let plane = |shift: u32, bits: u32| {
-        let words: Vec<u64> =
-            values.iter().map(|value| (value >> shift) as u64 & mask(bits) as u64).collect();
-        pack_bits(&words, bits)
+        let words = values.iter().map(|value| (value >> shift) as u64 & mask(bits) as u64);
+        let words = Zeroizing::new(words.collect::<Vec<_>>());
+        Zeroizing::new(pack_bits(&words, bits))
     };
-    if bits <= PLANE { plane(0, bits) } else { [plane(0, PLANE), plane(PLANE, bits - PLANE)].concat() }
+    let low = plane(0, bits.min(PLANE));
+    let high = if bits > PLANE { plane(PLANE, bits - PLANE) } else { Zeroizing::default() };
+    [low.as_slice(), &high].concat()
+}
+
+/// Secrets that were written by [`pack_wide`].
+fn read_wide(reader: &mut Reader<'_>, count: usize, bits: u32) -> Result<Zeroizing<Vec<u128>>, BfvError> {
+    let bytes = reader.bytes(wide_len(count, bits))?;
+    Ok(Zeroizing::new(unpack_wide(bytes, count, bits)?))
 }
 
 fn unpack_wide(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u128>, BfvError> {

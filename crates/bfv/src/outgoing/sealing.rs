@@ -71,6 +71,32 @@ impl Sealing {
         Ok(self.finish())
     }
 
+    /// Appends it. The bytes serve one ciphertext, as it does, and are as secret as the mask and the weights.
+    pub fn encode(&self, writer: &mut Writer) {
+        self.noise.encode(writer);
+        write_poly(&self.c0, writer);
+        write_poly(&self.offset, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote of a ciphertext with all limbs whose blinding was made for this modulus and this noise.
+    ///
+    /// # Errors
+    /// As [`Blinding::prepare`]; [`BfvError::Decode`] if bytes are missing or a value is not below its modulus;
+    /// [`BfvError::Underblinded`] if the noise exceeds the blinding's.
+    pub fn decode(
+        modulus: &PlaintextModulus,
+        hidden: NoiseBound,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self, BfvError> {
+        let budget = Budget::new(modulus, hidden)?;
+        let parameters = modulus.parameters();
+        let noise = NoiseBound::decode(reader)?;
+        hidden.check_hides(noise)?;
+        let c0 = read_poly(&parameters.basis(parameters.limbs()), reader)?;
+        let offset = read_poly(&parameters.basis(budget.flood_limbs()), reader)?;
+        Ok(Self { modulus: modulus.clone(), budget, noise, hidden, c0, offset })
+    }
+
     /// Seals the first half as it is.
     pub(super) fn finish(self) -> OutgoingFirstHalf {
         let mut c0 = self.flood();

@@ -8,9 +8,11 @@
 
 use lanner_primitives::{Bits, parallel};
 use lanner_share::{Ring, Share};
+use lanner_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
 use crate::ProtocolError;
+use crate::step::encoding::{read_bits, read_elements, write_bits, write_elements};
 
 /// How a value's bits, least significant first, encode it in the target ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,17 @@ impl ServerBits {
         }
     }
 
+    /// Appends it; the products are elements of the ring.
+    pub(crate) fn encode(&self, ring: Ring, writer: &mut Writer) {
+        write_bits(&self.bits, writer);
+        write_elements(ring, &self.products, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote of so many bits.
+    pub(crate) fn decode(reader: &mut Reader<'_>, ring: Ring, count: usize) -> Result<Self, DecodeError> {
+        Ok(Self { bits: read_bits(reader, count)?, products: read_elements(reader, ring, count)? })
+    }
+
     /// The server's share, given the client's message `e`.
     ///
     /// # Errors
@@ -104,6 +117,17 @@ impl ClientBits {
         } else {
             Err(ProtocolError::Shape { what: "bit products" })
         }
+    }
+
+    /// As [`ServerBits::encode`].
+    pub(crate) fn encode(&self, ring: Ring, writer: &mut Writer) {
+        write_bits(&self.choices, writer);
+        write_elements(ring, &self.products, writer);
+    }
+
+    /// As [`ServerBits::decode`].
+    pub(crate) fn decode(reader: &mut Reader<'_>, ring: Ring, count: usize) -> Result<Self, DecodeError> {
+        Ok(Self { choices: read_bits(reader, count)?, products: read_elements(reader, ring, count)? })
     }
 
     /// The client's share of the values whose bits it holds, and the message `e` for the server.

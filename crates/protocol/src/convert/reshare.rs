@@ -9,11 +9,12 @@
 //! The message is uniform, since `r` is uniform and used once.
 
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, pack_bits, packed_len, unpack_bits};
+use lanner_wire::{Channel, DecodeError, Reader, Writer, pack_bits, packed_len, unpack_bits};
 use serde::{Deserialize, Serialize};
 
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
+use crate::step::encoding::{read_share, write_share};
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost, Value,
     ValueType, WORD,
@@ -175,6 +176,12 @@ impl Step<Client> for Reshare {
         Ok(((), None))
     }
 
+    fn encode(&self, (): &(), _: &mut Writer) {}
+
+    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
@@ -206,6 +213,14 @@ impl Step<Server> for Reshare {
         Ok((fresh.clone(), Some(Value::Shared(fresh))))
     }
 
+    fn encode(&self, fresh: &Share, writer: &mut Writer) {
+        write_share(fresh, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Share, DecodeError> {
+        read_share(reader, self.ring, self.values)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
@@ -235,6 +250,12 @@ impl Step<Client> for Reveal {
         Ok(((), None))
     }
 
+    fn encode(&self, (): &(), _: &mut Writer) {}
+
+    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Ok(())
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
@@ -262,6 +283,12 @@ impl Step<Server> for Reveal {
         _: &Inputs,
     ) -> Result<((), Option<Value>), ProtocolError> {
         Ok(((), None))
+    }
+
+    fn encode(&self, (): &(), _: &mut Writer) {}
+
+    fn decode(&self, _: &mut Reader<'_>) -> Result<(), DecodeError> {
+        Ok(())
     }
 
     fn online(

@@ -4,7 +4,7 @@ mod client;
 mod server;
 
 pub use client::{ClientLayer, ClientMaterial, ClientPending, ClientRequest, SlotEncoding};
-pub(crate) use server::{Sealed, ServerExchange};
+pub(crate) use server::{Masks, Sealed, ServerExchange};
 
 use std::ops::Range;
 

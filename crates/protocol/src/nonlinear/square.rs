@@ -105,6 +105,14 @@ impl Target {
         }
     }
 
+    /// Elements that are squared.
+    fn inputs(&self) -> usize {
+        match self {
+            Self::Shares(values) => *values,
+            Self::Layer(packing) => packing.inputs(),
+        }
+    }
+
     fn layout(&self, parameters: &Parameters, ring: Ring) -> Layout {
         match self {
             Self::Shares(values) => Layout::dense(ring, parameters.degree(), *values),

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use super::{Inputs, PartyState, Step, Value};
 use crate::ProtocolError;
@@ -24,6 +24,12 @@ pub trait DynStep<P>: Send + Sync {
         request: Kept,
         known: &Inputs,
     ) -> Result<(Kept, Option<Value>), ProtocolError>;
+
+    /// As [`Step::encode`]; fails for material of another step.
+    fn encode(&self, material: &Kept, writer: &mut Writer) -> Result<(), ProtocolError>;
+
+    /// As [`Step::decode`].
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Kept, DecodeError>;
 
     /// As [`Step::online`].
     fn online(
@@ -51,6 +57,16 @@ impl<P: PartyState, S: Step<P>> DynStep<P> for S {
         Ok((Box::new(material), made))
     }
 
+    fn encode(&self, material: &Kept, writer: &mut Writer) -> Result<(), ProtocolError> {
+        let material = material.downcast_ref().ok_or(OF_ANOTHER_STEP)?;
+        Step::encode(self, material, writer);
+        Ok(())
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Kept, DecodeError> {
+        Ok(Box::new(Step::decode(self, reader)?))
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
@@ -64,6 +80,7 @@ impl<P: PartyState, S: Step<P>> DynStep<P> for S {
 
 /// What the step kept.
 fn own<T: 'static>(kept: Kept) -> Result<T, ProtocolError> {
-    let kept = kept.downcast().map_err(|_| ProtocolError::Shape { what: "material of another step" })?;
-    Ok(*kept)
+    Ok(*kept.downcast().map_err(|_| OF_ANOTHER_STEP)?)
 }
+
+const OF_ANOTHER_STEP: ProtocolError = ProtocolError::Shape { what: "material of another step" };

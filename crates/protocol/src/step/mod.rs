@@ -10,6 +10,7 @@
 //! no protocol by name: see `docs/adding-a-protocol.md`.
 
 mod dynamic;
+pub(crate) mod encoding;
 mod list;
 mod needs;
 mod party;
@@ -22,7 +23,7 @@ pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
 pub use party::{Client, Keys, PartyState, Server};
 pub use value::{Inputs, Known, Outcome, Value, ValueType};
 
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use crate::linear::{Form, Sets};
 use crate::nonlinear::ot_nonlinear::CotSupply;
@@ -184,6 +185,16 @@ pub trait Step<P: PartyState>: Send + Sync {
         request: Self::Request,
         known: &Inputs,
     ) -> Result<(Self::Material, Option<Value>), ProtocolError>;
+
+    /// Appends material, so that it can be kept. The bytes are as secret as keys: with the messages, which the peer knows, some give away
+    /// the client's secret key, others the server's weights. They serve once, as the material does.
+    fn encode(&self, material: &Self::Material, writer: &mut Writer);
+
+    /// Reads what [`Self::encode`] wrote. Every length follows from the step.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if the bytes are none that it writes.
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Self::Material, DecodeError>;
 
     /// Online, in any number of rounds: what the step makes. No randomness is drawn here.
     ///

@@ -111,18 +111,10 @@ impl Server {
         Ok(Self { keys: Keys(keys), transfers: transfers.transpose()?, garbling, rng })
     }
 
-    /// The state of garbling circuits.
+    /// The state of garbling circuits, to draw from, with the party's randomness.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set it up.
-    pub fn garbling(&self) -> Result<&GarblingSession<CotSender>, ProtocolError> {
-        set_up(self.garbling.as_ref())
-    }
-
-    /// As [`Self::garbling`], to draw from, with the party's randomness.
-    ///
-    /// # Errors
-    /// As there.
     pub fn garbling_mut(&mut self) -> Result<(&mut GarblingSession<CotSender>, &mut Prg), ProtocolError> {
         Ok((set_up(self.garbling.as_mut())?, &mut self.rng))
     }

@@ -36,8 +36,8 @@ pub fn session(number: u8, shares: Shares) -> Transcript {
             );
             let material = layer.receive(channel, &session, requests.0).unwrap();
             let ranked = ranking.receive(channel, requests.1).unwrap();
-            layer.online(channel, &session, material, &shares.client.share(RING, COUNT)).unwrap();
-            ranking.online(channel, &session, ranked, &shares.client.share(RING, CLASSES)).unwrap();
+            layer.online(channel, material, &shares.client.share(RING, COUNT)).unwrap();
+            ranking.online(channel, ranked, &shares.client.share(RING, CLASSES)).unwrap();
             let share = reshare::client(channel, &shares.client.share(RING, COUNT)).unwrap();
             reshare::learn(channel, &share).unwrap();
         },
@@ -50,8 +50,8 @@ pub fn session(number: u8, shares: Shares) -> Transcript {
             let scores = shares.server.share(RING, CLASSES);
             let ranked = ranking.offline(channel, &mut session, &scores, rng).unwrap();
             let fresh = Share::random(RING, COUNT, rng);
-            layer.online(channel, &session, material).unwrap();
-            ranking.online(channel, &session, ranked).unwrap();
+            layer.online(channel, material).unwrap();
+            ranking.online(channel, ranked).unwrap();
             let share = reshare::server(channel, &share, fresh).unwrap();
             reshare::reveal(channel, &share).unwrap();
         },
@@ -70,7 +70,7 @@ fn softmax(number: u8, shares: Shares) -> Transcript {
             let client = ClientSoftmax::new(softmax());
             let request = client.request(channel, &mut session).unwrap();
             let material = client.receive(channel, &session, request).unwrap();
-            client.online(channel, &session, material, &shares.client.share(RING, CLASSES)).unwrap();
+            client.online(channel, material, &shares.client.share(RING, CLASSES)).unwrap();
         },
         |channel| {
             let rng = &mut rng(2 * number + 1);
@@ -78,7 +78,7 @@ fn softmax(number: u8, shares: Shares) -> Transcript {
             let server = ServerSoftmax::new(softmax());
             let scores = shares.server.share(RING, CLASSES);
             let material = server.offline(channel, &mut session, &scores, rng).unwrap();
-            server.online(channel, &session, material).unwrap();
+            server.online(channel, material).unwrap();
         },
     );
     // The last byte of bits that do not fill it has zeros.

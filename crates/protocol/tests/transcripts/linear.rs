@@ -68,7 +68,7 @@ fn rotations(number: u8, shares: Shares) -> Transcript {
         |channel| {
             let keys = receive_keys(channel, &parameters, &elements).unwrap();
             let material = server.offline(channel, &keys, &mut rng(2 * number + 1)).unwrap();
-            server.online(channel, &keys, material, &shares.server.share(ring, INPUTS)).unwrap();
+            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
         },
     );
     transcript(&channels)

@@ -3,7 +3,7 @@
 use lanner_plan::PlanError;
 use lanner_primitives::PrimitivesError;
 use lanner_protocol::ProtocolError;
-use lanner_wire::ChannelError;
+use lanner_wire::{ChannelError, DecodeError};
 use thiserror::Error;
 
 /// Why a plan cannot be executed.
@@ -39,6 +39,24 @@ pub enum ExecutionError {
     /// Material cannot be kept, or was used.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
+    /// Material cannot be kept: a layer's needs more than a channel.
+    #[error("layer {step}: its material serves this session alone and cannot be kept")]
+    NotKept {
+        /// The step's name.
+        step: String,
+    },
+    /// Material is to be kept, or taken, and there is no store.
+    #[error("there is no store to keep material in")]
+    NoStore,
+    /// Kept material is not for this party, this plan, or this release.
+    #[error("the kept material is of another {what}")]
+    OtherMaterial {
+        /// What differs.
+        what: &'static str,
+    },
+    /// The bytes of kept material do not decode.
+    #[error("kept material: {0}")]
+    Material(#[from] DecodeError),
     /// The operating system gave no randomness.
     #[error(transparent)]
     Randomness(#[from] PrimitivesError),

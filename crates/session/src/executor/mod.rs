@@ -5,6 +5,7 @@
 
 mod clock;
 mod error;
+mod material;
 mod parts;
 mod plan;
 mod session;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use lanner_graph::{Network, PublicNetwork};
 use lanner_plan::{BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Client, DynStep, Memory, Server, SetUp, ValueType};
+use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, ValueType};
 use lanner_share::Ring;
 
 use super::ExecutionError;
@@ -34,6 +34,8 @@ pub type ServedModel = PartyPlan<Server>;
 pub(super) struct PartyStep<P> {
     pub(super) name: String,
     pub(super) protocol: &'static str,
+    /// How long its material can be kept.
+    pub(super) lifetime: Lifetime,
     pub(super) step: Box<dyn DynStep<P>>,
 }
 
@@ -64,6 +66,20 @@ impl ServedModel {
     }
 }
 
+impl ClientPlan {
+    /// Checks the length of an input.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if it is another.
+    pub(crate) fn check_input(&self, input: &[i64]) -> Result<(), ExecutionError> {
+        if input.len() == self.input.1 {
+            Ok(())
+        } else {
+            Err(ExecutionError::Mismatch { what: "the input's length" })
+        }
+    }
+}
+
 impl<P> PartyPlan<P> {
     fn of(
         built: BuiltPlan,
@@ -76,9 +92,9 @@ impl<P> PartyPlan<P> {
         };
         let (steps, visits) = built.into_parts();
         let make = |step: BuiltStep| {
-            let (name, protocol) = (step.name.clone(), step.protocol);
+            let (name, protocol, lifetime) = (step.name.clone(), step.protocol, step.needs()?.material);
             let step = make(step).map_err(ExecutionError::step(&name))?;
-            Ok(PartyStep { name, protocol, step })
+            Ok(PartyStep { name, protocol, lifetime, step })
         };
         let steps = steps.into_iter().map(make).collect::<Result<_, ExecutionError>>()?;
         let last_reads = last_reads(&visits);

@@ -29,8 +29,8 @@ pub type ServerSession = Session<Server>;
 /// One-time material of one prediction, and what making it took.
 pub struct Prepared {
     /// Of each visit of the plan; none where a loop only moves values.
-    materials: Vec<Option<Kept>>,
-    costs: Vec<StepCost>,
+    pub(super) materials: Vec<Option<Kept>>,
+    pub(super) costs: Vec<StepCost>,
 }
 
 impl Prepared {
@@ -71,10 +71,8 @@ impl ClientSession {
         prepared: Prepared,
         input: &[i64],
     ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
-        let (ring, len) = self.plan.input;
-        if input.len() != len {
-            return Err(ExecutionError::Mismatch { what: "the input's length" });
-        }
+        self.plan.check_input(input)?;
+        let (ring, _) = self.plan.input;
         let Prepared { materials, mut costs } = prepared;
         let (outcome, online) = self.online(channel, materials, Share::embed(ring, input))?;
         costs.extend(online);
@@ -116,6 +114,11 @@ impl ServerSession {
 }
 
 impl<P: PartyState> Session<P> {
+    /// The plan that it executes.
+    pub(crate) fn plan(&self) -> &PartyPlan<P> {
+        &self.plan
+    }
+
     /// Offline: makes the material of one prediction.
     ///
     /// # Errors
@@ -183,7 +186,7 @@ impl<P: PartyState> Session<P> {
 
 impl<P> PartyPlan<P> {
     /// The step that is visited, and its number.
-    fn step_of(&self, visit: &Visit) -> Option<(usize, &PartyStep<P>)> {
+    pub(super) fn step_of(&self, visit: &Visit) -> Option<(usize, &PartyStep<P>)> {
         match visit.action {
             Action::Step(number) => Some((number, &self.steps[number])),
             Action::Slice { .. } | Action::Join => None,
@@ -191,7 +194,7 @@ impl<P> PartyPlan<P> {
     }
 
     /// Nothing yet for every step.
-    fn costs(&self, phase: Phase) -> Vec<StepCost> {
+    pub(super) fn costs(&self, phase: Phase) -> Vec<StepCost> {
         self.steps.iter().map(|step| StepCost::none(&step.name, step.protocol, phase)).collect()
     }
 }

@@ -2,10 +2,10 @@
 
 use lanner_bfv::halves::{PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::PreparedPhase;
-use lanner_bfv::{CoefficientEncoder, SecretKey};
+use lanner_bfv::{BfvError, CoefficientEncoder, SecretKey};
 use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, Encode};
+use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -29,6 +29,13 @@ pub struct ClientRequest(Vec<PreparedEncryption>);
 pub struct ClientMaterial {
     encryptions: Vec<PreparedEncryption>,
     phases: Vec<PreparedPhase>,
+}
+
+impl ClientMaterial {
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.encryptions.iter().for_each(|encryption| encryption.encode(writer));
+        self.phases.iter().for_each(|phase| phase.encode(writer));
+    }
 }
 
 impl ClientLayer {
@@ -87,6 +94,15 @@ impl ClientLayer {
             }
         }
         Ok(ClientMaterial { encryptions: request.0, phases })
+    }
+
+    /// Reads what [`ClientMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
+        let Scheme { parameters, modulus, .. } = &self.scheme;
+        let encryption = |_: &_| PreparedEncryption::decode(parameters, reader);
+        let encryptions = self.inputs.iter().map(encryption).collect::<Result<_, _>>()?;
+        let phase = |wanted: &Vec<Place>| PreparedPhase::decode(modulus, wanted.len(), reader);
+        Ok(ClientMaterial { encryptions, phases: self.outputs.iter().map(phase).collect::<Result<_, _>>()? })
     }
 
     /// Online: this party's share of the outputs.

@@ -5,7 +5,7 @@ use lanner_bfv::outgoing::PhaseSealing;
 use lanner_bfv::{Ciphertext, CoefficientEncoder, CoefficientFactor, PublicKey};
 use lanner_primitives::{Prg, parallel};
 use lanner_share::{Ring, Share};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -13,6 +13,7 @@ use super::client::{coefficients, scatter};
 use super::packing::Place;
 use super::scheme::Scheme;
 use crate::linear::exchange::in_turns;
+use crate::step::encoding::{read_share, undecodable, write_share};
 use crate::{ProtocolError, kind};
 
 /// A layer as the server runs it: filters transformed once, shared by all sessions.
@@ -37,6 +38,11 @@ impl ServerMaterial {
     #[must_use]
     pub fn share(&self) -> &Share {
         &self.share
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.sealings.iter().for_each(|sealing| sealing.encode(writer));
+        write_share(&self.share, writer);
     }
 }
 
@@ -112,6 +118,14 @@ impl ServerLayer {
         }
         channel.flush()?;
         Ok(ServerMaterial { sealings, share: Share::new(ring, std::mem::take(&mut values))? })
+    }
+
+    /// Reads what [`ServerMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let Scheme { modulus, noise, .. } = &self.scheme;
+        let sealing = |wanted: &Vec<Place>| PhaseSealing::decode(modulus, *noise, wanted.len(), reader);
+        let sealings = self.outputs.iter().map(sealing).collect::<Result<_, _>>().map_err(undecodable)?;
+        Ok(ServerMaterial { sealings, share: read_share(reader, self.bias.ring(), self.bias.len())? })
     }
 
     /// Online: this party's share of the outputs.

@@ -1,7 +1,7 @@
 //! A coefficient-encoded layer as a step of a plan.
 
 use lanner_share::Ring;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -11,6 +11,7 @@ use crate::ProtocolError;
 use crate::linear::exchange::limb;
 use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
+use crate::step::encoding::undecodable;
 use crate::step::{
     Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
@@ -138,6 +139,14 @@ impl Step<Client> for OfSet<ClientLayer> {
         Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
     }
 
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        self.layer.decode(reader).map_err(undecodable)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
@@ -167,6 +176,14 @@ impl Step<Server> for OfSet<ServerLayer> {
         let material = self.layer.prepare(channel, &server.keys.get(self.set)?.public, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.layer.decode(reader)
     }
 
     fn online(

@@ -2,15 +2,16 @@
 
 use lanner_bfv::halves::{PreparedDecryption, PreparedEncryption, SecondHalf};
 use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, half_len};
-use lanner_bfv::{Parameters, SecretKey, SlotEncoder};
+use lanner_bfv::{BfvError, Parameters, SecretKey, SlotEncoder};
 use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::Share;
-use lanner_wire::{Channel, Encode};
+use lanner_wire::{Channel, DecodeError, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::in_turns;
 use crate::linear::OfSet;
+use crate::step::encoding::undecodable;
 use crate::step::{Client, Inputs, Step, Value};
 use crate::{ProtocolError, kind};
 
@@ -45,6 +46,13 @@ pub struct ClientMaterial {
 /// The rest of a layer's material, once the input is sent.
 pub struct ClientPending {
     decryptions: Vec<PreparedDecryption>,
+}
+
+impl ClientMaterial {
+    fn encode(&self, writer: &mut Writer) {
+        self.encryptions.iter().for_each(|encryption| encryption.encode(writer));
+        self.decryptions.iter().for_each(|decryption| decryption.encode(writer));
+    }
 }
 
 impl ClientExchange {
@@ -100,6 +108,16 @@ impl ClientExchange {
             }
         }
         Ok(ClientMaterial { encryptions: request.encryptions, decryptions })
+    }
+
+    /// Reads what [`ClientMaterial::encode`] wrote.
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
+        let modulus = self.encoder.modulus();
+        let encryption = |_| PreparedEncryption::decode(modulus.parameters(), reader);
+        let encryptions = (0..self.inputs).map(encryption).collect::<Result<_, _>>()?;
+        let decryption = |_| PreparedDecryption::decode(modulus, reader);
+        let decryptions = (0..self.outputs).map(decryption).collect::<Result<_, _>>()?;
+        Ok(ClientMaterial { encryptions, decryptions })
     }
 
     /// Online: sends the slots of every input.
@@ -252,6 +270,14 @@ impl<E: SlotEncoding> Step<Client> for OfSet<ClientLayer<E>> {
         _: &Inputs,
     ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
         Ok((self.layer.receive(channel, client.keys.get(self.set)?, request)?, None))
+    }
+
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        self.layer.exchange.decode(reader).map_err(undecodable)
     }
 
     fn online(

@@ -2,10 +2,10 @@
 
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
 use lanner_bfv::outgoing::{Budget, Sealing};
-use lanner_bfv::{Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
+use lanner_bfv::{BfvError, Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
 use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::{Ring, Share};
-use lanner_wire::{Channel, Encode};
+use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 
 use super::in_turns;
@@ -21,16 +21,21 @@ pub(crate) struct ServerExchange {
     noise: NoiseBound,
 }
 
-/// Outputs, evaluated, masked and blinded but for the message, and their masks. They are used up by value.
-pub(crate) struct Sealed {
-    sealings: Vec<Sealing>,
-    masks: Vec<Share>,
+/// Outputs, evaluated, masked and blinded but for the message. They are used up by value.
+pub(crate) struct Sealed(Vec<Sealing>);
+
+/// The masks of outputs, slot by slot: what the server's share is made of.
+pub(crate) struct Masks(Vec<Share>);
+
+impl Masks {
+    pub(crate) fn slots(&self) -> Vec<&[u64]> {
+        self.0.iter().map(Share::values).collect()
+    }
 }
 
 impl Sealed {
-    /// The masks of the outputs, slot by slot: what the server's share is made of.
-    pub(crate) fn masks(&self) -> Vec<&[u64]> {
-        self.masks.iter().map(Share::values).collect()
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        self.0.iter().for_each(|sealing| sealing.encode(writer));
     }
 
     /// Online: seals and sends the first halves of the outputs.
@@ -39,7 +44,7 @@ impl Sealed {
         channel: &mut dyn Channel,
         outputs: impl Iterator<Item = Result<FirstHalf, ProtocolError>>,
     ) -> Result<(), ProtocolError> {
-        for (output, sealing) in outputs.zip(self.sealings) {
+        for (output, sealing) in outputs.zip(self.0) {
             // S -> C: first half of an output
             channel.send(kind::LINEAR_OUTPUT, &sealing.seal(&output?)?.to_bytes())?;
             // The client decrypts while the next is sealed.
@@ -89,7 +94,7 @@ impl ServerExchange {
         key: &PublicKey,
         mut evaluated: impl ExactSizeIterator<Item = Result<Ciphertext, ProtocolError>>,
         rng: &mut impl CryptoRng,
-    ) -> Result<Sealed, ProtocolError> {
+    ) -> Result<(Sealed, Masks), ProtocolError> {
         let mut masks = Vec::with_capacity(evaluated.len());
         let mut sealings = Vec::with_capacity(evaluated.len());
         for numbers in in_turns(evaluated.len()) {
@@ -105,7 +110,13 @@ impl ServerExchange {
                 sealings.push(sealing);
             }
         }
-        Ok(Sealed { sealings, masks })
+        Ok((Sealed(sealings), Masks(masks)))
+    }
+
+    /// Reads what [`Sealed::encode`] wrote of so many outputs.
+    pub(crate) fn decode(&self, reader: &mut Reader<'_>, outputs: usize) -> Result<Sealed, BfvError> {
+        let sealing = |_| Sealing::decode(self.encoder.modulus(), self.noise, reader);
+        Ok(Sealed((0..outputs).map(sealing).collect::<Result<_, _>>()?))
     }
 
     /// Masks and blinds an output: the bytes of its second half, what is kept of it, and its mask.

@@ -3,7 +3,7 @@
 use lanner_bfv::halves::FirstHalf;
 use lanner_bfv::{Evaluator, Multiplier, Parameters, Plaintext, PublicKey};
 use lanner_share::Share;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
 use super::noise::output_noise;
@@ -13,6 +13,7 @@ use super::spectrum::Spectrum;
 use crate::ProtocolError;
 use crate::linear::Form;
 use crate::linear::exchange::{Sealed, ServerExchange};
+use crate::step::encoding::{read_share, undecodable, write_share};
 
 /// A layer with the transforms of its filters, made once and shared by all sessions.
 pub struct ServerLayer {
@@ -43,6 +44,12 @@ impl ServerMaterial {
     #[must_use]
     pub fn share(&self) -> &Share {
         &self.share
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.sealed.encode(writer);
+        write_share(&self.share, writer);
+        writer.bool(self.complete);
     }
 }
 
@@ -125,10 +132,18 @@ impl ServerLayer {
         }
         let scheme = EncryptedProducts { parameters };
         let evaluated = evaluate(&scheme, self.spectrum.packing(), &self.multipliers, &inputs);
-        let sealed = self.exchange.send_ahead(channel, key, evaluated, rng)?;
+        let (sealed, masks) = self.exchange.send_ahead(channel, key, evaluated, rng)?;
         // The client gets F y - r: what it makes of that, the server makes of r.
-        let share = self.spectrum.unpack(&sealed.masks())?.add(&self.bias)?;
+        let share = self.spectrum.unpack(&masks.slots())?.add(&self.bias)?;
         Ok(ServerMaterial { sealed, share, complete: input.is_some() })
+    }
+
+    /// Reads what [`ServerMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let [_, ciphertexts] = self.spectrum.packing().ciphertexts();
+        let sealed = self.exchange.decode(reader, ciphertexts).map_err(undecodable)?;
+        let share = read_share(reader, self.bias.ring(), self.bias.len())?;
+        Ok(ServerMaterial { sealed, share, complete: reader.bool()? })
     }
 
     /// Online: receives the client's encrypted share, adds `input` unless the material has it, applies the layer, sends

@@ -2,7 +2,7 @@
 
 use lanner_bfv::Parameters;
 use lanner_share::{Ring, Share};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::packing::{Packing, candidates};
@@ -140,6 +140,14 @@ impl Step<Server> for OfSet<ServerLayer> {
         let material = self.layer.offline(channel, key, input, &mut server.rng)?;
         let share = material.share().clone();
         Ok((material, Some(Value::Shared(share))))
+    }
+
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.layer.decode(reader)
     }
 
     fn online(

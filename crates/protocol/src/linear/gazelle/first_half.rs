@@ -1,7 +1,7 @@
 //! Packed slots in the first halves of ciphertexts: what is left of a layer when the second halves were evaluated before.
 
-use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
-use lanner_bfv::{EvaluationKeys, Multiplier, Parameters};
+use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations, Permutations};
+use lanner_bfv::{Multiplier, Parameters};
 use lanner_primitives::parallel;
 
 use super::encrypted::{galois_element, products};
@@ -10,17 +10,17 @@ use super::rotation::Rotation;
 use super::scheme::PackedScheme;
 use crate::ProtocolError;
 
-/// First halves under BFV. Keys are not used but for their permutations: the layer is linear in the first halves.
-pub struct FirstHalfSlots<'k> {
-    parameters: &'k Parameters,
-    keys: &'k EvaluationKeys,
+/// First halves under BFV. No key is used: the layer is linear in the first halves.
+pub struct FirstHalfSlots<'p> {
+    parameters: &'p Parameters,
+    permutations: &'p Permutations,
 }
 
-impl<'k> FirstHalfSlots<'k> {
-    /// The scheme over a client's keys.
+impl<'p> FirstHalfSlots<'p> {
+    /// The scheme with the permutations of a layer's rotations.
     #[must_use]
-    pub fn new(parameters: &'k Parameters, keys: &'k EvaluationKeys) -> Self {
-        Self { parameters, keys }
+    pub fn new(parameters: &'p Parameters, permutations: &'p Permutations) -> Self {
+        Self { parameters, permutations }
     }
 }
 
@@ -76,7 +76,7 @@ impl PackedScheme for FirstHalfSlots<'_> {
     }
 
     fn rotate(&self, half: &FirstHalf, rotation: Rotation) -> Result<FirstHalf, ProtocolError> {
-        Ok(half.apply(galois_element(rotation, self.parameters.degree())?, self.keys)?)
+        Ok(half.apply(galois_element(rotation, self.parameters.degree())?, self.permutations)?)
     }
 
     fn add(&self, sum: &mut FirstHalf, other: &FirstHalf) -> Result<(), ProtocolError> {

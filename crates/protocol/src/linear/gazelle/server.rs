@@ -1,11 +1,12 @@
 //! The server's side of a packed layer.
 
+use lanner_bfv::halves::Permutations;
 use lanner_bfv::{Multiplier, NoiseBound, Parameters, SlotEncoder};
 use lanner_share::{Ring, Share};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
-use super::encrypted::EncryptedSlots;
+use super::encrypted::{EncryptedSlots, galois_element};
 use super::first_half::FirstHalfSlots;
 use super::layout::Layout;
 use super::noise::output_noise;
@@ -13,8 +14,9 @@ use super::packing::{Packing, Weighting};
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
 use crate::linear::Form;
-use crate::linear::exchange::{Sealed, ServerExchange};
+use crate::linear::exchange::{Masks, Sealed, ServerExchange};
 use crate::linear::keys::ClientKeys;
+use crate::step::encoding::{read_share, undecodable, write_share};
 
 /// A layer with its weights, encoded once and shared by all sessions.
 pub struct ServerLayer {
@@ -27,6 +29,8 @@ pub(crate) struct LinearMap {
     packing: Packing,
     pub(crate) layout: Layout,
     multipliers: Vec<Multiplier>,
+    /// What its rotations do to first halves.
+    pub(crate) permutations: Permutations,
     bias: Share,
 }
 
@@ -49,6 +53,11 @@ impl ServerMaterial {
     #[must_use]
     pub fn share(&self) -> &Share {
         &self.share
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.sealed.encode(writer);
+        write_share(&self.share, writer);
     }
 }
 
@@ -80,8 +89,11 @@ impl LinearMap {
             Ok(if form == Form::Prepared { compact.prepare() } else { compact })
         };
         let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
+        let element = |rotation| galois_element(rotation, parameters.degree());
+        let elements = packing.keys().into_iter().map(element).collect::<Result<Vec<_>, _>>()?;
+        let permutations = Permutations::new(parameters, &elements)?;
         let bias = Share::embed(ring, &bias.repeat(packing.images()));
-        Ok(Self { layout: Layout::new(&packing, ring), packing, multipliers, bias })
+        Ok(Self { layout: Layout::new(&packing, ring), packing, multipliers, permutations, bias })
     }
 
     /// The layer on encrypted inputs.
@@ -97,8 +109,13 @@ impl LinearMap {
     }
 
     /// The server's share of the output: the client gets `y - r`, so the server keeps `r` and the bias.
-    pub(crate) fn share(&self, sealed: &Sealed) -> Result<Share, ProtocolError> {
-        Ok(self.layout.unpack(&sealed.masks())?.add(&self.bias)?)
+    pub(crate) fn share(&self, masks: &Masks) -> Result<Share, ProtocolError> {
+        Ok(self.layout.unpack(&masks.slots())?.add(&self.bias)?)
+    }
+
+    /// Elements of the output.
+    pub(crate) fn outputs(&self) -> usize {
+        self.bias.len()
     }
 }
 
@@ -158,8 +175,17 @@ impl ServerLayer {
         let inputs = self.exchange.receive_ahead(channel)?;
         let scheme = EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation);
         let evaluated = self.map.apply(&scheme, &inputs)?;
-        let sealed = self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
-        Ok(ServerMaterial { share: self.map.share(&sealed)?, sealed })
+        let (sealed, masks) =
+            self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
+        Ok(ServerMaterial { share: self.map.share(&masks)?, sealed })
+    }
+
+    /// Reads what [`ServerMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let [_, ciphertexts] = self.map.packing.ciphertexts();
+        let sealed = self.exchange.decode(reader, ciphertexts).map_err(undecodable)?;
+        let share = read_share(reader, self.map.bias.ring(), self.map.outputs())?;
+        Ok(ServerMaterial { sealed, share })
     }
 
     /// Online: receives the client's encrypted share, adds `share`, applies the layer, sends the masked result; returns the
@@ -171,7 +197,6 @@ impl ServerLayer {
     pub fn online(
         &self,
         channel: &mut dyn Channel,
-        keys: &ClientKeys,
         material: ServerMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
@@ -185,7 +210,7 @@ impl ServerLayer {
             inputs.push(half);
         }
         // [y] = W [x_C + x_S]
-        let scheme = FirstHalfSlots::new(self.exchange.parameters(), &keys.evaluation);
+        let scheme = FirstHalfSlots::new(self.exchange.parameters(), &self.map.permutations);
         let outputs = self.map.apply(&scheme, &inputs)?;
         material.sealed.send(channel, outputs.into_iter().map(Ok))?;
         Ok(material.share)

@@ -2,7 +2,7 @@
 
 use lanner_bfv::Parameters;
 use lanner_share::Ring;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
@@ -12,8 +12,8 @@ use crate::linear::exchange::halves;
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Lifetime, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
-    Value, ValueType, Work,
+    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    ValueType, Work,
 };
 
 /// A linear layer over `Z_prime`.
@@ -128,21 +128,28 @@ impl Step<Server> for OfSet<ServerLayer> {
         Ok((material, Some(Value::Shared(share))))
     }
 
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.layer.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        server: &Server,
+        _: &Server,
         material: ServerMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let keys = server.keys.get(self.set)?;
-        self.layer.online(channel, keys, material, inputs.share()?).map(Value::Shared)
+        self.layer.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }
 
-/// What a layer with this packing needs of the session: its material is evaluated again under the keys online.
+/// What a layer with this packing needs of the session.
 pub(crate) fn needs(packing: &Packing) -> Needs {
-    Needs { keys: Some((SET, packing.keys())), material: Lifetime::Pairing, ..Needs::default() }
+    Needs { keys: Some((SET, packing.keys())), ..Needs::default() }
 }
 
 /// At most about so many products and keys of a layer, whatever its layout.

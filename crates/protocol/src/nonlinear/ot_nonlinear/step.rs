@@ -1,7 +1,7 @@
 //! Nonlinear layers by oblivious transfer as steps of a plan: the same on both sides.
 
 use lanner_share::Ring;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{CotSupply, Layer, Material, Request, Rounding};
@@ -129,6 +129,14 @@ impl<P: PartyState> Step<P> for Layer {
     ) -> Result<(Material, Option<Value>), ProtocolError> {
         let (transfers, rng) = party.transfers()?;
         Ok((self.prepare(channel, transfers, request, rng)?, None))
+    }
+
+    fn encode(&self, material: &Material, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Material, DecodeError> {
+        Material::decode(reader, self, P::PARTY)
     }
 
     fn online(

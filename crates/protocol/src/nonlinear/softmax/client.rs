@@ -4,12 +4,13 @@ use lanner_gc::OutputDecoding;
 use lanner_ot::{CorrelatedReceiver, arithmetic};
 use lanner_primitives::Bits;
 use lanner_share::Share;
-use lanner_wire::{Channel, ChannelError};
+use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::exponential::Factor;
 use super::function::{Likely, Softmax, sum_products};
-use crate::nonlinear::yao::{EvaluationSession, Garbled, Transfers};
+use crate::nonlinear::yao::{EvaluationSession, Garbled, Transfers, Tweaks, read_decoding, receive_decoding};
+use crate::step::encoding::{read_bits, read_elements, write_bits, write_elements};
 use crate::{ProtocolError, kind};
 
 /// The transfers of a softmax, asked for; the server's answer is still to be received.
@@ -17,7 +18,7 @@ pub struct ClientRequest {
     scores: Transfers,
     sum: Transfers,
     products: Transfers,
-    first_batches: [u64; 2],
+    tweaks: [Tweaks; 2],
 }
 
 /// One-time material: both circuits, labels of random bits, what decodes the outputs, and shares of products of random bits.
@@ -62,7 +63,7 @@ impl ClientSoftmax {
             // The labels of the server's share come without a transfer.
             sum: session.transfers(channel, self.0.sum_bits())?,
             products: session.transfers(channel, self.0.product_bits())?,
-            first_batches: [session.take_batches(1), session.take_batches(1)],
+            tweaks: [session.take_batches(1), session.take_batches(1)],
         })
     }
 
@@ -76,11 +77,10 @@ impl ClientSoftmax {
         session: &EvaluationSession<R>,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
-        let ClientRequest { scores, sum, products, first_batches: [first, second] } = request;
+        let ClientRequest { scores, sum, products, tweaks: [first, second] } = request;
         let exponents = scores.receive_tables(channel, self.0.exponents(), 1, first)?;
         let revealed = receive_decoding(channel, self.0.revealed_bits())?;
-        let mut division = sum.receive_tables(channel, self.0.division(), 1, second)?;
-        division.labels = self.0.division_labels(&division.labels);
+        let division = sum.receive_tables(channel, self.0.division(), 1, second)?;
         let digits = receive_decoding(channel, self.0.division().outputs())?;
         let Transfers { choices, mut blocks, first } = products;
         let (hash, group) = (session.hash(), self.0.group());
@@ -88,22 +88,44 @@ impl ClientSoftmax {
         Ok(ClientMaterial { exponents, revealed, division, digits, choices, products })
     }
 
+    pub(super) fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        let ClientMaterial { exponents, revealed, division, digits, choices, products } = material;
+        exponents.encode(writer);
+        writer.bytes(&revealed.to_bytes());
+        division.encode(writer);
+        writer.bytes(&digits.to_bytes());
+        write_bits(choices, writer);
+        write_elements(self.0.sum_ring(), products, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        let (exponents, division) = (self.0.exponents(), self.0.division());
+        Ok(ClientMaterial {
+            exponents: Garbled::decode(reader, exponents, 1, exponents.evaluator_inputs())?,
+            revealed: read_decoding(reader, self.0.revealed_bits())?,
+            division: Garbled::decode(reader, division, 1, self.0.sum_bits())?,
+            digits: read_decoding(reader, division.outputs())?,
+            choices: read_bits(reader, self.0.product_bits())?,
+            products: read_elements(reader, self.0.sum_ring(), self.0.product_bits())?,
+        })
+    }
+
     /// Online: the label and its probability.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's messages are not the ones
     /// due, the label is not of a class, or the probability is above one.
-    pub fn online<R: CorrelatedReceiver>(
+    pub fn online(
         &self,
         channel: &mut dyn Channel,
-        session: &EvaluationSession<R>,
         material: ClientMaterial,
         share: &Share,
     ) -> Result<Likely, ProtocolError> {
         let softmax = &self.0;
         let ClientMaterial { exponents, revealed, division, digits, choices, products } = material;
         let input = softmax.evaluator_bits(share)?;
-        let colours = session.evaluate(channel, softmax.exponents(), 1, exponents, &input)?;
+        let colours = exponents.evaluate(channel, softmax.exponents(), 1, &input)?;
         let split = softmax.revealed_bits();
         let revealed = revealed.decode(&colours.iter().take(split).collect())?;
         let wraps: Bits = colours.iter().skip(split).collect();
@@ -114,7 +136,7 @@ impl ClientSoftmax {
         let terms = products.iter().copied().zip(masked.iter());
         let sum = Zeroizing::new(sum_products(softmax.sum_ring(), terms, |_| 0));
         let input = softmax.sum_as_bits(*sum);
-        let colours = session.evaluate(channel, softmax.division(), 1, division, &input)?;
+        let colours = division.evaluate(channel, softmax.division(), 1, &input)?;
         let label = word(&revealed, 0, softmax.index_bits()) as usize;
         let parts = word(&digits.decode(&colours)?, 0, softmax.division().outputs());
         self.checked(label, parts)
@@ -149,12 +171,6 @@ impl ClientSoftmax {
             Err(ChannelError::Malformed { what: "garbled tables" }.into())
         }
     }
-}
-
-fn receive_decoding(channel: &mut dyn Channel, bits: usize) -> Result<OutputDecoding, ProtocolError> {
-    let bytes = channel.receive(kind::DECODING, Bits::byte_len(bits))?;
-    OutputDecoding::from_bytes(bits, &bytes)
-        .map_err(|_| ChannelError::Malformed { what: "output decoding" }.into())
 }
 
 /// Bits `first..first + width` as an integer.

@@ -1,14 +1,15 @@
 //! The server: garbler of both circuits, and holder of the factors that the products are made with.
 
-use lanner_gc::OutputDecoding;
+use lanner_gc::{Circuit, OutputDecoding};
 use lanner_ot::{CorrelatedSender, arithmetic};
 use lanner_primitives::{Bits, Prg};
 use lanner_share::{Ring, Share};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::function::{Softmax, sum_products};
 use crate::nonlinear::yao::{GarblingSession, InputLabels, receive_bits};
+use crate::step::encoding::{read_elements, write_elements};
 use crate::{ProtocolError, kind};
 
 /// One-time material: what answers the client with labels, the factors, and shares of their products with random bits.
@@ -73,24 +74,40 @@ impl ServerSoftmax {
         Ok(ServerMaterial { scores, sum, factors, products })
     }
 
+    pub(super) fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        let ServerMaterial { scores, sum, factors, products } = material;
+        scores.encode(writer);
+        sum.encode(writer);
+        write_elements(self.0.sum_ring(), factors, writer);
+        write_elements(self.0.sum_ring(), products, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let labels = |reader: &mut Reader<'_>, circuit: &Circuit| {
+            InputLabels::decode(reader, circuit, circuit.evaluator_inputs())
+        };
+        Ok(ServerMaterial {
+            scores: labels(reader, self.0.exponents())?,
+            sum: labels(reader, self.0.division())?,
+            factors: read_elements(reader, self.0.sum_ring(), self.0.product_bits())?,
+            products: read_elements(reader, self.0.sum_ring(), self.0.product_bits())?,
+        })
+    }
+
     /// Online: answers the client, which learns the label and the digits.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online<S: CorrelatedSender>(
-        &self,
-        channel: &mut dyn Channel,
-        session: &GarblingSession<S>,
-        material: ServerMaterial,
-    ) -> Result<(), ProtocolError> {
+    pub fn online(&self, channel: &mut dyn Channel, material: ServerMaterial) -> Result<(), ProtocolError> {
         let ServerMaterial { scores, sum, factors, products } = material;
-        session.answer(channel, scores, &Bits::zeros(0))?;
+        scores.answer(channel, &Bits::zeros(0))?;
         channel.flush()?;
         // C -> S: b xor z
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.product_bits())?;
         let terms = products.iter().copied().zip(masked.iter());
         let own = Zeroizing::new(sum_products(self.0.sum_ring(), terms, |i| factors[i]));
-        session.answer(channel, sum, &self.0.sum_as_bits(*own))
+        sum.answer(channel, &self.0.sum_as_bits(*own))
     }
 
     /// What each bit of the client's factors is multiplied by: nothing at the place that this party's half of the wrap bit does not name.

@@ -1,7 +1,7 @@
 //! The label and its probability as a step of a plan.
 
 use lanner_share::Ring;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientMaterial, ClientRequest, ClientSoftmax, ServerMaterial, ServerSoftmax, Softmax};
@@ -110,14 +110,22 @@ impl Step<Client> for ClientSoftmax {
         Ok((self.receive(channel, client.evaluation()?, request)?, None))
     }
 
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        self.encode(material, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        self.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        _: &Client,
         material: ClientMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let likely = self.online(channel, client.evaluation()?, material, inputs.share()?)?;
+        let likely = self.online(channel, material, inputs.share()?)?;
         Ok(Value::Revealed(Outcome::Probability(likely)))
     }
 }
@@ -141,14 +149,22 @@ impl Step<Server> for ServerSoftmax {
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
     }
 
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        self.encode(material, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        server: &Server,
+        _: &Server,
         material: ServerMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, server.garbling()?, material)?;
+        self.online(channel, material)?;
         Ok(Value::AtPeer)
     }
 }

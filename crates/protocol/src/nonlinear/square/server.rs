@@ -3,7 +3,7 @@
 use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
 use lanner_bfv::{Ciphertext, Evaluator, Multiplier, Parameters, Plaintext, Product};
 use lanner_share::{Ring, Share};
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
 use super::{Target, squared};
@@ -13,10 +13,12 @@ use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
 use crate::linear::keys::ClientKeys;
+use crate::step::encoding::{read_share, undecodable, write_share};
 
 /// Squares as the server knows them.
 pub struct ServerSquare {
     map: Map,
+    target: Target,
     exchange: ServerExchange,
     prime: u64,
 }
@@ -37,7 +39,8 @@ enum Map {
 /// }
 /// ```
 pub struct ServerMaterial {
-    /// `2 s` and `s^2` for each ciphertext.
+    /// `s`, and `2 s` and `s^2` for each ciphertext.
+    input: Share,
     own: Vec<(Multiplier, Plaintext)>,
     sealed: Sealed,
     share: Share,
@@ -49,6 +52,12 @@ impl ServerMaterial {
     pub fn share(&self) -> &Share {
         &self.share
     }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        write_share(&self.input, writer);
+        self.sealed.encode(writer);
+        write_share(&self.share, writer);
+    }
 }
 
 impl ServerSquare {
@@ -59,7 +68,7 @@ impl ServerSquare {
     pub fn new(values: usize, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
         let target = Target::Shares(values);
         let map = Map::Identity(target.layout(parameters, Ring::Prime(prime)));
-        Self::with(&target, map, parameters, prime)
+        Self::with(target, map, parameters, prime)
     }
 
     /// Squares that a linear layer reads, with its weights, kept in this form, and its bias per output element.
@@ -76,13 +85,13 @@ impl ServerSquare {
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
         let map = LinearMap::new(form, packing.clone(), parameters, prime, weights, bias)?;
-        Self::with(&Target::Layer(Box::new(packing)), Map::Linear(Box::new(map)), parameters, prime)
+        Self::with(Target::Layer(Box::new(packing)), Map::Linear(Box::new(map)), parameters, prime)
     }
 
-    fn with(target: &Target, map: Map, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
+    fn with(target: Target, map: Map, parameters: &Parameters, prime: u64) -> Result<Self, ProtocolError> {
         let [inputs, _] = target.ciphertexts(parameters);
         let exchange = ServerExchange::new(parameters, prime, inputs, target.noise(parameters, prime)?)?;
-        Ok(Self { map, exchange, prime })
+        Ok(Self { map, target, exchange, prime })
     }
 
     /// Offline: receives the second halves of the inputs, completes the squares of `share` and evaluates; sends the second
@@ -116,12 +125,27 @@ impl ServerSquare {
                 map.apply(&EncryptedSlots::new(self.exchange.parameters(), &keys.evaluation), &inputs)?
             }
         };
-        let sealed = self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
-        let share = match &self.map {
-            Map::Identity(layout) => layout.unpack(&sealed.masks())?,
-            Map::Linear(map) => map.share(&sealed)?,
+        let (sealed, masks) =
+            self.exchange.send_ahead(channel, &keys.public, evaluated.into_iter().map(Ok), rng)?;
+        let output = match &self.map {
+            Map::Identity(layout) => layout.unpack(&masks.slots())?,
+            Map::Linear(map) => map.share(&masks)?,
         };
-        Ok(ServerMaterial { own, sealed, share })
+        Ok(ServerMaterial { input: share.clone(), own, sealed, share: output })
+    }
+
+    /// Reads what [`ServerMaterial::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let ring = Ring::Prime(self.prime);
+        let input = read_share(reader, ring, self.target.inputs())?;
+        let own = self.own(&input).map_err(|_| DecodeError::Invalid { what: "share of squares" })?;
+        let [_, ciphertexts] = self.target.ciphertexts(self.exchange.parameters());
+        let sealed = self.exchange.decode(reader, ciphertexts).map_err(undecodable)?;
+        let elements = match &self.map {
+            Map::Identity(_) => input.len(),
+            Map::Linear(map) => map.outputs(),
+        };
+        Ok(ServerMaterial { share: read_share(reader, ring, elements)?, input, own, sealed })
     }
 
     /// Online: receives the client's encrypted share and its square, sends the masked result; returns the server's share of
@@ -132,7 +156,6 @@ impl ServerSquare {
     pub fn online(
         &self,
         channel: &mut dyn Channel,
-        keys: &ClientKeys,
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
         let parameters = self.exchange.parameters();
@@ -152,7 +175,7 @@ impl ServerSquare {
         }
         let outputs = match &self.map {
             Map::Identity(_) => inputs,
-            Map::Linear(map) => map.apply(&FirstHalfSlots::new(parameters, &keys.evaluation), &inputs)?,
+            Map::Linear(map) => map.apply(&FirstHalfSlots::new(parameters, &map.permutations), &inputs)?,
         };
         material.sealed.send(channel, outputs.into_iter().map(Ok))?;
         Ok(material.share)

@@ -2,7 +2,7 @@
 
 use lanner_bfv::Parameters;
 use lanner_share::Ring;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientSquare, ServerMaterial, ServerSquare, Target};
@@ -13,8 +13,8 @@ use crate::linear::gazelle::{self, Kernel, SET};
 use crate::linear::{Convolution, Form, OfSet, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Lifetime, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
-    Value, ValueType, Work,
+    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    ValueType, Work,
 };
 
 /// The square of each element, over `Z_prime`.
@@ -91,9 +91,7 @@ impl BuiltSquare {
 impl Built for BuiltSquare {
     fn needs(&self) -> Result<Needs, ProtocolError> {
         Ok(match &self.target {
-            Target::Shares(_) => {
-                Needs { keys: Some((SET, [].into())), material: Lifetime::Pairing, ..Needs::default() }
-            }
+            Target::Shares(_) => Needs { keys: Some((SET, [].into())), ..Needs::default() },
             Target::Layer(packing) => gazelle::needs(packing),
         })
     }
@@ -178,14 +176,22 @@ impl Step<Server> for OfSet<ServerSquare> {
         Ok((material, Some(Value::Shared(share))))
     }
 
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.layer.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        server: &Server,
+        _: &Server,
         material: ServerMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.layer.online(channel, server.keys.get(self.set)?, material).map(Value::Shared)
+        self.layer.online(channel, material).map(Value::Shared)
     }
 }
 

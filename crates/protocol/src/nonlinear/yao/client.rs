@@ -4,13 +4,14 @@ use lanner_gc::{Circuit, Evaluator, OutputDecoding, TablesInMemory, batches, chu
 use lanner_ot::{CorrelatedReceiver, CotReceiver, arithmetic};
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_share::Share;
-use lanner_wire::{Channel, ChannelError};
+use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::function::{Layer, Ranking, group};
 use super::parts::{Part, in_turns, length, parts};
 use crate::convert::bits_to_ring::ClientBits;
+use crate::step::encoding::{read_bits, read_blocks, write_bits, write_blocks};
 use crate::{ProtocolError, kind};
 
 /// The client's state of evaluation in one session.
@@ -25,7 +26,7 @@ pub struct ClientRequest {
     inputs: Transfers,
     /// One for each output bit that becomes arithmetic.
     outputs: Transfers,
-    first_batch: u64,
+    tweaks: Tweaks,
 }
 
 /// One-time material of an activation: garbled tables, labels of random bits, and what turns the output arithmetic.
@@ -56,6 +57,13 @@ pub struct ClientRankingMaterial {
     decoding: OutputDecoding,
 }
 
+impl ClientRankingMaterial {
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.garbled.encode(writer);
+        writer.bytes(&self.decoding.to_bytes());
+    }
+}
+
 /// Random correlated transfers: choices `r_i` and blocks `t_i`, from index `first` on.
 pub(in crate::nonlinear) struct Transfers {
     pub(in crate::nonlinear) choices: Bits,
@@ -63,13 +71,21 @@ pub(in crate::nonlinear) struct Transfers {
     pub(in crate::nonlinear) first: u64,
 }
 
+/// What a circuit's gates are hashed with: the session's salt, and the number of the first batch.
+#[derive(Clone, Copy)]
+pub(in crate::nonlinear) struct Tweaks {
+    salt: Block,
+    first_batch: u64,
+}
+
+/// A circuit's instances ready to be evaluated, once.
 pub(in crate::nonlinear) struct Garbled {
     /// `r_i` of each input wire.
     choices: Bits,
-    /// `t_i` of each input wire; zero for those behind, whose labels the server gives for bits of its own.
-    pub(in crate::nonlinear) labels: Zeroizing<Vec<Block>>,
+    /// `t_i` of each input wire; there are none for those behind, whose labels the server gives for bits of its own.
+    labels: Zeroizing<Vec<Block>>,
     tables: Vec<u8>,
-    first_batch: u64,
+    tweaks: Tweaks,
 }
 
 /// An activation layer on the client's side.
@@ -109,8 +125,8 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
     ) -> Result<ClientRequest, ProtocolError> {
         let inputs = self.transfers(channel, circuit.evaluator_inputs() * instances)?;
         let outputs = self.transfers(channel, outputs)?;
-        let first_batch = self.take_batches(instances);
-        Ok(ClientRequest { inputs, outputs, first_batch })
+        let tweaks = self.take_batches(instances);
+        Ok(ClientRequest { inputs, outputs, tweaks })
     }
 
     /// Asks for `count` transfers with random choices.
@@ -124,31 +140,80 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         Ok(Transfers { choices, blocks, first })
     }
 
-    /// The batch number of the next circuit, which has so many instances.
-    pub(in crate::nonlinear) fn take_batches(&mut self, instances: usize) -> u64 {
-        let first = self.next_batch;
+    /// The tweaks of the next circuit, which has so many instances.
+    pub(in crate::nonlinear) fn take_batches(&mut self, instances: usize) -> Tweaks {
+        let tweaks = Tweaks { salt: self.salt, first_batch: self.next_batch };
         self.next_batch += batches(instances);
-        first
+        tweaks
     }
 
     /// The hash of the transfers.
     pub(in crate::nonlinear) fn hash(&self) -> &CorrelationRobustHash {
         self.cot.hash()
     }
+}
 
-    /// Online: obtains the labels of `input` and evaluates; returns the colour bits of the output.
-    pub(in crate::nonlinear) fn evaluate(
-        &self,
+impl Transfers {
+    /// Receives the tables whose input labels these transfers are.
+    pub(in crate::nonlinear) fn receive_tables(
+        self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
         instances: usize,
-        garbled: Garbled,
+        tweaks: Tweaks,
+    ) -> Result<Garbled, ProtocolError> {
+        let mut tables = vec![0; circuit.table_bytes(instances)];
+        let mut rest = tables.as_mut_slice();
+        for length in parts(circuit, instances).flat_map(|part| chunk_lengths(circuit, part.len())) {
+            let (chunk, later) = rest.split_at_mut(length);
+            channel.receive_into(kind::TABLES, chunk)?;
+            rest = later;
+        }
+        Ok(Garbled { choices: self.choices, labels: self.blocks, tables, tweaks })
+    }
+}
+
+impl Garbled {
+    pub(in crate::nonlinear) fn encode(&self, writer: &mut Writer) {
+        write_bits(&self.choices, writer);
+        write_blocks(&self.labels, writer);
+        writer.bytes(&self.tables);
+        writer.bytes(&self.tweaks.salt.to_bytes());
+        writer.u64(self.tweaks.first_batch);
+    }
+
+    /// Reads what [`Self::encode`] wrote of so many instances of a circuit, for the inputs of which there were so many transfers.
+    pub(in crate::nonlinear) fn decode(
+        reader: &mut Reader<'_>,
+        circuit: &Circuit,
+        instances: usize,
+        transfers: usize,
+    ) -> Result<Self, DecodeError> {
+        let choices = read_bits(reader, transfers)?;
+        let labels = read_blocks(reader, transfers)?;
+        let tables = reader.bytes(circuit.table_bytes(instances))?.to_vec();
+        let tweaks = Tweaks { salt: Block::from_bytes(reader.array()?), first_batch: reader.u64()? };
+        Ok(Self { choices, labels, tables, tweaks })
+    }
+
+    /// Online: obtains the labels of `input` and evaluates; returns the colour bits of the output.
+    pub(in crate::nonlinear) fn evaluate(
+        self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        instances: usize,
         input: &Bits,
     ) -> Result<Bits, ProtocolError> {
-        let Garbled { choices, mut labels, tables, first_batch } = garbled;
+        let Self { choices, mut labels, tables, tweaks: Tweaks { salt, first_batch } } = self;
         // C -> S: d
         channel.send(kind::MASKED_INPUT, &input.xor(&choices)?.to_bytes())?;
-        let (salt, mut colours) = (self.salt, Vec::new());
+        let wires = circuit.evaluator_inputs() * instances;
+        if labels.len() < wires {
+            let mut all = Zeroizing::new(vec![Block::ZERO; wires]);
+            all[..labels.len()].copy_from_slice(&labels);
+            labels = all;
+        }
+        let mut colours = Vec::new();
         let mut answer = Zeroizing::new(Vec::new());
         let each = (length(circuit) * circuit.evaluator_inputs()).max(1);
         let mut rest = tables.as_slice();
@@ -170,26 +235,6 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
             }));
         }
         Ok(Bits::join(&colours.into_iter().collect::<Result<Vec<_>, _>>()?)?)
-    }
-}
-
-impl Transfers {
-    /// Receives the tables whose input labels these transfers are.
-    pub(in crate::nonlinear) fn receive_tables(
-        self,
-        channel: &mut dyn Channel,
-        circuit: &Circuit,
-        instances: usize,
-        first_batch: u64,
-    ) -> Result<Garbled, ProtocolError> {
-        let mut tables = vec![0; circuit.table_bytes(instances)];
-        let mut rest = tables.as_mut_slice();
-        for length in parts(circuit, instances).flat_map(|part| chunk_lengths(circuit, part.len())) {
-            let (chunk, later) = rest.split_at_mut(length);
-            channel.receive_into(kind::TABLES, chunk)?;
-            rest = later;
-        }
-        Ok(Garbled { choices: self.choices, labels: self.blocks, tables, first_batch })
     }
 }
 
@@ -224,12 +269,27 @@ impl ClientLayer {
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
         let (layer, hash) = (&self.0, session.hash());
-        let ClientRequest { inputs, outputs, first_batch } = request;
-        let garbled = inputs.receive_tables(channel, layer.circuit(), layer.instances(), first_batch)?;
+        let ClientRequest { inputs, outputs, tweaks } = request;
+        let garbled = inputs.receive_tables(channel, layer.circuit(), layer.instances(), tweaks)?;
         let Transfers { choices, mut blocks, first } = outputs;
         let group = group(layer.encoding().ring)?;
         let products = arithmetic::receive_extended(hash, channel, group, &choices, &mut blocks, first)?;
         Ok(ClientMaterial { garbled, output: ClientBits::new(choices, products)? })
+    }
+
+    pub(super) fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        material.garbled.encode(writer);
+        material.output.encode(self.0.encoding().ring, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        let layer = &self.0;
+        let transfers = layer.circuit().evaluator_inputs() * layer.instances();
+        Ok(ClientMaterial {
+            garbled: Garbled::decode(reader, layer.circuit(), layer.instances(), transfers)?,
+            output: ClientBits::decode(reader, layer.encoding().ring, layer.output_bits())?,
+        })
     }
 
     /// Online: returns the client's share of the output.
@@ -237,17 +297,15 @@ impl ClientLayer {
     /// # Errors
     /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's messages are not the
     /// ones due.
-    pub fn online<R: CorrelatedReceiver>(
+    pub fn online(
         &self,
         channel: &mut dyn Channel,
-        session: &EvaluationSession<R>,
         material: ClientMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
         let layer = &self.0;
         let input = layer.evaluator_bits(share)?;
-        let colours =
-            session.evaluate(channel, layer.circuit(), layer.instances(), material.garbled, &input)?;
+        let colours = material.garbled.evaluate(channel, layer.circuit(), layer.instances(), &input)?;
         // C -> S: e
         let (share, masked) = material.output.convert(layer.encoding(), &colours)?;
         channel.send(kind::MASKED_BITS, &masked.to_bytes())?;
@@ -285,11 +343,14 @@ impl ClientRanking {
         request: ClientRequest,
     ) -> Result<ClientRankingMaterial, ProtocolError> {
         let circuit = self.0.circuit();
-        let garbled = request.inputs.receive_tables(channel, circuit, 1, request.first_batch)?;
-        let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
-        let decoding = OutputDecoding::from_bytes(circuit.outputs(), &bytes);
-        let decoding = decoding.map_err(|_| ChannelError::Malformed { what: "output decoding" })?;
-        Ok(ClientRankingMaterial { garbled, decoding })
+        let garbled = request.inputs.receive_tables(channel, circuit, 1, request.tweaks)?;
+        Ok(ClientRankingMaterial { garbled, decoding: receive_decoding(channel, circuit.outputs())? })
+    }
+
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRankingMaterial, DecodeError> {
+        let circuit = self.0.circuit();
+        let garbled = Garbled::decode(reader, circuit, 1, circuit.evaluator_inputs())?;
+        Ok(ClientRankingMaterial { garbled, decoding: read_decoding(reader, circuit.outputs())? })
     }
 
     /// How many indices are asked for in order, or none if it is the label alone.
@@ -303,15 +364,14 @@ impl ClientRanking {
     /// # Errors
     /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's message is not the one
     /// due, an index is not of a class, or one comes twice.
-    pub fn online<R: CorrelatedReceiver>(
+    pub fn online(
         &self,
         channel: &mut dyn Channel,
-        session: &EvaluationSession<R>,
         material: ClientRankingMaterial,
         share: &Share,
     ) -> Result<Vec<usize>, ProtocolError> {
         let input = self.0.evaluator_bits(share)?;
-        let colours = session.evaluate(channel, self.0.circuit(), 1, material.garbled, &input)?;
+        let colours = material.garbled.evaluate(channel, self.0.circuit(), 1, &input)?;
         let outputs = material.decoding.decode(&colours)?;
         let width = outputs.len() / self.0.best().unwrap_or(1);
         let index = |place: usize| (0..width).map(|i| usize::from(outputs.get(place * width + i)) << i).sum();
@@ -324,4 +384,21 @@ impl ClientRanking {
             Err(ChannelError::Malformed { what: "garbled tables" }.into())
         }
     }
+}
+
+/// What decodes so many outputs.
+pub(in crate::nonlinear) fn receive_decoding(
+    channel: &mut dyn Channel,
+    outputs: usize,
+) -> Result<OutputDecoding, ProtocolError> {
+    let bytes = channel.receive(kind::DECODING, Bits::byte_len(outputs))?;
+    Ok(read_decoding(&mut Reader::new(&bytes), outputs).map_err(ChannelError::from)?)
+}
+
+pub(in crate::nonlinear) fn read_decoding(
+    reader: &mut Reader<'_>,
+    outputs: usize,
+) -> Result<OutputDecoding, DecodeError> {
+    let bytes = reader.bytes(Bits::byte_len(outputs))?;
+    OutputDecoding::from_bytes(outputs, bytes).map_err(|_| DecodeError::Invalid { what: "output decoding" })
 }

@@ -2,38 +2,87 @@
 
 use lanner_gc::{Circuit, Garbler};
 use lanner_primitives::{Bits, Block, Prg, PrgStream, Seed};
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::parts::{Part, length, parts};
-use crate::ProtocolError;
+use super::server::receive_bits;
+use crate::{ProtocolError, kind};
 
-/// `D_i` of each input wire, as the seed that they are expanded from. Two answers would give delta away, so one answer
+/// `D_i` of each input wire, as the seed that they are expanded from, and delta. Two answers would give delta away, so one answer
 /// consumes them.
 pub(in crate::nonlinear) struct InputLabels {
     /// Behind a pointer: material is moved about, and each move would leave a copy.
-    pub(super) seed: Box<Seed>,
-    pub(super) wires: usize,
+    seed: Box<Seed>,
+    delta: Box<Zeroizing<Block>>,
+    wires: usize,
     /// The wires of a part, and of one message.
-    pub(super) each: usize,
+    each: usize,
 }
 
 impl InputLabels {
     /// Fresh ones for `wires` wires of a circuit's instances.
-    pub(super) fn random(circuit: &Circuit, wires: usize, rng: &mut Prg) -> Self {
+    pub(super) fn random(circuit: &Circuit, wires: usize, delta: Block, rng: &mut Prg) -> Self {
+        Self::new(circuit, wires, delta, rng.seed())
+    }
+
+    fn new(circuit: &Circuit, wires: usize, delta: Block, seed: Seed) -> Self {
         let each = (length(circuit) * circuit.evaluator_inputs()).max(1);
-        Self { seed: Box::new(rng.seed()), wires, each }
+        Self { seed: Box::new(seed), delta: Box::new(Zeroizing::new(delta)), wires, each }
+    }
+
+    pub(in crate::nonlinear) fn encode(&self, writer: &mut Writer) {
+        writer.bytes(self.seed.as_bytes());
+        writer.u128(self.delta.0);
+    }
+
+    /// Reads what [`Self::encode`] wrote for so many wires of a circuit's instances.
+    pub(in crate::nonlinear) fn decode(
+        reader: &mut Reader<'_>,
+        circuit: &Circuit,
+        wires: usize,
+    ) -> Result<Self, DecodeError> {
+        let (seed, delta) = (Seed::from_bytes(reader.array()?), Block(reader.u128()?));
+        if !delta.lsb() {
+            return Err(DecodeError::Invalid { what: "delta" });
+        }
+        Ok(Self::new(circuit, wires, delta, seed))
     }
 
     /// `D_i` at any `i`, block by block.
     pub(super) fn stream(&self) -> PrgStream {
         PrgStream::new(&self.seed)
     }
+
+    /// Online: receives the masked input bits and answers with the labels of what they mask, and of the server's own bits behind.
+    pub(in crate::nonlinear) fn answer(
+        self,
+        channel: &mut dyn Channel,
+        own: &Bits,
+    ) -> Result<(), ProtocolError> {
+        let Self { ref delta, wires, each, .. } = self;
+        let inputs = wires.checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
+        // C -> S: d
+        let masked = receive_bits(channel, kind::MASKED_INPUT, inputs)?;
+        let mut bits = masked.iter().chain(own.iter());
+        let stream = self.stream();
+        let mut answer = Zeroizing::new(Vec::with_capacity(each.min(wires)));
+        for first in (0..wires).step_by(each) {
+            answer.resize(each.min(wires - first), Block::ZERO);
+            stream.fill_at(first as u64, &mut answer);
+            for (label, bit) in answer.iter_mut().zip(&mut bits) {
+                *label ^= ***delta & Block::mask(bit);
+            }
+            // S -> C: D xor d Delta
+            channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&answer))?;
+        }
+        Ok(())
+    }
 }
 
 /// What all parts of a layer are garbled with.
 pub(super) struct Garbling<'a> {
     pub(super) circuit: &'a Circuit,
-    pub(super) delta: Zeroizing<Block>,
     pub(super) salt: Block,
     pub(super) first_batch: u64,
     pub(super) labels: &'a InputLabels,
@@ -68,7 +117,8 @@ impl Garbling<'_> {
         wires.iter_mut().zip(d.iter()).for_each(|(q, d)| *q ^= *d);
         let width = circuit.garbler_inputs();
         let bits = self.garbler_bits.part(part.first_word(width), part.len() * width);
-        let mut garbler = Garbler::new(circuit, *self.delta, self.salt, part.first_batch(self.first_batch))?;
+        let mut garbler =
+            Garbler::new(circuit, **self.labels.delta, self.salt, part.first_batch(self.first_batch))?;
         garbler.garble(part.len(), wires, &bits, send)
     }
 }
@@ -94,20 +144,15 @@ mod tests {
         let mut rng = Prg::new(Seed::from_bytes([1; 16]));
         let (delta, salt) = (Block::random(&mut rng).with_lsb(true), Block::random(&mut rng));
         for instances in [1, length(circuit), 4 * length(circuit) + 21] {
-            let labels = InputLabels::random(circuit, circuit.evaluator_inputs() * instances, &mut rng);
+            let labels =
+                InputLabels::random(circuit, circuit.evaluator_inputs() * instances, delta, &mut rng);
             let garbler_bits = Bits::random(circuit.garbler_inputs() * instances, &mut rng);
             let mut q = vec![Block::ZERO; labels.wires];
             rng.fill_blocks(&mut q);
 
             let (mut tables, mut wires) = (Vec::new(), q.clone());
-            let garbling = Garbling {
-                circuit,
-                delta: Zeroizing::new(delta),
-                salt,
-                first_batch: 5,
-                labels: &labels,
-                garbler_bits: &garbler_bits,
-            };
+            let garbling =
+                Garbling { circuit, salt, first_batch: 5, labels: &labels, garbler_bits: &garbler_bits };
             let mut send = |chunk: &[u8]| {
                 tables.extend_from_slice(chunk);
                 Ok(())

@@ -40,7 +40,7 @@ mod step;
 pub use client::{
     ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, EvaluationSession,
 };
-pub(in crate::nonlinear) use client::{Garbled, Transfers};
+pub(in crate::nonlinear) use client::{Garbled, Transfers, Tweaks, read_decoding, receive_decoding};
 pub use cost::setup_cost;
 pub(in crate::nonlinear) use cost::tables_cost;
 pub(in crate::nonlinear) use function::share_ring;

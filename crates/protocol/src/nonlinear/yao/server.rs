@@ -2,9 +2,9 @@
 
 use lanner_gc::{Circuit, GcError, OutputDecoding, batches};
 use lanner_ot::{CorrelatedSender, CotSender, arithmetic, random_delta};
-use lanner_primitives::{Bits, Block, Prg, PrgStream};
+use lanner_primitives::{Bits, Block, Prg};
 use lanner_share::Share;
-use lanner_wire::{Channel, ChannelError, Kind};
+use lanner_wire::{Channel, ChannelError, DecodeError, Kind, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -44,7 +44,7 @@ pub struct ServerMaterial {
 ///     let copy = material.clone();
 /// }
 /// ```
-pub struct ServerRankingMaterial(InputLabels);
+pub struct ServerRankingMaterial(pub(super) InputLabels);
 
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
@@ -100,11 +100,10 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         garbler_bits: &Bits,
         rng: &mut Prg,
     ) -> Result<(InputLabels, Bits), ProtocolError> {
-        let labels = InputLabels::random(circuit, wires.len(), rng);
+        let labels = InputLabels::random(circuit, wires.len(), self.cot.delta(), rng);
         let next_batch = self.next_batch.checked_add(batches(instances)).ok_or(GcError::BatchesExhausted)?;
         let garbling = Garbling {
             circuit,
-            delta: Zeroizing::new(self.cot.delta()),
             salt: self.salt,
             first_batch: self.next_batch,
             labels: &labels,
@@ -116,32 +115,6 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         self.next_batch = next_batch;
         let permute = garbling.garble_all(instances, &mut wires, &mut send)?;
         Ok((labels, permute))
-    }
-
-    /// Online: receives the masked input bits and answers with the labels of what they mask, and of the server's own bits behind.
-    pub(in crate::nonlinear) fn answer(
-        &self,
-        channel: &mut dyn Channel,
-        labels: InputLabels,
-        own: &Bits,
-    ) -> Result<(), ProtocolError> {
-        let InputLabels { seed, wires, each } = labels;
-        let inputs = wires.checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
-        // C -> S: d
-        let masked = receive_bits(channel, kind::MASKED_INPUT, inputs)?;
-        let mut bits = masked.iter().chain(own.iter());
-        let (delta, stream) = (Zeroizing::new(self.cot.delta()), PrgStream::new(&seed));
-        let mut answer = Zeroizing::new(Vec::with_capacity(each.min(wires)));
-        for first in (0..wires).step_by(each) {
-            answer.resize(each.min(wires - first), Block::ZERO);
-            stream.fill_at(first as u64, &mut answer);
-            for (label, bit) in answer.iter_mut().zip(&mut bits) {
-                *label ^= *delta & Block::mask(bit);
-            }
-            // S -> C: D xor d Delta
-            channel.send(kind::INPUT_LABELS, Block::slice_as_bytes(&answer))?;
-        }
-        Ok(())
     }
 }
 
@@ -175,17 +148,30 @@ impl ServerLayer {
         Ok(ServerMaterial { labels, output: ServerBits::new(permute, products)? })
     }
 
+    pub(super) fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        material.labels.encode(writer);
+        material.output.encode(self.0.encoding().ring, writer);
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        let (layer, circuit) = (&self.0, self.0.circuit());
+        Ok(ServerMaterial {
+            labels: InputLabels::decode(reader, circuit, circuit.evaluator_inputs() * layer.instances())?,
+            output: ServerBits::decode(reader, layer.encoding().ring, layer.output_bits())?,
+        })
+    }
+
     /// Online: returns the server's share of the output.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn online<S: CorrelatedSender>(
+    pub fn online(
         &self,
         channel: &mut dyn Channel,
-        session: &GarblingSession<S>,
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
-        session.answer(channel, material.labels, &Bits::zeros(0))?;
+        material.labels.answer(channel, &Bits::zeros(0))?;
         // C -> S: e
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
         material.output.convert(self.0.encoding(), &masked)
@@ -217,17 +203,21 @@ impl ServerRanking {
         Ok(ServerRankingMaterial(labels))
     }
 
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRankingMaterial, DecodeError> {
+        let circuit = self.0.circuit();
+        InputLabels::decode(reader, circuit, circuit.evaluator_inputs()).map(ServerRankingMaterial)
+    }
+
     /// Online: answers the client's input; the client learns the indices.
     ///
     /// # Errors
     /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn online<S: CorrelatedSender>(
+    pub fn online(
         &self,
         channel: &mut dyn Channel,
-        session: &GarblingSession<S>,
         material: ServerRankingMaterial,
     ) -> Result<(), ProtocolError> {
-        session.answer(channel, material.0, &Bits::zeros(0))
+        material.0.answer(channel, &Bits::zeros(0))
     }
 }
 

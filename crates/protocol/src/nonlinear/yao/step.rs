@@ -1,7 +1,7 @@
 //! Garbled circuits as steps of a plan.
 
 use lanner_share::Ring;
-use lanner_wire::Channel;
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -13,8 +13,8 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, LABEL, Lifetime, Memory, ModelParts, Needs, Outcome, Server, Spec,
-    Step, StepCost, Value, ValueType, WORD, Work,
+    Built, Client, DynStep, Inputs, Known, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step,
+    StepCost, Value, ValueType, WORD, Work,
 };
 
 /// A circuit on each window, from ring to ring.
@@ -99,9 +99,9 @@ impl Spec for TopK {
     }
 }
 
-/// What circuits need: the labels that answer online depend on the session's delta.
+/// What circuits need.
 pub(in crate::nonlinear) fn needs() -> Needs {
-    Needs { garbling: true, material: Lifetime::Session, ..Needs::default() }
+    Needs { garbling: true, ..Needs::default() }
 }
 
 impl Built for Layer {
@@ -201,14 +201,22 @@ impl Step<Client> for ClientLayer {
         Ok((self.receive(channel, client.evaluation()?, request)?, None))
     }
 
+    fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
+        self.encode(material, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
+        self.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        _: &Client,
         material: ClientMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, client.evaluation()?, material, inputs.share()?).map(Value::Shared)
+        self.online(channel, material, inputs.share()?).map(Value::Shared)
     }
 }
 
@@ -231,14 +239,22 @@ impl Step<Server> for ServerLayer {
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
     }
 
+    fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
+        self.encode(material, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {
+        self.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        server: &Server,
+        _: &Server,
         material: ServerMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, server.garbling()?, material).map(Value::Shared)
+        self.online(channel, material).map(Value::Shared)
     }
 }
 
@@ -264,14 +280,22 @@ impl Step<Client> for ClientRanking {
         Ok((self.receive(channel, request)?, None))
     }
 
+    fn encode(&self, material: &ClientRankingMaterial, writer: &mut Writer) {
+        material.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRankingMaterial, DecodeError> {
+        self.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        client: &Client,
+        _: &Client,
         material: ClientRankingMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let best = self.online(channel, client.evaluation()?, material, inputs.share()?)?;
+        let best = self.online(channel, material, inputs.share()?)?;
         Ok(Value::Revealed(match self.best() {
             Some(_) => Outcome::TopK(best),
             None => Outcome::Label(best[0]),
@@ -298,14 +322,22 @@ impl Step<Server> for ServerRanking {
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
     }
 
+    fn encode(&self, material: &ServerRankingMaterial, writer: &mut Writer) {
+        material.0.encode(writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRankingMaterial, DecodeError> {
+        self.decode(reader)
+    }
+
     fn online(
         &self,
         channel: &mut dyn Channel,
-        server: &Server,
+        _: &Server,
         material: ServerRankingMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, server.garbling()?, material)?;
+        self.online(channel, material)?;
         Ok(Value::AtPeer)
     }
 }

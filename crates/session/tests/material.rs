@@ -1,0 +1,182 @@
+//! Material that was bytes in between: the same prediction by the same messages, and no other bytes are taken for it.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use lanner_graph::{Network, Policy, QuantizationOptions};
+use lanner_plan::{Mode, Plan, plan};
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::step::PartyState;
+use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
+use lanner_wire::DecodeError;
+use rand_core::Rng;
+
+use common::{Digested, network, rng, session, session_keeping};
+
+const IDENTITY: [u8; 32] = [7; 32];
+
+const IMAGES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}],"nodes":[
+    {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"relu","op":"Relu","inputs":["conv"]},
+    {"name":"pool","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["relu"]},
+    {"name":"flat","op":"Flatten","inputs":["pool"]},
+    {"name":"fc1","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]},
+    {"name":"leaky","op":{"LeakyRelu":{"alpha":0.1}},"inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["leaky"]}],"output":"fc2"}"#;
+const IMAGES_SHAPES: [(&str, &[usize]); 5] =
+    [("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[18, 8]), ("w3", &[8, 4]), ("b3", &[4])];
+
+const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
+    {"name":"square1","op":"Square","inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["square1"]},
+    {"name":"square2","op":"Mul","inputs":["fc2","fc2"]},
+    {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["square2"]}],"output":"fc3"}"#;
+const SQUARES_SHAPES: [(&str, &[usize]); 5] =
+    [("w1", &[20, 12]), ("b1", &[12]), ("w2", &[12, 8]), ("b2", &[8]), ("w3", &[8, 4])];
+
+const EXACT: Mode = Mode::Cheetah(Rounding::Exact);
+const FAITHFUL: Mode = Mode::Cheetah(Rounding::Faithful);
+
+/// The network over the rings of a mode.
+fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec<i64>) {
+    let options = match mode {
+        Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
+        Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
+    };
+    let inputs = if json == IMAGES { 36 } else { 20 };
+    let (network, samples) = network(json, shapes, inputs, &options);
+    let input = network.public().input().quantize(&samples[0]).unwrap();
+    (network, input)
+}
+
+/// Each in turn: network, mode, policy.
+fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
+    let policies = [Policy::Label, Policy::TopK { k: 2 }, Policy::Probability { digits: 2 }, Policy::Logits];
+    let images = [Mode::Gazelle, EXACT].into_iter().flat_map(|mode| policies.map(|policy| (mode, policy)));
+    let images = images.chain([(Mode::Falcon, Policy::Label), (FAITHFUL, Policy::Label)]);
+    let images = images.map(|(mode, policy)| (IMAGES, &IMAGES_SHAPES, mode, policy));
+    let squares = [Mode::Gazelle, Mode::Falcon, EXACT];
+    let squares = squares.map(|mode| (SQUARES, &SQUARES_SHAPES, mode, Policy::Logits));
+    let made = images.chain(squares).map(|(json, shapes, mode, policy)| {
+        let (network, input) = of_mode(json, shapes, mode);
+        let plan = plan(network.public(), policy, mode).unwrap();
+        (network, input, plan)
+    });
+    made.collect()
+}
+
+/// The material as it comes back from its bytes, by a plan that was made anew.
+fn through<P: PartyState>(prepared: Prepared, plan: &PartyPlan<P>) -> Prepared {
+    let bytes = prepared.encode(plan, &IDENTITY).unwrap();
+    let decoded = plan.decode(bytes.as_bytes(), &IDENTITY).unwrap();
+    let again = decoded.encode(plan, &IDENTITY).unwrap();
+    assert!(again.as_bytes() == bytes.as_bytes());
+    plan.decode(again.as_bytes(), &IDENTITY).unwrap()
+}
+
+#[test]
+fn kept_material_makes_the_same_prediction_by_the_same_bytes() {
+    let mut protocols = BTreeSet::new();
+    for (network, input, plan) in plans() {
+        protocols.extend(plan.steps().map(|step| step.protocol.spec().name()));
+        let (channel, outcome, _) = session(&network, &plan, &input, Digested::new);
+        let client = ClientPlan::new(network.public(), &plan).unwrap();
+        let server = ServedModel::new(&network, &plan).unwrap();
+        let (kept_channel, kept_outcome, _) = session_keeping(
+            &network,
+            &plan,
+            &input,
+            Digested::new,
+            |prepared| through(prepared, &client),
+            |prepared| through(prepared, &server),
+        );
+        assert_eq!(kept_outcome, outcome);
+        assert_eq!(kept_channel.digests(), channel.digests());
+    }
+    let with_material = [
+        "cheetah.conv",
+        "falcon.conv",
+        "falcon.softmax",
+        "gazelle.conv",
+        "gazelle.square",
+        "gazelle.square_fc",
+        "ot.activation",
+        "ot.square",
+        "share.reshare",
+        "yao.activation",
+        "yao.argmax",
+        "yao.top_k",
+    ];
+    for name in with_material {
+        assert!(protocols.contains(name), "{name} in {protocols:?}");
+    }
+}
+
+/// Other bytes than those that were written, which are cut, longer, of another header, or changed anywhere.
+fn attack<P: PartyState>(prepared: Prepared, plan: &PartyPlan<P>) -> Prepared {
+    let bytes = prepared.encode(plan, &IDENTITY).unwrap().as_bytes().to_vec();
+    let refused = |bytes: &[u8]| plan.decode(bytes, &IDENTITY).err().unwrap();
+    let lengths = (0..40).chain((40..bytes.len()).step_by(bytes.len() / 50)).chain([bytes.len() - 1]);
+    for length in lengths {
+        let error = refused(&bytes[..length]);
+        assert!(
+            matches!(error, ExecutionError::Material(DecodeError::Truncated { .. })),
+            "{length}: {error}"
+        );
+    }
+    for more in [1, 1000] {
+        let error = refused(&[&bytes[..], &vec![0; more]].concat());
+        assert!(matches!(error, ExecutionError::Material(DecodeError::Trailing { left }) if left == more));
+    }
+    for (place, what) in [(0, "version"), (4, "party"), (5, "plan"), (36, "plan")] {
+        let mut other = bytes.clone();
+        other[place] ^= 1;
+        let error = refused(&other);
+        assert!(matches!(error, ExecutionError::OtherMaterial { what: w } if w == what), "{error}");
+    }
+    assert!(plan.decode(&bytes, &[8; 32]).is_err());
+    let mut random = rng(3);
+    for _ in 0..200 {
+        let mut other = bytes.clone();
+        for _ in 0..=random.next_u32() % 3 {
+            let place = random.next_u64() as usize % bytes.len();
+            other[place] = random.next_u32() as u8;
+        }
+        // Whether it is refused or read: masks and shares may be any numbers.
+        let _ = plan.decode(&other, &IDENTITY);
+    }
+    plan.decode(&bytes, &IDENTITY).unwrap()
+}
+
+#[test]
+fn other_bytes_are_refused_and_nothing_panics() {
+    let policy = Policy::Probability { digits: 2 };
+    let images = [Mode::Gazelle, Mode::Falcon, EXACT].map(|mode| (IMAGES, &IMAGES_SHAPES, mode));
+    for (json, shapes, mode) in images.into_iter().chain([(SQUARES, &SQUARES_SHAPES, Mode::Gazelle)]) {
+        let (network, input) = of_mode(json, shapes, mode);
+        let plan = plan(network.public(), policy, mode).unwrap();
+        let client = ClientPlan::new(network.public(), &plan).unwrap();
+        let server = ServedModel::new(&network, &plan).unwrap();
+        let attacked = Mutex::new(0);
+        let count = || *attacked.lock().unwrap() += 1;
+        session_keeping(
+            &network,
+            &plan,
+            &input,
+            |channel| channel,
+            |prepared| {
+                count();
+                attack(prepared, &client)
+            },
+            |prepared| {
+                count();
+                attack(prepared, &server)
+            },
+        );
+        assert_eq!(*attacked.lock().unwrap(), 2);
+    }
+}
