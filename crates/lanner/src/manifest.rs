@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::{Error, ErrorKind, Result};
 
 /// The version of model files and manifests that this build reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 /// A model's public half: what a client sees, may pin, and computes with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,10 +89,11 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether what people are shown agrees with what is computed.
+    /// Whether what people are shown agrees with what is computed, and scores are worth something to whoever gets them.
     fn describes_itself(&self) -> bool {
         let named = |classes: &Vec<String>| classes.len() == self.network.output_len();
         self.output == self.policy.name()
+            && self.policy.needs_scale() == self.network.output_scale().is_some()
             && self.input == InputDescription::of(&self.network)
             && self.classes.as_ref().is_none_or(named)
     }
@@ -117,6 +118,14 @@ impl Manifest {
     /// [`ErrorKind::Model`] if it is not 64 hexadecimal digits.
     pub fn commitment_bytes(&self) -> Result<[u8; 32]> {
         parse_commitment(&self.commitment)
+    }
+
+    /// The document under the commitment that its content has. Whoever writes one can do so: it says nothing of the rest.
+    ///
+    /// # Errors
+    /// As [`Self::to_json`].
+    pub fn sealed(self) -> Result<Self> {
+        Ok(Self { commitment: hex(&self.identity()?), ..self })
     }
 
     /// The identity that this document should have.

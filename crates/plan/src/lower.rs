@@ -181,7 +181,12 @@ impl<'n> Planner<'n> {
             Policy::Label => Protocol::YaoArgMax(yao::Classes { classes: values, from }),
             Policy::TopK { k } => Protocol::YaoTopK(yao::Best { classes: values, k: k as usize, from }),
             Policy::Probability { digits } => {
-                let scale = self.network.output_scale();
+                let missing = || PlanError::Policy {
+                    policy: policy.name(),
+                    reason: "the network does not tell what its scores are worth; compile it again"
+                        .to_owned(),
+                };
+                let scale = self.network.output_scale().ok_or_else(missing)?;
                 Protocol::Softmax(softmax::Likely { classes: values, digits, scale, from })
             }
         };
