@@ -129,6 +129,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         output: output.to_owned(),
         k: 2,
         digits: 2,
+        input_range: None,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,
     }

@@ -194,7 +194,7 @@ fn described(input: &str, nodes: &[String]) -> Manifest {
 
 fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
     let json = format!(
-        r#"{{"format_version":3,"input":{{"name":"x","shape":{input},"scale":1.0,"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":1.0,"head":"scores"}}"#,
+        r#"{{"format_version":4,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
         nodes.join(",")
     );
     let network = PublicNetwork::from_json(&json).unwrap();
@@ -229,16 +229,37 @@ fn wide_circuits(count: usize) -> Vec<String> {
     pools.chain(sums).collect()
 }
 
+/// The input's sum, and seven by seven taps from each of the input's 512 channels to as many.
+fn large_behind_small() -> Vec<String> {
+    let node = |name: &str, op: &str, inputs: &str, shape: &str| {
+        format!(r#"{{"name":"{name}","op":{op},"inputs":{inputs},"shape":{shape},"modulus":1032193}}"#)
+    };
+    let pool =
+        |kernel: &str| format!(r#"{{"SumPool":{{"kernel":{kernel},"strides":[1,1],"pads":[0,0,0,0]}}}}"#);
+    let conv = r#"{"Conv2d":{"out_channels":512,"kernel":[7,7],"strides":[1,1],"pads":[3,3,3,3],"dilations":[1,1],"groups":1}}"#;
+    vec![
+        node("flat", r#""Reshape""#, "[0]", "[1,512,256]"),
+        node("small", &pool("[512,256]"), "[1]", "[1,1,1]"),
+        node("large", conv, "[0]", "[512,16,16]"),
+        node("pool", &pool("[16,16]"), "[3]", "[512,1,1]"),
+        node("both", r#"{"Concat":{"axis":0}}"#, "[2,4]", "[513,1,1]"),
+    ]
+}
+
 /// A few hundred bytes, or at most 4 MiB of them, that would keep a machine busy for hours or fill its memory.
 #[test]
 fn a_manifest_of_huge_work_is_refused_before_any_of_it_is_done() {
     guard::start();
     let pool =
         |kernel: &str| format!(r#"{{"MaxPool":{{"kernel":{kernel},"strides":[1,1],"pads":[0,0,0,0]}}}}"#);
-    let hostile: [(&str, Manifest); 7] = [
+    let hostile: [(&str, Manifest); 8] = [
         (
             "one window of sixteen million values",
             described("[1,4096,4096]", &[node(0, &pool("[4096,4096]"), "[1,1,1]")]),
+        ),
+        (
+            "a large layer behind one element that it does not take",
+            described("[512,16,16]", &large_behind_small()),
         ),
         ("windows that overlap", described("[1,1024,1024]", &[node(0, &pool("[512,512]"), "[1,513,513]")])),
         ("a thousand wide circuits", described("[1,1,16384]", &wide_circuits(1000))),

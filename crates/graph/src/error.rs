@@ -105,6 +105,16 @@ pub enum CompileError {
         /// What is wrong and what to pass.
         reason: String,
     },
+    /// A stated range of the input that is none.
+    #[error(
+        "the input range [{low}, {high}] is not usable; give two numbers with 0 between them, not both 0"
+    )]
+    InputRange {
+        /// The stated minimum.
+        low: f64,
+        /// The stated maximum.
+        high: f64,
+    },
     /// An option outside its range.
     #[error("quantisation option `{option}` = {value} is outside {allowed}")]
     Option {
@@ -151,10 +161,10 @@ pub enum InputError {
         /// Its position, row-major.
         index: usize,
     },
-    /// A value beyond twice the calibrated range.
+    /// A value beyond the range that the network accepts.
     #[error(
-        "the input's value {index} is {value}, outside [{low}, {high}], twice the calibrated range; scale it as in training or \
-         compile with wider calibration samples"
+        "the input's value {index} is {value}, outside [{low}, {high}], which the model accepts; scale it as in training or have \
+         the model compiled for a wider range"
     )]
     OutOfRange {
         /// Its position, row-major.

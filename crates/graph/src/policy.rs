@@ -26,6 +26,12 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// Whether the client needs the output's scale: to turn scores into reals, or for its part of a probability.
+    #[must_use]
+    pub const fn needs_scale(self) -> bool {
+        matches!(self, Self::Probability { .. } | Self::Logits)
+    }
+
     /// The policy's name, as on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {

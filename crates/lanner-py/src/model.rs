@@ -92,7 +92,7 @@ impl NativeModel {
 
     #[getter]
     fn logits_scale(&self) -> f64 {
-        1.0 / self.0.manifest().network.output_scale()
+        1.0 / self.0.network().output_scale()
     }
 }
 

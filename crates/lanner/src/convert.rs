@@ -24,7 +24,7 @@ impl From<CompileError> for Error {
         let kind = match error {
             UnsupportedOp { .. } => ErrorKind::Unsupported,
             CompileError::Calibration { .. } => ErrorKind::Input,
-            CompileError::Option { .. } => ErrorKind::Misuse,
+            CompileError::Option { .. } | CompileError::InputRange { .. } => ErrorKind::Misuse,
             _ => ErrorKind::Model,
         };
         let place = match &error {

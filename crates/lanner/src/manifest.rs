@@ -89,10 +89,11 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether what people are shown agrees with what is computed.
+    /// Whether what people are shown agrees with what is computed, and scores are worth something to whoever gets them.
     fn describes_itself(&self) -> bool {
         let named = |classes: &Vec<String>| classes.len() == self.network.output_len();
         self.output == self.policy.name()
+            && self.policy.needs_scale() == self.network.output_scale().is_some()
             && self.input == InputDescription::of(&self.network)
             && self.classes.as_ref().is_none_or(named)
     }
@@ -117,6 +118,14 @@ impl Manifest {
     /// [`ErrorKind::Model`] if it is not 64 hexadecimal digits.
     pub fn commitment_bytes(&self) -> Result<[u8; 32]> {
         parse_commitment(&self.commitment)
+    }
+
+    /// The document under the commitment that its content has. Whoever writes one can do so: it says nothing of the rest.
+    ///
+    /// # Errors
+    /// As [`Self::to_json`].
+    pub fn sealed(self) -> Result<Self> {
+        Ok(Self { commitment: hex(&self.identity()?), ..self })
     }
 
     /// The identity that this document should have.

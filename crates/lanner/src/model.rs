@@ -11,7 +11,7 @@ use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;
-use crate::manifest::{FORMAT_VERSION, check_version, hash_weights, hex};
+use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
 use crate::report::report;
 use crate::{CompileOptions, Error, ErrorKind, InputDescription, Manifest, Result};
 
@@ -56,7 +56,10 @@ impl Model {
         options: &CompileOptions,
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
-        let network = compile(&graph, &tensors, calibration, &CompileOptions::quantization(mode))?;
+        let mut network = compile(&graph, &tensors, calibration, &options.quantization(mode))?;
+        if !policy.needs_scale() {
+            network = network.without_public_output_scale();
+        }
         let public = network.public().clone();
         let plan = plan(&public, policy, mode)?;
         if let Some(classes) = &options.classes
@@ -85,8 +88,7 @@ impl Model {
         };
         let (_, weights) = network.to_parts()?;
         manifest.weights = hash_weights(&salt, &weights);
-        manifest.commitment = hex(&manifest.identity()?);
-        Ok(Self { manifest, network, graph, tensors, salt })
+        Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt })
     }
 
     /// Reads a file that [`Self::save`] wrote.

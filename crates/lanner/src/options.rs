@@ -25,6 +25,9 @@ pub struct CompileOptions {
     pub k: u32,
     /// Decimal digits that `probability` reveals.
     pub digits: u32,
+    /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
+    /// and the public half then tells of theirs.
+    pub input_range: Option<[f64; 2]>,
     /// The names of the classes, in the order of the scores.
     pub classes: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
@@ -70,11 +73,12 @@ impl CompileOptions {
     }
 
     /// How the network's integers are chosen.
-    pub(crate) fn quantization(mode: Mode) -> QuantizationOptions {
-        match mode {
+    pub(crate) fn quantization(&self, mode: Mode) -> QuantizationOptions {
+        let options = match mode {
             Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
-        }
+        };
+        QuantizationOptions { input_range: self.input_range, ..options }
     }
 
     /// The output policy.

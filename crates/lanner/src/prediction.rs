@@ -91,8 +91,8 @@ impl Prediction {
                 label
             }
         };
-        let scale = manifest.network.output_scale();
-        let logits = values.as_ref().map(|values| values.iter().map(|value| *value as f64 * scale).collect());
+        let logits = values.as_ref().zip(manifest.network.output_scale());
+        let logits = logits.map(|(values, scale)| values.iter().map(|value| *value as f64 * scale).collect());
         let mut phases = Phases::default();
         for cost in std::iter::once(setup).chain(costs) {
             phases.of(cost.phase).add(cost);

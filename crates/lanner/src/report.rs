@@ -1,6 +1,7 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
-use lanner_graph::{Network, Policy};
+use lanner_graph::network::InputScale;
+use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
 use lanner_plan::{BuiltPlan, BuiltStep, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::ValueType;
@@ -25,7 +26,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory(&built)?,
         "parameters": keys.collect::<Vec<_>>(),
-        "leakage": leakage(manifest.policy),
+        "leakage": leakage(manifest),
     });
     if let Mode::Cheetah(rounding) = manifest.plan.mode {
         let (said, leak) = said_of(rounding);
@@ -81,8 +82,8 @@ fn said_of(rounding: Rounding) -> (&'static str, Option<&'static str>) {
 }
 
 /// What each party learns beyond its own secrets, in sentences.
-fn leakage(policy: Policy) -> Value {
-    let result = match policy {
+fn leakage(manifest: &Manifest) -> Value {
+    let result = match manifest.policy {
         Policy::Label => "the label of its input".to_owned(),
         Policy::Probability { digits } => {
             format!("the label of its input and the label's probability to {digits} decimal digits")
@@ -91,8 +92,32 @@ fn leakage(policy: Policy) -> Value {
         Policy::Logits => "every score of its input".to_owned(),
     };
     json!({
-        "client": format!("the architecture (operators, shapes, rings, shifts), the input's scale and range, and {result}"),
+        "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}", numbers(&manifest.network)),
         "server": "that a prediction was made, and when; nothing of the input or the result",
         "not_protected": "against a client that deviates from the protocol, or that asks many questions to imitate the model",
     })
+}
+
+/// What of the public half follows from weights or samples, or is the owner's word.
+fn numbers(network: &PublicNetwork) -> String {
+    let has = |what: fn(&FixedOp) -> bool| network.nodes().iter().any(|node| what(&node.op));
+    let stated = matches!(network.input().scale, InputScale::Stated { .. });
+    let input = if stated {
+        "the input's range as its owner states it"
+    } else {
+        "the input's scale and range (those of the calibration samples, rounded up to eighths of a doubling)"
+    };
+    let others = [
+        (network.output_scale().is_some(), "the scale of the scores (rounded up to eighths of a doubling)"),
+        (
+            has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),
+            "the factors of sums and joins (ratios of rounded scales)",
+        ),
+        (
+            has(|op| matches!(op, FixedOp::Clip { .. })),
+            "the upper bounds of activations (in units of rounded scales)",
+        ),
+    ];
+    let told = others.into_iter().filter_map(|(is_told, what)| is_told.then_some(what));
+    std::iter::once(input).chain(told).collect::<Vec<_>>().join(", ")
 }

@@ -39,6 +39,7 @@ fn model() -> Model {
         output: "logits".to_owned(),
         k: 1,
         digits: 2,
+        input_range: None,
         classes: None,
         image: None,
     };

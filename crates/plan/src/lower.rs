@@ -185,7 +185,12 @@ impl<'n> Planner<'n> {
             Policy::Label => yao::ArgMax { classes: values, from }.into(),
             Policy::TopK { k } => yao::TopK { classes: values, k: k as usize, from }.into(),
             Policy::Probability { digits } => {
-                let scale = self.network.output_scale();
+                let missing = || PlanError::Policy {
+                    policy: policy.name(),
+                    reason: "the network does not tell what its scores are worth; compile it again"
+                        .to_owned(),
+                };
+                let scale = self.network.output_scale().ok_or_else(missing)?;
                 softmax::LabelAndProbability { classes: values, digits, scale, from }.into()
             }
         };

@@ -185,7 +185,7 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
             };
             let likely = likely.unwrap();
             assert_eq!((likely.label, likely.digits), (truth.label(), digits));
-            let error = likely.probability() - truth.probability(network.public().output_scale());
+            let error = likely.probability() - truth.probability(network.output_scale());
             assert!(error.abs() <= 10_f64.powi(-(digits as i32)), "{digits}: {error}");
         }
     }

@@ -62,15 +62,17 @@ pub fn draw_network(bytes: &[u8], format_version: u32) -> String {
     let ring = choices.of(&rings);
     let shape = if choices.below(4) == 0 { vec![choices.size(12)] } else { choices.sizes::<3>(6).to_vec() };
     let (low, high) = (choices.of(&[0, -1, -100]), choices.of(&[255, 1, 0]));
-    let input =
-        format!(r#"{{"name":"x","shape":{shape:?},"scale":1.0,"low":{low},"high":{high},"modulus":{ring}}}"#);
+    let [unit, output_scale] = std::array::from_fn(|_| choices.of(&[-64, 0, -2048, 2048]));
+    let input = format!(
+        r#"{{"name":"x","shape":{shape:?},"scale":{{"grid":{unit}}},"low":{low},"high":{high},"modulus":{ring}}}"#
+    );
     let mut drawing = Drawing { values: vec![Value { shape, ring, used: false }], nodes: String::new() };
     for _ in 0..choices.size(12) {
         drawing.operator(choices, &rings);
     }
     drawing.join_the_unused(ring);
     let mut json = format!(
-        r#"{{"format_version":{format_version},"input":{input},"nodes":[{}],"output_scale":0.5,"head":"scores"}}"#,
+        r#"{{"format_version":{format_version},"input":{input},"nodes":[{}],"output_scale":{output_scale},"head":"scores"}}"#,
         drawing.nodes
     );
     if choices.below(4) == 0 {

@@ -97,7 +97,7 @@ class Client:
             x: Shape `manifest.input.shape`, or (1, *shape).
 
         Raises:
-            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range; nothing
+            InputError: If the shape does not fit, or a value is not finite or out of the accepted range; nothing
                 has been sent then.
             PeerError: If the server refuses or sends a malformed message.
             TransportError: If the connection fails or the server stalls.

@@ -135,7 +135,7 @@ def as_batch(values: NDArray[np.float32], entry: InputDescription, where: str = 
 
 
 def check_range(values: NDArray[np.float32], entry: InputDescription, where: str = "input") -> None:
-    """Check that every element is in the range that calibration allows.
+    """Check that every element is in the range that the model accepts.
 
     Raises:
         InputError: Naming the first element that is not, and the limit.
@@ -146,10 +146,10 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     if outside.any():
         place = tuple(map(int, np.argwhere(outside)[0]))
         raise InputError(
-            f"element {list(place)} is {values[place]:.6g}, outside the calibrated range "
+            f"element {list(place)} is {values[place]:.6g}, outside the accepted range "
             f"[{entry.low:.6g}, {entry.high:.6g}]",
             where=where,
-            fix="scale the input as the model's owner did, or have the model calibrated on such inputs",
+            fix="scale the input as the model's owner did, or have the model compiled for such inputs",
         )
 
 

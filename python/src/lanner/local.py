@@ -23,7 +23,7 @@ def run(model: Model, x: ArrayLike) -> Prediction:
         x: Shape `model.manifest.input.shape`, or (1, *shape).
 
     Raises:
-        InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+        InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
     """
     batch = as_batch(to_float32(x), model.manifest.input)
     if len(batch) != 1:

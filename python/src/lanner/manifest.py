@@ -19,7 +19,7 @@ class InputDescription:
     Attributes:
         name: The input's name in the ONNX model.
         shape: The shape of one sample, without a batch axis.
-        low: The smallest value of an element that calibration allows.
+        low: The smallest value of an element that is accepted.
         high: The largest.
         unit: The step of the fixed-point input; values are rounded to it before the range is checked.
     """
@@ -33,9 +33,12 @@ class InputDescription:
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
         """Read the input of a manifest's network."""
-        unit = float(document["scale"])
-        shape = tuple(map(int, document["shape"]))
-        return cls(str(document["name"]), shape, document["low"] * unit, document["high"] * unit, unit)
+        name, shape, scale = str(document["name"]), tuple(map(int, document["shape"])), document["scale"]
+        if "stated" in scale:
+            low, high, steps = (scale["stated"][part] for part in ("low", "high", "steps"))
+            return cls(name, shape, float(low), float(high), (high - low) / steps)
+        unit = 2.0 ** (scale["grid"] / 8)
+        return cls(name, shape, document["low"] * unit, document["high"] * unit, unit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Model:
             Real numbers, shape (n, outputs): the integers of `predict_integers` over `logits_scale`.
 
         Raises:
-            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+            InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
         return self.predict_integers(x)[0] / np.float64(self.logits_scale)
 
@@ -117,7 +117,7 @@ class Model:
             Shape (n,).
 
         Raises:
-            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+            InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
         logits = self.predict_fixed(x)
         probabilities: NDArray[np.float64] = 1.0 / np.exp(logits - logits.max(1, keepdims=True)).sum(1)
@@ -127,7 +127,7 @@ class Model:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
 
         Raises:
-            InputError: If the shape does not fit, or a value is not finite or out of the calibrated range.
+            InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
         batch = self._batch(x)
         check_range(batch, self.manifest.input)
@@ -174,6 +174,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     image: ImageDescription | str | Path | None = None,
     name: str | None = None,
     rounding: str | None = None,
+    input_range: tuple[float, float] | None = None,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -190,6 +191,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         name: The name on the server; the file's name without its suffix where it is not given.
         rounding: For mode ``cheetah``: exact, which is the default, or faithful, which takes fewer bytes, goes with
             output ``label`` alone, and tells a client that repeats a query more than its label; see SECURITY.md.
+        input_range: The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where
+            it is not given, twice the range of the calibration samples is accepted, and the client learns it to the
+            next step of 2^(1/8).
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -198,7 +202,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         InputError: If the calibration samples do not fit the model's input.
     """
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
-    options = CompileOptions(name or _default_name(model), mode, output, k, digits, classes, description, rounding)
+    options = CompileOptions(
+        name or _default_name(model), mode, output, k, digits, classes, description, rounding, input_range
+    )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples)
     entry = InputDescription(imported.input_name, imported.input_shape)

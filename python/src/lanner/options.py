@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,8 @@ class CompileOptions:
             fixed-point reference in every integer. ``faithful`` takes fewer bytes and goes with output ``label``
             alone: whether a value is rounded up depends on the client's own random share, so a client that repeats a
             query learns more of the weights than one label tells. Other modes are exact.
+        input_range: The smallest and the largest value that an input may have, 0 between them. None takes twice the
+            range of the calibration samples, of which the client then learns.
     """
 
     name: str
@@ -66,6 +69,7 @@ class CompileOptions:
     classes: Sequence[str] | None = None
     image: ImageDescription | None = None
     rounding: str | None = None
+    input_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
@@ -76,6 +80,8 @@ class CompileOptions:
             raise MisuseError(f"k is {self.k}", fix="give 1 or more")
         if not 1 <= self.digits <= MAX_DIGITS:
             raise MisuseError(f"digits is {self.digits}", fix=f"give 1 to {MAX_DIGITS}")
+        if self.input_range is not None:
+            _check_range(self.input_range)
 
     def check_scores(self, scores: int) -> None:
         """Check that the output policy fits the number of scores.
@@ -100,6 +106,7 @@ class CompileOptions:
                 "classes": None if self.classes is None else list(self.classes),
                 "image": None if self.image is None else self.image.document(),
                 "name": self.name,
+                "input_range": None if self.input_range is None else list(map(float, self.input_range)),
             }
         )
 
@@ -110,4 +117,12 @@ def _check_choice(option: str, value: str, known: Sequence[str], available: Sequ
     if value not in available:
         raise UnsupportedOpError(
             f"this version does not compute {option} {value}", fix=f"compile with {' or '.join(available)}"
+        )
+
+
+def _check_range(limits: Sequence[float]) -> None:
+    usable = len(limits) == 2 and all(math.isfinite(limit) for limit in limits)
+    if not usable or not limits[0] <= 0 <= limits[1] or limits[0] == limits[1]:
+        raise MisuseError(
+            f"input_range is {tuple(limits)}", fix="give the smallest and the largest value, with 0 between them"
         )

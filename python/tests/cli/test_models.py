@@ -203,9 +203,12 @@ def test_choice_of_a_later_version_exits_3(
         ["--output", "top-k", "--k", "0"],
         ["--output", "probability", "--digits", "0"],
         ["--output", "probability", "--digits", "7"],
+        ["--input-range", "1"],
+        ["--input-range", "0,one"],
+        ["--input-range=0.5,1"],
     ],
 )
-def test_policy_that_does_not_fit_exits_2(
+def test_option_that_does_not_fit_exits_2(
     tmp_path: Path,
     tiny_onnx: Path,
     calibration: Path,
@@ -229,6 +232,17 @@ def test_probability_without_a_softmax_is_noted(
     largest = model.predict_probability(tiny_samples(3))
     assert largest.shape == (3,)
     assert ((largest > 0.25) & (largest <= 1.0)).all()
+
+
+def test_the_input_range_can_be_stated(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "net.lanner"
+    arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration)]
+    assert main([*arguments, "--input-range=-4,4.5"]) == 0
+    assert "-4 to 4.5" in capsys.readouterr().err
+    entry = lanner.load(target).manifest.input
+    assert (entry.low, entry.high) == (-4.0, 4.5)
 
 
 def test_compiled_model_cannot_be_changed_by_run(

@@ -40,7 +40,7 @@ def still_serves(server: Serving, samples_file: Path) -> bool:
         (np.zeros((2, 1, 8, 9)), "(2, 1, 8, 9)"),
         (np.full((1, 8, 8), np.nan), "nan"),
         (np.full((1, 8, 8), np.inf), "inf"),
-        (np.full((1, 8, 8), 1e6), "calibrated range"),
+        (np.full((1, 8, 8), 1e6), "accepted range"),
         (np.zeros((1, 8, 8), dtype=bool), "not numbers"),
         (np.zeros((1, 8, 8), dtype=complex), "not numbers"),
     ],

@@ -118,6 +118,21 @@ def test_compile_checks_its_arguments() -> None:
         lanner.compile(tiny_classifier(), x, image=lanner.ImageDescription(3, (8, 8)))
 
 
+def test_a_stated_range_is_what_clients_see() -> None:
+    x = tiny_samples()
+    limits = (min(0.0, float(x.min())), float(x.max()) + 0.25)
+    model = lanner.compile(tiny_classifier(), x, output="logits", input_range=limits)
+    assert (model.manifest.input.low, model.manifest.input.high) == limits
+    assert "as its owner states it" in model.report()["leakage"]["client"]
+    largest = np.full(x[0].shape, limits[1], np.float32)
+    assert lanner.run(model, largest).values == model.predict_integers(largest)[0][0].tolist()
+    with pytest.raises(lanner.InputError, match="outside the accepted range"):
+        lanner.run(model, largest * 1.1)
+    with pytest.raises(lanner.InputError, match=r"sample \d+.*outside"):
+        lanner.compile(tiny_classifier(), x, input_range=(limits[0], limits[1] / 4))
+    assert "rounded up" in lanner.compile(tiny_classifier(), x).report()["leakage"]["client"]
+
+
 def test_saved_model_predicts_as_before(tmp_path: Path) -> None:
     model, x = lanner.compile(tiny_classifier(), tiny_samples(), output="logits"), tiny_samples(5, seed=2)
     model.save(tmp_path / "net.lanner")

@@ -19,7 +19,9 @@ def test_document_has_the_agreed_members() -> None:
         "classes": ["a", "b"],
         "image": None,
         "rounding": None,
+        "input_range": None,
     }
+    assert json.loads(CompileOptions("net", input_range=(-1, 0.5)).document())["input_range"] == [-1.0, 0.5]
 
 
 @pytest.mark.parametrize("output", ["label", "probability", "top-k"])
@@ -41,6 +43,12 @@ def test_top_k_needs_k_scores() -> None:
 def test_later_mode_is_unsupported(mode: str) -> None:
     with pytest.raises(UnsupportedOpError, match=mode):
         CompileOptions("net", mode=mode)
+
+
+@pytest.mark.parametrize("limits", [(0.1, 1), (-1, -0.5), (0, 0), (1, 0), (0, float("inf")), (float("nan"), 1), (1,)])
+def test_a_range_needs_two_ends_with_zero_between_them(limits: tuple[float, ...]) -> None:
+    with pytest.raises(MisuseError, match="0 between them"):
+        CompileOptions("net", input_range=limits)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

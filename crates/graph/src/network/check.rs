@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FixedOp, MAX_FACTOR, NetworkInput, PublicNetwork};
+use super::{FixedOp, InputScale, MAX_FACTOR, NetworkInput, PublicNetwork};
 use crate::CompileError;
 use crate::movement;
 use crate::tensor::element_count;
@@ -19,8 +19,8 @@ const MAX_ELEMENTS_IN_ALL: usize = 1 << 28;
 pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
     check_input(network.input())?;
     let nodes = network.nodes();
-    if nodes.is_empty() || nodes.len() > MAX_NODES || !is_scale(network.output_scale()) {
-        return Err(wrong("the output", "it needs nodes, at most 4096, and a positive scale"));
+    if nodes.is_empty() || nodes.len() > MAX_NODES {
+        return Err(wrong("the output", "it needs nodes, at most 4096"));
     }
     let mut names = BTreeSet::new();
     let mut elements = network.input().len();
@@ -53,10 +53,22 @@ fn check_input(input: &NetworkInput) -> Result<(), CompileError> {
     check_shape(&input.shape)
         .map_err(|reason| CompileError::Network { place: "the input".to_owned(), reason })?;
     let limit = input.accumulator.limit(0);
-    if !is_scale(input.scale) || input.low > 0 || input.high < 0 || input.low < -limit || input.high > limit {
+    let in_ring = (-limit..=0).contains(&input.low) && (0..=limit).contains(&input.high);
+    if !in_ring || !is_sound(input) {
         return Err(wrong("the input", "its scale or its range is not usable"));
     }
     Ok(())
+}
+
+/// Whether a stated range is one, and the integers are its ends.
+fn is_sound(input: &NetworkInput) -> bool {
+    let InputScale::Stated { low, high, .. } = input.scale else { return true };
+    let unit = input.scale.unit();
+    // A NaN is nowhere.
+    let is_range = (f64::MIN..=0.0).contains(&low) && (0.0..=f64::MAX).contains(&high);
+    let ends = [(low, input.low), (high, input.high)];
+    let are_ends = ends.iter().all(|&(real, end)| input.scale.nearest(real) == end);
+    is_range && unit.is_normal() && unit > 0.0 && are_ends
 }
 
 /// Checks node `index` against the values before it.
@@ -151,10 +163,6 @@ fn check_shape(shape: &[usize]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("the shape {shape:?} is empty or too large"))
-}
-
-fn is_scale(scale: f64) -> bool {
-    scale.is_finite() && scale > 0.0
 }
 
 fn wrong(place: &str, reason: &str) -> CompileError {

@@ -5,6 +5,40 @@ use serde::{Deserialize, Serialize};
 use crate::InputError;
 use crate::accumulator::Accumulator;
 use crate::float::check_input;
+use crate::grid::GridFactor;
+
+/// What one unit of the input is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum InputScale {
+    /// Found on calibration samples, rounded up to the grid.
+    Grid(GridFactor),
+    /// A range that the model's owner states, spread over so many steps.
+    Stated {
+        /// The smallest real value accepted, at most 0.
+        low: f64,
+        /// The largest real value accepted, at least 0.
+        high: f64,
+        /// The units from one to the other.
+        steps: u32,
+    },
+}
+
+impl InputScale {
+    /// Real value of one unit.
+    #[must_use]
+    pub fn unit(&self) -> f64 {
+        match *self {
+            Self::Grid(factor) => factor.value(),
+            Self::Stated { low, high, steps } => (high - low) / f64::from(steps),
+        }
+    }
+
+    /// The integer nearest to a real value, ties to even; the largest there is for all beyond.
+    pub(crate) fn nearest(&self, real: f64) -> i64 {
+        (real / self.unit()).round_ties_even() as i64
+    }
+}
 
 /// The network's input: shape, quantisation and the integers accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,10 +49,10 @@ pub struct NetworkInput {
     /// Its shape without the batch axis, in the model's own layout.
     pub shape: Vec<usize>,
     /// Real value of one unit.
-    pub scale: f64,
-    /// The smallest integer accepted: twice the calibrated minimum, or 0 if that is not negative.
+    pub scale: InputScale,
+    /// The smallest integer accepted: that of the stated minimum, or else twice the calibrated one, rounded away from 0 to the grid.
     pub low: i64,
-    /// The largest integer accepted: twice the calibrated maximum, or 0 if that is not positive.
+    /// The largest integer accepted, likewise.
     pub high: i64,
     /// The ring of the first layer, where the client's shares live.
     #[serde(rename = "modulus")]
@@ -38,10 +72,14 @@ impl NetworkInput {
         self.len() == 0
     }
 
-    /// The smallest and the largest real value accepted: twice the calibrated range.
+    /// The smallest and the largest real value accepted: the stated range, or else twice the calibrated one, rounded up to the grid.
+    /// What is less than half a unit beyond is accepted too.
     #[must_use]
     pub fn limits(&self) -> [f64; 2] {
-        [self.low as f64 * self.scale, self.high as f64 * self.scale]
+        match self.scale {
+            InputScale::Stated { low, high, .. } => [low, high],
+            InputScale::Grid(_) => [self.low, self.high].map(|end| end as f64 * self.scale.unit()),
+        }
     }
 
     /// The integers of a real input: `x / scale` in `f64`, rounded to nearest with ties to even.
@@ -52,12 +90,12 @@ impl NetworkInput {
         check_input(input, &self.shape)?;
         let quantize = |(index, &x): (usize, &f32)| {
             let value = f64::from(x);
-            let rounded = (value / self.scale).round_ties_even();
-            if rounded < self.low as f64 || rounded > self.high as f64 {
+            let rounded = self.scale.nearest(value);
+            if !(self.low..=self.high).contains(&rounded) {
                 let [low, high] = self.limits();
                 return Err(InputError::OutOfRange { index, value, low, high });
             }
-            Ok(rounded as i64)
+            Ok(rounded)
         };
         input.iter().enumerate().map(quantize).collect()
     }
@@ -78,7 +116,12 @@ impl NetworkInput {
             None => Ok(()),
             Some(index) => {
                 let [low, high] = self.limits();
-                Err(InputError::OutOfRange { index, value: input[index] as f64 * self.scale, low, high })
+                Err(InputError::OutOfRange {
+                    index,
+                    value: input[index] as f64 * self.scale.unit(),
+                    low,
+                    high,
+                })
             }
         }
     }

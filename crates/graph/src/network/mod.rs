@@ -27,13 +27,13 @@ use std::collections::BTreeMap;
 use crate::CompileError;
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use file::NetworkManifest;
-pub use input::NetworkInput;
+pub use input::{InputScale, NetworkInput};
 pub use op::{FixedNode, FixedOp, MAX_FACTOR};
 pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
 
 /// The version of the compiled network's format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// A compiled network: the public half, and the model owner's weights and ranges.
 ///
@@ -100,6 +100,18 @@ impl Network {
     #[must_use]
     pub(crate) fn with_set_aside(self, set_aside: usize) -> Self {
         Self { set_aside, ..self }
+    }
+
+    /// The network whose public half does not say what a unit of the output is worth: for policies that do without.
+    #[must_use]
+    pub fn without_public_output_scale(self) -> Self {
+        Self { public: self.public.without_output_scale(), ..self }
+    }
+
+    /// Real value of one unit of the output: score = integer * scale. The owner knows it whether or not it is public.
+    #[must_use]
+    pub fn output_scale(&self) -> f64 {
+        self.values.last().map_or(1.0, |value| value.scale)
     }
 
     /// The half that a client may see: no weight, bias, range or intermediate scale.

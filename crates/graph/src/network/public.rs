@@ -7,9 +7,11 @@ use super::{FORMAT_VERSION, FixedNode, FixedOp, NetworkInput, propagate};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::graph::check_version;
+use crate::grid::GridFactor;
 use crate::movement::{self, Source};
 
-/// A fixed-point network without weights: input, operators, shapes, rings, shifts and the output's scale.
+/// A fixed-point network without weights: input, operators, shapes, rings, shifts and, where the output policy needs it, the output's
+/// scale.
 ///
 /// Invariant: checked when made or read; see the module's text for the order of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +19,7 @@ use crate::movement::{self, Source};
 pub struct PublicNetwork {
     input: NetworkInput,
     nodes: Vec<FixedNode>,
-    output_scale: f64,
+    output_scale: Option<GridFactor>,
     head: Head,
     /// Follows from the rest: see [`PublicNetwork::limit`].
     limits: Vec<i64>,
@@ -37,14 +39,14 @@ pub enum Head {
 }
 
 impl PublicNetwork {
-    /// Checks and makes a network.
+    /// Checks and makes a network; the output's scale is the input's times a factor.
     ///
     /// # Errors
     /// [`CompileError::Network`] naming the node or part that is wrong.
     pub fn new(
         input: NetworkInput,
         nodes: Vec<FixedNode>,
-        output_scale: f64,
+        output_scale: Option<GridFactor>,
         head: Head,
     ) -> Result<Self, CompileError> {
         let mut network = Self { input, nodes, output_scale, head, limits: Vec::new() };
@@ -87,10 +89,16 @@ impl PublicNetwork {
         &self.nodes
     }
 
-    /// Real value of one unit of the output: score = integer * scale.
+    /// Real value of one unit of the output, if it is public: score = integer * scale. A multiple of the input's on the grid.
     #[must_use]
-    pub const fn output_scale(&self) -> f64 {
-        self.output_scale
+    pub fn output_scale(&self) -> Option<f64> {
+        self.output_scale.map(|factor| self.input.scale.unit() * factor.value())
+    }
+
+    /// The network that does not say what a unit of the output is worth.
+    #[must_use]
+    pub(super) fn without_output_scale(self) -> Self {
+        Self { output_scale: None, ..self }
     }
 
     /// The number of output scores.
@@ -173,7 +181,9 @@ struct PublicFile {
     format_version: u32,
     input: NetworkInput,
     nodes: Vec<FixedNode>,
-    output_scale: f64,
+    /// Over the input's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output_scale: Option<GridFactor>,
     head: Head,
 }
 

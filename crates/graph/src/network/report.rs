@@ -94,6 +94,11 @@ pub(crate) fn join(
         let calibrated = [seen.low, seen.high];
         Ok(ValueReport { name, operator, scale: seen.scale, low, high, evidence, limit, calibrated, weights })
     };
+    let known = calibrated.last().map(|seen| seen.scale);
+    if network.output_scale().is_some_and(|public| known != Some(public)) {
+        let reason = "its public scale is not its scale".to_owned();
+        return Err(CompileError::Network { place: "the output".to_owned(), reason });
+    }
     bounds.iter().zip(calibrated).enumerate().map(report).collect()
 }
 

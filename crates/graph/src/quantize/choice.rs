@@ -95,7 +95,7 @@ impl Choice<'_> {
                 let (measured, scores) = integer_ranges(&provisional, &self.samples)?;
                 let Some(overflow) = overflow(&provisional, &measured) else {
                     let network = lowered.network(self.head, Some(&measured))?;
-                    let error = self.error(&scores, network.public().output_scale());
+                    let error = self.error(&scores, network.output_scale());
                     return Ok((network, error));
                 };
                 let node = overflow.node;

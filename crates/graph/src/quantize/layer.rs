@@ -3,6 +3,7 @@
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::graph::Op;
+use crate::grid;
 use crate::network::{Bound, LinearWeights, MAX_FACTOR, linear_interval};
 use crate::pass::Draft;
 
@@ -43,8 +44,10 @@ pub(super) struct Room {
     pub(super) ring: Accumulator,
     /// What the ring allows.
     pub(super) limit: i64,
-    /// How the scale of the sums must relate to another value's.
+    /// How the scale of the sums must relate to another value's; where there is none, it lies on the grid through `origin`.
     pub(super) relation: Option<Relation>,
+    /// A scale of the grid that the sums' is to lie on.
+    pub(super) origin: f64,
     /// The fewest and the most bits of the largest weight, sign included.
     pub(super) bits: [u32; 2],
 }
@@ -52,22 +55,55 @@ pub(super) struct Room {
 /// A relation between the scale of a layer's sums and that of a value they are joined with, so that public integer factors are exact.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Relation {
-    /// One scale is a whole multiple of the other.
-    Multiple(f64),
+    /// One scale is a whole multiple of the other, which is public as a factor: by one of few factors.
+    Multiple { other: f64, factors: Factors },
     /// One scale is the other times a power of two; a rescale lies between.
     PowerOfTwo(f64),
 }
 
+/// Whole factors that tell no more of a scale than the grid does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Factors {
+    /// The grid's values, rounded.
+    Whole,
+    /// Those that lead from the grid to the grid.
+    PowersOfTwo,
+}
+
+impl Factors {
+    /// The largest factor not above `most`, which is whole and 1 or more.
+    fn below(self, most: f64) -> f64 {
+        match self {
+            Self::Whole => grid::whole_below(most),
+            Self::PowersOfTwo => most.log2().floor().exp2(),
+        }
+    }
+
+    /// The smallest factor not below `least`, which is whole and 1 or more.
+    fn above(self, least: f64) -> f64 {
+        match self {
+            Self::Whole => grid::whole_above(least),
+            Self::PowersOfTwo => least.log2().ceil().exp2(),
+        }
+    }
+}
+
 impl Relation {
+    /// The scale of the other value.
+    pub(super) const fn other(self) -> f64 {
+        let (Self::Multiple { other, .. } | Self::PowerOfTwo(other)) = self;
+        other
+    }
+
     /// The smallest related scale that is not below `scale`.
     fn above(self, scale: f64) -> f64 {
         // Without the tolerance a scale that is already related could move by a whole step.
         const TOLERANCE: f64 = 1e-9;
         match self {
-            Self::Multiple(other) if other >= scale => {
-                other / (other / scale + TOLERANCE).floor().min(MAX_FACTOR as f64)
+            Self::Multiple { other, factors } if other >= scale => {
+                other / factors.below((other / scale + TOLERANCE).floor().min(MAX_FACTOR as f64))
             }
-            Self::Multiple(other) => other * (scale / other - TOLERANCE).ceil(),
+            Self::Multiple { other, factors } => other * factors.above((scale / other - TOLERANCE).ceil()),
             Self::PowerOfTwo(other) => other * ((scale / other).log2() - TOLERANCE).ceil().exp2(),
         }
     }
@@ -103,7 +139,8 @@ impl RealLayer {
         let [fewest, most] = room.bits;
         let enough =
             |fitted: &FittedLayer| self.largest() == 0.0 || largest(&fitted.weights) >= half_range(fewest);
-        let finest = self.largest() / half_range(most) as f64;
+        // The scale may be rounded up by a step, and the fewest bits must be left.
+        let finest = self.largest() / (half_range(most) as f64).max(half_range(fewest) as f64 * grid::STEP);
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
         self.fit_proved(room, least).filter(enough).or_else(|| {
@@ -172,10 +209,12 @@ impl RealLayer {
 }
 
 impl Room {
-    /// The smallest scale of weights, not below `scale`, whose sums are related as they must be.
+    /// The smallest scale of weights, not below `scale`, whose sums are related as they must be, or lie on the grid.
     fn related(&self, scale: f64) -> f64 {
-        let above = |relation: Relation| relation.above(scale * self.input_scale) / self.input_scale;
-        self.relation.map_or(scale, above)
+        let sums = scale * self.input_scale;
+        let above =
+            self.relation.map_or_else(|| grid::above(sums, self.origin), |relation| relation.above(sums));
+        above / self.input_scale
     }
 }
 

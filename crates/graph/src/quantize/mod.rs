@@ -22,7 +22,7 @@ use crate::tensor::Tensors;
 use crate::{CompileError, pass};
 
 /// What quantisation aims for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct QuantizationOptions {
     /// Bits of an activation over its calibrated range: 2 to 16.
     pub activation_bits: u32,
@@ -32,6 +32,9 @@ pub struct QuantizationOptions {
     pub max_weight_bits: u32,
     /// The rings offered; the smallest sufficient one is taken for each layer.
     pub accumulators: Vec<Accumulator>,
+    /// The smallest and the largest input accepted, with 0 between them. The calibration samples decide where it is `None`, and then the
+    /// public half tells of them, to the next step of the grid.
+    pub input_range: Option<[f64; 2]>,
     /// Whether a square may take sums that are not rescaled: larger rings, and fewer values in circuits.
     pub squares_of_sums: bool,
 }
@@ -45,6 +48,7 @@ impl Default for QuantizationOptions {
             min_weight_bits: 8,
             max_weight_bits: 12,
             accumulators,
+            input_range: None,
             squares_of_sums: true,
         }
     }
@@ -81,7 +85,8 @@ pub fn compile(
     for kept in outlier::set_aside(&observed, &samples) {
         let seen = observed.seen(&kept);
         let items = item::items(&draft, &seen)?;
-        let (input, set_aside) = (seen[0].range, samples.len() - kept.len());
+        let input = options.input_range.map_or(seen[0].range, |[low, high]| calibrate::Range { low, high });
+        let set_aside = samples.len() - kept.len();
         let sparing = set_aside > 0;
         let source = lower::Source { draft: &draft, items: &items, input, options: &options, sparing };
         match (Choice { source, head, samples: kept, scores: &observed.scores }).fewest_circuits() {
@@ -114,6 +119,11 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
         ),
         ("accumulators", accumulators.len() as u64, !accumulators.is_empty(), "one or more rings"),
     ];
+    if let Some([low, high]) = options.input_range
+        && !(low <= 0.0 && high >= 0.0 && (high - low).is_normal())
+    {
+        return Err(CompileError::InputRange { low, high });
+    }
     match rules.into_iter().find(|rule| !rule.2) {
         Some((option, value, _, allowed)) => Err(CompileError::Option { option, value, allowed }),
         None => Ok(options),

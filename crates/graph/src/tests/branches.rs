@@ -10,7 +10,7 @@ use crate::{
 
 impl Sketch {
     /// Adds a node with several inputs.
-    fn join(mut self, name: &str, op: Op, inputs: &[&str]) -> Self {
+    pub(super) fn join(mut self, name: &str, op: Op, inputs: &[&str]) -> Self {
         let inputs = inputs.iter().map(|&input| input.to_owned()).collect();
         self.graph.nodes.push(Node { name: name.to_owned(), op, inputs });
         name.clone_into(&mut self.graph.output);
@@ -18,7 +18,7 @@ impl Sketch {
     }
 
     /// Continues from an earlier value.
-    fn resume(mut self, name: &str) -> Self {
+    pub(super) fn resume(mut self, name: &str) -> Self {
         name.clone_into(&mut self.graph.output);
         self
     }

@@ -24,7 +24,7 @@ pub(super) fn agreement(sketch: &mut Sketch, network: &Network) -> (f64, usize) 
         assert_eq!(run.overflow_count(), 0);
         for (score, integer) in scores.iter().zip(&run.output) {
             let exact = f64::from(*score);
-            error = error.max((exact - *integer as f64 * network.public().output_scale()).abs());
+            error = error.max((exact - *integer as f64 * network.output_scale()).abs());
             largest = largest.max(exact.abs());
         }
         let best = (0..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best });

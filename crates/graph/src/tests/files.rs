@@ -112,6 +112,22 @@ fn read(manifest: &str, weights: &[u8]) -> Option<()> {
     Some(())
 }
 
+/// Fuzzing that starts from documents of an older version finds nothing behind the check of the version.
+#[test]
+fn seeds_of_fuzzing_are_of_the_present_version() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
+    for (name, count) in [("public_network", 3), ("manifest", 4)] {
+        let files: Vec<_> =
+            std::fs::read_dir(folder.join(name)).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), count);
+        for file in files {
+            let document: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            let network = document.get("network").unwrap_or(&document);
+            assert!(PublicNetwork::from_json(&network.to_string()).is_ok(), "{} is too old", file.display());
+        }
+    }
+}
+
 #[test]
 fn mutated_manifests_never_panic() {
     networks().iter().for_each(mutate_manifest);

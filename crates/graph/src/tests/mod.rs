@@ -7,6 +7,7 @@ mod kernels;
 mod operators;
 mod passes;
 mod powers_of_two;
+mod public_half;
 mod refusals;
 
 use crate::graph::{FORMAT_VERSION, GraphInput, infer};

@@ -25,6 +25,12 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--digits", type=int, metavar="L", help="decimal digits of the probability, 1 to 6 (default: 2)"
     )
     parser.add_argument(
+        "--input-range",
+        type=_read_range,
+        metavar="LOW,HIGH",
+        help="what an input's values may be, as in --input-range=0,1 (default: twice the calibrated range, rounded up)",
+    )
+    parser.add_argument(
         "--image",
         type=Path,
         metavar="S.toml",
@@ -54,9 +60,18 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     Raises:
         MisuseError: If the file of class names cannot be read.
     """
-    keywords = {name: getattr(options, name) for name in ("mode", "rounding", "output", "k", "digits", "image")}
+    names = ("mode", "rounding", "output", "k", "digits", "image", "input_range")
+    keywords = {name: getattr(options, name) for name in names}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}
+
+
+def _read_range(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not LOW,HIGH, as 0,1 is") from None
+    return low, high
 
 
 def read_classes(path: Path) -> list[str]:

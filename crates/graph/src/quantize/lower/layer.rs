@@ -3,9 +3,10 @@
 use super::{Builder, Placed, Stop};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
+use crate::grid;
 use crate::network::FixedOp;
 use crate::quantize::item::Action;
-use crate::quantize::layer::{RealLayer, Relation, Room};
+use crate::quantize::layer::{Factors, RealLayer, Relation, Room};
 use crate::quantize::reach::{Reached, ends, to_rescales};
 
 impl Builder<'_> {
@@ -44,6 +45,7 @@ impl Builder<'_> {
 
     /// What layer `index`, which makes the first value reached, must respect in a ring with this limit.
     fn room(&self, index: usize, x: Placed, reached: &[Reached], ring: Accumulator, limit: i64) -> Room {
+        let origin = self.origins[index + 1].unwrap_or(self.scales[0]);
         let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / at.unit;
         Room {
             input: self.bounds[x.value][0],
@@ -56,7 +58,8 @@ impl Builder<'_> {
                 .any(|(_, user, _)| !matches!(self.source.items[user].action, Action::Add)),
             ring,
             limit,
-            relation: self.relation(reached),
+            relation: self.relation(reached, origin),
+            origin,
             bits: self.weight_bits(index),
         }
     }
@@ -124,12 +127,15 @@ impl Builder<'_> {
         Some(self.scale_of(item.inputs[0])? * item.action.unit())
     }
 
-    /// The relation to the first lowered value that the sums are joined with: before the rescale, else behind it.
-    fn relation(&self, reached: &[Reached]) -> Option<Relation> {
-        let before = self
-            .partners(reached)
-            .find_map(|(at, _, input)| Some(Relation::Multiple(self.scale_of(input)? / at.unit)));
-        before.or_else(|| {
+    /// The relation to the first lowered value that the sums are joined with: before the rescale, else behind it. Sums that reach the
+    /// output keep to the grid through `origin`, and are related only to what lies on it.
+    fn relation(&self, reached: &[Reached], origin: f64) -> Option<Relation> {
+        let is_output = reached.first().is_some_and(|sums| self.origins[sums.value].is_some());
+        let factors = if is_output { Factors::PowersOfTwo } else { Factors::Whole };
+        let before = self.partners(reached).find_map(|(at, _, input)| {
+            Some(Relation::Multiple { other: self.scale_of(input)? / at.unit, factors })
+        });
+        let relation = before.or_else(|| {
             let rescaled = reached.iter().filter(|at| self.structure.rescaled[at.value]);
             rescaled.clone().find_map(|start| {
                 let ends = ends(self.source.items, self.structure, start.value);
@@ -138,6 +144,7 @@ impl Builder<'_> {
                     lowered.map(|other| Relation::PowerOfTwo(other / (start.unit * end.unit)))
                 })
             })
-        })
+        });
+        relation.filter(|relation| !is_output || grid::holds(relation.other(), origin))
     }
 }

@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::QuantizationOptions;
 use super::calibrate::Range;
-use super::item::Item;
+use super::item::{Action, Item};
 use super::reach::ends;
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
+use crate::grid::{self, GridFactor};
 use crate::network::{
-    Bound, Calibrated, Evidence, FixedNode, FixedOp, Head, LinearWeights, Network, NetworkInput,
+    Bound, Calibrated, Evidence, FixedNode, FixedOp, Head, InputScale, LinearWeights, Network, NetworkInput,
     PublicNetwork,
 };
 use crate::pass::Draft;
@@ -60,7 +61,8 @@ pub(super) struct Lowered {
     /// The scale of each value: the input, then each node's.
     scales: Vec<f64>,
     errors: BTreeMap<usize, f64>,
-    output_scale: f64,
+    /// Over the input's.
+    output_scale: GridFactor,
 }
 
 impl Lowered {
@@ -80,7 +82,8 @@ impl Lowered {
         head: Head,
         measured: Option<&[Calibrated]>,
     ) -> Result<Network, CompileError> {
-        let public = PublicNetwork::new(self.input.clone(), self.nodes.clone(), self.output_scale, head)?;
+        let public =
+            PublicNetwork::new(self.input.clone(), self.nodes.clone(), Some(self.output_scale), head)?;
         let error = |value: usize| value.checked_sub(1).and_then(|node| self.errors.get(&node)).copied();
         let unseen = |(value, &scale)| Calibrated { scale, low: 0, high: 0, weight_error: error(value) };
         let unmeasured: Vec<Calibrated> = self.scales.iter().enumerate().map(unseen).collect();
@@ -162,6 +165,9 @@ struct Builder<'a> {
     names: BTreeSet<String>,
     nodes: Vec<Pending>,
     weights: BTreeMap<usize, LinearWeights>,
+    /// For each item's value that reaches the output without a layer on the way, the grid that its scale must lie on for the output's to lie
+    /// on the input's: one scale of it.
+    origins: Vec<Option<f64>>,
     scales: Vec<f64>,
     errors: BTreeMap<usize, f64>,
     /// Each value's bound by the weights, and as far as the public half shows it.
@@ -177,13 +183,11 @@ impl<'a> Builder<'a> {
     ) -> Result<Self, CompileError> {
         let ends = ends(source.items, structure, 0);
         let levels = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
-        let scale = source.input.width() / levels;
-        if scale <= f64::MIN_POSITIVE {
+        let (scale, [low, high]) = input_scale(&source, levels).ok_or_else(|| {
             let reason = "every value is 0; pass samples like those that the model will see".to_owned();
-            return Err(CompileError::Calibration { reason });
-        }
-        let twice = |end: f64| (2.0 * end / scale).round_ties_even() as i64;
-        let (low, high) = (twice(source.input.low), twice(source.input.high));
+            CompileError::Calibration { reason }
+        })?;
+        let unit = scale.unit();
         let graph_input = &source.draft.graph.inputs[0];
         let input = NetworkInput {
             name: graph_input.name.clone(),
@@ -196,7 +200,7 @@ impl<'a> Builder<'a> {
         let mut needs = vec![0; structure.groups];
         needs[structure.group_behind(0)] = high.max(-low);
         let mut placed = vec![None; source.items.len() + 1];
-        placed[0] = Some(Placed { value: 0, scale });
+        placed[0] = Some(Placed { value: 0, scale: unit });
         Ok(Self {
             source,
             structure,
@@ -209,7 +213,8 @@ impl<'a> Builder<'a> {
             names: BTreeSet::new(),
             nodes: Vec::new(),
             weights: BTreeMap::new(),
-            scales: vec![scale],
+            origins: origins(source.items, unit),
+            scales: vec![unit],
             errors: BTreeMap::new(),
             bounds: vec![[Bound { low, high, evidence: Evidence::Proved }; 2]],
         })
@@ -244,8 +249,15 @@ impl<'a> Builder<'a> {
             });
         }
         let groups = self.nodes.iter().map(|pending| pending.group).collect();
-        let Self { input, weights, scales, errors, .. } = self;
-        Ok(Lowered { input, nodes, groups, weights, scales, errors, output_scale: output.scale })
+        let Self { input, weights, mut scales, errors, .. } = self;
+        let unit = input.scale.unit();
+        let output_scale = GridFactor::exactly(output.scale / unit).ok_or_else(|| CompileError::Network {
+            place: "the output".to_owned(),
+            reason: format!("its scale of {} is beyond what a network may have", output.scale),
+        })?;
+        // Both parties' value, without the rounding errors on the way.
+        scales[output.value] = unit * output_scale.value();
+        Ok(Lowered { input, nodes, groups, weights, scales, errors, output_scale })
     }
 
     fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {
@@ -310,4 +322,37 @@ impl<'a> Builder<'a> {
         self.nodes.push(Pending { name, op, inputs, shape, group });
         Ok(self.nodes.len())
     }
+}
+
+/// The input's scale and the integers accepted; none for a range without width.
+fn input_scale(source: &Source<'_>, levels: f64) -> Option<(InputScale, [i64; 2])> {
+    let Range { low, high } = source.input;
+    if source.options.input_range.is_some() {
+        let scale = InputScale::Stated { low, high, steps: levels as u32 };
+        return Some((scale, [low, high].map(|end| scale.nearest(end))));
+    }
+    let unit = GridFactor::above(source.input.width() / levels)?;
+    let end = |end: f64| match end {
+        0.0 => 0,
+        _ => ((grid::above(2.0 * end.abs(), 1.0) / unit.value()).round() * end.signum()) as i64,
+    };
+    Some((InputScale::Grid(unit), [end(low), end(high)]))
+}
+
+/// See [`Builder::origins`]; `unit` is the input's.
+fn origins(items: &[Item], unit: f64) -> Vec<Option<f64>> {
+    let mut origins = vec![None; items.len() + 1];
+    origins[items.len()] = Some(unit);
+    for (index, item) in items.iter().enumerate().rev() {
+        let before = match &item.action {
+            Action::Layer { .. } => None,
+            action if action.is_square() => origins[index + 1].map(f64::sqrt),
+            // A join brings its inputs to its own scale by whole factors.
+            action => origins[index + 1].map(|origin: f64| origin / action.unit()),
+        };
+        for &input in item.inputs.iter().filter(|_| before.is_some()) {
+            origins[input] = before;
+        }
+    }
+    origins
 }

@@ -2,6 +2,7 @@
 
 use super::{Builder, Placed, Stop, UNBOUNDED};
 use crate::CompileError;
+use crate::grid;
 use crate::network::{FixedOp, MAX_FACTOR};
 use crate::quantize::item::Action;
 
@@ -35,7 +36,11 @@ impl Builder<'_> {
         let item = &self.source.items[index];
         let inputs = item.inputs.iter().map(|&input| self.place(input)).collect::<Result<Vec<_>, _>>()?;
         let scales: Vec<f64> = inputs.iter().map(|input| input.scale).collect();
-        let (factors, scale) = common_scale(&scales).ok_or_else(|| CompileError::UnsupportedOp {
+        let common = match self.origins[index + 1] {
+            None => common_scale(&scales),
+            Some(origin) => common_scale_on_grid(&scales, origin),
+        };
+        let (factors, scale) = common.ok_or_else(|| CompileError::UnsupportedOp {
             node: item.name.clone(),
             operator: if matches!(item.action, Action::Add) { "Add" } else { "Concat" },
             attribute: format!("scales of {scales:?}"),
@@ -109,23 +114,36 @@ impl Builder<'_> {
 
 /// The smallest factors that bring values of these scales to one, each within 2^-9 of the exact ratio, and that scale.
 fn common_scale(scales: &[f64]) -> Option<(Vec<i64>, f64)> {
-    const DENOMINATORS: i64 = 256;
-    const TOLERANCE: f64 = 1.0 / 512.0;
     let finest = scales.iter().copied().fold(f64::INFINITY, f64::min);
-    (1..=DENOMINATORS).find_map(|denominator| {
-        let unit = finest / denominator as f64;
-        let factor = |&scale: &f64| {
-            let factor = (scale / unit).round();
-            let error = (factor * unit / scale - 1.0).abs();
-            (error <= TOLERANCE && factor <= MAX_FACTOR as f64).then_some(factor as i64)
-        };
-        Some((scales.iter().map(factor).collect::<Option<Vec<_>>>()?, unit))
-    })
+    (1..=DENOMINATORS).find_map(|denominator| at_scale(scales, finest / f64::from(denominator)))
 }
+
+/// As [`common_scale`], the scale on the grid through `origin`.
+fn common_scale_on_grid(scales: &[f64], origin: f64) -> Option<(Vec<i64>, f64)> {
+    let finest = scales.iter().copied().fold(f64::INFINITY, f64::min);
+    let enough = finest / f64::from(2 * DENOMINATORS);
+    grid::downwards(finest, origin)
+        .take_while(|scale| *scale > enough)
+        .find_map(|scale| at_scale(scales, scale))
+}
+
+/// The factors that bring values of these scales to `unit`.
+fn at_scale(scales: &[f64], unit: f64) -> Option<(Vec<i64>, f64)> {
+    let factor = |&scale: &f64| {
+        let factor = (scale / unit).round();
+        let error = (factor * unit / scale - 1.0).abs();
+        (error <= TOLERANCE && factor <= MAX_FACTOR as f64).then_some(factor as i64)
+    };
+    Some((scales.iter().map(factor).collect::<Option<Vec<_>>>()?, unit))
+}
+
+/// A value of up to so many units of the common scale is rounded to a whole number of them within the tolerance.
+const DENOMINATORS: u32 = 256;
+const TOLERANCE: f64 = 1.0 / 512.0;
 
 #[cfg(test)]
 mod tests {
-    use super::common_scale;
+    use super::{common_scale, common_scale_on_grid};
 
     #[test]
     fn factors_are_exact_where_scales_are_multiples_and_close_elsewhere() {
@@ -137,5 +155,16 @@ mod tests {
             assert!((*factor as f64 * unit / scale - 1.0).abs() <= 1.0 / 512.0);
         }
         assert_eq!(common_scale(&[1.0, 1e-9]), None);
+    }
+
+    #[test]
+    fn a_common_scale_on_the_grid_is_the_finest_where_the_others_are_multiples() {
+        assert_eq!(common_scale_on_grid(&[0.75, 0.25], 0.5), Some((vec![3, 1], 0.25)));
+        let (factors, unit) = common_scale_on_grid(&[0.75, 0.25], 1.1).unwrap();
+        assert!(crate::grid::holds(unit, 1.1));
+        for (factor, scale) in factors.iter().zip([0.75, 0.25]) {
+            assert!((*factor as f64 * unit / scale - 1.0).abs() <= 1.0 / 512.0);
+        }
+        assert_eq!(common_scale_on_grid(&[1.0, 1e-9], 1.0), None);
     }
 }

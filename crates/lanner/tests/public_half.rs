@@ -1,0 +1,138 @@
+//! What a client is told of a model: no more of its scales than the policy and the grid say.
+
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use lanner::{CompileOptions, Manifest, Model};
+use lanner_graph::{Graph, Tensor, Tensors};
+use serde_json::{Value, json};
+
+const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[6]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":null}},"inputs":["x"]},
+    {"name":"relu","op":{"Clip":{"min":0.0,"max":0.9}},"inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["relu"]}],"output":"fc2"}"#;
+
+fn options(mode: &str, output: &str) -> CompileOptions {
+    CompileOptions {
+        name: "told".to_owned(),
+        mode: mode.to_owned(),
+        rounding: None,
+        output: output.to_owned(),
+        k: 2,
+        digits: 2,
+        input_range: None,
+        classes: None,
+        image: None,
+    }
+}
+
+/// A model with weights of a seed, the largest of each layer times `factor`.
+fn model(seed: usize, factor: f32, options: &CompileOptions) -> Model {
+    let mut tensors = Tensors::default();
+    for (layer, (name, shape)) in [("w1", [6, 8]), ("w2", [8, 3])].into_iter().enumerate() {
+        let count = shape[0] * shape[1];
+        let mut data: Vec<f32> =
+            (0..count).map(|i| ((i * 37 + seed * 101 + layer * 11) % 97) as f32 / 97.0 - 0.5).collect();
+        // One weight that is the largest whatever the seed.
+        data[seed % count] = 0.8 * factor;
+        tensors.insert(name, Tensor::new(shape.to_vec(), data).unwrap()).unwrap();
+    }
+    let calibration: Vec<f32> = (0..40 * 6).map(|i| (i * 29 % 101) as f32 / 101.0).collect();
+    Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, options).unwrap()
+}
+
+fn document(model: &Model) -> Value {
+    serde_json::from_str(&model.manifest().to_json().unwrap()).unwrap()
+}
+
+#[test]
+fn the_scale_of_scores_is_told_where_the_policy_needs_it() {
+    for (output, told) in [("label", false), ("top-k", false), ("probability", true), ("logits", true)] {
+        let model = model(1, 1.0, &options("gazelle", output));
+        let document = document(&model);
+        assert_eq!(document["network"]["output_scale"].is_i64(), told, "{output}");
+        assert_eq!(document["network"].get("output_scale").is_some(), told, "{output}");
+        let leakage = model.report().unwrap()["leakage"]["client"].as_str().unwrap().to_owned();
+        assert_eq!(leakage.contains("the scale of the scores"), told, "{leakage}");
+        assert!(
+            leakage.contains("upper bounds of activations") && leakage.contains("rounded up"),
+            "{leakage}"
+        );
+    }
+}
+
+/// Every number of the document that is not whole, with its place.
+fn fractions(value: &Value, place: &str, found: &mut Vec<(String, f64)>) {
+    match value {
+        Value::Number(number) if number.is_f64() => found.push((place.to_owned(), number.as_f64().unwrap())),
+        Value::Array(items) => items.iter().for_each(|item| fractions(item, place, found)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, field)| fractions(field, &format!("{place}/{key}"), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn whatever_is_not_a_whole_number_follows_from_the_grid() {
+    for output in ["label", "top-k", "probability", "logits"] {
+        let model = model(2, 1.0, &options("cheetah", output));
+        let mut found = Vec::new();
+        fractions(&document(&model), "", &mut found);
+        for (place, number) in found {
+            let input = model.manifest().network.input();
+            match place.as_str() {
+                "/input/limit" => assert_eq!(number.to_bits(), input.limits()[1].to_bits()),
+                // The softmax's, which both parties compute with.
+                "/plan/steps/scale" => assert_eq!(Some(number), model.manifest().network.output_scale()),
+                _ => panic!("{place} is {number}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn models_that_differ_within_a_cell_of_the_grid_cannot_be_told_apart() {
+    for mode in ["gazelle", "falcon", "cheetah"] {
+        for output in ["label", "logits"] {
+            let options = options(mode, output);
+            let alike = (0..12).filter(|&seed| {
+                let models = [model(seed, 1.0, &options), model(seed, 0.99, &options)];
+                let weights =
+                    models.each_ref().map(|model| model.network().weights(0).unwrap().weight().to_vec());
+                assert_ne!(weights[0], weights[1]);
+                let [one, other] = models.each_ref().map(|model| {
+                    // Salted hashes, which differ between equal models too.
+                    let (commitment, weights) = (String::new(), String::new());
+                    Manifest { commitment, weights, ..model.manifest().clone() }.to_json().unwrap()
+                });
+                one == other
+            });
+            // A step is 9%, so that one in nine or so crosses to the next at each of two layers.
+            let count = alike.count();
+            assert!(count >= 8, "{mode} {output}: {count} of 12");
+        }
+    }
+}
+
+#[test]
+fn a_client_refuses_scores_without_a_scale_and_a_scale_without_scores() {
+    for (output, scale) in [("logits", None), ("label", Some(0))] {
+        let mut changed = document(&model(3, 1.0, &options("gazelle", output)));
+        let network = changed["network"].as_object_mut().unwrap();
+        match scale {
+            Some(scale) => network.insert("output_scale".to_owned(), json!(scale)),
+            None => network.remove("output_scale"),
+        };
+        let sealed = serde_json::from_value::<Manifest>(changed).unwrap().sealed().unwrap();
+        let error = Manifest::from_json(&sealed.to_json().unwrap()).unwrap_err();
+        assert!(error.what.contains("description"), "{error}");
+    }
+}
+
+#[test]
+fn an_older_manifest_is_refused_naming_both_versions() {
+    let mut old = document(&model(4, 1.0, &options("gazelle", "label")));
+    old["format_version"] = json!(2);
+    let error = Manifest::from_json(&old.to_string()).unwrap_err();
+    assert!(error.what.contains("format version 2, this build reads 3"), "{error}");
+}

@@ -1,0 +1,26 @@
+//! The plan that a client makes of a network that a server describes: made or refused. The bytes choose a network of any wiring.
+#![no_main]
+
+use lanner_graph::network::FORMAT_VERSION;
+use lanner_graph::{Policy, PublicNetwork};
+use lanner_plan::{Mode, plan};
+use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_session::executor::ClientPlan;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let [first, rest @ ..] = bytes else { return };
+    let mode =
+        [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Cheetah(Rounding::Faithful)]
+            [usize::from(first & 3)];
+    let policy = [Policy::Logits, Policy::Label, Policy::TopK { k: 2 }, Policy::Probability { digits: 2 }]
+        [usize::from(first >> 2 & 3)];
+    let Ok(network) = PublicNetwork::from_json(&lanner_testkit::draw_network(rest, FORMAT_VERSION)) else {
+        return;
+    };
+    assert!((0..=network.nodes().len()).all(|value| network.limit(value) >= 0));
+    if let Ok(plan) = plan(&network, policy, mode) {
+        // What was planned can be built.
+        ClientPlan::new(&network, &plan).unwrap();
+    }
+});
