@@ -36,10 +36,13 @@ impl Choice<'_> {
     /// [`CompileError`] if nothing fits where all squares take rescaled sums.
     pub(super) fn fewest_circuits(&self) -> Result<Network, CompileError> {
         let items = self.source.items;
-        let (mut best, usual) =
-            self.network(&Squares { whole: vec![false; items.len()], bits: NARROWEST })?;
+        let none = Squares { whole: vec![false; items.len()], bits: NARROWEST };
+        let (mut best, usual) = self.network(&none)?;
+        let rescaled = Structure::new(items, &none).rescaled;
         let offered = self.source.options.squares_of_sums;
-        let is_square = |index: &usize| offered && items[*index].action.is_square();
+        // Where there is no rescale, few bits save no circuit.
+        let is_square =
+            |index: &usize| offered && items[*index].action.is_square() && rescaled[items[*index].inputs[0]];
         let mut candidates: Vec<usize> = (0..items.len()).filter(is_square).collect();
         candidates.sort_by_key(|index| std::cmp::Reverse(items[*index].shape.iter().product::<usize>()));
         let mut whole = vec![false; items.len()];

@@ -274,6 +274,16 @@ fn a_square_that_fits_whole_needs_no_circuit() {
 }
 
 #[test]
+fn a_square_without_a_rescale_before_it_costs_the_layer_behind_no_bits() {
+    let mut sketch = Sketch::new(&[6], 19).op("sq", Op::Square).dense("a", 4);
+    let network = compiled(&mut sketch);
+    assert_eq!(ops(&network), ["Square", "Linear"]);
+    assert!(network.values()[2].weights.unwrap().bits >= 8);
+    let (error, _) = agreement(&mut sketch, &network);
+    assert!(error < 0.01, "{error}");
+}
+
+#[test]
 fn polynomial_activations_agree() {
     let mut sketch = Sketch::new(&[2, 6, 6], 8)
         .conv("c", 4, 3, 1, 1)
