@@ -10,6 +10,7 @@ use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::protocol::share::Reveal;
 use lanner_plan::{Mode, Plan, PlanCost, Protocol, Step, plan};
 use lanner_protocol::nonlinear::compare::Rounding;
+use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_session::executor::{
     ClientPlan, ClientSession, Computation, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
@@ -169,7 +170,7 @@ fn check_ranking(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[Fi
     }
 }
 
-/// Within one part of the exact softmax of the reference's integers.
+/// The digits of the reference's integers, in every run, and within one part of their exact softmax.
 fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[FixedRun]) {
     for digits in [1, 2, 6] {
         for (outcome, truth) in run(network, Policy::Probability { digits }, mode, inputs).iter().zip(truth) {
@@ -178,6 +179,11 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
                 _ => None,
             };
             let likely = likely.unwrap();
+            let (scale, ring) = (
+                network.public().output_scale(),
+                network.public().accumulator(network.public().nodes().len()),
+            );
+            assert_eq!(*likely, Likely::of(&truth.output, digits, scale, ring.bits()).unwrap());
             assert_eq!((likely.label, likely.digits), (truth.label(), digits));
             let error = likely.probability() - truth.probability(network.public().output_scale());
             assert!(error.abs() <= 10_f64.powi(-(digits as i32)), "{digits}: {error}");

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Built, Describe, Facts};
 use crate::Held;
-use crate::held::{LABEL, WORD};
+use crate::held::LABEL;
 
 /// The label and its probability to some decimal digits, which the client learns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,15 +60,11 @@ impl Facts for Softmax {
     }
 
     fn held(&self) -> Held {
-        let inputs = self.exponents().evaluator_inputs() + self.division().evaluator_inputs();
-        let (labels, products) = (inputs as u64 * LABEL, self.product_bits() as u64 * WORD);
-        let tables = self.exponents().table_bytes(1) + self.division().table_bytes(1);
-        // The server keeps its factors beside the shares of their products.
-        Held { client: tables as u64 + labels + products, server: labels + 2 * products }
+        let labels = self.circuit().evaluator_inputs() as u64 * LABEL;
+        Held { client: self.circuit().table_bytes(1) as u64 + labels, server: 0 }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        let gates = self.exponents().and_count() + self.division().and_count();
-        vec![("instances", 1), ("and_gates", gates as u64), ("product_bits", self.product_bits() as u64)]
+        vec![("instances", 1), ("and_gates", self.circuit().and_count() as u64)]
     }
 }

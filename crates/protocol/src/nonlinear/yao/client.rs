@@ -51,25 +51,28 @@ pub struct ClientMaterial {
 ///     let copy = material.clone();
 /// }
 /// ```
-pub struct ClientRankingMaterial {
-    garbled: Garbled,
-    decoding: OutputDecoding,
-}
+pub struct ClientRankingMaterial(Revealing);
 
 /// Random correlated transfers: choices `r_i` and blocks `t_i`, from index `first` on.
-pub(in crate::nonlinear) struct Transfers {
-    pub(in crate::nonlinear) choices: Bits,
-    pub(in crate::nonlinear) blocks: Zeroizing<Vec<Block>>,
-    pub(in crate::nonlinear) first: u64,
+struct Transfers {
+    choices: Bits,
+    blocks: Zeroizing<Vec<Block>>,
+    first: u64,
 }
 
-pub(in crate::nonlinear) struct Garbled {
+struct Garbled {
     /// `r_i` of each input wire.
     choices: Bits,
-    /// `t_i` of each input wire; zero for those behind, whose labels the server gives for bits of its own.
-    pub(in crate::nonlinear) labels: Zeroizing<Vec<Block>>,
+    /// `t_i` of each input wire.
+    labels: Zeroizing<Vec<Block>>,
     tables: Vec<u8>,
     first_batch: u64,
+}
+
+/// One-time material of a circuit whose outputs the client learns.
+pub(in crate::nonlinear) struct Revealing {
+    garbled: Garbled,
+    decoding: OutputDecoding,
 }
 
 /// An activation layer on the client's side.
@@ -113,31 +116,48 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         Ok(ClientRequest { inputs, outputs, first_batch })
     }
 
-    /// Asks for `count` transfers with random choices.
-    pub(in crate::nonlinear) fn transfers(
+    /// Asks for the transfers of a circuit whose outputs the client learns.
+    pub(in crate::nonlinear) fn request_revealing(
         &mut self,
         channel: &mut dyn Channel,
-        count: usize,
-    ) -> Result<Transfers, ProtocolError> {
+        circuit: &Circuit,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.request(channel, circuit, 1, 0)
+    }
+
+    /// Online: obtains the labels of `input` and evaluates; returns the outputs.
+    pub(in crate::nonlinear) fn reveal(
+        &self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        material: Revealing,
+        input: &Bits,
+    ) -> Result<Bits, ProtocolError> {
+        let colours = self.evaluate(channel, circuit, 1, material.garbled, input)?;
+        Ok(material.decoding.decode(&colours)?)
+    }
+
+    /// Asks for `count` transfers with random choices.
+    fn transfers(&mut self, channel: &mut dyn Channel, count: usize) -> Result<Transfers, ProtocolError> {
         let mut blocks = Zeroizing::new(Vec::with_capacity(count));
         let (choices, first) = self.cot.extend_random(channel, count, &mut blocks)?;
         Ok(Transfers { choices, blocks, first })
     }
 
     /// The batch number of the next circuit, which has so many instances.
-    pub(in crate::nonlinear) fn take_batches(&mut self, instances: usize) -> u64 {
+    fn take_batches(&mut self, instances: usize) -> u64 {
         let first = self.next_batch;
         self.next_batch += batches(instances);
         first
     }
 
     /// The hash of the transfers.
-    pub(in crate::nonlinear) fn hash(&self) -> &CorrelationRobustHash {
+    fn hash(&self) -> &CorrelationRobustHash {
         self.cot.hash()
     }
 
     /// Online: obtains the labels of `input` and evaluates; returns the colour bits of the output.
-    pub(in crate::nonlinear) fn evaluate(
+    fn evaluate(
         &self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -175,7 +195,7 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
 
 impl Transfers {
     /// Receives the tables whose input labels these transfers are.
-    pub(in crate::nonlinear) fn receive_tables(
+    fn receive_tables(
         self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -190,6 +210,21 @@ impl Transfers {
             rest = later;
         }
         Ok(Garbled { choices: self.choices, labels: self.blocks, tables, first_batch })
+    }
+}
+
+impl ClientRequest {
+    /// Receives the tables of a circuit whose outputs the client learns, and what decodes these.
+    pub(in crate::nonlinear) fn receive_revealing(
+        self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+    ) -> Result<Revealing, ProtocolError> {
+        let garbled = self.inputs.receive_tables(channel, circuit, 1, self.first_batch)?;
+        let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
+        let decoding = OutputDecoding::from_bytes(circuit.outputs(), &bytes);
+        let decoding = decoding.map_err(|_| ChannelError::Malformed { what: "output decoding" })?;
+        Ok(Revealing { garbled, decoding })
     }
 }
 
@@ -272,7 +307,7 @@ impl ClientRanking {
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
     ) -> Result<ClientRequest, ProtocolError> {
-        session.request(channel, self.0.circuit(), 1, 0)
+        session.request_revealing(channel, self.0.circuit())
     }
 
     /// Offline, second half: receives garbled tables and what decodes the indices.
@@ -284,12 +319,7 @@ impl ClientRanking {
         channel: &mut dyn Channel,
         request: ClientRequest,
     ) -> Result<ClientRankingMaterial, ProtocolError> {
-        let circuit = self.0.circuit();
-        let garbled = request.inputs.receive_tables(channel, circuit, 1, request.first_batch)?;
-        let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
-        let decoding = OutputDecoding::from_bytes(circuit.outputs(), &bytes);
-        let decoding = decoding.map_err(|_| ChannelError::Malformed { what: "output decoding" })?;
-        Ok(ClientRankingMaterial { garbled, decoding })
+        Ok(ClientRankingMaterial(request.receive_revealing(channel, self.0.circuit())?))
     }
 
     /// How many indices are asked for in order, or none if it is the label alone.
@@ -311,8 +341,7 @@ impl ClientRanking {
         share: &Share,
     ) -> Result<Vec<usize>, ProtocolError> {
         let input = self.0.evaluator_bits(share)?;
-        let colours = session.evaluate(channel, self.0.circuit(), 1, material.garbled, &input)?;
-        let outputs = material.decoding.decode(&colours)?;
+        let outputs = session.reveal(channel, self.0.circuit(), material.0, &input)?;
         let width = outputs.len() / self.0.best().unwrap_or(1);
         let index = |place: usize| (0..width).map(|i| usize::from(outputs.get(place * width + i)) << i).sum();
         let indices: Vec<usize> = (0..self.0.best().unwrap_or(1)).map(index).collect();

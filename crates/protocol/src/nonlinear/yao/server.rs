@@ -75,7 +75,7 @@ impl<S: CorrelatedSender> GarblingSession<S> {
     }
 
     /// Takes `count` transfers that the client asks for: `q_i`, and the index of the first.
-    pub(in crate::nonlinear) fn transfers(
+    fn transfers(
         &mut self,
         channel: &mut dyn Channel,
         count: usize,
@@ -85,13 +85,22 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Ok((q, first))
     }
 
-    /// The source of the transfers.
-    pub(in crate::nonlinear) fn cot(&self) -> &S {
-        &self.cot
+    /// Offline: garbles a circuit whose outputs the client learns, and sends what decodes them; returns the `D_i`.
+    pub(in crate::nonlinear) fn garble_revealing(
+        &mut self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        garbler_bits: &Bits,
+        rng: &mut Prg,
+    ) -> Result<InputLabels, ProtocolError> {
+        let (wires, _) = self.transfers(channel, circuit.evaluator_inputs())?;
+        let (labels, permute) = self.garble(channel, circuit, 1, wires, garbler_bits, rng)?;
+        channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
+        Ok(labels)
     }
 
-    /// Garbles and sends the tables; returns the `D_i` and the permute bits. A wire whose `q_i` is zero is one of the server's own bits.
-    pub(in crate::nonlinear) fn garble(
+    /// Garbles and sends the tables; returns the `D_i` and the permute bits.
+    fn garble(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -117,18 +126,16 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Ok((labels, permute))
     }
 
-    /// Online: receives the masked input bits and answers with the labels of what they mask, and of the server's own bits behind.
+    /// Online: receives the masked input bits and answers with the labels of what they mask.
     pub(in crate::nonlinear) fn answer(
         &self,
         channel: &mut dyn Channel,
         labels: InputLabels,
-        own: &Bits,
     ) -> Result<(), ProtocolError> {
         let InputLabels { seed, wires, each } = labels;
-        let inputs = wires.checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
         // C -> S: d
-        let masked = receive_bits(channel, kind::MASKED_INPUT, inputs)?;
-        let mut bits = masked.iter().chain(own.iter());
+        let masked = receive_bits(channel, kind::MASKED_INPUT, wires)?;
+        let mut bits = masked.iter();
         let (delta, stream) = (Zeroizing::new(self.cot.delta()), PrgStream::new(&seed));
         let mut answer = Zeroizing::new(Vec::with_capacity(each.min(wires)));
         for first in (0..wires).step_by(each) {
@@ -184,7 +191,7 @@ impl ServerLayer {
         session: &GarblingSession<S>,
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
-        session.answer(channel, material.labels, &Bits::zeros(0))?;
+        session.answer(channel, material.labels)?;
         // C -> S: e
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
         material.output.convert(self.0.encoding(), &masked)
@@ -210,10 +217,7 @@ impl ServerRanking {
         rng: &mut Prg,
     ) -> Result<ServerRankingMaterial, ProtocolError> {
         let garbler_bits = self.0.garbler_bits(share)?;
-        let (wires, _) = session.transfers(channel, self.0.circuit().evaluator_inputs())?;
-        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, wires, &garbler_bits, rng)?;
-        channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
-        Ok(ServerRankingMaterial(labels))
+        session.garble_revealing(channel, self.0.circuit(), &garbler_bits, rng).map(ServerRankingMaterial)
     }
 
     /// Online: answers the client's input; the client learns the indices.
@@ -226,15 +230,11 @@ impl ServerRanking {
         session: &GarblingSession<S>,
         material: ServerRankingMaterial,
     ) -> Result<(), ProtocolError> {
-        session.answer(channel, material.0, &Bits::zeros(0))
+        session.answer(channel, material.0)
     }
 }
 
-pub(in crate::nonlinear) fn receive_bits(
-    channel: &mut dyn Channel,
-    kind: Kind,
-    bits: usize,
-) -> Result<Bits, ProtocolError> {
+fn receive_bits(channel: &mut dyn Channel, kind: Kind, bits: usize) -> Result<Bits, ProtocolError> {
     let bytes = channel.receive(kind, Bits::byte_len(bits))?;
     Bits::from_bytes(bits, &bytes).map_err(|_| ChannelError::Malformed { what: "bits" }.into())
 }

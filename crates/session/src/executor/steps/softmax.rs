@@ -37,10 +37,10 @@ impl ClientStep for softmax::ClientSoftmax {
     fn receive(
         &self,
         channel: &mut dyn Channel,
-        client: &mut Client,
+        _: &mut Client,
         request: Self::Request,
     ) -> Result<Self::Material, ProtocolError> {
-        self.receive(channel, set_up(client.evaluation.as_ref())?, request)
+        self.receive(channel, request)
     }
 
     fn online(
