@@ -70,6 +70,10 @@ impl NativeModel {
         Ok((PyArray2::from_vec2(py, &fixed.scores)?, fixed.overflows))
     }
 
+    fn probability(&self, py: Python<'_>, scores: Vec<i64>) -> PyResult<Option<f64>> {
+        self.0.probability(&scores).map_err(|error| raise(py, &error))
+    }
+
     fn float<'py>(
         &self,
         py: Python<'py>,

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use lanner_graph::{
-    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Tensors, compile,
+    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors, compile,
 };
 use lanner_plan::{Mode, plan};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::softmax::Likely;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;
@@ -172,6 +173,21 @@ impl Model {
             fixed.scores.push(run.output);
         }
         Ok(fixed)
+    }
+
+    /// The probability that every prediction with these integer scores gives; none where the policy gives none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] unless there is one score for each class.
+    pub fn probability(&self, scores: &[i64]) -> Result<Option<f64>> {
+        let network = &self.manifest.network;
+        let Policy::Probability { digits } = self.manifest.policy else { return Ok(None) };
+        if scores.len() != network.output_len() {
+            let what = format!("{} scores are not the model's {}", scores.len(), network.output_len());
+            return Err(Error::new(ErrorKind::Input, what));
+        }
+        let bits = network.accumulator(network.nodes().len()).bits();
+        Ok(Some(Likely::of(scores, digits, self.network.output_scale(), bits)?.probability()))
     }
 
     /// How far a secure score may be from [`Self::fixed`]'s integer: 0 unless the model rounds faithfully, then what `docs/numerics.md`

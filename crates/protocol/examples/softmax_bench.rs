@@ -86,7 +86,7 @@ fn measure(
             let share = shares(repeat)?.0;
             let start = Instant::now();
             let request = client.request(&mut at_client, &mut session)?;
-            let material = client.receive(&mut at_client, &session, request)?;
+            let material = client.receive(&mut at_client, request)?;
             times[0].push(start.elapsed().as_secs_f64() * 1e3);
             let start = Instant::now();
             let likely = client.online(&mut at_client, material, &share)?;
@@ -101,7 +101,7 @@ fn measure(
     if sent != repeats as u64 * (offline.bytes() + online.bytes()) {
         return Err("the cost is not what was sent".into());
     }
-    let ands = softmax.exponents().and_count() + softmax.division().and_count();
+    let ands = softmax.circuit().and_count();
     let [offline_ms, online_ms] = times.map(median);
     let kilobytes = |cost: Cost| cost.bytes() as f64 / 1e3;
     println!(

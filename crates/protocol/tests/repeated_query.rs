@@ -1,6 +1,6 @@
 //! An honest client that asks one query many times: what it computes from the randomness that it knows, and from what it is told.
 //!
-//! The steps are those of mode cheetah: a layer, ReLU with rescaling by d bits, a layer whose outputs are revealed. With x one of the
+//! The steps are those of mode cheetah: a layer, an activation that rescales by d bits, a layer whose outputs are revealed. With x one of the
 //! hidden sums and u the low d bits of the client's own share of it, faithful rescaling gives `floor(x / 2^d) + [u <= x mod 2^d]`. So each run's
 //! scores are constants plus the last layer's weights at those hidden values that the run's shares rounded up, and the client knows
 //! the u. No planner makes faithful steps with revealed scores; this test does, to show why.

@@ -1,4 +1,4 @@
-//! Softmax against its ideal twin in floating point, its cost, its transcripts, and what it opens.
+//! Softmax against its integer twin and the ideal one in floating point, its cost, its transcripts, and what it opens.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,9 +14,10 @@ use lanner_wire::{ChannelError, Kind};
 
 const P: u64 = 1_032_193;
 
-/// What each softmax of one session gives the client, all asked for before the first is answered.
+/// What a softmax gives the client for each pair of shares in one session, all asked for before the first is answered.
 fn run_all(
-    cases: &[(Softmax, Share, Share)],
+    softmax: &Softmax,
+    cases: &[(Share, Share)],
     channels: &mut (Party, Party),
     seed: u8,
 ) -> Vec<Result<Likely, ProtocolError>> {
@@ -24,25 +25,22 @@ fn run_all(
         channels,
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(1)).unwrap();
-            let clients: Vec<_> = cases.iter().map(|case| ClientSoftmax::new(case.0.clone())).collect();
+            let client = ClientSoftmax::new(softmax.clone());
             let requests: Vec<_> =
-                clients.iter().map(|client| client.request(channel, &mut session).unwrap()).collect();
-            let received = clients.iter().zip(requests);
-            let materials: Vec<_> = received
-                .map(|(client, request)| client.receive(channel, &session, request).unwrap())
-                .collect();
-            let online = clients.iter().zip(materials).zip(cases);
-            online.map(|((client, material), case)| client.online(channel, material, &case.1)).collect()
+                cases.iter().map(|_| client.request(channel, &mut session).unwrap()).collect();
+            let materials: Vec<_> =
+                requests.into_iter().map(|request| client.receive(channel, request).unwrap()).collect();
+            let online = materials.into_iter().zip(cases);
+            online.map(|(material, (share, _))| client.online(channel, material, share)).collect()
         },
         |channel| {
             let mut rng = rng(seed);
             let mut session = GarblingSession::setup(channel, &mut rng).unwrap();
-            let servers: Vec<_> = cases.iter().map(|case| ServerSoftmax::new(case.0.clone())).collect();
-            let prepared = servers.iter().zip(cases);
-            let materials: Vec<_> = prepared
-                .map(|(server, case)| server.offline(channel, &mut session, &case.2, &mut rng).unwrap())
-                .collect();
-            for (server, material) in servers.iter().zip(materials) {
+            let server = ServerSoftmax::new(softmax.clone());
+            let prepare =
+                |(_, share): &(Share, Share)| server.offline(channel, &mut session, share, &mut rng).unwrap();
+            let materials: Vec<_> = cases.iter().map(prepare).collect();
+            for material in materials {
                 server.online(channel, material).unwrap();
             }
         },
@@ -50,11 +48,23 @@ fn run_all(
     likely
 }
 
-/// The softmax of scores in units of `scale`, with edges of the ring among the shares.
-fn case(scores: &[i64], digits: u32, scale: f64, ring: Ring, rng: &mut Prg) -> (Softmax, Share, Share) {
+/// Shares of scores, with edges of the ring among them.
+fn shared(scores: &[i64], ring: Ring, rng: &mut Prg) -> (Share, Share) {
     let server = edge_share(ring, scores.len(), rng);
-    let client = split(ring, scores, &server);
-    (Softmax::new(scores.len(), digits, scale, ring).unwrap(), client, server)
+    (split(ring, scores, &server), server)
+}
+
+/// One softmax of scores modulo [`P`] in units of `scale`.
+fn run_one(
+    scores: &[i64],
+    digits: u32,
+    scale: f64,
+    channels: &mut (Party, Party),
+    seed: u8,
+) -> Result<Likely, ProtocolError> {
+    let softmax = Softmax::new(scores.len(), digits, scale, Ring::Prime(P)).unwrap();
+    let case = shared(scores, Ring::Prime(P), &mut rng(seed + 50));
+    run_all(&softmax, &[case], channels, seed).remove(0)
 }
 
 /// Logits that a softmax may stumble over, in reals: ties, all equal, one dominant, large, just inside and outside of what counts.
@@ -87,6 +97,7 @@ fn adversarial(classes: usize, digits: u32, rng: &mut Prg) -> Vec<Vec<f64>> {
     ]
 }
 
+/// Every result is the integer twin's, which is within its bound of the exact softmax; of many classes few are run.
 fn check(classes: usize, digits: u32, scale: f64, ring: Ring) {
     let mut rng = rng(3);
     let half = (1_i64 << (ring.bits() - 1)) - 1;
@@ -99,16 +110,20 @@ fn check(classes: usize, digits: u32, scale: f64, ring: Ring) {
         .map(|logits| logits.iter().map(|x| ((x / scale) as i64).clamp(-bound, bound)).collect())
         .collect();
     scores.push((0..classes as i64).map(|i| if i % 2 == 0 { bound } else { -bound }).collect());
-    let cases: Vec<_> = scores.iter().map(|x| case(x, digits, scale, ring, &mut rng)).collect();
-    let results = run_all(&cases, &mut Party::pair(), 2);
-    let limit = 10_f64.powi(-(digits as i32));
-    for ((case, result), scores) in cases.iter().zip(results).zip(&scores) {
-        let (label, probability) = ideal::softmax((&case.1, &case.2), scale);
-        let likely = result.unwrap();
+    let softmax = Softmax::new(classes, digits, scale, ring).unwrap();
+    let (limit, proved) = (10_f64.powi(-(digits as i32)), softmax.precision().error_bound());
+    let cases: Vec<_> = scores.iter().map(|x| shared(x, ring, &mut rng)).collect();
+    let twin = |scores: &[i64]| Likely::of(scores, digits, scale, ring.bits()).unwrap();
+    for (case, scores) in cases.iter().zip(&scores) {
+        let ((label, probability), likely) = (ideal::softmax((&case.0, &case.1), scale), twin(scores));
         assert_eq!((likely.label, likely.digits), (label, digits));
         let error = (likely.probability() - probability).abs();
-        let proved = case.0.precision().error_bound();
         assert!(error <= proved && proved <= limit, "{classes} {digits} {scale} {error} {proved} {scores:?}");
+    }
+    let run = cases.len().min(2000 / classes);
+    let results = run_all(&softmax, &cases[cases.len() - run..], &mut Party::pair(), 2);
+    for (result, scores) in results.into_iter().zip(&scores[cases.len() - run..]) {
+        assert_eq!(result.unwrap(), twin(scores), "{classes} {digits} {scale} {scores:?}");
     }
 }
 
@@ -133,19 +148,59 @@ fn probabilities_of_many_classes_are_right_to_their_last_digit() {
     check(1000, 5, 7.3e-5, Ring::Prime(P));
 }
 
+/// The bound holds of the twin for random scores of any scale.
+#[test]
+fn the_twin_is_within_its_bound() {
+    let mut rng = rng(9);
+    for run in 0..3000_usize {
+        let (classes, digits) = ([2, 3, 10, 40][run % 4], 1 + (run / 4 % 6) as u32);
+        let scale = f64::exp2(signed(1, 1 << 20, &mut rng)[0] as f64 / f64::from(1 << 16));
+        let spread = (f64::exp2((run % 7) as f64) / scale).clamp(1.0, 4e8) as i64;
+        let scores = signed(classes, spread, &mut rng);
+        let likely = Likely::of(&scores, digits, scale, 30).unwrap();
+        let terms = scores.iter().map(|x| ((x - scores[likely.label]) as f64 * scale).exp());
+        let error = (likely.probability() - 1.0 / terms.sum::<f64>()).abs();
+        assert!(error <= 10_f64.powi(-(digits as i32)), "{digits} {scale} {scores:?}: {error}");
+    }
+}
+
+/// Scores of which the probability is next to the edge between two digits, asked for again and again: the client's share is another each time,
+/// the result is not.
+#[test]
+fn repeated_queries_give_one_result() {
+    let (digits, scale, ring) = (2, 7.3e-5, Ring::Prime(P));
+    let parts = |score: i64| Likely::of(&[0, score, -9000], digits, scale, ring.bits()).unwrap().parts;
+    let edges = (10_000..30_000).filter(|score| parts(*score) != parts(*score + 1));
+    let edges: Vec<i64> = edges.flat_map(|score| [score, score + 1]).collect();
+    assert!(edges.len() > 40);
+    let mut rng = rng(8);
+    let softmax = Softmax::new(3, digits, scale, ring).unwrap();
+    let repeated = edges.iter().flat_map(|score| [[0, *score, -9000]; 12]);
+    let cases: Vec<_> = repeated
+        .map(|scores| {
+            let server = Share::random(ring, 3, &mut rng);
+            (split(ring, &scores, &server), server)
+        })
+        .collect();
+    let results = run_all(&softmax, &cases, &mut Party::pair(), 2);
+    for (score, repeats) in edges.iter().zip(results.chunks(12)) {
+        let expected = Likely::of(&[0, *score, -9000], digits, scale, ring.bits()).unwrap();
+        assert!(repeats.iter().all(|result| *result.as_ref().unwrap() == expected), "{score}");
+    }
+}
+
 #[test]
 fn cost_is_what_is_sent() {
     for (classes, digits, scale) in [(10, 2, 7.3e-5), (3, 6, 1.0), (300, 4, 1e-4)] {
-        let mut rng = rng(4);
-        let case = case(&signed(classes, 400_000, &mut rng), digits, scale, Ring::Prime(P), &mut rng);
+        let softmax = Softmax::new(classes, digits, scale, Ring::Prime(P)).unwrap();
         let mut channels = Party::pair();
-        run_all(std::slice::from_ref(&case), &mut channels, 2).remove(0).unwrap();
+        run_one(&signed(classes, 400_000, &mut rng(4)), digits, scale, &mut channels, 2).unwrap();
         let sent = |party: &Party| party.sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
-        let offline = case.0.offline_cost();
-        let cost = setup_cost().then(offline.request).then(offline.answer).then(case.0.online_cost());
+        let offline = softmax.offline_cost();
+        let cost = setup_cost().then(offline.request).then(offline.answer).then(softmax.online_cost());
         assert_eq!((cost.client_bytes(), cost.server_bytes()), (sent(&channels.0), sent(&channels.1)));
-        // Two waits online: for the labels of the scores, and for those of the sum.
-        assert_eq!(case.0.online_cost().rounds(), 2);
+        // One wait online, for the labels of the scores.
+        assert_eq!(softmax.online_cost().rounds(), 1);
         let alone: Cost = offline.request.then(offline.answer);
         assert_eq!(alone.rounds(), 1);
     }
@@ -153,11 +208,9 @@ fn cost_is_what_is_sent() {
 
 #[test]
 fn transcripts_are_alike_whatever_the_scores() {
-    let mut rng = rng(5);
-    let mut transcript = |scores: &[i64]| {
-        let case = case(scores, 2, 1e-4, Ring::Prime(P), &mut rng);
+    let transcript = |scores: &[i64]| {
         let mut channels = Party::pair();
-        run_all(&[case], &mut channels, 2).remove(0).unwrap();
+        run_one(scores, 2, 1e-4, &mut channels, 2).unwrap();
         let lengths =
             |party: &Party| party.sent.iter().map(|(kind, body)| (kind.0, body.len())).collect::<Vec<_>>();
         (lengths(&channels.0), lengths(&channels.1))
@@ -173,18 +226,14 @@ fn transcripts_are_alike_whatever_the_scores() {
 fn what_the_server_receives_is_uniform() {
     for scores in [[0_i64; 10], [500_000, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
         let mut counts = [0_u64; 2];
-        for seed in 0..4 {
-            let mut rng = rng(seed + 10);
-            let case = case(&scores, 2, 1e-4, Ring::Prime(P), &mut rng);
+        for seed in 0..12 {
             let mut channels = Party::pair();
-            run_all(std::slice::from_ref(&case), &mut channels, seed).remove(0).unwrap();
-            for kind in [0x52, 0x60] {
-                for body in channels.0.sent_of(kind) {
-                    // The last byte may be padded with zeros.
-                    for byte in &body[..body.len() - 1] {
-                        counts[1] += u64::from(byte.count_ones());
-                        counts[0] += u64::from(byte.count_zeros());
-                    }
+            run_one(&scores, 2, 1e-4, &mut channels, seed).unwrap();
+            for body in channels.0.sent_of(0x52) {
+                // The last byte may be padded with zeros.
+                for byte in &body[..body.len() - 1] {
+                    counts[1] += u64::from(byte.count_ones());
+                    counts[0] += u64::from(byte.count_zeros());
                 }
             }
         }
@@ -195,25 +244,12 @@ fn what_the_server_receives_is_uniform() {
 #[test]
 fn outputs_that_cannot_be_are_malformed() {
     const DECODING: Kind = Kind(0x51);
-    let mut rng = rng(6);
-    // Three classes and two bits of an index; the second decoding turns 100 into what 7 bits may hold above it.
-    let tampers: [fn(&mut Vec<u8>); 2] = [
-        |bytes| {
-            if bytes.len() > 1 {
-                bytes[0] ^= 3;
-            }
-        },
-        |bytes| {
-            if bytes.len() == 1 {
-                bytes[0] ^= 0x1b;
-            }
-        },
-    ];
+    // Three classes and two bits of an index, which turns into 3; the bits behind turn 100 into what 7 bits may hold above it.
+    let tampers: [fn(&mut Vec<u8>); 2] = [|bytes| bytes[0] ^= 3, |bytes| bytes[0] ^= 0x1b << 2];
     for tamper in tampers {
-        let case = case(&[500_000, -500_000, -500_000], 2, 1e-3, Ring::Prime(P), &mut rng);
         let mut channels = Party::pair();
         channels.1.tamper = Some((DECODING, tamper));
-        let error = run_all(&[case], &mut channels, 2).remove(0).unwrap_err();
+        let error = run_one(&[500_000, -500_000, -500_000], 2, 1e-3, &mut channels, 2).unwrap_err();
         assert!(matches!(error.channel(), Some(ChannelError::Malformed { .. })), "{error}");
     }
 }

@@ -11,6 +11,7 @@ use lanner_plan::{Item, Mode, Plan, PlanCost, Step, plan};
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::convert::reshare::Reveal;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::step::Protocol;
 use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::{
@@ -175,7 +176,7 @@ fn check_ranking(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[Fi
     }
 }
 
-/// Within one part of the exact softmax of the reference's integers.
+/// The digits of the reference's integers, in every run, and within one part of their exact softmax.
 fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[FixedRun]) {
     for digits in [1, 2, 6] {
         for (outcome, truth) in run(network, Policy::Probability { digits }, mode, inputs).iter().zip(truth) {
@@ -184,6 +185,9 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
                 _ => None,
             };
             let likely = likely.unwrap();
+            let (scale, ring) =
+                (network.output_scale(), network.public().accumulator(network.public().nodes().len()));
+            assert_eq!(*likely, Likely::of(&truth.output, digits, scale, ring.bits()).unwrap());
             assert_eq!((likely.label, likely.digits), (truth.label(), digits));
             let error = likely.probability() - truth.probability(network.output_scale());
             assert!(error.abs() <= 10_f64.powi(-(digits as i32)), "{digits}: {error}");

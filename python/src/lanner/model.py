@@ -108,7 +108,8 @@ class Model:
     def predict_probability(self, x: ArrayLike) -> NDArray[np.float64]:
         """The largest softmax probability of each sample's fixed-point logits.
 
-        A secure prediction under policy ``probability`` with l digits is within ``10**-l`` of it.
+        Of a model with output ``probability`` it is what every secure prediction gives, digit for digit: within
+        ``10**-digits`` of the softmax, which other models' is but for floating point.
 
         Args:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
@@ -119,9 +120,22 @@ class Model:
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
-        logits = self.predict_fixed(x)
+        integers = self.predict_integers(x)[0]
+        revealed = [self.probability_of(row) for row in integers]
+        if None not in revealed:
+            return np.array(revealed, np.float64)
+        logits = integers / np.float64(self.logits_scale)
         probabilities: NDArray[np.float64] = 1.0 / np.exp(logits - logits.max(1, keepdims=True)).sum(1)
         return probabilities
+
+    def probability_of(self, integers: ArrayLike) -> float | None:
+        """The probability that a secure prediction gives for integer logits, shape (outputs,); None if it has none.
+
+        Raises:
+            InputError: If there are more or fewer logits than outputs.
+        """
+        with native_errors():
+            return self.native.probability(np.asarray(integers, np.int64).tolist())
 
     def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.

@@ -140,7 +140,7 @@ def test_run_is_both_parties(tiny_onnx: Path, tiny_label: Path, samples_file: Pa
     assert len(result.document["predictions"][0]["logits"]) == 4
 
 
-def test_probability_is_right_to_its_last_digit(tiny_onnx: Path, samples_file: Path) -> None:
+def test_probability_is_the_references_digit_for_digit(tiny_onnx: Path, samples_file: Path) -> None:
     x = np.load(samples_file)["x"]
     for digits in (1, 2, 6):
         arguments = ["--output", "probability", "--digits", digits, "--calibration", samples_file]
@@ -151,6 +151,9 @@ def test_probability_is_right_to_its_last_digit(tiny_onnx: Path, samples_file: P
         predictions = result.document["predictions"]
         assert [prediction["label"] for prediction in predictions] == model.predict_fixed(x).argmax(1).tolist()
         probabilities = np.array([prediction["probability"] for prediction in predictions])
+        revealing = library.compile(tiny_onnx, x, output="probability", digits=digits)
+        assert probabilities.tolist() == revealing.predict_probability(x).tolist()
+        # That of a model which reveals none is the softmax itself.
         assert (np.abs(probabilities - model.predict_probability(x)) <= 10.0**-digits).all()
         assert np.allclose(probabilities * 10**digits, np.round(probabilities * 10**digits))
         assert predictions[0]["logits"] is None

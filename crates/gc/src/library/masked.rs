@@ -18,14 +18,7 @@ pub struct MaskedCircuit {
     ring: ShareRing,
     values: usize,
     preparation: Preparation,
-    masks: Option<Masks>,
-}
-
-/// The garbler's masks of the outputs of an instance.
-#[derive(Clone, Copy, Debug)]
-struct Masks {
-    ring: ShareRing,
-    count: usize,
+    output_ring: Option<ShareRing>,
 }
 
 /// How the garbler's share becomes constants.
@@ -60,8 +53,8 @@ impl MaskedCircuit {
 
     /// The ring of the output if the circuit reshares it: the output is the value plus the garbler's mask in that ring.
     #[must_use]
-    pub fn output_ring(&self) -> Option<ShareRing> {
-        self.masks.map(|masks| masks.ring)
+    pub const fn output_ring(&self) -> Option<ShareRing> {
+        self.output_ring
     }
 
     /// The evaluator's input bits for its shares, `values` for each instance.
@@ -86,10 +79,9 @@ impl MaskedCircuit {
         self.garbler_bits_with_masks(shares, &[])
     }
 
-    /// The garbler's input bits for its shares and the output masks of each instance, elements of the output ring: one, unless the circuit
-    /// says otherwise.
+    /// The garbler's input bits for its shares and one output mask for each instance, an element of the output ring.
     ///
-    /// Where the circuit adds the mask, the garbler's share of the output is the mask's negative.
+    /// The garbler's share of the output is the mask's negative.
     ///
     /// # Errors
     /// [`GcError::Length`] if the shares do not fill instances or the masks are too few or too many,
@@ -97,9 +89,9 @@ impl MaskedCircuit {
     pub fn garbler_bits_with_masks(&self, shares: &[u64], masks: &[u64]) -> Result<Bits, GcError> {
         self.check_shares(shares)?;
         let instances = shares.len() / self.values;
-        let each = self.masks.map_or(0, |masks| masks.count);
-        check_length("output masks", each * instances, masks.len())?;
-        if !self.output_ring().is_none_or(|ring| ring.contains(masks)) {
+        let expected = if self.output_ring.is_some() { instances } else { 0 };
+        check_length("output masks", expected, masks.len())?;
+        if !self.output_ring.is_none_or(|ring| ring.contains(masks)) {
             return Err(GcError::ShareRange);
         }
         let mut bits = BitWriter::with_capacity(instances * self.circuit.garbler_inputs());
@@ -114,11 +106,10 @@ impl MaskedCircuit {
                     }
                 }
             }
-            for mask in &masks[instance * each..(instance + 1) * each] {
-                match (self.output_ring(), self.preparation) {
-                    (Some(ring), Preparation::Paper) => bits.push(*mask, ring.bits()),
-                    (Some(ring), _) => bits.push(mask_word(ring, *mask), ring.bits()),
-                    (None, _) => {}
+            if let (Some(ring), Some(mask)) = (self.output_ring, masks.get(instance)) {
+                match self.preparation {
+                    Preparation::Paper => bits.push(*mask, ring.bits()),
+                    _ => bits.push(mask_word(ring, *mask), ring.bits()),
                 }
             }
         }
@@ -197,35 +188,23 @@ impl MaskedBuilder {
     }
 
     pub(super) fn finish(self, outputs: &[Wire]) -> Result<MaskedCircuit, GcError> {
-        self.finish_with(outputs, None)
+        self.finish_reshared(outputs, None)
     }
 
-    /// The circuit whose garbler's inputs end in `count` masks, elements of `ring`.
-    pub(super) fn finish_masked(
+    pub(super) fn finish_reshared(
         self,
         outputs: &[Wire],
-        ring: ShareRing,
-        count: usize,
+        output_ring: Option<ShareRing>,
     ) -> Result<MaskedCircuit, GcError> {
-        self.finish_with(outputs, Some(Masks { ring, count }))
-    }
-
-    fn finish_with(self, outputs: &[Wire], masks: Option<Masks>) -> Result<MaskedCircuit, GcError> {
         let Self { gates, ring, values, preparation, .. } = self;
         let circuit = gates.build(outputs)?;
-        Ok(MaskedCircuit { circuit, ring, values, preparation, masks })
+        Ok(MaskedCircuit { circuit, ring, values, preparation, output_ring })
     }
 }
 
 /// A circuit over one value whose constants are prepared in the paper's way.
 pub(super) const fn paper_circuit(circuit: Circuit, ring: ShareRing) -> MaskedCircuit {
-    MaskedCircuit {
-        circuit,
-        ring,
-        values: 1,
-        preparation: Preparation::Paper,
-        masks: Some(Masks { ring, count: 1 }),
-    }
+    MaskedCircuit { circuit, ring, values: 1, preparation: Preparation::Paper, output_ring: Some(ring) }
 }
 
 /// Packs words of bits. It never grows, which would leave copies of them in freed memory.

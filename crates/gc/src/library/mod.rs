@@ -12,6 +12,7 @@
 //! the evaluator, whose share it then is.
 
 mod argmax;
+mod exponential;
 mod falcon;
 mod leaky;
 mod masked;
@@ -25,6 +26,7 @@ mod softmax;
 mod top_k;
 
 pub use argmax::{argmax, argmax_with_max};
+pub use exponential::Exponential;
 pub use falcon::{falcon_max_pool, falcon_max_pool_relu, falcon_prepare, falcon_relu};
 pub use leaky::leaky_relu_rescale;
 pub use masked::MaskedCircuit;
@@ -34,5 +36,5 @@ pub use relu::{relu_clip, relu_rescale};
 pub use rescale::rescale;
 pub use reshare::{max_pool_relu_rescale_reshare, relu_rescale_reshare};
 pub use ring::ShareRing;
-pub use softmax::{reciprocal, softmax_exponents};
+pub use softmax::{softmax, softmax_parts};
 pub use top_k::top_k;

@@ -22,7 +22,7 @@ pub fn relu_rescale_reshare(ring: ShareRing, d: u32, next: ShareRing) -> Result<
     let value = builder.value();
     let value = relu(&mut builder.gates, &value);
     let outputs = reshare(&mut builder.gates, &value, next)?;
-    builder.finish_masked(&outputs, next, 1)
+    builder.finish_reshared(&outputs, Some(next))
 }
 
 /// `rescale(max(x_1, ..., x_k, 0), d) + r` in the ring `next`: an element's bits.
@@ -41,7 +41,7 @@ pub fn max_pool_relu_rescale_reshare(
     let value = maximum(&mut builder, k)?;
     let value = relu(&mut builder.gates, &value);
     let outputs = reshare(&mut builder.gates, &value, next)?;
-    builder.finish_masked(&outputs, next, 1)
+    builder.finish_reshared(&outputs, Some(next))
 }
 
 /// Adds the garbler's mask to an unsigned word of fewer bits than `next` has.

@@ -59,7 +59,7 @@ pub fn session(number: u8, shares: Shares) -> Transcript {
     transcript(&channels)
 }
 
-/// Two probabilities: the second circuit's input is a share that products gave.
+/// A label with its probability.
 fn softmax(number: u8, shares: Shares) -> Transcript {
     let softmax = || Softmax::new(CLASSES, 4, 7.3e-5, RING).unwrap();
     let mut channels = End::pair();
@@ -69,7 +69,7 @@ fn softmax(number: u8, shares: Shares) -> Transcript {
             let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
             let client = ClientSoftmax::new(softmax());
             let request = client.request(channel, &mut session).unwrap();
-            let material = client.receive(channel, &session, request).unwrap();
+            let material = client.receive(channel, request).unwrap();
             client.online(channel, material, &shares.client.share(RING, CLASSES)).unwrap();
         },
         |channel| {

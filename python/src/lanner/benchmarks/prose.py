@@ -29,9 +29,9 @@ HOW = """## How figures are taken
   40 ms. The last two are emulated by a relay inside the client's process, which delivers each byte when such a line
   would: no losses, no headers, no slow start.
 - After the clock stopped, all that the client learned was compared with the fixed-point reference: all outputs, or
-  the label of an arg-max, which reveals nothing else, or label and probability, which has to be within one unit of its
-  last digit. Only where rounding is `faithful`, the label may be that of a score as near to the largest as
-  [its bound](numerics.md#faithful-rounding) allows.
+  the label of an arg-max, which reveals nothing else, or label and probability, digit for digit. Only where rounding is
+  `faithful`, the label may be that of a score as near to the largest as [its bound](numerics.md#faithful-rounding)
+  allows.
 - Figures of a paper are those of its tables. GAZELLE's public code was run once on two cores of an AMD Zen 5, not on
   this machine.
 """

@@ -23,9 +23,6 @@ HELP = "measure accuracy on labelled data: float, fixed-point and secure"
 #: Samples computed at once by the references.
 BATCH = 256
 
-#: Whose power is still a float.
-LARGEST_EXPONENT = 700.0
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -120,28 +117,17 @@ def prediction_label(prediction: Prediction) -> int:
 
 
 def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -> bool:
-    """Whether all that a prediction reveals follows from scores within `Model.secure_error` of the reference's.
+    """Whether all that a prediction reveals is what the reference's scores give.
 
-    For an error of 0 all is equal but a probability, which is within one unit of its last digit.
+    Only the label of a model that rounds faithfully may be that of scores within `Model.secure_error` of them.
     """
-    error, label = model.secure_error, prediction_label(prediction)
-    if prediction.values is not None:
-        values = np.asarray(prediction.values, dtype=np.int64)
-        if values.shape != reference.shape or np.abs(values - reference).max() > error:
-            return False
-    if not are_best([label], reference, error):
+    if prediction.values is not None and list(prediction.values) != reference.tolist():
         return False
-    if prediction.top is not None and not are_best(prediction.top, reference, error):
+    if prediction.top is not None and not are_best(prediction.top, reference, 0):
         return False
-    digits = model.manifest.digits
-    if prediction.probability is None or digits is None:
-        return True
-    # Each score's distance from the label's is off by twice the error at most.
-    others = np.exp((np.delete(reference, label) - reference[label]) / model.logits_scale).sum()
-    stretch = np.exp(min(2 * error / model.logits_scale, LARGEST_EXPONENT))
-    unit = 10.0**-digits
-    least, most = 1 / (1 + others * stretch), 1 / (1 + others / stretch)
-    return bool(least - unit <= prediction.probability <= most + unit)
+    if prediction.probability is not None and prediction.probability != model.probability_of(reference):
+        return False
+    return are_best([prediction_label(prediction)], reference, model.secure_error)
 
 
 def are_best(classes: Sequence[int], reference: NDArray[np.int64], error: int) -> bool:

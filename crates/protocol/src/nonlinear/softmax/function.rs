@@ -1,14 +1,11 @@
-//! What the circuits compute, and how shares become their inputs: known to both parties.
+//! What the circuit computes, in the clear too, and how shares become its inputs: known to both parties.
 
 use lanner_gc::Circuit;
 use lanner_gc::library::{self, MaskedCircuit};
-use lanner_ot::arithmetic::Group;
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::Bits;
 use lanner_share::{Ring, Share};
-use zeroize::Zeroizing;
 
 use super::Precision;
-use super::exponential::Exponential;
 use crate::ProtocolError;
 use crate::nonlinear::yao::share_ring;
 
@@ -17,9 +14,7 @@ use crate::nonlinear::yao::share_ring;
 pub struct Softmax {
     precision: Precision,
     ring: Ring,
-    exponents: MaskedCircuit,
-    division: Circuit,
-    group: Group,
+    circuit: MaskedCircuit,
 }
 
 /// What the client learns.
@@ -34,6 +29,17 @@ pub struct Likely {
 }
 
 impl Likely {
+    /// What a softmax of these scores, each unit of which stands for `scale`, gives over a ring of `bits` bits: the same in every run.
+    ///
+    /// # Errors
+    /// As [`Precision::new`].
+    pub fn of(scores: &[i64], digits: u32, scale: f64, bits: u32) -> Result<Self, ProtocolError> {
+        let precision = Precision::new(scores.len(), digits, scale, bits)?;
+        let exponential = precision.exponential()?;
+        let (label, parts) = library::softmax_parts(scores, precision.dropped(), &exponential, digits);
+        Ok(Self { label, parts, digits })
+    }
+
     /// The probability, in 0..=1.
     #[must_use]
     pub fn probability(self) -> f64 {
@@ -48,11 +54,9 @@ impl Softmax {
     /// As [`Precision::new`]; [`ProtocolError::Gc`] if the ring has no circuit.
     pub fn new(classes: usize, digits: u32, scale: f64, ring: Ring) -> Result<Self, ProtocolError> {
         let precision = Precision::new(classes, digits, scale, ring.bits())?;
-        let (dropped, width) = (precision.dropped(), precision.width());
-        let exponents = library::softmax_exponents(share_ring(ring), classes, dropped, width)?;
-        let division = library::reciprocal(precision.sum_bits(), precision.fraction(), digits)?;
-        let group = Group::power_of_two(precision.sum_bits())?;
-        Ok(Self { precision, ring, exponents, division, group })
+        let exponential = precision.exponential()?;
+        let circuit = library::softmax(share_ring(ring), classes, precision.dropped(), &exponential, digits)?;
+        Ok(Self { precision, ring, circuit })
     }
 
     /// The widths.
@@ -61,70 +65,30 @@ impl Softmax {
         &self.precision
     }
 
-    /// The circuit of the label and the masked exponents.
+    /// The circuit.
     #[must_use]
-    pub fn exponents(&self) -> &Circuit {
-        self.exponents.circuit()
+    pub fn circuit(&self) -> &Circuit {
+        self.circuit.circuit()
     }
 
-    /// The circuit of the digits.
-    #[must_use]
-    pub fn division(&self) -> &Circuit {
-        &self.division
-    }
-
-    /// Bits that the client's products are made of: two factors for each class.
-    #[must_use]
-    pub fn product_bits(&self) -> usize {
-        2 * self.precision.classes() * self.precision.factor_bits() as usize
-    }
-
-    /// Bits of the label.
-    pub(super) fn index_bits(&self) -> usize {
-        self.precision.classes().next_power_of_two().trailing_zeros() as usize
-    }
-
-    /// Outputs of the first circuit that the client learns: the label and the masked exponents. The wrap bits follow.
-    pub(super) fn revealed_bits(&self) -> usize {
-        self.exponents().outputs() - self.precision.classes()
-    }
-
-    pub(super) fn sum_bits(&self) -> usize {
-        self.precision.sum_bits() as usize
-    }
-
-    /// The ring of the sum.
-    pub(super) fn sum_ring(&self) -> Ring {
-        Ring::Pow2(self.precision.sum_bits())
-    }
-
-    pub(super) fn group(&self) -> Group {
-        self.group
-    }
-
-    pub(super) fn exponential(&self) -> Exponential {
-        Exponential::new(&self.precision)
+    /// What the circuit's outputs mean; none if they mean nothing.
+    pub(super) fn likely(&self, outputs: &Bits) -> Option<Likely> {
+        let digits = self.precision.digits();
+        let index_bits = self.precision.classes().next_power_of_two().trailing_zeros() as usize;
+        let word = |range: std::ops::Range<usize>| {
+            range.rev().fold(0, |word, i| word << 1 | u64::from(outputs.get(i)))
+        };
+        let (label, parts) = (word(0..index_bits) as usize, word(index_bits..outputs.len()));
+        let right = label < self.precision.classes() && parts <= 10_u64.pow(digits);
+        right.then_some(Likely { label, parts, digits })
     }
 
     pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
-        Ok(self.exponents.evaluator_bits(self.checked(share)?)?)
+        Ok(self.circuit.evaluator_bits(self.checked(share)?)?)
     }
 
-    pub(super) fn garbler_bits(&self, share: &Share, masks: &Share) -> Result<Bits, ProtocolError> {
-        Ok(self.exponents.garbler_bits_with_masks(self.checked(share)?, masks.values())?)
-    }
-
-    /// The bits of a share of the sum.
-    pub(super) fn sum_as_bits(&self, sum: u64) -> Bits {
-        (0..self.sum_bits()).map(|i| sum >> i & 1 == 1).collect()
-    }
-
-    /// The labels of the division's wires, given those of the client's share. The wires of the server's share need no transfer: their
-    /// labels are zero until they are given.
-    pub(super) fn division_labels(&self, of_share: &[Block]) -> Zeroizing<Vec<Block>> {
-        let mut labels = Zeroizing::new(vec![Block::ZERO; self.division.evaluator_inputs()]);
-        labels.iter_mut().zip(of_share).for_each(|(to, from)| *to = *from);
-        labels
+    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
+        Ok(self.circuit.garbler_bits(self.checked(share)?)?)
     }
 
     fn checked<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {
@@ -134,19 +98,4 @@ impl Softmax {
             Err(ProtocolError::Shape { what: "input share of a softmax" })
         }
     }
-}
-
-/// A party's share of the sum of all products, from its shares of `z c`, by what it does with each and the masked bit `b xor z`.
-///
-/// `b c` is `z c` if the masked bit is zero, else `c - z c`.
-pub(super) fn sum_products(
-    ring: Ring,
-    terms: impl Iterator<Item = (u64, bool)>,
-    whole: impl Fn(usize) -> u64,
-) -> u64 {
-    terms.enumerate().fold(0, |sum, (i, (share, masked))| {
-        let flip = u64::from(masked).wrapping_neg();
-        let term = share ^ ((share ^ ring.sub(whole(i), share)) & flip);
-        ring.add(sum, term)
-    })
 }

@@ -1,24 +1,27 @@
 //! The widths with which a probability comes out right to its last digit.
 
-use std::f64::consts::LOG2_E;
+use std::f64::consts::{LN_2, LOG2_E};
 
+use lanner_gc::library::Exponential;
+
+use super::tables::{pieces, tables};
 use crate::ProtocolError;
 
 /// The widths of a softmax, from public parameters. Both parties compute them by the same sums and products of IEEE doubles, without a
 /// logarithm of any library.
 ///
 /// Let `p*` be the largest softmax probability of the scores, sigma the real value of one unit of them, and `tau = 10^-digits`. What comes out
-/// is within tau of `p*`:
+/// is a function of the scores, and within tau of `p*`:
 ///
 /// | part | bound | by |
 /// |---|---|---|
-/// | s low bits of the scores dropped, `u = 2^s sigma` (none for s = 0) | `u / 4 <= tau / 8` | each exponent moves by less than u, so does the logit of p, and a logistic function's slope is at most 1/4 |
-/// | differences of more than D units taken as D | `(K - 1) e^(-uD) <= tau / 4` | each such term grows by at most `e^(-uD)`, and S >= 1 |
-/// | the client's factor cut off behind n bits | `K 2^-n e^(uD) <= tau / 32` | the server's factor is at most `e^(uD)` |
-/// | n products rounded to F bits | `K n 2^-(F+1) <= tau / 16` | half a unit each |
-/// | rounded exponentials | `2^-38` | both factors have a relative error below `2^-40` |
+/// | s low bits of the scores dropped, `u = 2^s sigma` (none for s = 0) | `u / 4 <= tau / 16` | each exponent moves by less than u, so does the logit of p, and a logistic function's slope is at most 1/4 |
+/// | exponents rounded down to units of `2^-j` halvings | `2^-j ln(2) / 4 <= 11/64 tau` | as above |
+/// | the factor from differences to those, rounded | `m 2^-q / 4 <= tau / 64` | as above; m is the largest exponent, q the factor's bits |
+/// | differences of more than D units taken as D | `(K - 1) T(D) <= tau / 8` | each such term grows by at most `T(D)`, and S >= 1 |
+/// | terms rounded to F bits | `(2 e + K - 1) 2^-F <= tau / 8` | e units of `2^-F` of each mantissa, and one where halvings cut off ([`Exponential`]) |
 /// | rounding to digits | `tau / 2` | the division is exact otherwise |
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
     classes: usize,
     digits: u32,
@@ -26,8 +29,11 @@ pub struct Precision {
     dropped: u32,
     width: u32,
     clamps: bool,
+    /// Halvings for each unit of a difference, before the factor is rounded.
     rate: f64,
-    factor_bits: u32,
+    factor: u64,
+    cut: u32,
+    halving: u32,
     fraction: u32,
 }
 
@@ -49,40 +55,44 @@ impl Precision {
             return unfit("scale of a softmax");
         }
         let parts = 10_u64.pow(digits) as f64;
-        let dropped = (0..bits - 1).take_while(|s| scale * power_of_two(s + 1) <= 0.5 / parts).count() as u32;
-        // m, in powers of two: no unit need be larger.
-        let reach = log2_above(4.0 * parts * (classes - 1) as f64);
+        let dropped =
+            (0..bits - 1).take_while(|s| scale * power_of_two(s + 1) <= 0.25 / parts).count() as u32;
+        // The exponent from which on a term does not count, in halvings: no unit need be larger. A unit of an exponent more than eight.
+        let reach = log2_above(9.0 * parts * (classes - 1) as f64);
         let unit = scale * power_of_two(dropped) * LOG2_E;
         let rate = unit.min(reach);
         let widest = bits - dropped;
         let enough = (1..widest).find(|width| rate * most(*width) >= reach);
         let width = enough.unwrap_or(widest);
-
-        let (range, terms) = (rate * most(width), classes as f64 * parts);
-        let factor_bits = ((range + log2_above(terms)).ceil() as u32 + 5).min(MAX_FACTOR_BITS);
-        let fraction = log2_above(terms * f64::from(factor_bits)).ceil() as u32 + 3;
         let clamps = enough.is_some() || rate < unit;
-        let precision = Self { classes, digits, scale, dropped, width, clamps, rate, factor_bits, fraction };
-        if precision.sum_bits() <= 62 && precision.error_bound() <= 1.0 / parts {
-            Ok(precision)
-        } else {
-            unfit("precision of a softmax")
-        }
+
+        let coarse = |j: &u32| LN_2 / power_of_two(*j) > 0.6875 / parts;
+        let halving = 1 + (1..64).take_while(coarse).count() as u32;
+        let factor_bits = log2_above((16.0 * LN_2 * parts * rate * most(width)).max(1.0)).ceil() as u32;
+        let (factor, cut) = fixed_point(rate * power_of_two(halving), factor_bits, width);
+        let enough = |fraction: &u32| computed(classes, halving, *fraction) <= 0.125 / parts;
+        let fraction = (halving..=MAX_FRACTION).find(enough).unwrap_or(MAX_FRACTION);
+        let precision =
+            Self { classes, digits, scale, dropped, width, clamps, rate, factor, cut, halving, fraction };
+        if precision.error_bound() <= 1.0 / parts { Ok(precision) } else { unfit("precision of a softmax") }
     }
 
     /// A bound on the distance of the digits from the largest probability of the exact softmax: the sum of the table's rows.
     #[must_use]
     pub fn error_bound(&self) -> f64 {
         let (classes, last) = (self.classes as f64, 1.0 / 10_f64.powi(self.digits as i32));
-        let range = self.rate * most(self.width);
-        let dropped = if self.dropped == 0 { 0.0 } else { self.scale * power_of_two(self.dropped) / 4.0 };
+        let dropped = if self.dropped == 0 { 0.0 } else { self.scale * power_of_two(self.dropped) };
+        let unit = LN_2 / power_of_two(self.halving);
+        let exact = self.rate * power_of_two(self.halving) * power_of_two(self.cut);
+        let wrong = if self.factor == 0 { 0.0 } else { (self.factor as f64 - exact).abs() / exact };
+        let factor = LN_2 * self.rate * most(self.width) * wrong;
         // The width is that for which this holds, or no difference is clamped.
-        let clamped = if self.clamps { (classes - 1.0) * below_power(range) } else { 0.0 };
-        let cut = classes * below_power(f64::from(self.factor_bits) - range);
-        let rounded = classes * f64::from(self.factor_bits) / power_of_two(self.fraction + 1);
-        let computed = cut + rounded + 1.0 / power_of_two(38);
-        // The computed sum may be below one by as much.
-        dropped + clamped + computed / (1.0 - computed).max(0.5) + last / 2.0
+        let z = (most(self.width) * self.factor as f64 / power_of_two(self.cut)).floor();
+        let clamped =
+            if self.clamps { (classes - 1.0) * below_power(z / power_of_two(self.halving)) } else { 0.0 };
+        let computed = computed(self.classes, self.halving, self.fraction);
+        // The tables' entries have a relative error below 2^-50 before they are rounded.
+        (dropped + unit + factor) / 4.0 + clamped + computed + 1.0 / power_of_two(38) + last / 2.0
     }
 
     /// Number of scores.
@@ -103,22 +113,10 @@ impl Precision {
         self.dropped
     }
 
-    /// w: bits of an exponent; `D = 2^w - 1`.
+    /// w: bits of a difference; `D = 2^w - 1`.
     #[must_use]
     pub const fn width(&self) -> u32 {
         self.width
-    }
-
-    /// How many times a term halves for each unit of an exponent: `u log2(e)`.
-    #[must_use]
-    pub const fn rate(&self) -> f64 {
-        self.rate
-    }
-
-    /// n: bits of the client's factor, all behind the point.
-    #[must_use]
-    pub const fn factor_bits(&self) -> u32 {
-        self.factor_bits
     }
 
     /// F: bits of a term behind the point.
@@ -127,20 +125,50 @@ impl Precision {
         self.fraction
     }
 
-    /// Bits of the ring in which the terms are summed. They add up to K at most, and a little more.
-    #[must_use]
-    pub const fn sum_bits(&self) -> u32 {
-        self.fraction + (usize::BITS - self.classes.leading_zeros())
+    /// T: the terms, from differences.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`]; never for widths that were accepted.
+    pub fn exponential(&self) -> Result<Exponential, ProtocolError> {
+        let tables = tables(self.halving, self.fraction);
+        Ok(Exponential::new(self.width, self.factor, self.cut, tables, self.fraction)?)
     }
 }
 
-/// The most classes: with more, a scale for which D is 3 would need wider factors at six digits.
+/// The most classes: sums of that many terms have been tried for every scale.
 pub const MAX_CLASSES: usize = 1 << 10;
 
 /// The most decimal digits of a probability.
 pub const MAX_DIGITS: u32 = 6;
 
-const MAX_FACTOR_BITS: u32 = 127;
+/// The precision of tables leaves no room for more.
+const MAX_FRACTION: u32 = 44;
+
+/// A factor of so many bits, or fewer, and the bits to cut off behind it, for a product with integers of `width` bits.
+fn fixed_point(x: f64, bits: u32, width: u32) -> (u64, u32) {
+    // Where all products are below one there is nothing to multiply.
+    if x * most(width) < 1.0 {
+        return (0, 0);
+    }
+    let cut = (1..128).take_while(|cut| x * power_of_two(*cut) < power_of_two(bits)).count() as u32;
+    ((x * power_of_two(cut)).round() as u64, cut)
+}
+
+/// How far 1/S may be off since terms are rounded. A mantissa is off by e units of `2^-fraction`: half of one for each table, one for each bit of a
+/// loss. It is above half of one, so the term T that halvings make of it is off by `2 e T` units, and one where they cut off; the largest is not.
+/// With S and what is computed of it both at least 1, 1/S is off by `2 e + K - 1` units at most.
+fn computed(classes: usize, halving: u32, fraction: u32) -> f64 {
+    let pieces = pieces(halving);
+    // A piece below bit i of the exponent's fraction is less than 2^(i - j) halvings.
+    let losses = pieces.iter().scan(halving, |above, bits| {
+        let bound = fraction - (halving - *above);
+        *above -= bits;
+        Some(bound)
+    });
+    let losses: u32 = losses.skip(1).sum();
+    let units = 2.0 * f64::from(losses) + pieces.len() as f64 + (classes - 1) as f64;
+    units / power_of_two(fraction)
+}
 
 /// D for so many bits.
 const fn most(width: u32) -> f64 {
@@ -194,9 +222,9 @@ mod tests {
     fn every_scale_has_widths_that_keep_the_bound() {
         let mut most = [0; 3];
         let scales = (-320..320).map(|exponent| f64::exp2(f64::from(exponent) / 8.0));
-        // Just short of one unit's being enough, where the factors are widest.
+        // Just short of one unit's being enough, where halvings are most.
         let widest = (1..=MAX_DIGITS).map(|digits| {
-            log2_above(4.0 * 10_f64.powi(digits as i32) * (MAX_CLASSES - 1) as f64) / LOG2_E * (1.0 - 1e-9)
+            log2_above(9.0 * 10_f64.powi(digits as i32) * (MAX_CLASSES - 1) as f64) / LOG2_E * (1.0 - 1e-9)
         });
         for scale in scales.chain(widest) {
             for classes in [2, 3, 10, 100, 1000, MAX_CLASSES] {
@@ -207,13 +235,15 @@ mod tests {
                             precision.unwrap_or_else(|_| panic!("{scale} {classes} {digits} {bits}"));
                         assert!(precision.error_bound() <= 10_f64.powi(-(digits as i32)));
                         assert!(precision.width() + precision.dropped() <= bits);
-                        let widths = [precision.width(), precision.factor_bits(), precision.sum_bits()];
+                        assert!(precision.exponential().is_ok());
+                        let factor = 64 - precision.factor.leading_zeros();
+                        let widths = [precision.width(), precision.fraction(), factor];
                         most.iter_mut().zip(widths).for_each(|(most, width)| *most = width.max(*most));
                     }
                 }
             }
         }
-        assert!(most[0] <= 27 && most[1] == 127 && most[2] <= 62, "{most:?}");
+        assert!(most[0] <= 29 && most[1] < MAX_FRACTION && most[2] <= 32, "{most:?}");
     }
 
     #[test]

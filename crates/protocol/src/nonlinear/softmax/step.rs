@@ -10,8 +10,8 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::yao;
 use crate::step::{
-    Built, Client, DynStep, Inputs, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step, StepCost,
-    Value, ValueType, WORD,
+    Built, Client, DynStep, Inputs, Memory, ModelParts, Needs, Outcome, Server, Spec, Step, StepCost, Value,
+    ValueType,
 };
 
 /// The label and its probability to some decimal digits, which the client learns.
@@ -55,20 +55,11 @@ impl Built for Softmax {
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        let inputs = self.exponents().evaluator_inputs() + self.division().evaluator_inputs();
-        let (labels, products) = (inputs as u64 * LABEL, self.product_bits() as u64 * WORD);
-        let tables = self.exponents().table_bytes(1) + self.division().table_bytes(1);
-        Ok(Memory {
-            client_material: tables as u64 + labels + products,
-            // The server keeps its factors beside the shares of their products.
-            server_material: labels + 2 * products,
-            ..Memory::default()
-        })
+        Ok(yao::revealing_memory(self.circuit()))
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        let gates = self.exponents().and_count() + self.division().and_count();
-        vec![("instances", 1), ("and_gates", gates as u64), ("product_bits", self.product_bits() as u64)]
+        vec![("instances", 1), ("and_gates", self.circuit().and_count() as u64)]
     }
 
     fn client(
@@ -103,15 +94,15 @@ impl Step<Client> for ClientSoftmax {
     fn prepare(
         &self,
         channel: &mut dyn Channel,
-        client: &mut Client,
+        _: &mut Client,
         request: ClientRequest,
         _: &Inputs,
     ) -> Result<(ClientMaterial, Option<Value>), ProtocolError> {
-        Ok((self.receive(channel, client.evaluation()?, request)?, None))
+        Ok((self.receive(channel, request)?, None))
     }
 
     fn encode(&self, material: &ClientMaterial, writer: &mut Writer) {
-        self.encode(material, writer);
+        material.0.encode(writer);
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
@@ -150,7 +141,7 @@ impl Step<Server> for ServerSoftmax {
     }
 
     fn encode(&self, material: &ServerMaterial, writer: &mut Writer) {
-        self.encode(material, writer);
+        material.0.encode(writer);
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerMaterial, DecodeError> {

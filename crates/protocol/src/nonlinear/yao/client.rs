@@ -52,37 +52,33 @@ pub struct ClientMaterial {
 ///     let copy = material.clone();
 /// }
 /// ```
-pub struct ClientRankingMaterial {
+pub struct ClientRankingMaterial(pub(super) Revealing);
+
+/// One-time material of a circuit whose outputs the client learns.
+pub(in crate::nonlinear) struct Revealing {
     garbled: Garbled,
     decoding: OutputDecoding,
 }
 
-impl ClientRankingMaterial {
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        self.garbled.encode(writer);
-        writer.bytes(&self.decoding.to_bytes());
-    }
-}
-
 /// Random correlated transfers: choices `r_i` and blocks `t_i`, from index `first` on.
-pub(in crate::nonlinear) struct Transfers {
-    pub(in crate::nonlinear) choices: Bits,
-    pub(in crate::nonlinear) blocks: Zeroizing<Vec<Block>>,
-    pub(in crate::nonlinear) first: u64,
+struct Transfers {
+    choices: Bits,
+    blocks: Zeroizing<Vec<Block>>,
+    first: u64,
 }
 
 /// What a circuit's gates are hashed with: the session's salt, and the number of the first batch.
 #[derive(Clone, Copy)]
-pub(in crate::nonlinear) struct Tweaks {
+struct Tweaks {
     salt: Block,
     first_batch: u64,
 }
 
 /// A circuit's instances ready to be evaluated, once.
-pub(in crate::nonlinear) struct Garbled {
+struct Garbled {
     /// `r_i` of each input wire.
     choices: Bits,
-    /// `t_i` of each input wire; there are none for those behind, whose labels the server gives for bits of its own.
+    /// `t_i` of each input wire.
     labels: Zeroizing<Vec<Block>>,
     tables: Vec<u8>,
     tweaks: Tweaks,
@@ -129,33 +125,38 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         Ok(ClientRequest { inputs, outputs, tweaks })
     }
 
-    /// Asks for `count` transfers with random choices.
-    pub(in crate::nonlinear) fn transfers(
+    /// Asks for the transfers of a circuit whose outputs the client learns.
+    pub(in crate::nonlinear) fn request_revealing(
         &mut self,
         channel: &mut dyn Channel,
-        count: usize,
-    ) -> Result<Transfers, ProtocolError> {
+        circuit: &Circuit,
+    ) -> Result<ClientRequest, ProtocolError> {
+        self.request(channel, circuit, 1, 0)
+    }
+
+    /// Asks for `count` transfers with random choices.
+    fn transfers(&mut self, channel: &mut dyn Channel, count: usize) -> Result<Transfers, ProtocolError> {
         let mut blocks = Zeroizing::new(Vec::with_capacity(count));
         let (choices, first) = self.cot.extend_random(channel, count, &mut blocks)?;
         Ok(Transfers { choices, blocks, first })
     }
 
     /// The tweaks of the next circuit, which has so many instances.
-    pub(in crate::nonlinear) fn take_batches(&mut self, instances: usize) -> Tweaks {
+    fn take_batches(&mut self, instances: usize) -> Tweaks {
         let tweaks = Tweaks { salt: self.salt, first_batch: self.next_batch };
         self.next_batch += batches(instances);
         tweaks
     }
 
     /// The hash of the transfers.
-    pub(in crate::nonlinear) fn hash(&self) -> &CorrelationRobustHash {
+    fn hash(&self) -> &CorrelationRobustHash {
         self.cot.hash()
     }
 }
 
 impl Transfers {
     /// Receives the tables whose input labels these transfers are.
-    pub(in crate::nonlinear) fn receive_tables(
+    fn receive_tables(
         self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -173,8 +174,48 @@ impl Transfers {
     }
 }
 
-impl Garbled {
+impl ClientRequest {
+    /// Receives a circuit whose outputs the client learns, and what decodes them.
+    pub(in crate::nonlinear) fn receive_revealing(
+        self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+    ) -> Result<Revealing, ProtocolError> {
+        let garbled = self.inputs.receive_tables(channel, circuit, 1, self.tweaks)?;
+        let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
+        let decoding = read_decoding(&mut Reader::new(&bytes), circuit).map_err(ChannelError::from)?;
+        Ok(Revealing { garbled, decoding })
+    }
+}
+
+impl Revealing {
     pub(in crate::nonlinear) fn encode(&self, writer: &mut Writer) {
+        self.garbled.encode(writer);
+        writer.bytes(&self.decoding.to_bytes());
+    }
+
+    /// Reads what [`Self::encode`] wrote of a circuit.
+    pub(in crate::nonlinear) fn decode(
+        reader: &mut Reader<'_>,
+        circuit: &Circuit,
+    ) -> Result<Self, DecodeError> {
+        Ok(Self { garbled: Garbled::decode(reader, circuit, 1)?, decoding: read_decoding(reader, circuit)? })
+    }
+
+    /// Online: obtains the labels of `input` and evaluates; returns the outputs.
+    pub(in crate::nonlinear) fn reveal(
+        self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        input: &Bits,
+    ) -> Result<Bits, ProtocolError> {
+        let colours = self.garbled.evaluate(channel, circuit, 1, input)?;
+        Ok(self.decoding.decode(&colours)?)
+    }
+}
+
+impl Garbled {
+    fn encode(&self, writer: &mut Writer) {
         write_bits(&self.choices, writer);
         write_blocks(&self.labels, writer);
         writer.bytes(&self.tables);
@@ -182,22 +223,17 @@ impl Garbled {
         writer.u64(self.tweaks.first_batch);
     }
 
-    /// Reads what [`Self::encode`] wrote of so many instances of a circuit, for the inputs of which there were so many transfers.
-    pub(in crate::nonlinear) fn decode(
-        reader: &mut Reader<'_>,
-        circuit: &Circuit,
-        instances: usize,
-        transfers: usize,
-    ) -> Result<Self, DecodeError> {
-        let choices = read_bits(reader, transfers)?;
-        let labels = read_blocks(reader, transfers)?;
+    /// Reads what [`Self::encode`] wrote of so many instances of a circuit.
+    fn decode(reader: &mut Reader<'_>, circuit: &Circuit, instances: usize) -> Result<Self, DecodeError> {
+        let wires = circuit.evaluator_inputs() * instances;
+        let (choices, labels) = (read_bits(reader, wires)?, read_blocks(reader, wires)?);
         let tables = reader.bytes(circuit.table_bytes(instances))?.to_vec();
         let tweaks = Tweaks { salt: Block::from_bytes(reader.array()?), first_batch: reader.u64()? };
         Ok(Self { choices, labels, tables, tweaks })
     }
 
     /// Online: obtains the labels of `input` and evaluates; returns the colour bits of the output.
-    pub(in crate::nonlinear) fn evaluate(
+    fn evaluate(
         self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -207,12 +243,6 @@ impl Garbled {
         let Self { choices, mut labels, tables, tweaks: Tweaks { salt, first_batch } } = self;
         // C -> S: d
         channel.send(kind::MASKED_INPUT, &input.xor(&choices)?.to_bytes())?;
-        let wires = circuit.evaluator_inputs() * instances;
-        if labels.len() < wires {
-            let mut all = Zeroizing::new(vec![Block::ZERO; wires]);
-            all[..labels.len()].copy_from_slice(&labels);
-            labels = all;
-        }
         let mut colours = Vec::new();
         let mut answer = Zeroizing::new(Vec::new());
         let each = (length(circuit) * circuit.evaluator_inputs()).max(1);
@@ -285,9 +315,8 @@ impl ClientLayer {
     /// Reads what [`Self::encode`] wrote.
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, DecodeError> {
         let layer = &self.0;
-        let transfers = layer.circuit().evaluator_inputs() * layer.instances();
         Ok(ClientMaterial {
-            garbled: Garbled::decode(reader, layer.circuit(), layer.instances(), transfers)?,
+            garbled: Garbled::decode(reader, layer.circuit(), layer.instances())?,
             output: ClientBits::decode(reader, layer.encoding().ring, layer.output_bits())?,
         })
     }
@@ -330,7 +359,7 @@ impl ClientRanking {
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
     ) -> Result<ClientRequest, ProtocolError> {
-        session.request(channel, self.0.circuit(), 1, 0)
+        session.request_revealing(channel, self.0.circuit())
     }
 
     /// Offline, second half: receives garbled tables and what decodes the indices.
@@ -342,15 +371,11 @@ impl ClientRanking {
         channel: &mut dyn Channel,
         request: ClientRequest,
     ) -> Result<ClientRankingMaterial, ProtocolError> {
-        let circuit = self.0.circuit();
-        let garbled = request.inputs.receive_tables(channel, circuit, 1, request.tweaks)?;
-        Ok(ClientRankingMaterial { garbled, decoding: receive_decoding(channel, circuit.outputs())? })
+        request.receive_revealing(channel, self.0.circuit()).map(ClientRankingMaterial)
     }
 
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRankingMaterial, DecodeError> {
-        let circuit = self.0.circuit();
-        let garbled = Garbled::decode(reader, circuit, 1, circuit.evaluator_inputs())?;
-        Ok(ClientRankingMaterial { garbled, decoding: read_decoding(reader, circuit.outputs())? })
+        Revealing::decode(reader, self.0.circuit()).map(ClientRankingMaterial)
     }
 
     /// How many indices are asked for in order, or none if it is the label alone.
@@ -371,8 +396,7 @@ impl ClientRanking {
         share: &Share,
     ) -> Result<Vec<usize>, ProtocolError> {
         let input = self.0.evaluator_bits(share)?;
-        let colours = material.garbled.evaluate(channel, self.0.circuit(), 1, &input)?;
-        let outputs = material.decoding.decode(&colours)?;
+        let outputs = material.0.reveal(channel, self.0.circuit(), &input)?;
         let width = outputs.len() / self.0.best().unwrap_or(1);
         let index = |place: usize| (0..width).map(|i| usize::from(outputs.get(place * width + i)) << i).sum();
         let indices: Vec<usize> = (0..self.0.best().unwrap_or(1)).map(index).collect();
@@ -386,19 +410,9 @@ impl ClientRanking {
     }
 }
 
-/// What decodes so many outputs.
-pub(in crate::nonlinear) fn receive_decoding(
-    channel: &mut dyn Channel,
-    outputs: usize,
-) -> Result<OutputDecoding, ProtocolError> {
-    let bytes = channel.receive(kind::DECODING, Bits::byte_len(outputs))?;
-    Ok(read_decoding(&mut Reader::new(&bytes), outputs).map_err(ChannelError::from)?)
-}
-
-pub(in crate::nonlinear) fn read_decoding(
-    reader: &mut Reader<'_>,
-    outputs: usize,
-) -> Result<OutputDecoding, DecodeError> {
-    let bytes = reader.bytes(Bits::byte_len(outputs))?;
-    OutputDecoding::from_bytes(outputs, bytes).map_err(|_| DecodeError::Invalid { what: "output decoding" })
+/// What decodes the outputs of a circuit.
+fn read_decoding(reader: &mut Reader<'_>, circuit: &Circuit) -> Result<OutputDecoding, DecodeError> {
+    let bytes = reader.bytes(Bits::byte_len(circuit.outputs()))?;
+    OutputDecoding::from_bytes(circuit.outputs(), bytes)
+        .map_err(|_| DecodeError::Invalid { what: "output decoding" })
 }

@@ -59,21 +59,30 @@ impl Ranking {
     /// The cost of the offline phase.
     #[must_use]
     pub fn offline_cost(&self) -> OfflineCost {
-        let circuit = self.circuit();
-        OfflineCost {
-            request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
-            answer: tables_cost(circuit, 1).server(Bits::byte_len(circuit.outputs())),
-        }
+        revealing_offline_cost(self.circuit())
     }
 
     /// The cost of the online phase.
     #[must_use]
     pub fn online_cost(&self) -> Cost {
-        labels(self.circuit(), 1)
+        revealing_online_cost(self.circuit())
     }
 }
 
-pub(in crate::nonlinear) fn tables_cost(circuit: &Circuit, instances: usize) -> Cost {
+/// The cost of preparing a circuit whose outputs the client learns.
+pub(in crate::nonlinear) fn revealing_offline_cost(circuit: &Circuit) -> OfflineCost {
+    OfflineCost {
+        request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
+        answer: tables_cost(circuit, 1).server(Bits::byte_len(circuit.outputs())),
+    }
+}
+
+/// The cost of evaluating it.
+pub(in crate::nonlinear) fn revealing_online_cost(circuit: &Circuit) -> Cost {
+    labels(circuit, 1)
+}
+
+fn tables_cost(circuit: &Circuit, instances: usize) -> Cost {
     parts(circuit, instances)
         .flat_map(|part| chunk_lengths(circuit, part.len()))
         .fold(Cost::NONE, Cost::server)

@@ -54,17 +54,12 @@ impl InputLabels {
         PrgStream::new(&self.seed)
     }
 
-    /// Online: receives the masked input bits and answers with the labels of what they mask, and of the server's own bits behind.
-    pub(in crate::nonlinear) fn answer(
-        self,
-        channel: &mut dyn Channel,
-        own: &Bits,
-    ) -> Result<(), ProtocolError> {
+    /// Online: receives the masked input bits and answers with the labels of what they mask.
+    pub(in crate::nonlinear) fn answer(self, channel: &mut dyn Channel) -> Result<(), ProtocolError> {
         let Self { ref delta, wires, each, .. } = self;
-        let inputs = wires.checked_sub(own.len()).ok_or(ProtocolError::Shape { what: "input bits" })?;
         // C -> S: d
-        let masked = receive_bits(channel, kind::MASKED_INPUT, inputs)?;
-        let mut bits = masked.iter().chain(own.iter());
+        let masked = receive_bits(channel, kind::MASKED_INPUT, wires)?;
+        let mut bits = masked.iter();
         let stream = self.stream();
         let mut answer = Zeroizing::new(Vec::with_capacity(each.min(wires)));
         for first in (0..wires).step_by(each) {

@@ -37,16 +37,15 @@ mod parts;
 mod server;
 mod step;
 
+pub(in crate::nonlinear) use client::Revealing;
 pub use client::{
     ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, EvaluationSession,
 };
-pub(in crate::nonlinear) use client::{Garbled, Transfers, Tweaks, read_decoding, receive_decoding};
 pub use cost::setup_cost;
-pub(in crate::nonlinear) use cost::tables_cost;
+pub(in crate::nonlinear) use cost::{revealing_offline_cost, revealing_online_cost};
 pub(in crate::nonlinear) use function::share_ring;
 pub use function::{Function, Layer, Ranking, Slope};
 pub(in crate::nonlinear) use garbling::InputLabels;
-pub(in crate::nonlinear) use server::receive_bits;
 pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};
-pub(in crate::nonlinear) use step::needs;
 pub use step::{Activation, ArgMax, TopK};
+pub(in crate::nonlinear) use step::{needs, revealing_memory};

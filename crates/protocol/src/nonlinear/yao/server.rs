@@ -75,7 +75,7 @@ impl<S: CorrelatedSender> GarblingSession<S> {
     }
 
     /// Takes `count` transfers that the client asks for: `q_i`, and the index of the first.
-    pub(in crate::nonlinear) fn transfers(
+    fn transfers(
         &mut self,
         channel: &mut dyn Channel,
         count: usize,
@@ -85,13 +85,22 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Ok((q, first))
     }
 
-    /// The source of the transfers.
-    pub(in crate::nonlinear) fn cot(&self) -> &S {
-        &self.cot
+    /// Offline: garbles a circuit whose outputs the client learns, and sends what decodes them; returns the `D_i`.
+    pub(in crate::nonlinear) fn garble_revealing(
+        &mut self,
+        channel: &mut dyn Channel,
+        circuit: &Circuit,
+        garbler_bits: &Bits,
+        rng: &mut Prg,
+    ) -> Result<InputLabels, ProtocolError> {
+        let (wires, _) = self.transfers(channel, circuit.evaluator_inputs())?;
+        let (labels, permute) = self.garble(channel, circuit, 1, wires, garbler_bits, rng)?;
+        channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
+        Ok(labels)
     }
 
-    /// Garbles and sends the tables; returns the `D_i` and the permute bits. A wire whose `q_i` is zero is one of the server's own bits.
-    pub(in crate::nonlinear) fn garble(
+    /// Garbles and sends the tables; returns the `D_i` and the permute bits.
+    fn garble(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -171,7 +180,7 @@ impl ServerLayer {
         channel: &mut dyn Channel,
         material: ServerMaterial,
     ) -> Result<Share, ProtocolError> {
-        material.labels.answer(channel, &Bits::zeros(0))?;
+        material.labels.answer(channel)?;
         // C -> S: e
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
         material.output.convert(self.0.encoding(), &masked)
@@ -197,10 +206,7 @@ impl ServerRanking {
         rng: &mut Prg,
     ) -> Result<ServerRankingMaterial, ProtocolError> {
         let garbler_bits = self.0.garbler_bits(share)?;
-        let (wires, _) = session.transfers(channel, self.0.circuit().evaluator_inputs())?;
-        let (labels, permute) = session.garble(channel, self.0.circuit(), 1, wires, &garbler_bits, rng)?;
-        channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
-        Ok(ServerRankingMaterial(labels))
+        session.garble_revealing(channel, self.0.circuit(), &garbler_bits, rng).map(ServerRankingMaterial)
     }
 
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRankingMaterial, DecodeError> {
@@ -217,11 +223,11 @@ impl ServerRanking {
         channel: &mut dyn Channel,
         material: ServerRankingMaterial,
     ) -> Result<(), ProtocolError> {
-        material.0.answer(channel, &Bits::zeros(0))
+        material.0.answer(channel)
     }
 }
 
-pub(in crate::nonlinear) fn receive_bits(
+pub(super) fn receive_bits(
     channel: &mut dyn Channel,
     kind: Kind,
     bits: usize,

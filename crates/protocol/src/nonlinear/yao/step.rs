@@ -1,5 +1,6 @@
 //! Garbled circuits as steps of a plan.
 
+use lanner_gc::Circuit;
 use lanner_share::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,12 @@ pub(in crate::nonlinear) fn needs() -> Needs {
     Needs { garbling: true, ..Needs::default() }
 }
 
+/// What a circuit takes whose outputs the client learns.
+pub(in crate::nonlinear) fn revealing_memory(circuit: &Circuit) -> Memory {
+    let labels = circuit.evaluator_inputs() as u64 * LABEL;
+    Memory { client_material: circuit.table_bytes(1) as u64 + labels, ..Memory::default() }
+}
+
 impl Built for Layer {
     fn needs(&self) -> Result<Needs, ProtocolError> {
         Ok(needs())
@@ -153,9 +160,7 @@ impl Built for Ranking {
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        let labels = self.circuit().evaluator_inputs() as u64 * LABEL;
-        let client_material = self.circuit().table_bytes(1) as u64 + labels;
-        Ok(Memory { client_material, ..Memory::default() })
+        Ok(revealing_memory(self.circuit()))
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -281,7 +286,7 @@ impl Step<Client> for ClientRanking {
     }
 
     fn encode(&self, material: &ClientRankingMaterial, writer: &mut Writer) {
-        material.encode(writer);
+        material.0.encode(writer);
     }
 
     fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRankingMaterial, DecodeError> {
