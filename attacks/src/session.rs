@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use lanner_bfv::Parameters;
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_ot::{
@@ -10,7 +11,7 @@ use lanner_ot::{
 };
 use lanner_plan::Plan;
 use lanner_primitives::{Bits, Block, Prg, Seed};
-use lanner_protocol::linear::{Set, Sets, gazelle};
+use lanner_protocol::linear::{Sets, gazelle};
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Transfers};
 use lanner_protocol::step::Protocol;
 use lanner_protocol::{self as protocol, ProtocolError};
@@ -18,6 +19,7 @@ use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
+use lanner_session::store::{Capacity, MemoryStore};
 use lanner_share::{Ring, Share};
 use lanner_wire::Channel;
 
@@ -88,6 +90,28 @@ impl Conversation {
             subject,
             Arc::new(move |channel| Ok(ask(channel, Arc::clone(&plan), &input).map(drop)?)),
             Arc::new(move |channel| Ok(serve(channel, Arc::clone(&served))?)),
+        )
+    }
+
+    /// As [`Self::session`], with material that both parties keep in stores before it is used.
+    #[must_use]
+    pub fn kept(subject: &Subject) -> Self {
+        let (served, plan) = (Arc::clone(&subject.served), Arc::clone(&subject.plan));
+        let input = subject.input.clone();
+        let store = || Arc::new(MemoryStore::new(Capacity::default()));
+        Self::of(
+            subject,
+            Arc::new(move |channel| {
+                let dialogue = Dialogue::start(channel, TRANSCRIPT, Arc::clone(&plan), rng(12))?;
+                let mut dialogue = dialogue.with_store(store(), TRANSCRIPT);
+                let id = dialogue.keep(channel)?;
+                dialogue.predict_kept(channel, id, &input)?;
+                Ok(dialogue.end(channel)?)
+            }),
+            Arc::new(move |channel| {
+                let service = Service::start(channel, TRANSCRIPT, Arc::clone(&served), rng(11))?;
+                Ok(answer_all(channel, service.with_store(store(), TRANSCRIPT))?)
+            }),
         )
     }
 
@@ -294,7 +318,11 @@ fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, run
 /// # Errors
 /// Those of the session.
 pub fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<(), ExecutionError> {
-    let mut service = Service::start(channel, TRANSCRIPT, model, rng(11))?;
+    let service = Service::start(channel, TRANSCRIPT, model, rng(11))?;
+    answer_all(channel, service)
+}
+
+fn answer_all(channel: &mut dyn Channel, mut service: Service) -> Result<(), ExecutionError> {
     loop {
         match Service::receive(channel)? {
             Request::End => return Ok(()),
@@ -354,19 +382,21 @@ const TRANSFERS: usize = 13;
 /// Without a handshake the session's name is its only one.
 const TRANSCRIPT: [u8; 32] = [0; 32];
 
-/// The ciphertexts of a plan, whose layers have one set of parameters.
+/// The ciphertexts of a plan, whose layers have one first limb.
 fn ciphertexts(plan: &Plan) -> Ciphertexts {
     let sets = plan.steps().filter_map(|step| match &step.protocol {
         Protocol::CheetahLinear(layer) => Some(layer.set),
         _ => None,
     });
-    let sets: Vec<Set> = sets.collect();
-    assert!(sets.iter().all(|set| *set == sets[0]), "layers of several sets: {sets:?}");
-    let parameters = match sets.first() {
-        Some(set) => Sets::new().unwrap().get(*set).clone(),
-        None => gazelle::parameters().unwrap(),
-    };
-    Ciphertexts { limb: parameters.moduli()[0].value(), phases: !sets.is_empty() }
+    let all = Sets::new().unwrap();
+    let limb = |parameters: &Parameters| parameters.moduli()[0].value();
+    let limbs: Vec<u64> = sets.map(|set| limb(all.get(set))).collect();
+    assert!(limbs.iter().all(|limb| *limb == limbs[0]), "layers of several moduli: {limbs:?}");
+    let first = limbs.first().copied();
+    Ciphertexts {
+        limb: first.unwrap_or_else(|| limb(&gazelle::parameters().unwrap())),
+        phases: !limbs.is_empty(),
+    }
 }
 
 fn prime(ring: Ring) -> Option<u64> {

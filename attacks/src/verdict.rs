@@ -148,8 +148,10 @@ enum Form {
     SenderPoints,
     /// Pairs of points of the receiver.
     Points,
-    /// One of five codes, of which two are spoken in the sessions that are changed.
+    /// One of a few codes, of which not all are spoken in the sessions that are changed.
     Request,
+    /// A name of kept material: another is refused, the session goes on, and what follows is no request.
+    Name,
     /// Values below a modulus: all ones are none, other bytes may be.
     Residues,
     /// Bits, or elements of a ring of a power of two: those that fill up the last byte must be 0.
@@ -169,8 +171,9 @@ impl Form {
             0x10 => Self::SenderPoints,
             0x11 => Self::Points,
             0x20 => Self::Request,
+            0x21 => Self::Name,
             0x17 | 0x30 | 0x31 | 0x40 | 0x41 | 0x43 | 0x61 | 0x62 if has_modulus => Self::Residues,
-            0x15 | 0x17 | 0x41 | 0x43 | 0x51 | 0x52 | 0x60..=0x62 | 0x70..=0x74 => Self::Bits,
+            0x15 | 0x17 | 0x22 | 0x41 | 0x43 | 0x51 | 0x52 | 0x60..=0x62 | 0x70..=0x74 => Self::Bits,
             0x12..=0x14 | 0x16 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 => Self::Opaque,
             kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
         })
@@ -178,6 +181,7 @@ impl Form {
 
     const fn verdict(self, change: Content) -> Verdict {
         match (self, change) {
+            (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
             (Self::SenderPoints, Content::Zeros)
             | (Self::SenderPoints | Self::Points, Content::Ones | Content::Noise)
             | (Self::Request, _)

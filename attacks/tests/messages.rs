@@ -185,6 +185,12 @@ fn either_party_of_comparisons_refuses_or_goes_on() {
     }
 }
 
+#[test]
+fn either_party_of_kept_material_refuses_or_goes_on() {
+    let conversation = Conversation::kept(&transfers());
+    attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x21 | 0x22), &Mutation::ALL);
+}
+
 /// The table of kinds in docs/wire-format.md: whoever adds one attacks it here.
 #[test]
 fn every_kind_of_message_is_attacked() {
@@ -195,6 +201,7 @@ fn every_kind_of_message_is_attacked() {
         .iter()
         .chain(&transfers)
         .chain(&comparisons(1))
+        .chain([&Conversation::kept(&transfers())])
         .map(Conversation::record)
         .collect::<Vec<_>>();
     let heard = |kind: &u16| {

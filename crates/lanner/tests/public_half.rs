@@ -83,7 +83,7 @@ fn whatever_is_not_a_whole_number_follows_from_the_grid() {
             match place.as_str() {
                 "/input/limit" => assert_eq!(number.to_bits(), input.limits()[1].to_bits()),
                 // The softmax's, which both parties compute with.
-                "/plan/steps/scale" => assert_eq!(Some(number), model.manifest().network.output_scale()),
+                "/plan/items/step/scale" => assert_eq!(Some(number), model.manifest().network.output_scale()),
                 _ => panic!("{place} is {number}"),
             }
         }

@@ -8,7 +8,7 @@ use crate::ProtocolError;
 use crate::linear::Sets;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
-    Built, Client, DynStep, Inputs, ModelParts, PartyState, Server, Spec, Step, Value, ValueType, Work,
+    BoxedStep, Built, Client, Inputs, ModelParts, PartyState, Server, Spec, Step, Value, ValueType, Work,
 };
 
 /// Sums over windows.
@@ -165,37 +165,21 @@ impl Moved {
 }
 
 impl Built for Map {
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(self)
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(self)
     }
 }
 
 impl Built for Moved {
-    fn client(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(self.map(node, model)?))
     }
 
-    fn server(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(Box::new(self.map(node, model)?))
     }
 }

@@ -16,8 +16,8 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::{read_share, write_share};
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost, Value,
-    ValueType, WORD,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost,
+    Value, ValueType, WORD,
 };
 use crate::{Cost, ProtocolError, kind};
 
@@ -119,19 +119,11 @@ impl Built for Reshare {
         Ok(Memory { server_material: self.values as u64 * WORD, ..Memory::default() })
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(self)
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(self)
     }
 }
@@ -141,19 +133,11 @@ impl Built for Reveal {
         Ok(StepCost { online: cost(self.from, self.values), ..StepCost::default() })
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(self)
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(self)
     }
 }

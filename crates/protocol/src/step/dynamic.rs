@@ -10,6 +10,9 @@ use crate::ProtocolError;
 /// What a step keeps from one phase to the next, known to the step alone.
 pub type Kept = Box<dyn Any + Send>;
 
+/// A step whatever its types are, if its parameters fit.
+pub type BoxedStep<P> = Result<Box<dyn DynStep<P>>, ProtocolError>;
+
 /// [`Step`] whatever its types are; see there.
 #[allow(clippy::missing_errors_doc, reason = "as the trait's")]
 pub trait DynStep<P>: Send + Sync {

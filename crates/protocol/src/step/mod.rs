@@ -16,7 +16,7 @@ mod needs;
 mod party;
 mod value;
 
-pub use dynamic::{DynStep, Kept};
+pub use dynamic::{BoxedStep, DynStep, Kept};
 pub use list::Protocol;
 pub(crate) use needs::{LABEL, WORD};
 pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
@@ -108,21 +108,13 @@ pub trait Built: Send + Sync {
     ///
     /// # Errors
     /// [`ProtocolError`] if the step does not fit the network.
-    fn client(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError>;
+    fn client(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Client>;
 
     /// The step as the server runs it, with the node's weights if it has some.
     ///
     /// # Errors
     /// [`ProtocolError`] if the step does not fit the network or its weights.
-    fn server(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError>;
+    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server>;
 }
 
 /// What a step sends in both phases.

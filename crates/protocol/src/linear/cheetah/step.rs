@@ -13,7 +13,7 @@ use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
 };
 
@@ -98,19 +98,11 @@ impl Built for BuiltLinear {
         ]
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(OfSet { set: self.set, layer: ClientLayer::new(self.scheme)? }))
     }
 
-    fn server(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { set, scheme } = *self;
         let weights = model.weights(node, scheme.packing().shape().outputs()?)?;
         Ok(Box::new(OfSet { set, layer: ServerLayer::new(scheme, weights.weight, &weights.bias)? }))

@@ -12,7 +12,7 @@ use crate::linear::exchange::halves;
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
 };
 
@@ -87,20 +87,12 @@ impl Built for BuiltLinear {
         Some((bytes, &mut self.form))
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         let layer = ClientLayer::new(&self.packing, &self.parameters, self.prime)?;
         Ok(Box::new(OfSet { set: SET, layer }))
     }
 
-    fn server(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { parameters, packing, prime, form } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
         let layer = ServerLayer::in_form(form, packing, &parameters, prime, weights.weight, &weights.bias)?;

@@ -9,7 +9,7 @@ use crate::linear::Sets;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
 use crate::{Party, ProtocolError};
@@ -94,19 +94,11 @@ impl Built for Layer {
         vec![("instances", self.inputs() as u64), ("transfers", transfers as u64)]
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(self)
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(self)
     }
 }

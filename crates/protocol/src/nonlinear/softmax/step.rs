@@ -10,8 +10,8 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::yao;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Memory, ModelParts, Needs, Outcome, Server, Spec, Step, StepCost, Value,
-    ValueType,
+    BoxedStep, Built, Client, Inputs, Memory, ModelParts, Needs, Outcome, Server, Spec, Step, StepCost,
+    Value, ValueType,
 };
 
 /// The label and its probability to some decimal digits, which the client learns.
@@ -62,19 +62,11 @@ impl Built for Softmax {
         vec![("instances", 1), ("and_gates", self.circuit().and_count() as u64)]
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(ClientSoftmax::new(*self)))
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(Box::new(ServerSoftmax::new(*self)))
     }
 }

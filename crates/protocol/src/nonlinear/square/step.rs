@@ -13,7 +13,7 @@ use crate::linear::gazelle::{self, Kernel, SET};
 use crate::linear::{Convolution, Form, OfSet, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
 };
 
@@ -129,20 +129,12 @@ impl Built for BuiltSquare {
         Some((bytes, &mut self.form))
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         let layer = ClientSquare::new(&self.target, &self.parameters, self.prime)?;
         Ok(Box::new(OfSet { set: SET, layer }))
     }
 
-    fn server(
-        self: Box<Self>,
-        node: &str,
-        model: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { parameters, target, prime, form } = *self;
         let layer = match target {
             Target::Shares(values) => ServerSquare::new(values, &parameters, prime)?,

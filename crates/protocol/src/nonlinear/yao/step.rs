@@ -14,7 +14,7 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
-    Built, Client, DynStep, Inputs, Known, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step,
+    BoxedStep, Built, Client, Inputs, Known, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step,
     StepCost, Value, ValueType, WORD, Work,
 };
 
@@ -133,19 +133,11 @@ impl Built for Layer {
         vec![("instances", self.instances() as u64), ("and_gates", gates as u64)]
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(ClientLayer::new(*self)))
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(Box::new(ServerLayer::new(*self)))
     }
 }
@@ -167,19 +159,11 @@ impl Built for Ranking {
         vec![("instances", 1), ("and_gates", self.circuit().and_count() as u64)]
     }
 
-    fn client(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Client>>, ProtocolError> {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(ClientRanking::new(*self)))
     }
 
-    fn server(
-        self: Box<Self>,
-        _: &str,
-        _: &dyn ModelParts,
-    ) -> Result<Box<dyn DynStep<Server>>, ProtocolError> {
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(Box::new(ServerRanking::new(*self)))
     }
 }
