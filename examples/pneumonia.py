@@ -40,6 +40,7 @@ def main() -> None:
             mode="falcon",
             output="probability",
             digits=DIGITS,
+            input_range=(0, 1),
             image=image,
             classes=["normal", "pneumonia"],
         )

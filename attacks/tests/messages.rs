@@ -196,12 +196,13 @@ fn either_party_of_kept_material_refuses_or_goes_on() {
 fn every_kind_of_message_is_attacked() {
     guard::start();
     let sessions = [circuits(), squares()].map(|subject| Conversation::session(&subject));
+    let kept = Conversation::kept(&transfers());
     let transfers = [Conversation::chosen_transfers(), Conversation::silent_transfers()];
     let records = sessions
         .iter()
         .chain(&transfers)
         .chain(&comparisons(1))
-        .chain([&Conversation::kept(&transfers())])
+        .chain([&kept])
         .map(Conversation::record)
         .collect::<Vec<_>>();
     let heard = |kind: &u16| {

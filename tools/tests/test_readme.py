@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,8 @@ def test_pictures_of_the_second_example_give_what_is_shown(folder: Path) -> None
     (picture,) = re.findall(r"^\.venv/bin/lanner predict \S+ (\S+\.png)", README, re.MULTILINE)
     ((shown, probability),) = re.findall(rf"^{re.escape(picture)} +0 +\d+ +(\w+) +([.\d]+)", README, re.MULTILINE)
     description = lanner.ImageDescription.read(folder / "examples" / "pneumonia" / "image.toml")
-    model = lanner.compile("models/pneumonia.onnx", np.load("xrays.npy"), mode="falcon", image=description)
+    keywords: dict[str, Any] = {"mode": "falcon", "image": description, "input_range": (0, 1)}
+    model = lanner.compile("models/pneumonia.onnx", np.load("xrays.npy"), **keywords)
     x = description.load(folder / picture, (1, 28, 28))
     assert ["normal", "pneumonia"][model.predict_fixed(x).argmax()] == shown
     assert abs(float(model.predict_probability(x)[0]) - float(probability)) <= 0.01

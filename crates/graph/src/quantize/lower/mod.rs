@@ -5,20 +5,21 @@
 
 mod layer;
 mod operators;
+mod scale;
 mod shift;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::QuantizationOptions;
 use super::calibrate::Range;
-use super::item::{Action, Item};
+use super::item::Item;
 use super::reach::ends;
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
-use crate::grid::{self, GridFactor};
+use crate::grid::GridFactor;
 use crate::network::{
-    Bound, Calibrated, Evidence, FixedNode, FixedOp, Head, InputScale, LinearWeights, Network, NetworkInput,
+    Bound, Calibrated, Evidence, FixedNode, FixedOp, Head, LinearWeights, Network, NetworkInput,
     PublicNetwork,
 };
 use crate::pass::Draft;
@@ -183,7 +184,7 @@ impl<'a> Builder<'a> {
     ) -> Result<Self, CompileError> {
         let ends = ends(source.items, structure, 0);
         let levels = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
-        let (scale, [low, high]) = input_scale(&source, levels).ok_or_else(|| {
+        let (scale, [low, high]) = scale::of_input(&source, levels).ok_or_else(|| {
             let reason = "every value is 0; pass samples like those that the model will see".to_owned();
             CompileError::Calibration { reason }
         })?;
@@ -213,7 +214,7 @@ impl<'a> Builder<'a> {
             names: BTreeSet::new(),
             nodes: Vec::new(),
             weights: BTreeMap::new(),
-            origins: origins(source.items, unit),
+            origins: scale::origins(source.items, unit),
             scales: vec![unit],
             errors: BTreeMap::new(),
             bounds: vec![[Bound { low, high, evidence: Evidence::Proved }; 2]],
@@ -322,37 +323,4 @@ impl<'a> Builder<'a> {
         self.nodes.push(Pending { name, op, inputs, shape, group });
         Ok(self.nodes.len())
     }
-}
-
-/// The input's scale and the integers accepted; none for a range without width.
-fn input_scale(source: &Source<'_>, levels: f64) -> Option<(InputScale, [i64; 2])> {
-    let Range { low, high } = source.input;
-    if source.options.input_range.is_some() {
-        let scale = InputScale::Stated { low, high, steps: levels as u32 };
-        return Some((scale, [low, high].map(|end| scale.nearest(end))));
-    }
-    let unit = GridFactor::above(source.input.width() / levels)?;
-    let end = |end: f64| match end {
-        0.0 => 0,
-        _ => ((grid::above(2.0 * end.abs(), 1.0) / unit.value()).round() * end.signum()) as i64,
-    };
-    Some((InputScale::Grid(unit), [end(low), end(high)]))
-}
-
-/// See [`Builder::origins`]; `unit` is the input's.
-fn origins(items: &[Item], unit: f64) -> Vec<Option<f64>> {
-    let mut origins = vec![None; items.len() + 1];
-    origins[items.len()] = Some(unit);
-    for (index, item) in items.iter().enumerate().rev() {
-        let before = match &item.action {
-            Action::Layer { .. } => None,
-            action if action.is_square() => origins[index + 1].map(f64::sqrt),
-            // A join brings its inputs to its own scale by whole factors.
-            action => origins[index + 1].map(|origin: f64| origin / action.unit()),
-        };
-        for &input in item.inputs.iter().filter(|_| before.is_some()) {
-            origins[input] = before;
-        }
-    }
-    origins
 }
