@@ -59,7 +59,10 @@ pub fn session(number: u8, shares: Shares) -> Transcript {
     transcript(&channels)
 }
 
-/// A label with its probability.
+/// In one session: what decodes one has two bytes only.
+const SOFTMAXES: usize = 4;
+
+/// Labels with their probabilities.
 fn softmax(number: u8, shares: Shares) -> Transcript {
     let softmax = || Softmax::new(CLASSES, 4, 7.3e-5, RING).unwrap();
     let mut channels = End::pair();
@@ -68,17 +71,21 @@ fn softmax(number: u8, shares: Shares) -> Transcript {
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
             let client = ClientSoftmax::new(softmax());
-            let request = client.request(channel, &mut session).unwrap();
-            let material = client.receive(channel, request).unwrap();
-            client.online(channel, material, &shares.client.share(RING, CLASSES)).unwrap();
+            for _ in 0..SOFTMAXES {
+                let request = client.request(channel, &mut session).unwrap();
+                let material = client.receive(channel, request).unwrap();
+                client.online(channel, material, &shares.client.share(RING, CLASSES)).unwrap();
+            }
         },
         |channel| {
             let rng = &mut rng(2 * number + 1);
             let mut session = GarblingSession::setup(channel, rng).unwrap();
             let server = ServerSoftmax::new(softmax());
             let scores = shares.server.share(RING, CLASSES);
-            let material = server.offline(channel, &mut session, &scores, rng).unwrap();
-            server.online(channel, material).unwrap();
+            for _ in 0..SOFTMAXES {
+                let material = server.offline(channel, &mut session, &scores, rng).unwrap();
+                server.online(channel, material).unwrap();
+            }
         },
     );
     // The last byte of bits that do not fill it has zeros.
