@@ -75,3 +75,4 @@ pub use noise::NoiseBound;
 pub use outgoing::{Blinding, OutgoingCiphertext, seal};
 pub use parameters::{ParameterSet, Parameters};
 pub use plaintext::{Plaintext, PlaintextModulus};
+pub use security::SECURITY_BITS;

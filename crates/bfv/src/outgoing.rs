@@ -10,9 +10,10 @@
 //!    the weights but the rounding;
 //! 3. the mask `r` is subtracted from every slot, scaled exactly;
 //! 4. noise is added whose every coefficient is a sum of three uniform integers below `2^b`, centred, with
-//!    `2^b >= 1.07 * 2^40 sqrt(N) sigma`, where `sigma^2 >= E e_k^2` bounds every coefficient of what noise there is. Given everything the
+//!    `2^b >= 1.07 * 2^56 sqrt(N) sigma`, where `sigma^2 >= E e_k^2` bounds every coefficient of what noise there is. Given everything the
 //!    client knows, the sum is within statistical distance `1.07 ||e||_2 / 2^b` of the flooding alone, and on average over the client's
-//!    own randomness the whole ciphertext is within `2^-40` (docs/protocols/flooding.md has the proof);
+//!    own randomness the whole ciphertext is within `2^-56`, or less where there is room for more flooding. Over many ciphertexts the
+//!    squares add ([`Distance`]; docs/protocols/flooding.md has the proofs);
 //! 5. limbs that the message does not need are dropped. This only processes what is already safe to send.
 //!
 //! Steps 1 and 4 do not depend on the ciphertext: a [`Blinding`] is made ahead of time and used once. [`Sealing`] is the same in two
@@ -24,6 +25,7 @@
 mod blinding;
 mod budget;
 mod ciphertext;
+mod distance;
 mod phase;
 mod sealing;
 
@@ -34,6 +36,7 @@ pub use blinding::Defect;
 pub use budget::Budget;
 pub(crate) use budget::wire_limbs;
 pub use ciphertext::OutgoingCiphertext;
+pub use distance::{CIPHERTEXT_BITS, Distance};
 pub use phase::{PhaseModulus, PhaseSealing, PreparedPhase};
 pub use sealing::{OutgoingFirstHalf, OutgoingSecondHalf, Sealing, half_len};
 

@@ -6,21 +6,23 @@ use lanner_ring::{Modulus, RnsBasis};
 
 use crate::{BfvError, security};
 
-/// The named parameter sets: 128-bit security with ternary secrets, limbs of 50 bits.
+/// The named parameter sets: 128-bit security with ternary secrets, limbs of at most 50 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParameterSet {
-    /// `N = 4096`, one limb: coefficient-encoded layers whose shares may be off by one.
+    /// `N = 4096`, one limb of 50 bits: coefficient-encoded layers whose shares may be off by one.
     A0,
-    /// `N = 4096`, two limbs: coefficient-encoded convolution and matrix-vector products.
+    /// `N = 4096`, three limbs of 35 bits: coefficient-encoded convolution and matrix-vector products.
     A1,
-    /// `N = 4096`, two limbs: slotwise products without rotations.
+    /// `N = 8192`, three limbs of 40 bits: slotwise products without rotations, wide coefficient-encoded layers.
     A2,
-    /// `N = 8192`, three limbs and a special one: rotation kernels.
+    /// `N = 8192`, three limbs of 50 bits and a special one: rotation kernels.
     B,
-    /// `N = 16384`, seven limbs and a special one: leveled evaluation of depth two.
+    /// `N = 8192`, one limb of 50 bits, three of 38 and a special one of 50: rotation kernels modulo wide primes, and two products in a row.
+    W,
+    /// `N = 16384`, seven limbs of 50 bits and a special one: leveled evaluation of depth two.
     L,
-    /// `N = 32768`, sixteen limbs and a special one: leveled evaluation with homomorphic transforms.
+    /// `N = 32768`, sixteen limbs of 50 bits and a special one: leveled evaluation with homomorphic transforms.
     LPrime,
 }
 
@@ -30,14 +32,17 @@ impl ParameterSet {
     /// # Errors
     /// None for the sets above: the tests build each of them.
     pub fn parameters(self) -> Result<Parameters, BfvError> {
+        let wide = [&PRIMES[..1], &PRIMES_38].concat();
         let (degree, limbs, special) = match self {
-            Self::A0 => (4096, 1, false),
-            Self::A1 | Self::A2 => (4096, 2, false),
-            Self::B => (8192, 3, true),
-            Self::L => (16384, 7, true),
-            Self::LPrime => (32768, 16, true),
+            Self::A0 => (4096, &PRIMES[..1], None),
+            Self::A1 => (4096, PRIMES_35.as_slice(), None),
+            Self::A2 => (8192, PRIMES_40.as_slice(), None),
+            Self::B => (8192, &PRIMES[..3], Some(PRIMES[3])),
+            Self::W => (8192, wide.as_slice(), Some(PRIMES[1])),
+            Self::L => (16384, &PRIMES[..7], Some(PRIMES[7])),
+            Self::LPrime => (32768, &PRIMES[..16], Some(PRIMES[16])),
         };
-        Parameters::new(degree, &PRIMES[..limbs], special.then(|| PRIMES[limbs]))
+        Parameters::new(degree, limbs, special)
     }
 }
 
@@ -61,6 +66,11 @@ const PRIMES: [u64; 17] = [
     1_125_899_864_506_369,
     1_125_899_862_016_001,
 ];
+
+/// The same below `2^40`, `2^38` and `2^35`.
+const PRIMES_40: [u64; 3] = [1_099_510_054_913, 1_099_507_695_617, 1_099_506_515_969];
+const PRIMES_38: [u64; 3] = [274_876_334_081, 274_873_188_353, 274_872_795_137];
+const PRIMES_35: [u64; 3] = [34_359_214_081, 34_357_116_929, 34_356_068_353];
 
 /// A secure ring degree, ciphertext modulus `q = q_0 ... q_(L-1)` and, for key switching, a special modulus `P`.
 ///
@@ -191,11 +201,18 @@ mod tests {
 
     #[test]
     fn every_named_set_is_accepted() {
-        use ParameterSet::{A0, A1, A2, B, L, LPrime};
-        for (set, limbs, bits) in
-            [(A0, 1, 50.0), (A1, 2, 100.0), (A2, 2, 100.0), (B, 3, 150.0), (L, 7, 350.0), (LPrime, 16, 800.0)]
-        {
+        use ParameterSet::{A0, A1, A2, B, L, LPrime, W};
+        for (set, degree, limbs, bits) in [
+            (A0, 4096, 1, 50.0),
+            (A1, 4096, 3, 105.0),
+            (A2, 8192, 3, 120.0),
+            (B, 8192, 3, 150.0),
+            (W, 8192, 4, 164.0),
+            (L, 16384, 7, 350.0),
+            (LPrime, 32768, 16, 800.0),
+        ] {
             let parameters = set.parameters().unwrap();
+            assert_eq!(parameters.degree(), degree);
             assert_eq!(parameters.limbs(), limbs);
             assert!((parameters.log2_modulus(limbs) - bits).abs() < 1e-3);
         }

@@ -7,6 +7,9 @@
 
 use crate::BfvError;
 
+/// Bits of security of every set of parameters that is accepted.
+pub const SECURITY_BITS: u32 = 128;
+
 struct Row {
     degree: usize,
     /// The largest `log2(qP)` of either table.

@@ -104,7 +104,7 @@ fn analytic_bounds_equal_the_carried_ones() {
     assert_eq!(switched.noise(), expected.switched_modulus(&parameters, 3, 2));
 }
 
-/// `N = 4096` with two limbs has room for one product modulo `2^41` and not for two.
+/// `N = 4096` with three limbs of 35 bits has room for one product modulo `2^41` and not for two.
 #[test]
 fn decryption_holds_within_the_bound_and_fails_past_it() {
     let parameters = ParameterSet::A1.parameters().unwrap();
@@ -119,11 +119,11 @@ fn decryption_holds_within_the_bound_and_fails_past_it() {
     let fresh = secret.encrypt(&ones, &mut setting.rng).unwrap().expand();
     let once = setting.evaluator.mul_plain(&fresh, &factor).unwrap();
     let decrypted = secret.decrypt(&once, encoder.modulus()).unwrap();
-    assert!(once.noise().needed_bits(&parameters, t) < parameters.log2_modulus(2));
+    assert!(once.noise().needed_bits(&parameters, t) < parameters.log2_modulus(3));
     assert_eq!(decrypted.coefficients(), weights);
 
     let twice = setting.evaluator.mul_plain(&once, &factor).unwrap();
-    assert!(twice.noise().needed_bits(&parameters, t) > parameters.log2_modulus(2));
+    assert!(twice.noise().needed_bits(&parameters, t) > parameters.log2_modulus(3));
     let mut square = 0_u64;
     for i in 0..4096 {
         // The constant coefficient of the square modulo X^N + 1 and 2^41.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use lanner_bfv::halves::FirstHalf;
-use lanner_bfv::outgoing::{PhaseModulus, PhaseSealing};
+use lanner_bfv::outgoing::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
 use lanner_bfv::{
     BfvError, Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters,
     PublicKey, SecretKey,
@@ -41,7 +41,7 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
     let norm = (2048.0_f64.powi(2) * (taps * inputs) as f64).sqrt();
     let noise = NoiseBound::fresh().multiplied_by_norm(norm);
     let modulus = if exact {
-        PhaseModulus::exact(parameters, bits, noise).unwrap()
+        PhaseModulus::exact(parameters, bits, n.div_ceil(3), noise).unwrap()
     } else {
         PhaseModulus::faithful(parameters, bits, noise).unwrap()
     };
@@ -85,10 +85,13 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
 
 #[test]
 fn exact_shares_are_exact() {
-    let [two, three] = [ParameterSet::A1, ParameterSet::B].map(|set| set.parameters().unwrap());
-    for (bits, inputs, taps) in [(16, 1, 1), (20, 3, 9), (28, 12, 108), (41, 12, 108)] {
-        let parameters = if bits > 28 { &three } else { &two };
-        let run = run(parameters, bits, true, inputs, taps);
+    for (set, bits, inputs, taps) in [
+        (ParameterSet::A1, 16, 1, 1),
+        (ParameterSet::A1, 20, 3, 9),
+        (ParameterSet::A2, 30, 12, 108),
+        (ParameterSet::B, 41, 12, 108),
+    ] {
+        let run = run(&set.parameters().unwrap(), bits, true, inputs, taps);
         assert!(run.off.iter().all(|off| *off == 0), "{bits} bits");
     }
 }
@@ -113,13 +116,22 @@ fn noise_that_does_not_fit_is_refused() {
     let noise = |norm| NoiseBound::fresh().multiplied_by_norm(norm);
     assert!(PhaseModulus::faithful(&small, 20, noise(2f64.powi(17))).is_ok());
     assert!(matches!(PhaseModulus::faithful(&small, 20, noise(2f64.powi(28))), Err(BfvError::Budget { .. })));
-    assert!(matches!(PhaseModulus::exact(&small, 20, noise(1.0)), Err(BfvError::Budget { .. })));
-    let two = ParameterSet::A1.parameters().unwrap();
-    assert!(PhaseModulus::exact(&two, 28, noise(2f64.powi(17))).is_ok());
-    assert!(matches!(PhaseModulus::exact(&two, 37, noise(2f64.powi(17))), Err(BfvError::Budget { .. })));
+    let exact = |set: ParameterSet, bits, norm| {
+        let parameters = set.parameters().unwrap();
+        let modulus = PhaseModulus::exact(&parameters, bits, parameters.degree(), noise(norm));
+        modulus.map(|modulus| modulus.distance(parameters.degree(), noise(norm)).bits())
+    };
+    let refused = |result| matches!(result, Err(BfvError::Budget { .. }));
+    assert!(refused(exact(ParameterSet::A0, 20, 1.0)));
+    // A layer of 4096 taps at the edges of each set: noise that is hidden, and a bit less of hiding.
+    let norm = 2f64.powi(17);
+    for (set, bits) in [(ParameterSet::A1, 21), (ParameterSet::A2, 35), (ParameterSet::B, 41)] {
+        assert!(exact(set, bits, norm).unwrap() >= CIPHERTEXT_BITS);
+    }
+    assert!(refused(exact(ParameterSet::A1, 22, norm)));
+    assert!(refused(exact(ParameterSet::A2, 36, norm)));
+    assert!(refused(exact(ParameterSet::B, 41, 2f64.powi(80))));
     let three = ParameterSet::B.parameters().unwrap();
-    assert!(PhaseModulus::exact(&three, 41, noise(2f64.powi(17))).is_ok());
-    assert!(matches!(PhaseModulus::exact(&three, 41, noise(2f64.powi(80))), Err(BfvError::Budget { .. })));
     assert!(matches!(PhaseModulus::faithful(&three, 42, noise(1.0)), Err(BfvError::Mismatch { .. })));
 }
 

@@ -48,6 +48,6 @@ pub use arch::Backend;
 pub use circuit::{Circuit, CircuitBuilder, Wire};
 pub use error::GcError;
 pub use half_gates::{
-    BYTES_PER_AND, CHUNK_BYTES, Evaluator, Garbler, INSTANCES_PER_BATCH, OutputDecoding, TableSource,
-    TablesFrom, TablesInMemory, batches, chunk_lengths, evaluate, garble,
+    BYTES_PER_AND, CHUNK_BYTES, Evaluator, Garbler, INSTANCES_PER_BATCH, OutputDecoding, SECURITY_BITS,
+    TableSource, TablesFrom, TablesInMemory, batches, chunk_lengths, evaluate, garble,
 };

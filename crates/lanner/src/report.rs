@@ -2,7 +2,7 @@
 
 use lanner_graph::network::InputScale;
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{BuiltPlan, BuiltStep, Mode};
+use lanner_plan::{Account, BuiltPlan, BuiltStep, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::ValueType;
 use serde_json::{Value, json};
@@ -12,12 +12,13 @@ use crate::{Manifest, Result};
 /// Ranges, bits, operations, circuits and leakage; in mode cheetah, how it rounds.
 pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let built = manifest.plan.build()?;
-    let keys = built.set_up()?.keys.into_iter().map(|keys| {
+    let (set_up, account) = (built.set_up()?, built.account()?);
+    let keys = set_up.keys.iter().map(|keys| {
         json!({
             "set": keys.set.name(), "degree": keys.parameters.degree(), "evaluation_keys": keys.automorphisms.len(),
-            "security_bits": 128, "statistical_bits": 40
         })
     });
+    let security = set_up.security().into_iter().map(|(name, bits)| json!({"name": name, "bits": bits}));
     let steps = built.steps().iter().map(step_report);
     let mut report = json!({
         "mode": manifest.plan.mode,
@@ -26,7 +27,9 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "steps": steps.collect::<Vec<_>>(),
         "memory": memory(&built)?,
         "parameters": keys.collect::<Vec<_>>(),
-        "leakage": leakage(manifest),
+        "security": security.collect::<Vec<_>>(),
+        "statistical_distance": distances(&account),
+        "leakage": leakage(manifest, &account),
     });
     if let Mode::Cheetah(rounding) = manifest.plan.mode {
         let (said, leak) = said_of(rounding);
@@ -81,8 +84,39 @@ fn said_of(rounding: Rounding) -> (&'static str, Option<&'static str>) {
     }
 }
 
+/// How far ciphertexts may be from ones that do not depend on the weights: `2^-bits`; no bits where masks are uniform.
+fn distances(account: &Account) -> Value {
+    let tenths = |bits| Some(tenths(bits)).filter(|bits| bits.is_finite());
+    json!({
+        "ciphertext_bits": tenths(account.ciphertext_bits()),
+        "ciphertexts_per_prediction": account.ciphertexts(),
+        "predictions": Account::PREDICTIONS,
+        "bits": tenths(account.session_bits()),
+    })
+}
+
+/// The same for people.
+fn ciphertexts(account: &Account) -> String {
+    let count = account.ciphertexts();
+    let [each, all] = [account.ciphertext_bits(), account.session_bits()].map(tenths);
+    if all.is_infinite() {
+        return format!(
+            "{count} a prediction, masked uniformly: none depends on the weights but by the result"
+        );
+    }
+    format!(
+        "within a statistical distance of 2^-{each} each of what does not depend on the weights but by the result; {count} a prediction, so \
+         2^-{all} over 2^20 predictions"
+    )
+}
+
+/// Rounded down to tenths.
+fn tenths(bits: f64) -> f64 {
+    (bits * 10.0).floor() / 10.0
+}
+
 /// What each party learns beyond its own secrets, in sentences.
-fn leakage(manifest: &Manifest) -> Value {
+fn leakage(manifest: &Manifest, account: &Account) -> Value {
     let result = match manifest.policy {
         Policy::Label => "the label of its input".to_owned(),
         Policy::Probability { digits } => {
@@ -93,6 +127,7 @@ fn leakage(manifest: &Manifest) -> Value {
     };
     json!({
         "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}", numbers(&manifest.network)),
+        "ciphertexts": ciphertexts(account),
         "server": "that a prediction was made, and when; nothing of the input or the result",
         "not_protected": "against a client that deviates from the protocol, or that asks many questions to imitate the model",
     })

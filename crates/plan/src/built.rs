@@ -8,7 +8,7 @@ use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
 
 use crate::unroll::{Action, Visit, unroll};
-use crate::{Plan, PlanError};
+use crate::{Account, Plan, PlanError};
 
 /// A plan with what both parties build from it.
 pub struct BuiltPlan {
@@ -106,6 +106,18 @@ impl BuiltPlan {
             let Memory { client_material, server_material, .. } = each[step];
             memory.beside(Memory { client_material, server_material, ..Memory::default() })
         }))
+    }
+
+    /// What the ciphertexts of a session may tell of the weights.
+    ///
+    /// # Errors
+    /// As [`Self::memory`].
+    pub fn account(&self) -> Result<Account, PlanError> {
+        let answers = |step: usize| {
+            let BuiltStep { name, built, .. } = &self.steps[step];
+            built.answers().map_err(|source| layer(name, source))
+        };
+        Ok(Account::of(self.visited().map(answers).collect::<Result<Vec<_>, _>>()?))
     }
 
     /// The visits in runs that are prepared together: in each, the client asks for all before it receives.

@@ -1,5 +1,6 @@
 //! Why a network cannot be planned.
 
+use lanner_bfv::BfvError;
 use lanner_protocol::ProtocolError;
 use thiserror::Error;
 
@@ -39,6 +40,17 @@ pub enum PlanError {
         /// The limit.
         limit: u64,
     },
+    /// The ciphertexts of many predictions would together tell more of the weights than they may.
+    #[error(
+        "the {ciphertexts} ciphertexts of a prediction would, over 2^20 predictions, be within 2^-{bits:.1} of what hides the weights, and \
+         2^-40 is demanded; make the network smaller, or its rings narrower by fewer bits of weights and activations"
+    )]
+    Distance {
+        /// Ciphertexts of a prediction.
+        ciphertexts: u64,
+        /// The statistical distance over `2^20` predictions is `2^-bits`.
+        bits: f64,
+    },
     /// A layer does not fit the protocol.
     #[error("node {node}: {source}")]
     Layer {
@@ -47,4 +59,15 @@ pub enum PlanError {
         /// What does not fit.
         source: ProtocolError,
     },
+}
+
+impl PlanError {
+    /// Whether the parameters have too little room to hide noise, so that others may have more.
+    pub(crate) fn is_of_noise(&self) -> bool {
+        match self {
+            Self::Distance { .. } => true,
+            Self::Layer { source: ProtocolError::Bfv(error), .. } => matches!(error, BfvError::Budget { .. }),
+            _ => false,
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A [`Plan`] is public: both parties derive every message's kind and length from it. It holds no weights.
 
+mod account;
 mod built;
 mod cost;
 mod error;
@@ -12,6 +13,7 @@ mod lower;
 mod step;
 mod unroll;
 
+pub use account::Account;
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;

@@ -9,7 +9,7 @@ use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Windo
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::reshare::{Reshare, Reveal};
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, Sets, falcon, gazelle};
+use lanner_protocol::linear::{Convolution, Set, Sets, falcon, gazelle};
 use lanner_protocol::local;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::{softmax, yao};
@@ -29,7 +29,16 @@ use crate::{Item, Mode, Plan, PlanError, Step};
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
     limits::check(network, policy)?;
     cheetah::check_rounding(policy, mode)?;
-    let mut planner = Planner::new(network, mode)?;
+    let [narrow, wide] = gazelle::SETS;
+    match plan_with(network, policy, mode, narrow) {
+        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide),
+        planned => planned,
+    }
+}
+
+/// Plans with this set for the layers that rotate.
+fn plan_with(network: &PublicNetwork, policy: Policy, mode: Mode, rotating: Set) -> Result<Plan, PlanError> {
+    let mut planner = Planner::new(network, mode, rotating)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -39,7 +48,9 @@ pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan,
     let input = network.input();
     let items = planner.steps.into_iter().map(Item::Step).collect();
     let plan = Plan { mode, policy, input: (ring(input.accumulator), input.len()), items };
-    limits::check_memory(&plan.build()?.memory()?)?;
+    let built = plan.build()?;
+    built.account()?.check()?;
+    limits::check_memory(&built.memory()?)?;
     Ok(plan)
 }
 
@@ -47,6 +58,8 @@ struct Planner<'n> {
     network: &'n PublicNetwork,
     mode: Mode,
     sets: Sets,
+    /// The set of all layers that rotate, which share their keys.
+    rotating: Set,
     steps: Vec<Step>,
     /// For each value of the network, the plan's latest sharing of it; a value inside a circuit has none.
     values: Vec<Option<usize>>,
@@ -65,7 +78,7 @@ struct Planner<'n> {
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork, mode: Mode) -> Result<Self, PlanError> {
+    fn new(network: &'n PublicNetwork, mode: Mode, rotating: Set) -> Result<Self, PlanError> {
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -75,10 +88,11 @@ impl<'n> Planner<'n> {
         // The server's share of the input is zero.
         let input = ValueType::shared(ring(input.accumulator), input.len(), Known::SERVER);
         Ok(Self {
-            layouts: layouts(network, mode, &sets)?,
+            layouts: layouts(network, mode, rotating, &sets)?,
             network,
             mode,
             sets,
+            rotating,
             steps: Vec::new(),
             values,
             in_result: cheetah::in_result(network),
@@ -224,7 +238,7 @@ impl<'n> Planner<'n> {
             return Ok(falcon::Linear { shape, prime, set, variant }.into());
         }
         let kernel = self.layout(node, &shape)?.kernel();
-        Ok(gazelle::Linear { shape, prime, kernel }.into())
+        Ok(gazelle::Linear { shape, prime, set: self.rotating, kernel }.into())
     }
 
     /// The layout of a layer that is computed by rotations.
@@ -239,7 +253,7 @@ fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> O
 }
 
 /// The layouts of all linear layers that are computed by rotations, which share their keys.
-fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, PlanError> {
+fn layouts(network: &PublicNetwork, mode: Mode, rotating: Set, sets: &Sets) -> Result<Layouts, PlanError> {
     let (mut nodes, mut layers) = (Vec::new(), Vec::new());
     let takers = square::takers(network);
     let rotates = !matches!(mode, Mode::Cheetah(_));
@@ -253,7 +267,7 @@ fn layouts(network: &PublicNetwork, mode: Mode, sets: &Sets) -> Result<Layouts, 
             }
         }
     }
-    let fits = |packing: &Packing, prime| square::fits(packing, prime, sets);
+    let fits = |packing: &Packing, prime| square::fits(packing, prime, rotating, sets);
     Layouts::choose(&layers, gazelle::SLOTS as usize, MAX_KEYS, fits)
         .map_err(|(index, source)| layer(nodes[index], source))
 }

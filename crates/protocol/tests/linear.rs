@@ -5,7 +5,7 @@ mod common;
 
 use std::cell::Cell;
 
-use common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
+use common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
 use lanner_bfv::{Parameters, SlotEncoder};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
@@ -48,11 +48,9 @@ fn layer(
 
 /// Every layout of a shape, on shares at the ring's edges.
 fn check(shape: &Convolution, primes: &[u64]) {
-    let parameters = lanner_protocol::linear::gazelle::parameters().unwrap();
-    let layouts = Packing::choices(shape, parameters.degree()).unwrap();
-    for packing in &layouts {
-        let keys = Keys::new([packing]);
+    for packing in &Packing::choices(shape, 8192).unwrap() {
         for prime in primes {
+            let keys = Keys::of(rotating(*prime), [packing]);
             let (ring, mut rng) = (Ring::Prime(*prime), rng(3));
             let weights = signed(shape.weights(), 127, &mut rng);
             let bias = signed(shape.outputs().unwrap(), (*prime as i64 - 1) / 2, &mut rng);
@@ -113,8 +111,8 @@ fn convolutions_equal_their_twin_in_every_layout() {
 fn extreme_shares_give_the_same_sums() {
     let shape = Convolution::fully_connected(64, 8);
     let packing = Packing::new(&shape, 8192, 1).unwrap();
-    let keys = Keys::new([&packing]);
     for prime in PRIMES {
+        let keys = Keys::of(rotating(prime), [&packing]);
         let ring = Ring::Prime(prime);
         let weights = signed(shape.weights(), (prime as i64 - 1) / 2, &mut rng(4));
         let constant = |value| Share::new(ring, vec![value; 64]).unwrap();

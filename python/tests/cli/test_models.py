@@ -84,6 +84,27 @@ def test_compile_and_inspect_say_how_mode_cheetah_rounds_and_what_that_leaks(
     assert leak is None or f"rounding: {leak}" in told
 
 
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah"])
+def test_inspect_says_what_the_ciphertexts_of_many_predictions_tell_and_what_security_rests_on(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    target = str(tmp_path / "net.lanner")
+    assert main(["compile", str(tiny_onnx), "-o", target, "--calibration", str(calibration), "--mode", mode]) == 0
+    capsys.readouterr()
+    assert main(["inspect", target, "--json"]) == 0
+    report = document_of(capsys)["report"]
+    distance = report["statistical_distance"]
+    count = distance["ciphertexts_per_prediction"]
+    assert (count > 0, distance["predictions"]) == (True, 1 << 20)
+    assert 40 <= distance["bits"] <= distance["ciphertext_bits"] - 10
+    told = report["leakage"]["ciphertexts"]
+    assert told.startswith(f"within a statistical distance of 2^-{distance['ciphertext_bits']:g} each")
+    assert told.endswith(f"{count} a prediction, so 2^-{distance['bits']:g} over 2^20 predictions")
+    security = {part["name"]: part["bits"] for part in report["security"]}
+    assert security["encryption"] == 128
+    assert security.get("garbling", 124) == 124
+
+
 @pytest.mark.parametrize("output", ["probability", "top-k", "logits"])
 def test_faithful_rounding_goes_with_labels_alone(
     tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], output: str

@@ -1,42 +1,51 @@
 //! How many limbs the steps of sealing take, and how wide the flooding is.
 
+use super::{CIPHERTEXT_BITS, Distance};
 use crate::noise::rounding;
 use crate::{BfvError, NoiseBound, Parameters, PlaintextModulus};
 
 /// The public plan of a sealing: limbs and flooding width, from the parameters, `t` and the noise bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     flood_limbs: usize,
     flood_bits: u32,
     wire_limbs: usize,
+    distance_bits: f64,
 }
 
 impl Budget {
     /// Plans the sealing of ciphertexts modulo `t` whose noise is within `noise`.
     ///
-    /// The flooding gets all room there is beyond the least that is statistically sufficient.
+    /// The flooding gets all the room that there is, at the fewest limbs that have enough.
     ///
     /// # Errors
-    /// [`BfvError::Budget`] if the flooding fits into no number of limbs.
+    /// [`BfvError::Budget`] if the flooding is too narrow at every number of limbs.
     pub fn new(modulus: &PlaintextModulus, noise: NoiseBound) -> Result<Self, BfvError> {
         let parameters = modulus.parameters();
         let wire_limbs = wire_limbs(modulus)?;
         let limbs = parameters.limbs();
         let plan = |flood_limbs| {
-            let (needed, available) = flood_bits(modulus, noise, flood_limbs, wire_limbs);
-            let flood_bits = available.min(LARGEST_FLOOD) as u32;
-            (needed <= available).then_some(Self { flood_limbs, flood_bits, wire_limbs })
+            let (hidden, available) = flood_bits(modulus, noise, flood_limbs, wire_limbs);
+            let flood_bits = available.min(LARGEST_FLOOD);
+            let distance_bits = flood_bits - hidden;
+            // Negative where not even the message fits: the distance is then beyond every bound.
+            Self { flood_limbs, flood_bits: flood_bits as u32, wire_limbs, distance_bits }
         };
-        (wire_limbs..=limbs).find_map(plan).ok_or_else(|| {
-            let (needed, available) = flood_bits(modulus, noise, limbs, wire_limbs);
-            let log2_modulus = parameters.log2_modulus(limbs);
-            let missing = needed - available;
-            BfvError::Budget {
-                step: "hiding the function",
-                needed: log2_modulus + missing,
-                available: log2_modulus,
-            }
+        let plans = (wire_limbs..=limbs).map(plan);
+        let enough = |plan: &Self| plan.distance_bits >= CIPHERTEXT_BITS;
+        let log2_modulus = parameters.log2_modulus(limbs);
+        let missing = |plan: Self| CIPHERTEXT_BITS - plan.distance_bits;
+        plans.clone().find(enough).ok_or_else(|| BfvError::Budget {
+            step: "hiding the function",
+            needed: log2_modulus + plans.map(missing).fold(f64::INFINITY, f64::min),
+            available: log2_modulus,
         })
+    }
+
+    /// How far a ciphertext sealed so may be from one that does not depend on the noise.
+    #[must_use]
+    pub fn distance(self) -> Distance {
+        Distance::of_bits(self.distance_bits)
     }
 
     /// The limbs at which the noise is flooded.
@@ -73,7 +82,7 @@ pub(crate) fn wire_limbs(modulus: &PlaintextModulus) -> Result<usize, BfvError> 
     })
 }
 
-/// The least `b` that hides the noise, and the largest `b` that leaves the message readable.
+/// `log2` of `2^b` times the distance, and the largest `b` that leaves the message readable.
 fn flood_bits(
     modulus: &PlaintextModulus,
     noise: NoiseBound,
@@ -85,8 +94,7 @@ fn flood_bits(
     let blinded = noise.plus(NoiseBound::public_key(parameters));
     let switched = blinded.switched_modulus(parameters, parameters.limbs(), flood_limbs);
     // The scale of the mask is rounded, and so is that of the message which the hidden noise is compared against.
-    let hidden = switched.deviation() + 1.0;
-    let needed = (DISTANCE * (degree as f64).sqrt() * hidden).log2().ceil() + STATISTICAL_BITS;
+    let hidden = shift_bits(degree, switched.deviation() + 1.0);
     let largest = switched.infinity(degree) + 0.5;
 
     let step = |limbs| (parameters.log2_modulus(limbs) - (modulus.value() as f64).log2() - 1.0).exp2();
@@ -96,7 +104,12 @@ fn flood_bits(
     let at_wire = (step(wire_limbs) - roundings) * dropped - largest;
     // Decryption finds the fraction to within a small part of a step.
     let room = at_flood.min(at_wire) * (1.0 - DECODING_ERROR);
-    (needed, (room / REACH).log2().floor())
+    (hidden, (room.max(1.0) / REACH).log2().floor())
+}
+
+/// `log2` of `2^b` times the distance of a flooding of width `2^b` from itself and noise of this deviation in `count` coefficients.
+pub(super) fn shift_bits(count: usize, deviation: f64) -> f64 {
+    (DISTANCE * (count as f64).sqrt() * deviation).log2()
 }
 
 /// A bound on the rounding of `switches` modulus switches, all but the last of which are divided again.
@@ -106,9 +119,6 @@ fn rounding_bound(parameters: &Parameters, switches: usize) -> f64 {
     }
     NoiseBound::NONE.rescaled(parameters).infinity(parameters.degree()) + rounding(parameters)
 }
-
-/// Statistical security of the flooding: distance `2^-40`.
-const STATISTICAL_BITS: f64 = 40.0;
 
 /// The flooding and its shift by `e` are within statistical distance `DISTANCE ||e||_2 / 2^b`.
 pub(super) const DISTANCE: f64 = 1.07;

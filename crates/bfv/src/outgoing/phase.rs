@@ -2,11 +2,19 @@
 //!
 //! 1. A fresh encryption of zero under the client's public key is added, as in [`super::seal`].
 //! 2. Both halves are switched from `q` to `2^w`, rounding.
-//! 3. `r`, uniform modulo `2^w`, is added to every coefficient of the first half that is sent; the others are not sent.
+//! 3. A mask `r` is added to every coefficient of the first half that is sent; the others are not sent.
 //!
-//! What the client can compute from it is the phase `m 2^w / t + e + r`, which is uniform whatever `m` and the noise `e`: nothing about the
-//! weights is left, for any `w`. With `t = 2^l`, the parties' shares of `m` are the roundings of the phase and of `-r` to `l` bits. Their sum
-//! is off by one with probability `t |e| / 2^w`, and never by more where `t |e| < 2^(w-1)`; the public [`NoiseBound`] shows both.
+//! What the client can compute from it is the phase `m 2^w / t + e + r`, `t = 2^l`. There are two kinds of masks:
+//!
+//! - [`PhaseModulus::faithful`]: `r` is uniform modulo `2^w`, and so is the phase, whatever `m` and the noise `e`: nothing about the weights
+//!   is left, for any `w`. The parties' shares of `m` are the roundings of the phase and of `-r` to `l` bits. Their sum is off by one with
+//!   probability `t |e| / 2^w`, and never by more where `t |e| < 2^(w-1)`.
+//! - [`PhaseModulus::exact`]: `r = u 2^w / t + f` with `u` uniform modulo `t` and `f` a flooding as that of [`super::seal`]: a centred sum of
+//!   three uniform integers below `2^(w-l-2)`. Where `|e|` is below an eighth of `2^w / t`, `e + f` is below a half, so the roundings are `m + u` and
+//!   `-u`, never off. A simulator that knows `m + u`, which is uniform, sends it with the flooding alone: the [`Distance`] between both is
+//!   what `e` does to `f`.
+//!
+//! The public [`NoiseBound`] shows all of this.
 //!
 //! Threat model as of [`super::seal`].
 
@@ -16,6 +24,8 @@ use lanner_wire::{Reader, Writer, pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
+use super::budget::shift_bits;
+use super::{CIPHERTEXT_BITS, Distance};
 use crate::halves::FirstHalf;
 use crate::packing::{read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
@@ -28,10 +38,20 @@ pub struct PhaseModulus {
     message_bits: u32,
     /// `w`.
     bits: u32,
+    masks: Masks,
     /// For each limb `i`, `2^126 / (q_i q_(i+1) ...)` in whole and in units of `2^-50`.
     reciprocals: Vec<[u128; 2]>,
     /// For each limb `i`, `q_j^-1 mod q_i` of the limbs `j` before it.
     inverses: Vec<Vec<u64>>,
+}
+
+/// What is added to the phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Masks {
+    /// Uniform elements modulo `2^w`.
+    Uniform,
+    /// A uniform message, and flooding that no rounding shows.
+    Flooded,
 }
 
 /// What the server keeps of a ciphertext whose second half it has sent. It serves one and cannot be cloned.
@@ -65,25 +85,31 @@ impl PhaseModulus {
     /// [`BfvError::Budget`] if the noise may be too large for messages of `message_bits` bits; [`BfvError::Mismatch`] for more than three
     /// limbs, or messages of more than 41 bits.
     pub fn faithful(parameters: &Parameters, message_bits: u32, noise: NoiseBound) -> Result<Self, BfvError> {
-        Self::new(parameters, message_bits, message_bits + FAITHFUL_BITS, noise)
+        Self::new(parameters, message_bits, message_bits + FAITHFUL_BITS, noise, Masks::Uniform)
     }
 
-    /// The smallest modulus in which no share of a ciphertext is off, but for a probability of `2^-40`.
+    /// The smallest modulus in which no share is off, but for a probability of `2^-64` for each ciphertext, and in which `count`
+    /// coefficients of a ciphertext are within [`CIPHERTEXT_BITS`].
     ///
     /// # Errors
     /// As [`Self::faithful`], and [`BfvError::Budget`] for more bits than the parameters have room for.
-    pub fn exact(parameters: &Parameters, message_bits: u32, noise: NoiseBound) -> Result<Self, BfvError> {
-        let widest = Self::new(parameters, message_bits, widest(parameters), noise)?;
+    pub fn exact(
+        parameters: &Parameters,
+        message_bits: u32,
+        count: usize,
+        noise: NoiseBound,
+    ) -> Result<Self, BfvError> {
+        let widest = Self::new(parameters, message_bits, widest(parameters), noise, Masks::Flooded)?;
         let enough = |bits: &u32| {
             let modulus = Self { bits: *bits, ..widest.clone() };
-            modulus.log2_off_by_one(noise) <= STATISTICAL_BITS
+            modulus.distance_bits(count, noise) >= CIPHERTEXT_BITS
         };
         let bits = (message_bits + FAITHFUL_BITS..=widest.bits).find(enough).ok_or(BfvError::Budget {
-            step: "rounding shares exactly",
-            needed: f64::from(widest.bits) + widest.log2_off_by_one(noise) - STATISTICAL_BITS,
+            step: "hiding the noise of exact shares",
+            needed: f64::from(widest.bits) + CIPHERTEXT_BITS - widest.distance_bits(count, noise),
             available: f64::from(widest.bits),
         })?;
-        Self::new(parameters, message_bits, bits, noise)
+        Self::new(parameters, message_bits, bits, noise, Masks::Flooded)
     }
 
     fn new(
@@ -91,6 +117,7 @@ impl PhaseModulus {
         message_bits: u32,
         bits: u32,
         noise: NoiseBound,
+        masks: Masks,
     ) -> Result<Self, BfvError> {
         let moduli = parameters.moduli();
         if moduli.len() > LIMBS || !(1..=41).contains(&message_bits) {
@@ -109,9 +136,10 @@ impl PhaseModulus {
             moduli[..i].iter().map(|before| q.inverse(q.reduce(before.value()))).collect()
         };
         let inverses = moduli.iter().enumerate().map(inverses).collect();
-        let modulus = Self { parameters: parameters.clone(), message_bits, bits, reciprocals, inverses };
+        let modulus =
+            Self { parameters: parameters.clone(), message_bits, bits, masks, reciprocals, inverses };
         let error = modulus.switched(noise).infinity(parameters.degree());
-        let needed = f64::from(message_bits) + 1.0 + error.log2();
+        let needed = f64::from(message_bits) + masks.room_bits() + error.log2();
         let widest = f64::from(widest(parameters));
         if needed > f64::from(bits) || f64::from(bits) > widest {
             let needed = needed.max(f64::from(bits));
@@ -120,12 +148,22 @@ impl PhaseModulus {
         Ok(modulus)
     }
 
-    /// `log2` of a bound on the probability that any share of a ciphertext with this noise is off by one.
+    /// How far `count` coefficients with this noise may be from ones that do not depend on it.
     #[must_use]
-    pub fn log2_off_by_one(&self, noise: NoiseBound) -> f64 {
-        let degree = self.parameters.degree() as f64;
-        let error = self.switched(noise).deviation();
-        degree.log2() + f64::from(self.message_bits) + error.log2() - f64::from(self.bits)
+    pub fn distance(&self, count: usize, noise: NoiseBound) -> Distance {
+        match self.masks {
+            Masks::Uniform => Distance::NONE,
+            Masks::Flooded => Distance::of_bits(self.distance_bits(count, noise)),
+        }
+    }
+
+    fn distance_bits(&self, count: usize, noise: NoiseBound) -> f64 {
+        f64::from(self.flood_bits()) - shift_bits(count, self.switched(noise).deviation())
+    }
+
+    /// `b`: the flooding of a coefficient is a centred sum of three uniform integers below `2^b`.
+    fn flood_bits(&self) -> u32 {
+        self.bits - self.message_bits - 2
     }
 
     /// The noise after blinding and switching.
@@ -180,10 +218,39 @@ impl PhaseModulus {
         value.wrapping_sub(product & u128::from(beyond_half).wrapping_neg())
     }
 
+    /// A fresh mask; constant time.
+    fn draw(&self, random: &mut Prg) -> u128 {
+        let mut uniform = |bits: u32| {
+            let mut bytes = [0; 16];
+            random.fill_bytes(&mut bytes);
+            u128::from_le_bytes(bytes) & mask(bits)
+        };
+        match self.masks {
+            Masks::Uniform => uniform(self.bits),
+            Masks::Flooded => {
+                let (message, bits) = (uniform(self.message_bits), self.flood_bits());
+                let flood = uniform(bits) + uniform(bits) + uniform(bits);
+                let centred = flood.wrapping_sub(3 << (bits - 1));
+                (message << (self.bits - self.message_bits)).wrapping_add(centred) & mask(self.bits)
+            }
+        }
+    }
+
     /// The share of a message that a phase or a mask gives: its rounding to `l` bits.
     fn round(&self, phase: u128) -> u64 {
         let shift = self.bits - self.message_bits;
         (((phase + (1 << (shift - 1))) >> shift) & mask(self.message_bits)) as u64
+    }
+}
+
+impl Masks {
+    /// Bits of `2^w / t` that the noise must stay below.
+    const fn room_bits(self) -> f64 {
+        match self {
+            Self::Uniform => 1.0,
+            // Three quarters of a half are the flooding's.
+            Self::Flooded => 3.0,
+        }
     }
 }
 
@@ -221,13 +288,8 @@ impl PhaseSealing {
         c1.add_assign(&zero.c1);
         let c1 = c1.into_coeff();
         let switched: Vec<u128> = (0..modulus.parameters.degree()).map(|i| modulus.switch(&c1, i)).collect();
-        let mut masks = Prg::new(lanner_primitives::Seed::random(rng));
-        let mut mask_of = || {
-            let mut bytes = [0; 16];
-            masks.fill_bytes(&mut bytes);
-            u128::from_le_bytes(bytes) & mask(modulus.bits)
-        };
-        let masks = Zeroizing::new((0..count).map(|_| mask_of()).collect());
+        let mut random = Prg::new(lanner_primitives::Seed::random(rng));
+        let masks = Zeroizing::new((0..count).map(|_| modulus.draw(&mut random)).collect());
         let (modulus, zero) = (modulus.clone(), zero.c0);
         let sealing = Self { modulus, noise: ciphertext.noise, announced: noise, zero, masks };
         Ok((pack_wide(&switched, sealing.modulus.bits), sealing))
@@ -417,8 +479,6 @@ const PLANE: u32 = 56;
 const LIMBS: usize = 3;
 /// Bits beyond the message's that leave shares off by one for one value in some hundreds.
 const FAITHFUL_BITS: u32 = 12;
-/// `log2` of the probability that a ciphertext of an exact layer is off somewhere.
-const STATISTICAL_BITS: f64 = -40.0;
 
 #[cfg(test)]
 mod tests;

@@ -24,8 +24,8 @@ pub struct Sealing {
     hidden: NoiseBound,
     /// The first half of what was evaluated so far, and of the encryption of zero.
     c0: Poly<Eval>,
-    /// The flooding less the mask.
-    offset: Poly<Coeff>,
+    /// The flooding less the mask; none where `c0` has it already, as no limb is dropped before.
+    offset: Option<Poly<Coeff>>,
 }
 
 /// The first half of an [`OutgoingCiphertext`](super::OutgoingCiphertext).
@@ -75,7 +75,7 @@ impl Sealing {
     pub fn encode(&self, writer: &mut Writer) {
         self.noise.encode(writer);
         write_poly(&self.c0, writer);
-        write_poly(&self.offset, writer);
+        self.offset.iter().for_each(|offset| write_poly(offset, writer));
     }
 
     /// Reads what [`Self::encode`] wrote of a ciphertext with all limbs whose blinding was made for this modulus and this noise.
@@ -93,7 +93,8 @@ impl Sealing {
         let noise = NoiseBound::decode(reader)?;
         hidden.check_hides(noise)?;
         let c0 = read_poly(&parameters.basis(parameters.limbs()), reader)?;
-        let offset = read_poly(&parameters.basis(budget.flood_limbs()), reader)?;
+        let apart = budget.flood_limbs() < parameters.limbs();
+        let offset = apart.then(|| read_poly(&parameters.basis(budget.flood_limbs()), reader)).transpose()?;
         Ok(Self { modulus: modulus.clone(), budget, noise, hidden, c0, offset })
     }
 
@@ -123,6 +124,12 @@ impl Sealing {
         let mut offset = blinding.flood.clone();
         offset.sub_assign(&modulus.scale(mask, limbs));
         let (noise, hidden) = (ciphertext.noise, blinding.noise);
+        let offset = if limbs == c0.basis().len() {
+            c0.add_assign(&offset.into_eval());
+            None
+        } else {
+            Some(offset)
+        };
         Ok((c1, Self { modulus, budget, noise, hidden, c0, offset }))
     }
 
@@ -130,7 +137,7 @@ impl Sealing {
     pub(super) fn flood(&self) -> Poly<Coeff> {
         let mut c0 = self.c0.clone().into_coeff();
         shrink(&mut c0, self.budget.flood_limbs());
-        c0.add_assign(&self.offset);
+        self.offset.iter().for_each(|offset| c0.add_assign(offset));
         c0
     }
 }

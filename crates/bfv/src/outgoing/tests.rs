@@ -23,7 +23,11 @@ struct Setting {
 
 impl Setting {
     fn new(t: u64, seed: u8) -> Self {
-        let parameters = ParameterSet::B.parameters().unwrap();
+        Self::of(ParameterSet::B, t, seed)
+    }
+
+    fn of(set: ParameterSet, t: u64, seed: u8) -> Self {
+        let parameters = set.parameters().unwrap();
         let mut rng = Prg::new(Seed::from_bytes([seed; 16]));
         let secret = SecretKey::generate(&parameters, &mut rng);
         Self {
@@ -60,12 +64,18 @@ impl Setting {
     }
 }
 
-const MODULI: [u64; 5] = [114_689, 1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
+const MODULI: [u64; 5] = [114_689, 1_032_193, 33_538_049, 1_073_692_673, WIDE];
+const WIDE: u64 = 137_438_822_401;
+
+/// The set whose layers modulo `t` rotate.
+fn rotating(t: u64) -> ParameterSet {
+    if t == WIDE { ParameterSet::W } else { ParameterSet::B }
+}
 
 #[test]
 fn sealed_product_decrypts_to_its_difference_from_the_mask() {
     for t in MODULI {
-        let mut setting = Setting::new(t, 20);
+        let mut setting = Setting::of(rotating(t), t, 20);
         let mut sum = LinearCombination::new(setting.parameters());
         let mut expected = vec![0; setting.encoder.slots()];
         for _ in 0..4 {
@@ -89,22 +99,41 @@ fn sealed_product_decrypts_to_its_difference_from_the_mask() {
     }
 }
 
+/// The noise of a layer: rotated inputs, so many products in a sum.
+fn layer_noise(setting: &Setting, terms: usize) -> NoiseBound {
+    let rotated = NoiseBound::fresh().switched_key(setting.parameters());
+    rotated.multiplied(setting.parameters(), setting.encoder.modulus().value()).times(terms)
+}
+
 #[test]
-fn set_b_floods_at_two_limbs_and_sends_one_for_every_prime() {
+fn every_prime_has_a_set_that_hides_a_layer_and_sends_one_limb() {
     for t in MODULI {
-        let setting = Setting::new(t, 21);
-        let rotated = NoiseBound::fresh().switched_key(setting.parameters());
-        let noise = rotated.multiplied(setting.parameters(), t).times(64);
-        let budget = Budget::new(setting.encoder.modulus(), noise).unwrap();
-        assert_eq!((budget.flood_limbs(), budget.wire_limbs()), (2, 1), "t = {t}");
-        assert!(budget.flood_bits() >= 59, "t = {t}: {}", budget.flood_bits());
+        let setting = Setting::of(rotating(t), t, 21);
+        let budget = Budget::new(setting.encoder.modulus(), layer_noise(&setting, 64)).unwrap();
+        let flood_limbs = if t == WIDE { 3 } else { 2 };
+        assert_eq!((budget.flood_limbs(), budget.wire_limbs()), (flood_limbs, 1), "t = {t}");
+        assert!(budget.distance().bits() >= CIPHERTEXT_BITS, "t = {t}: {}", budget.distance().bits());
     }
 }
 
 #[test]
-fn the_flooding_is_as_wide_as_its_bound_demands_and_the_message_still_fits() {
+fn a_flooding_that_hides_too_little_is_refused() {
+    let setting = Setting::new(WIDE, 21);
+    let refused = |terms| Budget::new(setting.encoder.modulus(), layer_noise(&setting, terms));
+    // The widest flooding there is room for hides to within 2^-53.75: so many bits more are missing in the modulus.
+    match refused(1) {
+        Err(BfvError::Budget { step: "hiding the function", needed, available }) => {
+            assert!((2.2..2.3).contains(&(needed - available)), "{needed} of {available}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(refused(64).is_err());
+}
+
+#[test]
+fn the_flooding_is_as_wide_as_its_distance_says_and_the_message_still_fits() {
     for t in MODULI {
-        let setting = Setting::new(t, 22);
+        let setting = Setting::of(rotating(t), t, 22);
         for terms in [1, 64, 4096] {
             let noise = setting.product_noise(terms);
             let Ok(budget) = Budget::new(setting.encoder.modulus(), noise) else { continue };
@@ -116,7 +145,9 @@ fn the_flooding_is_as_wide_as_its_bound_demands_and_the_message_still_fits() {
             );
             let hidden = switched.deviation() + 1.0;
             let width = f64::from(budget.flood_bits()).exp2();
-            assert!(1.07 * (parameters.degree() as f64).sqrt() * hidden / width <= 2f64.powi(-40));
+            let distance = 1.07 * (parameters.degree() as f64).sqrt() * hidden / width;
+            assert!((-distance.log2() - budget.distance().bits()).abs() < 1e-9);
+            assert!(distance <= 2f64.powi(-56));
             let step = (parameters.log2_modulus(budget.flood_limbs()) - (t as f64).log2() - 1.0).exp2();
             assert!(1.5 * width + switched.infinity(parameters.degree()) < step);
         }

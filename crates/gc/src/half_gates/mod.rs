@@ -8,7 +8,7 @@
 //!
 //! The salt is public and fresh for each session. The index `i` is the batch number in its upper 64 bits and `2 g` or
 //! `2 g + 1` for the halves of AND gate `g` in its lower ones. Deviation from the paper: sixteen instances, a *batch*,
-//! share the key of a gate, which costs at most 4 bits of security. A batch number must never be used twice with one
+//! share the key of a gate, which costs at most 4 bits of security: 124 are left. A batch number must never be used twice with one
 //! salt; [`Garbler`] and [`Evaluator`] count on from the number that they are given.
 //!
 //! The evaluator's input wires have random zero-labels (from correlated OT with the same delta). The garbler's inputs are
@@ -36,6 +36,9 @@ use crate::GcError;
 
 /// Instances that are garbled together and share one batch number.
 pub const INSTANCES_PER_BATCH: usize = LANES;
+
+/// Bits of security of garbling: those of AES-128, less one for each doubling of the instances that share a key.
+pub const SECURITY_BITS: u32 = 128 - LANES.ilog2();
 
 /// The batch numbers that `instances` instances take: one for each sixteen or part of sixteen.
 #[must_use]

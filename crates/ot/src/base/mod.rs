@@ -22,6 +22,9 @@ pub use sender::send;
 
 use crate::Cost;
 
+/// Bits of security: half of those of the group's order.
+pub const SECURITY_BITS: u32 = 126;
+
 /// The cost of `count` transfers.
 #[must_use]
 pub const fn cost(count: usize) -> Cost {

@@ -30,6 +30,6 @@ mod receiver;
 mod sender;
 mod tree;
 
-pub use parameters::{Parameters, Supply};
+pub use parameters::{Parameters, SECURITY_BITS, Supply};
 pub use receiver::SilentReceiver;
 pub use sender::SilentSender;

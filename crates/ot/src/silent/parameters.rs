@@ -4,7 +4,7 @@ use lanner_primitives::Block;
 
 use crate::{Cost, softspoken};
 
-/// A set of sizes with 128-bit security and more against attacks on regular noise: docs/estimates/lpn.txt has the estimates.
+/// A set of sizes with [`SECURITY_BITS`] against attacks on regular noise: docs/estimates/lpn.txt has the estimates.
 ///
 /// What keeps noise hidden is how many inputs the code has for each leaf of a tree. More trees alone would not help: they are more
 /// samples with noise of the same rate.
@@ -17,6 +17,9 @@ pub struct Parameters {
     /// Levels of a tree below its root.
     depth: u32,
 }
+
+/// Bits of security of every set's noise.
+pub const SECURITY_BITS: u32 = 140;
 
 impl Parameters {
     /// Every set, by the transfers that one iteration gives: about 0.8, 2.2, 5.9 and 15 million.
@@ -175,7 +178,7 @@ mod tests {
             let sizes = [set.trees, set.dimension, set.depth(), set.usable()].map(|size| size as f64);
             assert_eq!(numbers[..4], sizes);
             let least = numbers[4..].iter().copied().fold(f64::INFINITY, f64::min);
-            assert!(least >= 140.0, "{least}");
+            assert!(least >= f64::from(SECURITY_BITS), "{least}");
         }
         assert_eq!(sets.next(), None);
     }

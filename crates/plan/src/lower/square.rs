@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use lanner_graph::{FixedOp, PublicNetwork};
 use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::Sets;
-use lanner_protocol::linear::gazelle::SET;
 use lanner_protocol::linear::gazelle::packing::Packing;
+use lanner_protocol::linear::{Set, Sets};
 use lanner_protocol::nonlinear::square::{Square, SquareLinear, Target};
 
 use super::{Planner, convolution, in_frequencies, layer, prime};
@@ -20,7 +19,7 @@ impl Planner<'_> {
         // Later readers of the value use the sharing that the server knows.
         self.values[node.inputs[0]] = Some(input);
         if !self.leave_to_layer(index, input)? {
-            let square = Square { values: node.len(), prime: prime(node)? };
+            let square = Square { values: node.len(), prime: prime(node)?, set: self.rotating };
             let square = self.push(&node.name, vec![input], square)?;
             self.values[index + 1] = Some(square);
         }
@@ -32,7 +31,7 @@ impl Planner<'_> {
         let node = &self.network.nodes()[index];
         let shape = convolution(node, self.network.shape(node.inputs[0]))?;
         let (kernel, prime) = (self.layout(node, &shape)?.kernel(), prime(node)?);
-        let layer = SquareLinear { shape, prime, kernel };
+        let layer = SquareLinear { shape, prime, set: self.rotating, kernel };
         self.values[index + 1] = Some(self.push(&node.name, vec![input], layer)?);
         Ok(())
     }
@@ -46,7 +45,8 @@ impl Planner<'_> {
         if in_frequencies(self.mode, &shape, prime, &self.sets).is_some() {
             return Ok(false);
         }
-        if !fits(self.layout(node, &shape)?, prime, &self.sets).map_err(|source| layer(node, source))? {
+        let fits = fits(self.layout(node, &shape)?, prime, self.rotating, &self.sets);
+        if !fits.map_err(|source| layer(node, source))? {
             return Ok(false);
         }
         self.squared.insert(taker, input);
@@ -77,6 +77,6 @@ fn taker(network: &PublicNetwork, node: usize) -> Option<usize> {
 }
 
 /// Whether the parameters have room for squares and the layer that takes them in this layout.
-pub(super) fn fits(packing: &Packing, prime: u64, sets: &Sets) -> Result<bool, ProtocolError> {
-    Target::Layer(Box::new(packing.clone())).fits(sets.get(SET), prime)
+pub(super) fn fits(packing: &Packing, prime: u64, set: Set, sets: &Sets) -> Result<bool, ProtocolError> {
+    Target::Layer(Box::new(packing.clone())).fits(sets.get(set), prime)
 }

@@ -9,8 +9,8 @@ pub(crate) use server::{Masks, Sealed, ServerExchange};
 use std::ops::Range;
 
 use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::half_len;
-use lanner_bfv::{Parameters, PlaintextModulus};
+use lanner_bfv::outgoing::{Budget, half_len};
+use lanner_bfv::{NoiseBound, Parameters, PlaintextModulus};
 use lanner_primitives::parallel;
 
 use crate::step::{Memory, WORD};
@@ -50,14 +50,29 @@ pub(crate) fn in_turns(count: usize) -> impl Iterator<Item = Range<usize>> {
 /// Ciphertexts of one core in a turn.
 const TURN: usize = 4;
 
-/// The halves that so many ciphertexts each way prepare.
-pub(crate) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> Memory {
+/// How outputs modulo `prime` are sealed whose noise is within a bound.
+///
+/// # Errors
+/// [`ProtocolError::Bfv`] if the prime does not fit the parameters, or there is no room to hide so much noise.
+pub(crate) fn sealing(
+    parameters: &Parameters,
+    prime: u64,
+    noise: NoiseBound,
+) -> Result<Budget, ProtocolError> {
+    Ok(Budget::new(&PlaintextModulus::new(parameters, prime)?, noise)?)
+}
+
+/// The halves that so many ciphertexts each way prepare, outputs sealed so.
+pub(crate) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters, sealing: Budget) -> Memory {
     let (inputs, outputs, limbs) = (inputs as u64, outputs as u64, parameters.limbs() as u64);
+    let sent = sealing.wire_limbs() as u64;
+    // The flooding less the mask is apart only where limbs are dropped before it.
+    let flooded = Some(sealing.flood_limbs() as u64).filter(|flooded| *flooded < limbs).unwrap_or(0);
     Memory {
         // A prepared encryption has all limbs, a prepared decryption those that are sent.
-        client_material: (inputs * limbs + outputs * SENT_LIMBS) * limb(parameters),
-        // An output that is sealed but for its message: the first half, and the flooding less the mask.
-        server_material: outputs * (limbs + FLOODED_LIMBS) * limb(parameters),
+        client_material: (inputs * limbs + outputs * sent) * limb(parameters),
+        // An output that is sealed but for its message: the first half, and what hides it.
+        server_material: outputs * (limbs + flooded) * limb(parameters),
         ..Memory::default()
     }
 }
@@ -66,7 +81,3 @@ pub(crate) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters) -> 
 pub(crate) fn limb(parameters: &Parameters) -> u64 {
     parameters.degree() as u64 * WORD
 }
-
-/// Limbs that are sent, and at which noise is flooded.
-const SENT_LIMBS: u64 = 1;
-const FLOODED_LIMBS: u64 = 2;

@@ -9,14 +9,16 @@ use crate::ProtocolError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Set {
-    /// [`ParameterSet::A0`]: `N = 4096`, one limb.
+    /// [`ParameterSet::A0`]: `N = 4096`, one limb of 50 bits.
     A0,
-    /// [`ParameterSet::A1`]: `N = 4096`, two limbs.
+    /// [`ParameterSet::A1`]: `N = 4096`, three limbs of 35 bits.
     A1,
-    /// [`ParameterSet::A2`]: `N = 4096`, two limbs.
+    /// [`ParameterSet::A2`]: `N = 8192`, three limbs of 40 bits.
     A2,
-    /// [`ParameterSet::B`]: `N = 8192`, three limbs and a special one.
+    /// [`ParameterSet::B`]: `N = 8192`, three limbs of 50 bits and a special one.
     B,
+    /// [`ParameterSet::W`]: `N = 8192`, four limbs of 164 bits together and a special one.
+    W,
 }
 
 /// All of them, built once.
@@ -26,6 +28,7 @@ pub struct Sets {
     a1: Parameters,
     a2: Parameters,
     b: Parameters,
+    w: Parameters,
 }
 
 impl Set {
@@ -33,8 +36,8 @@ impl Set {
     #[must_use]
     pub const fn degree(self) -> usize {
         match self {
-            Self::A0 | Self::A1 | Self::A2 => 4096,
-            Self::B => 8192,
+            Self::A0 | Self::A1 => 4096,
+            Self::A2 | Self::B | Self::W => 8192,
         }
     }
 
@@ -46,6 +49,7 @@ impl Set {
             Self::A1 => "A1",
             Self::A2 => "A2",
             Self::B => "B",
+            Self::W => "W",
         }
     }
 }
@@ -61,6 +65,7 @@ impl Sets {
             a1: ParameterSet::A1.parameters()?,
             a2: ParameterSet::A2.parameters()?,
             b: ParameterSet::B.parameters()?,
+            w: ParameterSet::W.parameters()?,
         })
     }
 
@@ -72,6 +77,7 @@ impl Sets {
             Set::A1 => &self.a1,
             Set::A2 => &self.a2,
             Set::B => &self.b,
+            Set::W => &self.w,
         }
     }
 }

@@ -16,8 +16,8 @@
 //! The paper's three ciphertexts are the masked output of the layer before, `[c]` and `[c^2]`: the server goes on with `[x^2]`
 //! in the layer after ([`Target::Layer`]), so a square costs one more upload and no round. That puts two products in a row on
 //! the noise: at `N = 8192`, `1.8 + 2 (b + 5.5)` bits for a `t` of `b` bits, and one more for each doubling of the layer's
-//! products and of its sums. Three limbs of 50 bits have room to hide that statistically up to `b = 24` with some tens of
-//! products (a matrix of a thousand inputs), `b = 25` with one or two, and not for `b = 28`; [`Target::fits`] decides.
+//! products and of its sums. Set B has room to hide that up to `b = 20` with some tens of products (a matrix of a thousand inputs), set W up
+//! to `b = 25`, neither for `b = 28`; [`Target::fits`] decides.
 //! Otherwise the squares are shared first ([`Target::Shares`], `W` the identity): that fits every `t`, and takes a round more.
 //!
 //! Values double their scale, and `x^2` must fit the ring. Threat model: semi-honest parties. The server sees two

@@ -23,6 +23,7 @@ pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
 pub use party::{Client, Keys, PartyState, Server};
 pub use value::{Inputs, Known, Outcome, Value, ValueType};
 
+use lanner_bfv::outgoing::Distance;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use crate::linear::{Form, Sets};
@@ -85,6 +86,14 @@ pub trait Built: Send + Sync {
         Ok(StepCost::default())
     }
 
+    /// The ciphertexts that the client receives.
+    ///
+    /// # Errors
+    /// As [`Self::needs`].
+    fn answers(&self) -> Result<Answers, ProtocolError> {
+        Ok(Answers::default())
+    }
+
     /// What the parties keep for the step, to within small change.
     ///
     /// # Errors
@@ -124,6 +133,15 @@ pub struct StepCost {
     pub offline: OfflineCost,
     /// The rest.
     pub online: Cost,
+}
+
+/// The ciphertexts that the client receives of one run of a step, which may tell it of weights by their noise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// How many.
+    pub ciphertexts: u64,
+    /// How far each may be, at most, from one that does not depend on the weights but by its message.
+    pub each: Distance,
 }
 
 /// What steps are made from besides their specs, by the names of the network's nodes.

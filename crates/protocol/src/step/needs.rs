@@ -80,6 +80,19 @@ impl SetUp {
         Ok(Self { keys, garbling, transfers })
     }
 
+    /// Bits of computational security of each part that is set up, by name.
+    #[must_use]
+    pub fn security(&self) -> Vec<(&'static str, u32)> {
+        let transfers = self.garbling || self.transfers.is_some();
+        let parts = [
+            (!self.keys.is_empty(), ("encryption", lanner_bfv::SECURITY_BITS)),
+            (self.garbling, ("garbling", lanner_gc::SECURITY_BITS)),
+            (transfers, ("base transfers", lanner_ot::base::SECURITY_BITS)),
+            (self.transfers.is_some(), ("silent transfers", silent::SECURITY_BITS)),
+        ];
+        parts.into_iter().filter_map(|(used, part)| used.then_some(part)).collect()
+    }
+
     /// What the set-up sends.
     ///
     /// # Errors

@@ -3,10 +3,10 @@
 
 pub(crate) mod ideal;
 
-use lanner_bfv::{Parameters, SecretKey};
+use lanner_bfv::{ParameterSet, Parameters, SecretKey};
 use lanner_primitives::{Prg, Seed};
+use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::gazelle::{galois_element, parameters};
 use lanner_protocol::linear::keys::{ClientKeys, receive_keys, send_keys};
 use lanner_share::{Ring, Share};
 use rand_core::Rng;
@@ -18,6 +18,11 @@ pub(crate) fn rng(number: u8) -> Prg {
     Prg::new(Seed::from_bytes([number; 16]))
 }
 
+/// The set of packed layers modulo a prime.
+pub(crate) fn rotating(prime: u64) -> ParameterSet {
+    if prime > 1 << 29 { ParameterSet::W } else { ParameterSet::B }
+}
+
 /// A client's keys for some layers, on both sides.
 pub(crate) struct Keys {
     pub(crate) parameters: Parameters,
@@ -27,7 +32,11 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new<'p>(packings: impl IntoIterator<Item = &'p Packing>) -> Self {
-        let parameters = parameters().unwrap();
+        Self::of(ParameterSet::B, packings)
+    }
+
+    pub(crate) fn of<'p>(set: ParameterSet, packings: impl IntoIterator<Item = &'p Packing>) -> Self {
+        let parameters = set.parameters().unwrap();
         let rotations = packings.into_iter().flat_map(Packing::keys);
         let elements: Vec<_> =
             rotations.map(|rotation| galois_element(rotation, parameters.degree()).unwrap()).collect();

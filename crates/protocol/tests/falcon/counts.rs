@@ -110,9 +110,9 @@ fn choices_are_those_whose_noise_can_be_hidden() {
         let same = |choice: &Choice| (choice.set, choice.variant) == (set, variant);
         choices.iter().any(same).then(|| packing.terms())
     };
-    assert_eq!(terms(Set::A2, 4096, Variant::Literal), Some(1));
+    assert_eq!(terms(Set::A2, 8192, Variant::Literal), Some(1));
     assert_eq!(terms(Set::B, 8192, FOLDED), Some(6));
-    // Nothing is hidden at N = 4096 under a prime of 37 bits.
+    // Three limbs of 40 bits hide nothing under a prime of 37 bits.
     let wide = lanner_protocol::linear::falcon::choices(&shape, 137_438_822_401, &sets).unwrap();
     assert!(wide.iter().all(|choice| choice.set == Set::B));
     assert!(!wide.is_empty());
@@ -151,13 +151,13 @@ fn layers_of_the_paper_take_what_the_document_says() {
         (set, copies, [input_ciphertexts, output_ciphertexts, multiplications], kibibytes)
     };
     let image = convolution([1, 5], [28, 28], [5, 5]);
-    assert_eq!(row(&image, None), (Set::A2, 5, [1, 1, 1], [25, 75]));
-    assert_eq!(row(&image, Some((Set::A2, Variant::Literal))), (Set::A2, 0, [1, 5, 5], [125, 175]));
+    assert_eq!(row(&image, None), (Set::A2, 5, [1, 1, 1], [40, 160]));
+    assert_eq!(row(&image, Some((Set::A2, Variant::Literal))), (Set::A2, 0, [1, 5, 5], [200, 320]));
     let deep = same([128, 128], 16);
-    assert_eq!(row(&deep, None), (Set::A2, 2, [22, 64, 1408], [1601, 2701]));
-    assert_eq!(row(&deep, Some((Set::A2, FOLDED))), (Set::A2, 1, [11, 128, 1408], [3201, 3751]));
+    assert_eq!(row(&deep, None), (Set::A2, 4, [22, 32, 704], [1281, 3920]));
+    assert_eq!(row(&deep, Some((Set::A2, FOLDED))), (Set::A2, 1, [6, 128, 768], [5121, 5841]));
     let inner = convolution([128, 128], [16, 16], [3, 3]);
-    assert_eq!(row(&inner, None), (Set::A2, 3, [26, 43, 1118], [1076, 2375]));
-    assert_eq!(row(&Convolution::fully_connected(2048, 1), None), (Set::A2, 1, [1, 1, 1], [25, 75]));
-    assert_eq!(row(&Convolution::fully_connected(1024, 16), None), (Set::A2, 8, [2, 2, 4], [50, 150]));
+    assert_eq!(row(&inner, None), (Set::A2, 4, [16, 32, 512], [1280, 3200]));
+    assert_eq!(row(&Convolution::fully_connected(2048, 1), None), (Set::A2, 1, [1, 1, 1], [40, 160]));
+    assert_eq!(row(&Convolution::fully_connected(1024, 16), None), (Set::A2, 8, [1, 2, 2], [80, 200]));
 }

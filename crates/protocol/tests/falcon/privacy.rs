@@ -15,13 +15,13 @@ use rand_core::Rng;
 
 use crate::clear::{convolution, multipliers};
 use crate::common::{Party, rng};
-use crate::encrypted::{keys, layer};
+use crate::encrypted::{MOST_TERMS, keys, layer};
 
 const P: u64 = 1_032_193;
 const BINS: usize = 64;
 
 fn packings() -> Vec<Packing> {
-    let new = |shape: &Convolution, variant| Packing::new(shape, P, 4096, variant).unwrap();
+    let new = |shape: &Convolution, variant| Packing::new(shape, P, 8192, variant).unwrap();
     let folded = |copies| Variant::Folded { copies };
     let image = Convolution { pads: [1; 4], ..convolution([3, 2], [16, 16], [3, 3]) };
     vec![
@@ -114,7 +114,7 @@ struct Attack {
 impl Attack {
     fn new() -> Self {
         let shape = Convolution::fully_connected(2, 1);
-        Self { packing: Packing::new(&shape, P, 4096, Variant::Literal).unwrap(), sets: Sets::new().unwrap() }
+        Self { packing: Packing::new(&shape, P, 8192, Variant::Literal).unwrap(), sets: Sets::new().unwrap() }
     }
 
     fn second_half(&self, weights: &[i64], seed: &[u8]) -> Vec<u8> {
@@ -129,7 +129,7 @@ impl Attack {
         let noise = output_noise(&self.packing, parameters);
         let (_, public) = keys(parameters);
         let blinding = Blinding::prepare(encoder.modulus(), &public, noise, &mut rng(7)).unwrap();
-        let mask = encoder.encode(&vec![0; 4096]).unwrap();
+        let mask = encoder.encode(&vec![0; 8192]).unwrap();
         let blinding = blinding.broken(Defect::NoEncryptionOfZero);
         Sealing::new(&output, blinding, &mask).unwrap().0.to_bytes()
     }
@@ -158,7 +158,7 @@ fn weights_are_found_from_c1_without_the_encryption_of_zero_and_not_with_it() {
 #[test]
 fn measured_noise_of_the_largest_weights_is_below_its_bound() {
     let sets = Sets::new().unwrap();
-    for (set, terms) in [(Set::A2, 31), (Set::B, 30)] {
+    for (set, terms) in [(Set::A2, MOST_TERMS), (Set::B, 30)] {
         let parameters = sets.get(set);
         let degree = parameters.degree();
         let encoder = SlotEncoder::new(parameters, P).unwrap();

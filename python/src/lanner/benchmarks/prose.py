@@ -159,8 +159,8 @@ LIMITS = """## What limits us
 - **Rotations.** In linear layers of mode `gazelle` key switching takes most of the server's offline time. Online
   there is none of it, only products and transforms.
 - **Memory.** A frequency-domain layer reads each of its transformed weights once, eight bytes for each value and limb
-  of a product, and for the largest layers that is most of the server's time online. Sums beyond twenty bits need
-  parameter set B there: twice the values, and three limbs for two.
+  of a product, and for the largest layers that is most of the server's time online. Most sums beyond 22 bits need
+  parameter set B there: limbs of 50 bits for limbs of 40.
 
 [JVC18]: https://www.usenix.org/conference/usenixsecurity18/presentation/juvekar
 [LXDGWWW18]: https://arxiv.org/abs/1811.08257

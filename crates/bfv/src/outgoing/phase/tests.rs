@@ -4,6 +4,7 @@
 mod whole;
 
 use lanner_ring::RnsBasis;
+use lanner_testkit::{chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use proptest::prelude::*;
 use rand_core::SeedableRng;
 
@@ -18,7 +19,7 @@ fn sets() -> [Parameters; 3] {
 
 /// Moduli of the narrowest, a middle and the widest phases of a set.
 fn widths(parameters: &Parameters) -> Vec<PhaseModulus> {
-    let fits = |bits: &u32| PhaseModulus::new(parameters, 1, *bits, NoiseBound::fresh()).ok();
+    let fits = |bits: &u32| PhaseModulus::new(parameters, 1, *bits, NoiseBound::fresh(), Masks::Uniform).ok();
     let all: Vec<PhaseModulus> = (1..=widest(parameters)).filter_map(|bits| fits(&bits)).collect();
     assert_eq!(all.last().unwrap().bits, widest(parameters));
     [0, all.len() / 2, all.len() - 1].map(|at| all[at].clone()).to_vec()
@@ -129,7 +130,8 @@ proptest! {
 fn roundings_of_two_summands_are_off_by_one_at_most() {
     let [.., three] = sets();
     for message_bits in [1, 2, 20, 40, 41] {
-        let modulus = PhaseModulus::new(&three, message_bits, 112, NoiseBound::fresh()).unwrap();
+        let modulus =
+            PhaseModulus::new(&three, message_bits, 112, NoiseBound::fresh(), Masks::Uniform).unwrap();
         let unit = 1_u128 << (112 - message_bits);
         let all = mask(112);
         for message in [0, 1, (1_u128 << message_bits) / 2, (1 << message_bits) - 1] {
@@ -155,6 +157,28 @@ fn roundings_of_two_summands_are_off_by_one_at_most() {
             }
         }
     }
+}
+
+#[test]
+fn flooded_masks_round_to_uniform_messages_whatever_noise_there_may_be() {
+    let parameters = ParameterSet::A1.parameters().unwrap();
+    let modulus = PhaseModulus::exact(&parameters, 6, 4096, NoiseBound::fresh()).unwrap();
+    let (unit, width) = (1_u128 << (modulus.bits - 6), f64::from(modulus.flood_bits()).exp2());
+    let mut random = Prg::from_seed([8; 16]);
+    let (mut messages, mut floods) = ([0; 64], [0; 64]);
+    for _ in 0..1 << 16 {
+        let r = modulus.draw(&mut random);
+        let message = modulus.round(r);
+        for noise in [unit / 8 - 1, (unit / 8 - 1).wrapping_neg()] {
+            assert_eq!(modulus.round(r.wrapping_add(noise) & mask(modulus.bits)), message);
+        }
+        messages[message as usize] += 1;
+        let flood = r.wrapping_sub(u128::from(message) * unit) & mask(modulus.bits);
+        let flood = flood.wrapping_sub((flood >> (modulus.bits - 1)) << modulus.bits) as i128 as f64 / width;
+        floods[(sum_of_three_uniform(flood) * 64.0).min(63.0) as usize] += 1;
+    }
+    assert!(uniform_chi_square(&messages) < chi_square_limit(63));
+    assert!(uniform_chi_square(&floods) < chi_square_limit(63));
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn residual(setting: &Setting, c0: &Poly<Coeff>, c1: &Poly<Coeff>) -> Vec<f64> {
 
 #[test]
 fn residual_noise_is_alike_under_two_weight_sets_and_tells_them_apart_without_flooding() {
-    let mut setting = Setting::new(T, 32);
+    let mut setting = Setting::of(ParameterSet::W, T, 32);
     let spread = |values: &[f64]| mean_and_variance(values).1;
     let limit = chi_square_limit(BINS - 1);
     for large in [false, true] {

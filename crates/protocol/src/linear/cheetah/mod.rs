@@ -5,7 +5,7 @@
 //! C: x_C mod 2^l                          S: x_S, W, b
 //! offline:
 //!   a uniform (c1 of [x_C])
-//!       ------------------------------->  r uniform modulo 2^w
+//!       ------------------------------->  masks r modulo 2^w
 //!                                         a K, blinded by an encryption of zero, switched to 2^w
 //!       <-------------------------------  c1
 //! online:
@@ -15,10 +15,10 @@
 //! round(2^l phase / 2^w)                  b - round(2^l r / 2^w)
 //! ```
 //!
-//! `K` is the polynomial of the filters ([`Packing`]). Threat model: semi-honest; the client learns uniform phases and pseudorandom
-//! second halves ([`lanner_bfv::outgoing::PhaseSealing`]), the server ciphertexts. The shares' sum is off by one with the probability
-//! that [`Accuracy`] says. Deviations from the paper: the phase is masked by a uniform element of `Z_2^w`, which hides
-//! the noise at any width; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
+//! `K` is the polynomial of the filters ([`Packing`]). Threat model: semi-honest; the client learns masked phases and pseudorandom
+//! second halves ([`lanner_bfv::outgoing::PhaseSealing`]), the server ciphertexts. [`Accuracy`] says how phases are masked, and so how often
+//! the shares' sum is off by one. Deviations from the paper: masks hide the noise, too: uniform elements of `Z_2^w`, or uniform messages with a
+//! flooding around them; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
 //! filters are spread over ciphertexts by cost; dilations and groups; and all work on second halves is done ahead.
 
 mod client;

@@ -116,6 +116,11 @@ impl Packing {
         self.block[1] * self.shape.group_inputs() * height * width
     }
 
+    /// The most coefficients of an output ciphertext that are sent.
+    pub(super) fn most_outputs(&self) -> usize {
+        self.block[1] * self.region[0] * self.region[1]
+    }
+
     /// Input and output channels of a bundle.
     fn channels(&self) -> [usize; 2] {
         [self.shape.group_inputs(), self.shape.group_outputs()].map(|channels| channels * self.together)
@@ -310,6 +315,8 @@ mod tests {
                 let packing = Packing::cheapest(&shape, degree).unwrap();
                 let [h, w] = packing.tile();
                 assert!(packing.block[0] * packing.block[1] * h * w <= degree);
+                let most = packing.outputs().iter().map(Vec::len).max().unwrap();
+                assert_eq!(most, packing.most_outputs());
                 assert_eq!(apply(&packing, &weights, &input), expected, "{shape:?} at {degree}");
             }
         }

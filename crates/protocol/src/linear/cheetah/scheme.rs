@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
 use crate::linear::{Convolution, Set};
+use crate::step::Answers;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// How often the sum of both shares differs from the layer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accuracy {
-    /// But for a probability of `2^-40` for each ciphertext, never.
+    /// But for a probability of `2^-64` for each ciphertext, never.
     Exact,
     /// By one at most, for one value in some hundreds. Which ones depends on weights and on noise that the client knows a part of, so no
     /// result may be made of such a sum.
@@ -37,7 +38,7 @@ impl Accuracy {
     #[must_use]
     pub const fn sets(self) -> &'static [Set] {
         match self {
-            Self::Exact => &[Set::A1, Set::B],
+            Self::Exact => &[Set::A1, Set::A2, Set::B],
             Self::OffByOne => &[Set::A0, Set::A1],
         }
     }
@@ -59,7 +60,7 @@ impl Scheme {
         // The scale of the client's message is rounded once, that of the server's once more.
         let noise = NoiseBound::fresh().plus_plaintext().multiplied_by_norm(norm);
         let modulus = match accuracy {
-            Accuracy::Exact => PhaseModulus::exact(parameters, bits, noise)?,
+            Accuracy::Exact => PhaseModulus::exact(parameters, bits, packing.most_outputs(), noise)?,
             Accuracy::OffByOne => PhaseModulus::faithful(parameters, bits, noise)?,
         };
         Ok(Self { packing, parameters: parameters.clone(), modulus, bits, noise, norm })
@@ -78,6 +79,14 @@ impl Scheme {
     #[must_use]
     pub fn packing(&self) -> &Packing {
         &self.packing
+    }
+
+    /// The ciphertexts that the client receives.
+    #[must_use]
+    pub fn answers(&self) -> Answers {
+        let [_, outputs] = self.packing.ciphertexts();
+        let each = self.modulus.distance(self.packing.most_outputs(), self.noise);
+        Answers { ciphertexts: outputs as u64, each }
     }
 
     /// The cost of the offline phase.

@@ -13,7 +13,7 @@ use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
 };
 
@@ -69,6 +69,10 @@ impl Built for BuiltLinear {
 
     fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
         Ok(StepCost { offline: self.scheme.offline_cost(), online: self.scheme.online_cost() })
+    }
+
+    fn answers(&self) -> Result<Answers, ProtocolError> {
+        Ok(self.scheme.answers())
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {

@@ -1,18 +1,19 @@
 //! A frequency-domain layer as a step of a plan.
 
 use lanner_bfv::Parameters;
+use lanner_bfv::outgoing::Budget;
 use lanner_share::{Ring, Share};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::packing::{Packing, candidates};
-use super::{ClientLayer, ServerLayer, ServerMaterial, Variant, offline_cost, online_cost};
+use super::{ClientLayer, ServerLayer, ServerMaterial, Variant, offline_cost, online_cost, output_noise};
 use crate::ProtocolError;
-use crate::linear::exchange::halves;
+use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, WORD, Work,
 };
 
@@ -50,7 +51,8 @@ impl Spec for Linear {
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let parameters = sets.get(self.set).clone();
         let packing = Packing::new(&self.shape, self.prime, parameters.degree(), self.variant)?;
-        Ok(Box::new(BuiltLinear { set: self.set, parameters, packing, form: Form::Compact }))
+        let sealing = sealing(&parameters, self.prime, output_noise(&packing, &parameters))?;
+        Ok(Box::new(BuiltLinear { set: self.set, parameters, packing, sealing, form: Form::Compact }))
     }
 }
 
@@ -59,6 +61,7 @@ struct BuiltLinear {
     set: Set,
     parameters: Parameters,
     packing: Packing,
+    sealing: Budget,
     form: Form,
 }
 
@@ -74,13 +77,18 @@ impl Built for BuiltLinear {
         })
     }
 
+    fn answers(&self) -> Result<Answers, ProtocolError> {
+        let [_, outputs] = self.packing.ciphertexts();
+        Ok(Answers { ciphertexts: outputs as u64, each: self.sealing.distance() })
+    }
+
     fn memory(&self) -> Result<Memory, ProtocolError> {
         let model = ServerLayer::bytes(&self.packing, &self.parameters, self.form);
         // Every input, and the sum in work.
         let [inputs, outputs] = self.packing.ciphertexts();
         let ciphertext = (2 * self.parameters.limbs() * self.parameters.degree()) as u64 * WORD;
         let working = (inputs as u64 + 1) * ciphertext;
-        Ok(Memory { model, working, ..halves([inputs, outputs], &self.parameters) })
+        Ok(Memory { model, working, ..halves([inputs, outputs], &self.parameters, self.sealing) })
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -105,7 +113,7 @@ impl Built for BuiltLinear {
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { set, parameters, packing, form } = *self;
+        let Self { set, parameters, packing, form, .. } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
         let layer = ServerLayer::in_form(form, &packing, &parameters, weights.weight, &weights.bias)?;
         Ok(Box::new(OfSet { set, layer }))

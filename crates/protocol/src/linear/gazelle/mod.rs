@@ -42,7 +42,7 @@ pub use first_half::FirstHalfSlots;
 pub use kernel::{Kernel, Operations};
 pub use noise::{noise_after, output_noise};
 pub use server::{ServerLayer, ServerMaterial};
-pub use step::{Linear, SET, SLOTS, work};
+pub use step::{Linear, SETS, SLOTS, work};
 pub(crate) use step::{counts, needs, weights_memory};
 
 pub use layout::Layout;

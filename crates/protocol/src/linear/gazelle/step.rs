@@ -1,18 +1,21 @@
 //! A packed layer as a step of a plan.
 
 use lanner_bfv::Parameters;
+use lanner_bfv::outgoing::Budget;
 use lanner_share::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
-use super::{ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, online_cost, working_bytes};
+use super::{
+    ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, online_cost, output_noise, working_bytes,
+};
 use crate::ProtocolError;
-use crate::linear::exchange::halves;
+use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
 };
 
@@ -23,12 +26,14 @@ pub struct Linear {
     pub shape: Convolution,
     /// The plaintext modulus.
     pub prime: u64,
+    /// The parameter set: one with a special limb.
+    pub set: Set,
     /// The kernel.
     pub kernel: Kernel,
 }
 
-/// The parameter set of packed layers.
-pub const SET: Set = Set::B;
+/// The parameter sets of packed layers, the cheapest first. A plan has one for all its layers, which share their keys.
+pub const SETS: [Set; 2] = [Set::B, Set::W];
 
 impl Spec for Linear {
     fn name(&self) -> &'static str {
@@ -46,23 +51,26 @@ impl Spec for Linear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let parameters = sets.get(SET).clone();
+        let (set, prime, parameters) = (self.set, self.prime, sets.get(self.set).clone());
         let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
-        Ok(Box::new(BuiltLinear { parameters, packing, prime: self.prime, form: Form::Compact }))
+        let sealing = sealing(&parameters, prime, output_noise(&packing, &parameters, prime)?)?;
+        Ok(Box::new(BuiltLinear { set, parameters, packing, prime, sealing, form: Form::Compact }))
     }
 }
 
 /// A layer with its layout.
 struct BuiltLinear {
+    set: Set,
     parameters: Parameters,
     packing: Packing,
     prime: u64,
+    sealing: Budget,
     form: Form,
 }
 
 impl Built for BuiltLinear {
     fn needs(&self) -> Result<Needs, ProtocolError> {
-        Ok(needs(&self.packing))
+        Ok(needs(self.set, &self.packing))
     }
 
     fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
@@ -73,8 +81,13 @@ impl Built for BuiltLinear {
         })
     }
 
+    fn answers(&self) -> Result<Answers, ProtocolError> {
+        let [_, outputs] = self.packing.ciphertexts();
+        Ok(Answers { ciphertexts: outputs as u64, each: self.sealing.distance() })
+    }
+
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        let material = halves(self.packing.ciphertexts(), &self.parameters);
+        let material = halves(self.packing.ciphertexts(), &self.parameters, self.sealing);
         Ok(material.beside(weights_memory(&self.packing, &self.parameters, self.prime, self.form)?))
     }
 
@@ -89,14 +102,14 @@ impl Built for BuiltLinear {
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         let layer = ClientLayer::new(&self.packing, &self.parameters, self.prime)?;
-        Ok(Box::new(OfSet { set: SET, layer }))
+        Ok(Box::new(OfSet { set: self.set, layer }))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { parameters, packing, prime, form } = *self;
+        let Self { set, parameters, packing, prime, form, .. } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
         let layer = ServerLayer::in_form(form, packing, &parameters, prime, weights.weight, &weights.bias)?;
-        Ok(Box::new(OfSet { set: SET, layer }))
+        Ok(Box::new(OfSet { set, layer }))
     }
 }
 
@@ -140,8 +153,8 @@ impl Step<Server> for OfSet<ServerLayer> {
 }
 
 /// What a layer with this packing needs of the session.
-pub(crate) fn needs(packing: &Packing) -> Needs {
-    Needs { keys: Some((SET, packing.keys())), ..Needs::default() }
+pub(crate) fn needs(set: Set, packing: &Packing) -> Needs {
+    Needs { keys: Some((set, packing.keys())), ..Needs::default() }
 }
 
 /// At most about so many products and keys of a layer, whatever its layout.
@@ -184,5 +197,5 @@ pub(crate) fn counts(packing: &Packing) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// Slots of the ciphertexts of [`SET`].
+/// Slots of the ciphertexts of [`SETS`].
 pub const SLOTS: u64 = 8192;

@@ -1,19 +1,20 @@
 //! Squares by encryption as steps of a plan.
 
 use lanner_bfv::Parameters;
+use lanner_bfv::outgoing::Budget;
 use lanner_share::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientSquare, ServerMaterial, ServerSquare, Target};
 use crate::ProtocolError;
-use crate::linear::exchange::{halves, limb};
+use crate::linear::exchange::{halves, limb, sealing};
 use crate::linear::gazelle::packing::Packing;
-use crate::linear::gazelle::{self, Kernel, SET};
-use crate::linear::{Convolution, Form, OfSet, Sets, layer_name};
+use crate::linear::gazelle::{self, Kernel};
+use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
     ValueType, Work,
 };
 
@@ -24,6 +25,8 @@ pub struct Square {
     pub values: usize,
     /// The plaintext modulus.
     pub prime: u64,
+    /// The parameter set.
+    pub set: Set,
 }
 
 /// The square of each element and the linear layer that takes the squares, over `Z_prime`.
@@ -33,6 +36,8 @@ pub struct SquareLinear {
     pub shape: Convolution,
     /// The plaintext modulus.
     pub prime: u64,
+    /// The parameter set: one with a special limb.
+    pub set: Set,
     /// The layer's kernel.
     pub kernel: Kernel,
 }
@@ -49,7 +54,7 @@ impl Spec for Square {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(BuiltSquare::of(Target::Shares(self.values), self.prime, sets))
+        BuiltSquare::of(Target::Shares(self.values), self.prime, self.set, sets)
     }
 }
 
@@ -69,30 +74,34 @@ impl Spec for SquareLinear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let packing = Packing::of(&self.shape, sets.get(SET).degree(), self.kernel)?;
-        Ok(BuiltSquare::of(Target::Layer(Box::new(packing)), self.prime, sets))
+        let packing = Packing::of(&self.shape, sets.get(self.set).degree(), self.kernel)?;
+        BuiltSquare::of(Target::Layer(Box::new(packing)), self.prime, self.set, sets)
     }
 }
 
 /// Squares with what becomes of them.
 struct BuiltSquare {
+    set: Set,
     parameters: Parameters,
     target: Target,
     prime: u64,
+    sealing: Budget,
     form: Form,
 }
 
 impl BuiltSquare {
-    fn of(target: Target, prime: u64, sets: &Sets) -> Box<dyn Built> {
-        Box::new(Self { parameters: sets.get(SET).clone(), target, prime, form: Form::Compact })
+    fn of(target: Target, prime: u64, set: Set, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let parameters = sets.get(set).clone();
+        let sealing = sealing(&parameters, prime, target.noise(&parameters, prime)?)?;
+        Ok(Box::new(Self { set, parameters, target, prime, sealing, form: Form::Compact }))
     }
 }
 
 impl Built for BuiltSquare {
     fn needs(&self) -> Result<Needs, ProtocolError> {
         Ok(match &self.target {
-            Target::Shares(_) => Needs { keys: Some((SET, [].into())), ..Needs::default() },
-            Target::Layer(packing) => gazelle::needs(packing),
+            Target::Shares(_) => Needs { keys: Some((self.set, [].into())), ..Needs::default() },
+            Target::Layer(packing) => gazelle::needs(self.set, packing),
         })
     }
 
@@ -103,11 +112,17 @@ impl Built for BuiltSquare {
         })
     }
 
+    fn answers(&self) -> Result<Answers, ProtocolError> {
+        let [_, outputs] = self.target.ciphertexts(&self.parameters);
+        Ok(Answers { ciphertexts: outputs as u64, each: self.sealing.distance() })
+    }
+
     fn memory(&self) -> Result<Memory, ProtocolError> {
         let [inputs, outputs] = self.target.ciphertexts(&self.parameters);
-        let mut material = halves([inputs, outputs], &self.parameters);
-        // The server also keeps its own share, ready to multiply and to add: once for the two inputs that carry it.
-        material.server_material += (inputs / 2) as u64 * OWN_SHARE_LIMBS * limb(&self.parameters);
+        let mut material = halves([inputs, outputs], &self.parameters, self.sealing);
+        // The server also keeps its own share, once for the two inputs that carry it: ready to multiply with its coefficients, and to add.
+        let own_share = self.parameters.limbs() as u64 + 1 + 1;
+        material.server_material += (inputs / 2) as u64 * own_share * limb(&self.parameters);
         Ok(match &self.target {
             Target::Shares(_) => material,
             Target::Layer(packing) => {
@@ -131,11 +146,11 @@ impl Built for BuiltSquare {
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         let layer = ClientSquare::new(&self.target, &self.parameters, self.prime)?;
-        Ok(Box::new(OfSet { set: SET, layer }))
+        Ok(Box::new(OfSet { set: self.set, layer }))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { parameters, target, prime, form } = *self;
+        let Self { set, parameters, target, prime, form, .. } = *self;
         let layer = match target {
             Target::Shares(values) => ServerSquare::new(values, &parameters, prime)?,
             Target::Layer(packing) => {
@@ -143,7 +158,7 @@ impl Built for BuiltSquare {
                 ServerSquare::before(form, *packing, &parameters, prime, weights.weight, &weights.bias)?
             }
         };
-        Ok(Box::new(OfSet { set: SET, layer }))
+        Ok(Box::new(OfSet { set, layer }))
     }
 }
 
@@ -186,6 +201,3 @@ impl Step<Server> for OfSet<ServerSquare> {
         self.layer.online(channel, material).map(Value::Shared)
     }
 }
-
-/// Limbs of a prepared multiplier with its coefficients, and of a plaintext.
-const OWN_SHARE_LIMBS: u64 = 3 + 1 + 1;
