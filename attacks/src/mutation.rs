@@ -217,10 +217,8 @@ impl Packed {
         let (skip, modulus) = match kind.0 {
             // Keys for no rotation are a seed alone.
             0x31 if place.frame().payload.len() == 16 => return None,
-            0x30 | 0x31 => (16, conversation.ciphertexts()?.limb),
-            0x40 => (0, conversation.ciphertexts()?.limb),
-            // Masked phases are modulo a power of two.
-            0x41 | 0x43 => (0, conversation.ciphertexts().filter(|made| !made.phases)?.limb),
+            0x30 | 0x31 => (16, conversation.ciphertexts()?.limb(kind.0, before)?),
+            0x40 | 0x41 | 0x43 => (0, conversation.ciphertexts()?.limb(kind.0, before)?),
             0x17 | 0x61 | 0x62 => (0, conversation.prime(kind.0, before)?),
             _ => return None,
         };

@@ -11,7 +11,7 @@ use lanner_ot::{
 };
 use lanner_plan::Plan;
 use lanner_primitives::{Bits, Block, Prg, Seed};
-use lanner_protocol::linear::{Sets, gazelle};
+use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Transfers};
 use lanner_protocol::step::Protocol;
 use lanner_protocol::{self as protocol, ProtocolError};
@@ -49,12 +49,29 @@ pub struct Conversation {
 }
 
 /// What the ciphertexts of a plan are made of.
-#[derive(Clone, Copy)]
 pub struct Ciphertexts {
-    /// The first limb of their modulus.
-    pub limb: u64,
+    /// The first limbs of the moduli of keys, in the order of their messages, and of ciphertexts to and from the server.
+    keys: Vec<u64>,
+    inputs: Vec<u64>,
+    outputs: Vec<u64>,
     /// Whether outputs are sent as masked phases.
-    pub phases: bool,
+    phases: bool,
+}
+
+impl Ciphertexts {
+    /// What the first residues of message `number` of a kind are below, counted from 0; none if it has none.
+    #[must_use]
+    pub fn limb(&self, kind: u16, number: usize) -> Option<u64> {
+        let limbs = match kind {
+            0x30 | 0x31 => &self.keys,
+            0x40 => &self.inputs,
+            // Masked phases are modulo a power of two.
+            0x41 | 0x43 if !self.phases => &self.outputs,
+            _ => return None,
+        };
+        // Squares that are shared tell no counts; they are the last of their kind, or among others of one modulus.
+        limbs.get(number).or(limbs.last()).copied()
+    }
 }
 
 /// What both parties said.
@@ -257,8 +274,8 @@ impl Conversation {
 
     /// What its ciphertexts are made of, if it has some.
     #[must_use]
-    pub fn ciphertexts(&self) -> Option<Ciphertexts> {
-        self.ciphertexts
+    pub fn ciphertexts(&self) -> Option<&Ciphertexts> {
+        self.ciphertexts.as_ref()
     }
 
     /// Lets both parties speak.
@@ -382,21 +399,21 @@ const TRANSFERS: usize = 13;
 /// Without a handshake the session's name is its only one.
 const TRANSCRIPT: [u8; 32] = [0; 32];
 
-/// The ciphertexts of a plan, whose layers have one first limb.
+/// The ciphertexts of a plan.
 fn ciphertexts(plan: &Plan) -> Ciphertexts {
-    let sets = plan.steps().filter_map(|step| match &step.protocol {
-        Protocol::CheetahLinear(layer) => Some(layer.set),
-        _ => None,
-    });
-    let all = Sets::new().unwrap();
+    let (built, sets) = (plan.build().unwrap(), Sets::new().unwrap());
     let limb = |parameters: &Parameters| parameters.moduli()[0].value();
-    let limbs: Vec<u64> = sets.map(|set| limb(all.get(set))).collect();
-    assert!(limbs.iter().all(|limb| *limb == limbs[0]), "layers of several moduli: {limbs:?}");
-    let first = limbs.first().copied();
-    Ciphertexts {
-        limb: first.unwrap_or_else(|| limb(&gazelle::parameters().unwrap())),
-        phases: !limbs.is_empty(),
+    let keys = built.set_up().unwrap().keys.iter().map(|keys| limb(&keys.parameters)).collect();
+    let [mut inputs, mut outputs] = [Vec::new(), Vec::new()];
+    for step in built.steps() {
+        let Some((set, _)) = step.needs().unwrap().keys else { continue };
+        let counts = step.built.counts();
+        let count = |name| counts.iter().find(|(of, _)| *of == name).map_or(1, |(_, count)| *count as usize);
+        inputs.extend(std::iter::repeat_n(limb(sets.get(set)), count("input_ciphertexts")));
+        outputs.extend(std::iter::repeat_n(limb(sets.get(set)), count("output_ciphertexts")));
     }
+    let phases = plan.steps().any(|step| matches!(step.protocol, Protocol::CheetahLinear(_)));
+    Ciphertexts { keys, inputs, outputs, phases }
 }
 
 fn prime(ring: Ring) -> Option<u64> {

@@ -13,8 +13,8 @@ use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
-    ValueType, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
+    StepCost, Value, ValueType, Work,
 };
 
 /// A linear layer over `Z_2^bits`.

@@ -13,8 +13,8 @@ use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
-    ValueType, WORD, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
+    StepCost, Value, ValueType, WORD, Work,
 };
 
 /// A linear layer over `Z_prime`.

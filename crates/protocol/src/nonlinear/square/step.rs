@@ -14,8 +14,8 @@ use crate::linear::gazelle::{self, Kernel};
 use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step, StepCost, Value,
-    ValueType, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
+    StepCost, Value, ValueType, Work,
 };
 
 /// The square of each element, over `Z_prime`.
