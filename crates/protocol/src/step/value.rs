@@ -120,7 +120,7 @@ impl Inputs {
     /// # Errors
     /// [`ProtocolError::Shape`] if one is missing or not shared.
     pub fn shares(&self) -> Result<Vec<&Share>, ProtocolError> {
-        self.0.iter().map(share_of).collect()
+        self.0.iter().map(|value| share_of(value.as_deref())).collect()
     }
 
     /// The share of the only input.
@@ -135,8 +135,8 @@ impl Inputs {
     }
 }
 
-fn share_of(value: &Option<Rc<Value>>) -> Result<&Share, ProtocolError> {
-    match value.as_deref() {
+fn share_of(value: Option<&Value>) -> Result<&Share, ProtocolError> {
+    match value {
         Some(Value::Shared(share)) => Ok(share),
         _ => Err(ProtocolError::Shape { what: "a share that is not known yet" }),
     }
