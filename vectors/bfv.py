@@ -386,7 +386,7 @@ def main() -> None:
     sealed[0] = add(subtract(sealed[0], scale(encode_slots(r), at_flood), at_flood), noise, at_flood)
     sent = LIMBS[0]
     sealed = [[divide_round(center(v, at_flood), LIMBS[1]) % sent for v in half] for half in sealed]
-    show("outgoing", b"".join(pack_coefficients(half, [sent]) for half in sealed))
+    show("sealed", b"".join(pack_coefficients(half, [sent]) for half in sealed))
 
     # What the client gets, from the definition of the layer and from decryption.
     half_row = N // 2

@@ -6,21 +6,20 @@ use std::thread;
 use lanner_bfv::Parameters;
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_ot::{
-    CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, chosen, random, random_delta, silent,
-};
+use lanner_ot::{CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, random_delta, silent};
 use lanner_plan::Plan;
-use lanner_primitives::{Bits, Block, Prg, Seed};
+use lanner_primitives::Ring;
+use lanner_primitives::{Bits, Prg, Seed};
 use lanner_protocol::linear::Sets;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Material, Transfers};
 use lanner_protocol::step::Protocol;
 use lanner_protocol::{self as protocol, ProtocolError};
-use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
+use lanner_session::requests::{Request, Requester, Responder};
 use lanner_session::store::{Capacity, MemoryStore};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::Channel;
 
 use crate::models::Subject;
@@ -119,14 +118,14 @@ impl Conversation {
         Self::of(
             subject,
             Arc::new(move |channel| {
-                let dialogue = Dialogue::start(channel, TRANSCRIPT, Arc::clone(&plan), rng(12))?;
-                let mut dialogue = dialogue.with_store(store(), TRANSCRIPT);
-                let id = dialogue.keep(channel)?;
-                dialogue.predict_kept(channel, id, &input)?;
-                Ok(dialogue.end(channel)?)
+                let requester = Requester::start(channel, TRANSCRIPT, Arc::clone(&plan), rng(12))?;
+                let mut requester = requester.with_store(store(), TRANSCRIPT);
+                let id = requester.keep(channel)?;
+                requester.predict_kept(channel, id, &input)?;
+                Ok(requester.end(channel)?)
             }),
             Arc::new(move |channel| {
-                let service = Service::start(channel, TRANSCRIPT, Arc::clone(&served), rng(11))?;
+                let service = Responder::start(channel, TRANSCRIPT, Arc::clone(&served), rng(11))?;
                 Ok(answer_all(channel, service.with_store(store(), TRANSCRIPT))?)
             }),
         )
@@ -193,22 +192,6 @@ impl Conversation {
         Self { client, server, primes: primes.collect(), ciphertexts: Some(ciphertexts(&subject.protocols)) }
     }
 
-    /// Chosen transfers.
-    #[must_use]
-    pub fn chosen_transfers() -> Self {
-        let receive = |channel: &mut dyn Channel| {
-            let mut source = CotReceiver::setup(channel, &mut rng(1))?;
-            let material = random::RandomChoices::draw(&mut source, channel, TRANSFERS)?;
-            chosen::receive_blocks(material, channel, &Bits::random(TRANSFERS, &mut rng(3))).map(drop)
-        };
-        let send = |channel: &mut dyn Channel| {
-            let mut source = CotSender::setup(channel, random_delta(&mut rng(4)), &mut rng(5))?;
-            let material = random::RandomPairs::draw(&mut source, channel, TRANSFERS)?;
-            chosen::send_blocks(material, channel, &[[Block::ZERO; 2]; TRANSFERS])
-        };
-        Self::transfers(receive, send)
-    }
-
     /// Silent transfers with given choices.
     #[must_use]
     pub fn silent_transfers() -> Self {
@@ -226,7 +209,7 @@ impl Conversation {
         Self::transfers(receive, send)
     }
 
-    /// A nonlinear layer by comparisons, online. Material is made for so many runs of each party, since setting up takes far longer
+    /// A nonlinear layer by comparisons, online. Material is made for a given number of runs of each party, since setting up takes far longer
     /// than a run.
     #[must_use]
     pub fn comparisons(layer: Layer, inputs: usize, bits: u32, runs: usize) -> Self {
@@ -317,7 +300,7 @@ impl SetUp {
     }
 }
 
-/// A party's material for so many runs of a layer.
+/// A party's material for a given number of runs of a layer.
 fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, runs: usize) -> Vec<Material> {
     let mut rng = rng(8);
     let mut transfers = Transfers::setup(channel, party, silent::Parameters::ALL[0], &mut rng).unwrap();
@@ -335,13 +318,13 @@ fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, run
 /// # Errors
 /// Those of the session.
 pub fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<(), ExecutionError> {
-    let service = Service::start(channel, TRANSCRIPT, model, rng(11))?;
+    let service = Responder::start(channel, TRANSCRIPT, model, rng(11))?;
     answer_all(channel, service)
 }
 
-fn answer_all(channel: &mut dyn Channel, mut service: Service) -> Result<(), ExecutionError> {
+fn answer_all(channel: &mut dyn Channel, mut service: Responder) -> Result<(), ExecutionError> {
     loop {
-        match Service::receive(channel)? {
+        match Responder::receive(channel)? {
             Request::End => return Ok(()),
             request => service.answer(channel, request)?,
         }
@@ -357,14 +340,14 @@ pub fn ask(
     plan: Arc<ClientPlan>,
     input: &[i64],
 ) -> Result<Outcome, ExecutionError> {
-    let mut dialogue = Dialogue::start(channel, TRANSCRIPT, plan, rng(12))?;
-    match dialogue.predict(channel, input) {
+    let mut requester = Requester::start(channel, TRANSCRIPT, plan, rng(12))?;
+    match requester.predict(channel, input) {
         Ok((outcome, _)) => {
-            dialogue.end(channel)?;
+            requester.end(channel)?;
             Ok(outcome)
         }
         Err(error) => {
-            let again = dialogue.predict(channel, input);
+            let again = requester.predict(channel, input);
             assert!(matches!(again, Err(ExecutionError::Broken)), "a broken session goes on after: {error}");
             Err(error)
         }
@@ -409,8 +392,8 @@ fn ciphertexts(plan: &Plan) -> Ciphertexts {
         let Some((set, _)) = step.needs().unwrap().keys else { continue };
         let counts = step.built.counts();
         let count = |name| counts.iter().find(|(of, _)| *of == name).map_or(1, |(_, count)| *count as usize);
-        inputs.extend(std::iter::repeat_n(limb(sets.get(set)), count("input_ciphertexts")));
-        outputs.extend(std::iter::repeat_n(limb(sets.get(set)), count("output_ciphertexts")));
+        inputs.extend(std::iter::repeat_n(limb(sets.get(set).unwrap()), count("input_ciphertexts")));
+        outputs.extend(std::iter::repeat_n(limb(sets.get(set).unwrap()), count("output_ciphertexts")));
     }
     let phases = plan.steps().any(|step| matches!(step.protocol, Protocol::CheetahLinear(_)));
     Ciphertexts { keys, inputs, outputs, phases }

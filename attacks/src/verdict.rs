@@ -143,7 +143,7 @@ pub enum Content {
 
 /// What a message is made of, as far as a decoder can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum WeightForm {
     /// Points of the sender of base transfers, which may not be the identity: all zeros.
     SenderPoints,
     /// Pairs of points of the receiver.
@@ -160,7 +160,7 @@ enum Form {
     Opaque,
 }
 
-impl Form {
+impl WeightForm {
     /// The form of a kind; none for those of the handshake, which have a test of their own.
     ///
     /// # Panics
@@ -174,7 +174,7 @@ impl Form {
             0x21 => Self::Name,
             0x17 | 0x30 | 0x31 | 0x40 | 0x41 | 0x43 | 0x61 | 0x62 if has_modulus => Self::Residues,
             0x15 | 0x17 | 0x22 | 0x41 | 0x43 | 0x51 | 0x52 | 0x60..=0x62 | 0x70..=0x74 => Self::Bits,
-            0x12..=0x14 | 0x16 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 => Self::Opaque,
+            0x12..=0x14 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 => Self::Opaque,
             kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
         })
     }
@@ -195,5 +195,5 @@ impl Form {
 /// What a party makes of a message whose content alone is wrong; none for those of the handshake.
 #[must_use]
 pub fn content(kind: Kind, has_modulus: bool, change: Content) -> Option<Verdict> {
-    Form::of(kind, has_modulus).map(|form| form.verdict(change))
+    WeightForm::of(kind, has_modulus).map(|form| form.verdict(change))
 }

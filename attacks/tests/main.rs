@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod dialogue;
 mod handshake;
 mod live_client;
 mod live_messages;
@@ -10,4 +9,5 @@ mod live_server;
 mod manifests;
 mod messages;
 mod model_files;
+mod requests;
 mod transport;

@@ -155,11 +155,6 @@ fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
 }
 
 #[test]
-fn either_party_of_chosen_transfers_refuses_or_goes_on() {
-    attack_messages(&Conversation::chosen_transfers(), &VICTIMS, of_transfers, &Mutation::ALL);
-}
-
-#[test]
 fn either_party_of_silent_transfers_refuses_or_goes_on() {
     attack_messages(&Conversation::silent_transfers(), &VICTIMS, of_transfers, &Mutation::ALL);
 }
@@ -197,7 +192,7 @@ fn every_kind_of_message_is_attacked() {
     guard::start();
     let sessions = [circuits(), squares()].map(|subject| Conversation::session(&subject));
     let kept = Conversation::kept(&transfers());
-    let transfers = [Conversation::chosen_transfers(), Conversation::silent_transfers()];
+    let transfers = [Conversation::silent_transfers()];
     let records = sessions
         .iter()
         .chain(&transfers)

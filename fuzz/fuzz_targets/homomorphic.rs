@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
+use lanner_bfv::halves::{C0, C1};
+use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_bfv::{
-    EvaluationKeys, GaloisElement, OutgoingCiphertext, Parameters, PlaintextModulus, PublicKey,
+    EvaluationKeys, GaloisElement, SealedCiphertext, Parameters, PlaintextModulus, PublicKey,
     SeededCiphertext,
 };
 use lanner_wire::Encode;
@@ -31,12 +31,12 @@ fuzz_target!(|input: (u8, &[u8])| {
     let Context { parameters, modulus, element } = &*CONTEXT;
     let encoded = match kind % 8 {
         0 => SeededCiphertext::from_bytes(parameters, bytes).map(|ciphertext| ciphertext.to_bytes()),
-        1 => OutgoingCiphertext::from_bytes(modulus, bytes).map(|ciphertext| ciphertext.to_bytes()),
+        1 => SealedCiphertext::from_bytes(modulus, bytes).map(|ciphertext| ciphertext.to_bytes()),
         2 => PublicKey::from_bytes(parameters, bytes).map(|key| key.to_bytes()),
-        3 => FirstHalf::from_bytes(parameters, bytes).map(|half| half.to_bytes()),
-        4 => SecondHalf::from_bytes(bytes).map(|half| half.to_bytes()),
-        5 => OutgoingFirstHalf::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
-        6 => OutgoingSecondHalf::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
+        3 => C0::from_bytes(parameters, bytes).map(|half| half.to_bytes()),
+        4 => C1::from_bytes(bytes).map(|half| half.to_bytes()),
+        5 => SealedC0::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
+        6 => SealedC1::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
         _ => EvaluationKeys::from_bytes(parameters, &[*element], bytes).map(|keys| keys.to_bytes()),
     };
     if let Ok(encoded) = encoded {

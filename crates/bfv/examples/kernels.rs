@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use lanner_bfv::{
     Blinding, Ciphertext, CoefficientEncoder, EvaluationKeys, Evaluator, ExtendedCombination,
-    ExtendedCombinations, LinearCombination, OutgoingCiphertext, ParameterSet, Parameters, Plaintext,
-    PublicKey, SecretKey, SeededCiphertext, SlotEncoder, seal,
+    ExtendedCombinations, LinearCombination, ParameterSet, Parameters, Plaintext, PublicKey,
+    SealedCiphertext, SecretKey, SeededCiphertext, SlotEncoder, seal,
 };
 use lanner_primitives::{Prg, Seed};
 use lanner_wire::Encode;
@@ -189,9 +189,9 @@ impl Bench {
         });
         let sealed = time("seal", 100, || seal(&product, prepared.pop().unwrap(), &mask).unwrap());
         let bytes = time("encode the sealed ciphertext", 100, || sealed.to_bytes());
-        let received = OutgoingCiphertext::from_bytes(&modulus, &bytes).unwrap();
+        let received = SealedCiphertext::from_bytes(&modulus, &bytes).unwrap();
         let message =
-            time("decrypt a sealed ciphertext", 100, || self.secret.decrypt_outgoing(&received).unwrap());
+            time("decrypt a sealed ciphertext", 100, || self.secret.decrypt_sealed(&received).unwrap());
         let share = self.encoder.decode(&message).unwrap();
         assert!((0..share.len()).all(|i| (share[i] + weights[i]) % T == self.slots[i] * weights[i] % T));
     }
@@ -233,9 +233,9 @@ impl Bench {
         let elements: Vec<_> =
             (1..=KEYS as isize).map(|steps| self.evaluator.rotation(steps).unwrap()).collect();
         let keys = EvaluationKeys::encoded_len(parameters, &elements).unwrap();
-        let outgoing = OutgoingCiphertext::encoded_len(self.encoder.modulus()).unwrap();
+        let sealed = SealedCiphertext::encoded_len(self.encoder.modulus()).unwrap();
         size("seeded ciphertext", SeededCiphertext::encoded_len(parameters));
-        size("sealed ciphertext", outgoing);
+        size("sealed ciphertext", sealed);
         size("public key", PublicKey::encoded_len(parameters));
         size("60 evaluation keys", keys);
     }

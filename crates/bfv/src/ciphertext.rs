@@ -11,7 +11,7 @@ use crate::{BfvError, NoiseBound, Parameters};
 /// A ciphertext `(c0, c1)` with `c0 + c1 s = round(q m / t) + e mod q`, in the evaluation domain.
 ///
 /// `q` is the product of the first [`Self::limbs`] moduli. It has no encoder: what a server has computed leaves it
-/// through [`seal`](crate::outgoing::seal) only.
+/// through [`seal`](crate::function_privacy::seal) only.
 #[derive(Clone)]
 pub struct Ciphertext {
     pub(crate) c0: Poly<Eval>,

@@ -3,7 +3,7 @@
 use lanner_ring::{Buffer, Eval, Poly};
 use zeroize::ZeroizeOnDrop;
 
-use crate::halves::FirstHalf;
+use crate::halves::C0;
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters};
 
 /// A polynomial with integer coefficients, ready to multiply ciphertexts.
@@ -34,7 +34,7 @@ impl CoefficientFactor {
     }
 }
 
-impl FirstHalf {
+impl C0 {
     /// `sum_i inputs[i] factors[i]`, where `norm` is a public bound on the 2-norm of all factors' coefficients together.
     ///
     /// # Errors
@@ -51,10 +51,10 @@ impl FirstHalf {
 }
 
 impl Ciphertext {
-    /// As [`FirstHalf::inner_product`], of ciphertexts whose first halves are zero: what can be done before they come.
+    /// As [`C0::inner_product`], of ciphertexts whose first halves are zero: what can be done before they come.
     ///
     /// # Errors
-    /// As [`FirstHalf::inner_product`].
+    /// As [`C0::inner_product`].
     pub fn inner_product_ahead(
         inputs: &[Self],
         factors: &[CoefficientFactor],

@@ -12,23 +12,23 @@
 //!
 //! ```text
 //! C                                         S
-//! ahead:   SecondHalf          -------->    expand, F(0, c1), Sealing
-//!          prepare_decryption  <--------    OutgoingSecondHalf
-//! online:  FirstHalf           -------->    F'(c0), Sealing::seal
-//!          decrypt             <--------    OutgoingFirstHalf
+//! ahead:   C1          -------->    expand, F(0, c1), Sealing
+//!          prepare_decryption  <--------    SealedC1
+//! online:  C0           -------->    F'(c0), Sealing::seal
+//!          decrypt             <--------    SealedC0
 //! ```
 //!
 //! The two halves together are the messages of the undivided way, in another order: a semi-honest party learns nothing from
 //! seeing a half earlier. An announced half serves one message only, since two would give away their difference; so all
 //! that was prepared is consumed by value, and nothing of it can be cloned.
 
+mod c0;
 mod client;
 mod combination;
-mod first;
 
-pub use client::{PreparedDecryption, PreparedEncryption, SecondHalf};
-pub use combination::FirstHalfCombinations;
-pub use first::{FirstHalf, Permutations};
+pub use c0::{C0, Permutations};
+pub use client::{C1, PreparedDecryption, PreparedEncryption};
+pub use combination::C0Combinations;
 
 #[cfg(test)]
 mod tests;

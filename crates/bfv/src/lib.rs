@@ -5,12 +5,12 @@
 //! - [`SlotEncoder`], [`CoefficientEncoder`]: vectors modulo a plaintext modulus `t`. No key depends on `t`.
 //! - [`SecretKey`], [`PublicKey`], [`EvaluationKeys`]: the client's keys; uploads are symmetric and seeded.
 //! - [`Evaluator`], [`Hoisted`], [`LinearCombination`], [`ExtendedCombination`]: what the server computes.
-//! - [`outgoing`]: the one way in which a ciphertext leaves the server.
+//! - [`function_privacy`]: the one way in which a ciphertext leaves the server.
 //! - [`halves`]: all of this with most of the work before the message is known.
 //! - [`NoiseBound`]: bounds on the noise from public quantities, carried by every [`Ciphertext`].
 //!
 //! Threat model: both parties follow the protocol and look at everything they see. Messages are hidden from the server
-//! by ring-LWE with ternary secrets; the server's function is hidden from the client by [`outgoing`]. Messages are scaled
+//! by ring-LWE with ternary secrets; the server's function is hidden from the client by [`function_privacy`]. Messages are scaled
 //! by `round(q m / t)` exactly, so that shares modulo `t` wrap without a trace.
 //!
 //! One layer `y = w0 x + w1 rot(x)`, of which the client learns `y - r` and the server keeps `r`:
@@ -40,7 +40,7 @@
 //! let sealed = seal(&y.finish(), blinding, &mask)?;
 //!
 //! // Client: its share.
-//! let share = encoder.decode(&secret.decrypt_outgoing(&sealed)?)?;
+//! let share = encoder.decode(&secret.decrypt_sealed(&sealed)?)?;
 //! assert!(share.iter().all(|c| (c + 1000) % 1_032_193 == 3 * 5 + 3 * 7));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -51,11 +51,11 @@ mod combination;
 mod encode;
 mod error;
 mod evaluator;
+pub mod function_privacy;
 pub mod halves;
 mod hoisting;
 mod keys;
 mod noise;
-pub mod outgoing;
 mod packing;
 mod parameters;
 mod plaintext;
@@ -68,11 +68,11 @@ pub use combination::{ExtendedCombination, ExtendedCombinations, LinearCombinati
 pub use encode::{CoefficientEncoder, Multiplier, SlotEncoder};
 pub use error::BfvError;
 pub use evaluator::Evaluator;
+pub use function_privacy::{Blinding, SealedCiphertext, seal};
 pub use hoisting::{ExtendedCiphertext, Hoisted};
 pub use keys::{EvaluationKeys, PublicKey, SecretKey};
 pub use lanner_ring::GaloisElement;
 pub use noise::NoiseBound;
-pub use outgoing::{Blinding, OutgoingCiphertext, seal};
 pub use parameters::{ParameterSet, Parameters};
 pub use plaintext::{Plaintext, PlaintextModulus};
 pub use security::SECURITY_BITS;

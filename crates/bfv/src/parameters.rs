@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use lanner_ring::{Modulus, RnsBasis};
+use serde::{Deserialize, Serialize};
 
 use crate::{BfvError, security};
 
 /// The named parameter sets: 128-bit security with ternary secrets, limbs of at most 50 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ParameterSet {
     /// `N = 4096`, one limb of 50 bits: coefficient-encoded layers whose shares may be off by one.
     A0,
@@ -27,22 +28,47 @@ pub enum ParameterSet {
 }
 
 impl ParameterSet {
+    /// The ring degree of its ciphertexts.
+    #[must_use]
+    pub const fn degree(self) -> usize {
+        match self {
+            Self::A0 | Self::A1 => 4096,
+            Self::A2 | Self::B | Self::W => 8192,
+            Self::L => 16384,
+            Self::LPrime => 32768,
+        }
+    }
+
+    /// The set's name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A0 => "A0",
+            Self::A1 => "A1",
+            Self::A2 => "A2",
+            Self::B => "B",
+            Self::W => "W",
+            Self::L => "L",
+            Self::LPrime => "L'",
+        }
+    }
+
     /// The parameters of the set.
     ///
     /// # Errors
     /// None for the sets above: the tests build each of them.
     pub fn parameters(self) -> Result<Parameters, BfvError> {
         let wide = [&PRIMES[..1], &PRIMES_38].concat();
-        let (degree, limbs, special) = match self {
-            Self::A0 => (4096, &PRIMES[..1], None),
-            Self::A1 => (4096, PRIMES_35.as_slice(), None),
-            Self::A2 => (8192, PRIMES_40.as_slice(), None),
-            Self::B => (8192, &PRIMES[..3], Some(PRIMES[3])),
-            Self::W => (8192, wide.as_slice(), Some(PRIMES[1])),
-            Self::L => (16384, &PRIMES[..7], Some(PRIMES[7])),
-            Self::LPrime => (32768, &PRIMES[..16], Some(PRIMES[16])),
+        let (limbs, special) = match self {
+            Self::A0 => (&PRIMES[..1], None),
+            Self::A1 => (PRIMES_35.as_slice(), None),
+            Self::A2 => (PRIMES_40.as_slice(), None),
+            Self::B => (&PRIMES[..3], Some(PRIMES[3])),
+            Self::W => (wide.as_slice(), Some(PRIMES[1])),
+            Self::L => (&PRIMES[..7], Some(PRIMES[7])),
+            Self::LPrime => (&PRIMES[..16], Some(PRIMES[16])),
         };
-        Parameters::new(degree, limbs, special)
+        Parameters::new(self.degree(), limbs, special)
     }
 }
 

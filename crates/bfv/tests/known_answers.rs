@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use lanner_bfv::{
-    Blinding, EvaluationKeys, Evaluator, LinearCombination, OutgoingCiphertext, PublicKey, SecretKey,
+    Blinding, EvaluationKeys, Evaluator, LinearCombination, PublicKey, SealedCiphertext, SecretKey,
     SeededCiphertext, SlotEncoder, seal,
 };
 use lanner_testkit::TestRng;
@@ -81,10 +81,10 @@ fn one_layer_has_the_bytes_of_the_independent_implementation() {
     let mask = encoder.encode(&slots(&mut rng)).unwrap();
     let blinding = Blinding::prepare(encoder.modulus(), &public, y.noise(), &mut rng).unwrap();
     assert_eq!(blinding.budget().flood_bits(), FLOOD_BITS);
-    let outgoing = seal(&y, blinding, &mask).unwrap().to_bytes();
-    answers.check("outgoing", &outgoing);
+    let sealed = seal(&y, blinding, &mask).unwrap().to_bytes();
+    answers.check("sealed", &sealed);
 
-    let received = OutgoingCiphertext::from_bytes(encoder.modulus(), &outgoing).unwrap();
-    let share = encoder.decode(&secret.decrypt_outgoing(&received).unwrap()).unwrap();
+    let received = SealedCiphertext::from_bytes(encoder.modulus(), &sealed).unwrap();
+    let share = encoder.decode(&secret.decrypt_sealed(&received).unwrap()).unwrap();
     answers.check_words("share", &share);
 }

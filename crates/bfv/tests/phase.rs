@@ -1,8 +1,8 @@
 //! Coefficient products with masked phases: right shares, uniform phases, and nothing of the weights for the owner of the key.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-use lanner_bfv::halves::FirstHalf;
-use lanner_bfv::outgoing::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
+use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
+use lanner_bfv::halves::C0;
 use lanner_bfv::{
     BfvError, Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters,
     PublicKey, SecretKey,
@@ -31,7 +31,7 @@ struct Run {
     sent: usize,
 }
 
-/// Inner products of `inputs` encryptions with sparse factors of so many taps, opened at every third coefficient.
+/// Inner products of `inputs` encryptions with sparse factors of a given number of taps, opened at every third coefficient.
 fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usize) -> Run {
     let mut rng = rng(bits as u8);
     let (secret, encoder) =
@@ -70,8 +70,8 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
     assert_eq!(second.len(), modulus.second_half_len());
     let prepared = secret.prepare_phase(&modulus, &second, &wanted).unwrap();
     let server = sealing.shares();
-    let first = sealing.seal(&FirstHalf::inner_product(&firsts, &factors, norm).unwrap(), &wanted).unwrap();
-    assert_eq!(first.len(), modulus.first_half_len(wanted.len()));
+    let first = sealing.seal(&C0::inner_product(&firsts, &factors, norm).unwrap(), &wanted).unwrap();
+    assert_eq!(first.len(), modulus.c0_len(wanted.len()));
     let client = prepared.open(&first).unwrap();
     let off = |(k, (c, s)): (&usize, (&u64, &u64))| {
         let off = c.wrapping_add(*s).wrapping_sub(expected[*k] as u64) & mask;

@@ -5,8 +5,8 @@ mod common;
 
 use common::{SMALL_T, Setting, set_b, small};
 use lanner_bfv::{
-    BfvError, Blinding, EvaluationKeys, GaloisElement, NoiseBound, OutgoingCiphertext, Parameters,
-    PlaintextModulus, PublicKey, SeededCiphertext, seal,
+    BfvError, Blinding, EvaluationKeys, GaloisElement, NoiseBound, Parameters, PlaintextModulus, PublicKey,
+    SealedCiphertext, SeededCiphertext, seal,
 };
 use lanner_wire::Encode;
 use proptest::prelude::*;
@@ -46,11 +46,11 @@ fn messages<'a>(
             keys_len,
             Box::new(move |bytes| Ok(EvaluationKeys::from_bytes(parameters, &elements, bytes)?.to_bytes())),
         ),
-        outgoing(setting, modulus),
+        sealed(setting, modulus),
     ]
 }
 
-fn outgoing<'a>(
+fn sealed<'a>(
     setting: &mut Setting,
     modulus: &'a PlaintextModulus,
 ) -> (&'static str, Vec<u8>, usize, Recode<'a>) {
@@ -62,10 +62,10 @@ fn outgoing<'a>(
     let blinding = Blinding::prepare(modulus, &public, NoiseBound::fresh(), &mut large.rng).unwrap();
     let mask = large.encoder.encode(&slots).unwrap();
     let bytes = seal(&fresh, blinding, &mask).unwrap().to_bytes();
-    let length = OutgoingCiphertext::encoded_len(modulus).unwrap();
+    let length = SealedCiphertext::encoded_len(modulus).unwrap();
     setting.rng = large.rng;
-    let recode = |bytes: &[u8]| Ok(OutgoingCiphertext::from_bytes(modulus, bytes)?.to_bytes());
-    ("outgoing ciphertext", bytes, length, Box::new(recode))
+    let recode = |bytes: &[u8]| Ok(SealedCiphertext::from_bytes(modulus, bytes)?.to_bytes());
+    ("sealed ciphertext", bytes, length, Box::new(recode))
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn sizes_of_set_b_are_those_of_the_documentation() {
     assert_eq!(EvaluationKeys::encoded_len(&parameters, &elements).unwrap(), 16 + 3 * 3 * 4 * limb);
     for t in [114_689, 1_073_692_673, 137_438_822_401] {
         let modulus = PlaintextModulus::new(&parameters, t).unwrap();
-        assert_eq!(OutgoingCiphertext::encoded_len(&modulus).unwrap(), 2 * limb);
+        assert_eq!(SealedCiphertext::encoded_len(&modulus).unwrap(), 2 * limb);
     }
 }
 

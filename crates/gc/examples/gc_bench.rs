@@ -7,10 +7,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use lanner_gc::library::{ShareRing, argmax, max_pool_relu_rescale, relu_rescale};
+use lanner_gc::library::{argmax, max_pool_relu_rescale, relu_rescale};
 use lanner_gc::{
     Backend, Circuit, CircuitBuilder, Evaluator, Garbler, GcError, TableSource, TablesInMemory, Wire,
 };
+use lanner_primitives::Ring;
 use lanner_primitives::{Bits, Block, Prg};
 use rand_core::SeedableRng;
 
@@ -19,7 +20,7 @@ const RUNS: usize = 151;
 
 fn main() {
     println!("half-gates, 16 lanes, one core; M AND/s as median (best) of {RUNS} runs");
-    let prime = ShareRing::Prime(1_032_193);
+    let prime = Ring::Prime(1_032_193);
     let circuits = [
         ("adder chain", adder_chain(32), 512),
         ("relu_rescale", relu_rescale(prime, 7).unwrap().circuit().clone(), 1024),

@@ -4,13 +4,14 @@
 //! many instances of it into tables and [`Evaluator`] evaluates them; [`library`] has the circuits of the layers.
 //!
 //! ```
-//! use lanner_gc::library::{ShareRing, relu_rescale};
+//! use lanner_gc::library::{relu_rescale};
+//! use lanner_primitives::Ring;
 //! use lanner_gc::{GcError, TablesInMemory, evaluate, garble};
 //! use lanner_primitives::{Block, Prg};
 //!
 //! // Two instances of y = rescale(max(x, 0), 7); the shares are those of x = 1000 and x = -1000.
 //! let p = 1_032_193;
-//! let relu = relu_rescale(ShareRing::Prime(p), 7)?;
+//! let relu = relu_rescale(Ring::Prime(p), 7)?;
 //! let (client_shares, server_shares) = ([400, p - 5], [600, p - 995]);
 //!
 //! // Offline: the server garbles. The labels of the client's inputs come from oblivious transfer.

@@ -4,11 +4,10 @@
 mod support;
 
 use lanner_gc::library::{
-    MaskedCircuit, ShareRing, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip,
-    max_pool_relu_rescale, max_pool_relu_rescale_reshare, max_pool_rescale, paper_relu_reshare, relu_clip,
-    relu_rescale, relu_rescale_reshare, rescale, top_k,
+    MaskedCircuit, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip, max_pool_relu_rescale,
+    max_pool_rescale, relu_clip, relu_rescale, rescale, signed_bound, top_k,
 };
-use lanner_primitives::{Bits, Prg};
+use lanner_primitives::{Bits, Prg, Ring};
 use rand_core::Rng;
 use support::{backends, clear, garble, prg};
 
@@ -24,9 +23,9 @@ const PRIMES: [(u64, u32); 9] = [
     (137_438_822_401, 37),
 ];
 
-fn rings() -> Vec<ShareRing> {
-    let primes = PRIMES.iter().map(|(p, _)| ShareRing::Prime(*p));
-    primes.chain([5, 16, 20, 32, 64].map(ShareRing::PowerOfTwo)).collect()
+fn rings() -> Vec<Ring> {
+    let primes = PRIMES.iter().map(|(p, _)| Ring::Prime(*p));
+    primes.chain([5, 16, 20, 32, 64].map(Ring::Pow2)).collect()
 }
 
 fn rounded(x: i64, d: u32) -> i64 {
@@ -35,18 +34,18 @@ fn rounded(x: i64, d: u32) -> i64 {
 }
 
 /// The element that stands for `x`.
-fn element(ring: ShareRing, x: i64) -> u64 {
+fn element(ring: Ring, x: i64) -> u64 {
     match ring {
-        ShareRing::Prime(p) => i128::from(x).rem_euclid(i128::from(p)) as u64,
-        ShareRing::PowerOfTwo(_) => x as u64 & ring.largest(),
+        Ring::Prime(p) => i128::from(x).rem_euclid(i128::from(p)) as u64,
+        Ring::Pow2(_) => x as u64 & ring.largest(),
     }
 }
 
 /// The element minus another.
-fn minus(ring: ShareRing, a: u64, b: u64) -> u64 {
+fn minus(ring: Ring, a: u64, b: u64) -> u64 {
     match ring {
-        ShareRing::Prime(p) => ((u128::from(a) + u128::from(p) - u128::from(b)) % u128::from(p)) as u64,
-        ShareRing::PowerOfTwo(_) => a.wrapping_sub(b) & ring.largest(),
+        Ring::Prime(p) => ((u128::from(a) + u128::from(p) - u128::from(b)) % u128::from(p)) as u64,
+        Ring::Pow2(_) => a.wrapping_sub(b) & ring.largest(),
     }
 }
 
@@ -56,8 +55,8 @@ fn low(x: i64, bits: usize) -> u64 {
 }
 
 /// Values of both signs at the edges of the range and around zero, and random ones.
-fn values(ring: ShareRing, d: u32, prg: &mut Prg) -> Vec<i64> {
-    let bound = ring.signed_bound(d).unwrap().min(i64::MAX as u64) as i64;
+fn values(ring: Ring, d: u32, prg: &mut Prg) -> Vec<i64> {
+    let bound = signed_bound(ring, d).unwrap().min(i64::MAX as u64) as i64;
     let step = 1_i64 << d;
     let near =
         [0, 1, 2, step / 2 - 1, step / 2, step / 2 + 1, step - 1, step, step + 1, bound - 2, bound - 1];
@@ -69,7 +68,7 @@ fn values(ring: ShareRing, d: u32, prg: &mut Prg) -> Vec<i64> {
 }
 
 /// The garbler's shares: the edges of the ring and random elements.
-fn shares(ring: ShareRing, prg: &mut Prg) -> Vec<u64> {
+fn shares(ring: Ring, prg: &mut Prg) -> Vec<u64> {
     let largest = ring.largest();
     let mut shares = vec![0, 1, largest / 2, largest / 2 + 1, largest - 1, largest];
     shares.extend(
@@ -79,11 +78,11 @@ fn shares(ring: ShareRing, prg: &mut Prg) -> Vec<u64> {
 }
 
 /// Evaluates in the clear: the output word of each instance for inputs `x` under the shares `s`.
-fn run(masked: &MaskedCircuit, x: &[i64], s: &[u64], masks: &[u64]) -> Vec<u64> {
+fn run(masked: &MaskedCircuit, x: &[i64], s: &[u64]) -> Vec<u64> {
     let ring = masked.ring();
     let c: Vec<_> = x.iter().zip(s).map(|(x, s)| minus(ring, element(ring, *x), *s)).collect();
     let inputs = masked.evaluator_bits(&c).unwrap();
-    let known = masked.garbler_bits_with_masks(s, masks).unwrap();
+    let known = masked.garbler_bits(s).unwrap();
     let outputs = clear(masked.circuit(), x.len() / masked.values(), &inputs, &known);
     masked.output_words(&outputs).unwrap()
 }
@@ -96,7 +95,7 @@ fn check_unary(masked: &MaskedCircuit, d: u32, twin: impl Fn(i64) -> u64) {
     let pairs: Vec<_> =
         values(ring, d, &mut prg).into_iter().flat_map(|x| shares.iter().map(move |s| (x, *s))).collect();
     let (x, s): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-    for ((x, s), got) in x.iter().zip(&s).zip(run(masked, &x, &s, &[])) {
+    for ((x, s), got) in x.iter().zip(&s).zip(run(masked, &x, &s)) {
         assert_eq!(got, twin(*x), "{ring:?} d {d} x {x} s {s}");
     }
 }
@@ -105,11 +104,11 @@ fn check_unary(masked: &MaskedCircuit, d: u32, twin: impl Fn(i64) -> u64) {
 #[test]
 fn outputs_depend_on_the_shares_nowhere_but_in_a_narrow_band() {
     for (p, d) in [(113, 0), (97, 0), (193, 0), (113, 1), (193, 3), (241, 3)] {
-        let masked = rescale(ShareRing::Prime(p), d).unwrap();
+        let masked = rescale(Ring::Prime(p), d).unwrap();
         let top = 1_i64 << (masked.ring().bits() - 1);
         let every = (0..p).flat_map(|x| (0..p).map(move |s| (x as i64, s)));
         let (x, s): (Vec<_>, Vec<_>) = every.unzip();
-        let outputs = run(&masked, &x, &s, &[]);
+        let outputs = run(&masked, &x, &s);
         let width = masked.circuit().outputs();
         for (residue, outputs) in (0..p as i64).zip(outputs.chunks(p as usize)) {
             let representative = if residue <= top { residue } else { residue - p as i64 };
@@ -139,27 +138,27 @@ fn check_regions(masked: &MaskedCircuit, d: u32, twin: impl Fn(&[i64]) -> u64) {
     let x: Vec<i64> = regions.concat();
     let s: Vec<u64> =
         x.iter().map(|_| shares[pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) as usize]).collect();
-    for (region, got) in regions.iter().zip(run(masked, &x, &s, &[])) {
+    for (region, got) in regions.iter().zip(run(masked, &x, &s)) {
         assert_eq!(got, twin(region), "{ring:?} d {d} region {region:?}");
     }
 }
 
-fn depths(ring: ShareRing) -> impl Iterator<Item = u32> {
-    [0, 1, 2, 7, 12].into_iter().filter(move |d| ring.signed_bound(*d).is_ok())
+fn depths(ring: Ring) -> impl Iterator<Item = u32> {
+    [0, 1, 2, 7, 12].into_iter().filter(move |d| signed_bound(ring, *d).is_ok())
 }
 
 /// ANDs of adding the shares: all of `rescale`.
-fn sum_ands(ring: ShareRing, d: u32) -> usize {
+fn sum_ands(ring: Ring, d: u32) -> usize {
     let b = ring.bits() as usize;
     match ring {
-        ShareRing::Prime(p) => 2 * b - 1 - d.min((p - 1).trailing_zeros()) as usize,
-        ShareRing::PowerOfTwo(_) => b - 1,
+        Ring::Prime(p) => 2 * b - 1 - d.min((p - 1).trailing_zeros()) as usize,
+        Ring::Pow2(_) => b - 1,
     }
 }
 
 #[test]
 fn primes_have_the_stated_bits() {
-    assert!(PRIMES.iter().all(|(p, bits)| ShareRing::Prime(*p).bits() == *bits));
+    assert!(PRIMES.iter().all(|(p, bits)| Ring::Prime(*p).bits() == *bits));
 }
 
 #[test]
@@ -190,7 +189,7 @@ fn relu_rescale_is_rounded_positive_part() {
 
 #[test]
 fn relu_of_twenty_bits_by_seven_takes_forty_four_ands() {
-    assert_eq!(relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap().circuit().and_count(), 44);
+    assert_eq!(relu_rescale(Ring::Prime(1_032_193), 7).unwrap().circuit().and_count(), 44);
 }
 
 #[test]
@@ -225,7 +224,7 @@ fn relu_clip_is_minimum_with_the_cap() {
             }
         }
     }
-    assert!(relu_clip(ShareRing::PowerOfTwo(16), 0, 0).is_err());
+    assert!(relu_clip(Ring::Pow2(16), 0, 0).is_err());
 }
 
 /// The slope below zero and then rescaling, each rounded by itself.
@@ -234,7 +233,7 @@ fn leaky(x: i64, numerator: u64, shift: u32, d: u32) -> i64 {
 }
 
 /// ANDs of `leaky_relu_rescale` as documented.
-fn leaky_ands(ring: ShareRing, numerator: u64, shift: u32, d: u32) -> usize {
+fn leaky_ands(ring: Ring, numerator: u64, shift: u32, d: u32) -> usize {
     let (b, sum) = (ring.bits() as usize, sum_ands(ring, 0));
     let select = b - 1 - d as usize;
     let half = if d == 0 { 0 } else { 1_u128 << (d - 1) };
@@ -285,26 +284,26 @@ fn leaky_relu_rescale_rounds_once_below_zero() {
             }
         }
     }
-    let masked = leaky_relu_rescale(ShareRing::Prime(1_032_193), 51, 9, 7).unwrap();
+    let masked = leaky_relu_rescale(Ring::Prime(1_032_193), 51, 9, 7).unwrap();
     assert_eq!(masked.circuit().and_count(), 127);
-    assert!(leaky_relu_rescale(ShareRing::Prime(1_032_193), 33, 5, 7).is_err());
-    assert!(leaky_relu_rescale(ShareRing::Prime(1_032_193), 1, 33, 7).is_err());
-    assert!(leaky_relu_rescale(ShareRing::Prime(1_032_193), 1, 5, 19).is_err());
+    assert!(leaky_relu_rescale(Ring::Prime(1_032_193), 33, 5, 7).is_err());
+    assert!(leaky_relu_rescale(Ring::Prime(1_032_193), 1, 33, 7).is_err());
+    assert!(leaky_relu_rescale(Ring::Prime(1_032_193), 1, 5, 19).is_err());
 }
 
 #[test]
 fn leaky_relu_over_small_primes_exhaustively() {
     for p in [5, 7, 17, 61, 97, 113, 193] {
-        let ring = ShareRing::Prime(p);
+        let ring = Ring::Prime(p);
         for d in 0..ring.bits() {
-            let Ok(bound) = ring.signed_bound(d) else { continue };
+            let Ok(bound) = signed_bound(ring, d) else { continue };
             let bound = bound as i64;
             for (numerator, shift) in (0..=8).map(|n| (n, 3)).chain([(51, 9)]) {
                 let masked = leaky_relu_rescale(ring, numerator, shift, d).unwrap();
                 let s: Vec<_> = (0..p).collect();
                 for x in 1 - bound..bound {
                     let expected = low(leaky(x, numerator, shift, d), masked.circuit().outputs());
-                    let got = run(&masked, &vec![x; s.len()], &s, &[]);
+                    let got = run(&masked, &vec![x; s.len()], &s);
                     assert!(got.iter().all(|y| *y == expected), "{p} {d} {numerator} {shift} {x}");
                 }
             }
@@ -337,14 +336,14 @@ fn max_pool_takes_the_largest_before_the_relu() {
             }
         }
     }
-    assert!(max_pool_rescale(ShareRing::PowerOfTwo(16), 0, 0).is_err());
-    assert!(max_pool_relu_clip(ShareRing::PowerOfTwo(16), 2, 0, 0).is_err());
+    assert!(max_pool_rescale(Ring::Pow2(16), 0, 0).is_err());
+    assert!(max_pool_relu_clip(Ring::Pow2(16), 2, 0, 0).is_err());
 }
 
 #[test]
 fn maximum_of_three_and_minus_one_is_three() {
-    let masked = max_pool_relu_rescale(ShareRing::Prime(1_032_193), 2, 0).unwrap();
-    assert_eq!(run(&masked, &[3, -1, -1, 3], &[5, 1_000_000, 1_000_000, 5], &[]), [3, 3]);
+    let masked = max_pool_relu_rescale(Ring::Prime(1_032_193), 2, 0).unwrap();
+    assert_eq!(run(&masked, &[3, -1, -1, 3], &[5, 1_000_000, 1_000_000, 5]), [3, 3]);
 }
 
 #[test]
@@ -375,13 +374,13 @@ fn argmax_is_the_lowest_index_of_the_largest() {
         }
     }
     // Ten classes, twenty bits: 10 (2b - 1) + 17 b + 7 for the index.
-    assert_eq!(argmax(ShareRing::Prime(1_032_193), 10).unwrap().circuit().and_count(), 737);
-    assert!(argmax(ShareRing::PowerOfTwo(16), 1).is_err());
+    assert_eq!(argmax(Ring::Prime(1_032_193), 10).unwrap().circuit().and_count(), 737);
+    assert!(argmax(Ring::Pow2(16), 1).is_err());
 }
 
 #[test]
 fn top_k_is_the_order_of_the_largest() {
-    for ring in [ShareRing::Prime(114_689), ShareRing::Prime(1_032_193), ShareRing::PowerOfTwo(16)] {
+    for ring in [Ring::Prime(114_689), Ring::Prime(1_032_193), Ring::Pow2(16)] {
         for (k, best) in [(2, 1), (2, 2), (3, 2), (5, 5), (7, 3), (10, 1), (10, 5), (12, 4), (8, 8)] {
             let masked = top_k(ring, k, best).unwrap();
             let index_bits = k.next_power_of_two().trailing_zeros() as usize;
@@ -394,7 +393,7 @@ fn top_k_is_the_order_of_the_largest() {
             });
         }
     }
-    let ring = ShareRing::Prime(1_032_193);
+    let ring = Ring::Prime(1_032_193);
     assert!(top_k(ring, 1, 1).is_err() && top_k(ring, 5, 0).is_err() && top_k(ring, 5, 6).is_err());
     // The one best costs a comparison of indices more than an arg-max, and five of a thousand less than thrice one.
     let ands = |masked: MaskedCircuit| masked.circuit().and_count();
@@ -403,81 +402,19 @@ fn top_k_is_the_order_of_the_largest() {
 }
 
 #[test]
-fn resharing_adds_the_mask_in_the_next_ring() {
-    let mut prg = prg(11);
-    for ring in rings() {
-        for d in depths(ring) {
-            for next in [ring, ShareRing::Prime(137_438_822_401), ShareRing::PowerOfTwo(64)] {
-                let magnitude = (ring.bits() - 1 - d) as usize;
-                if magnitude >= next.bits() as usize {
-                    assert!(relu_rescale_reshare(ring, d, next).is_err());
-                    continue;
-                }
-                let masked = relu_rescale_reshare(ring, d, next).unwrap();
-                let next_bits = next.bits() as usize;
-                let extra = match next {
-                    ShareRing::Prime(_) => 2 * next_bits - 1,
-                    ShareRing::PowerOfTwo(_) => next_bits - 1,
-                };
-                assert_eq!(masked.circuit().and_count(), sum_ands(ring, d) + magnitude + extra);
-                let masks = shares(next, &mut prg);
-                for x in values(ring, d, &mut prg).into_iter().step_by(5) {
-                    let s: Vec<_> = shares(ring, &mut prg);
-                    let got = run(&masked, &vec![x; s.len()], &s, &masks);
-                    for (sum, mask) in got.iter().zip(&masks) {
-                        assert_eq!(minus(next, *sum, *mask), rounded(x.max(0), d) as u64);
-                    }
-                }
-            }
-        }
-    }
-    let pooled =
-        max_pool_relu_rescale_reshare(ShareRing::Prime(1_032_193), 4, 7, ShareRing::Prime(114_689)).unwrap();
-    let got = run(&pooled, &[-4000, 1000, 64 * 9, -1], &[1, 2, 3, 1_032_192], &[114_688]);
-    assert_eq!(minus(ShareRing::Prime(114_689), got[0], 114_688), rounded(1000, 7) as u64);
-}
-
-#[test]
-fn ring_relu_with_resharing_takes_three_ands_for_each_bit_but_one() {
-    for bits in [5, 16, 32, 64] {
-        let ring = ShareRing::PowerOfTwo(bits);
-        let masked = relu_rescale_reshare(ring, 0, ring).unwrap();
-        assert_eq!(masked.circuit().and_count(), 3 * (bits as usize - 1));
-    }
-}
-
-#[test]
-fn paper_relu_takes_eight_ands_for_each_bit_and_two() {
-    let mut prg = prg(12);
-    for (p, bits) in PRIMES {
-        let (ring, masked) = (ShareRing::Prime(p), paper_relu_reshare(p).unwrap());
-        assert_eq!(masked.circuit().and_count(), 8 * bits as usize + 2);
-        let half = (p / 2) as i64;
-        let masks = shares(ring, &mut prg);
-        for x in [0, 1, half, half - 1, -1, -half, 1 - half] {
-            let s = shares(ring, &mut prg);
-            let got = run(&masked, &vec![x; s.len()], &s, &masks);
-            for (sum, mask) in got.iter().zip(&masks) {
-                assert_eq!(minus(ring, *sum, *mask), x.max(0) as u64, "p {p} x {x}");
-            }
-        }
-    }
-}
-
-#[test]
 fn small_primes_exhaustively() {
     for p in [5, 7, 11, 13, 17, 23, 29, 31, 41, 61, 97, 113, 127, 193, 241, 251] {
-        let ring = ShareRing::Prime(p);
+        let ring = Ring::Prime(p);
         for d in 0..ring.bits() {
-            let Ok(bound) = ring.signed_bound(d) else { continue };
+            let Ok(bound) = signed_bound(ring, d) else { continue };
             let bound = bound as i64;
             let (relu, signed) = (relu_rescale(ring, d).unwrap(), rescale(ring, d).unwrap());
             for x in 1 - bound..bound {
                 let s: Vec<_> = (0..p).collect();
                 let x_ = vec![x; s.len()];
                 let expected = low(rounded(x, d), signed.circuit().outputs());
-                assert!(run(&signed, &x_, &s, &[]).iter().all(|y| *y == expected));
-                assert!(run(&relu, &x_, &s, &[]).iter().all(|y| *y == rounded(x.max(0), d) as u64));
+                assert!(run(&signed, &x_, &s).iter().all(|y| *y == expected));
+                assert!(run(&relu, &x_, &s).iter().all(|y| *y == rounded(x.max(0), d) as u64));
             }
         }
     }
@@ -485,27 +422,21 @@ fn small_primes_exhaustively() {
 
 #[test]
 fn shares_out_of_range_and_incomplete_instances_are_refused() {
-    let masked = max_pool_rescale(ShareRing::Prime(114_689), 2, 3).unwrap();
+    let masked = max_pool_rescale(Ring::Prime(114_689), 2, 3).unwrap();
     assert!(masked.evaluator_bits(&[0, 114_689]).is_err());
     assert!(masked.garbler_bits(&[114_689, 0]).is_err());
     assert!(masked.garbler_bits(&[1]).is_err());
-    assert!(masked.garbler_bits_with_masks(&[1, 2], &[0]).is_err());
-    let reshared = relu_rescale_reshare(ShareRing::Prime(114_689), 3, ShareRing::Prime(1_032_193)).unwrap();
-    assert!(reshared.garbler_bits(&[1]).is_err());
-    assert!(reshared.garbler_bits_with_masks(&[1], &[1_032_193]).is_err());
-    for ring in
-        [ShareRing::Prime(0), ShareRing::Prime(16), ShareRing::PowerOfTwo(1), ShareRing::PowerOfTwo(65)]
-    {
+    for ring in [Ring::Prime(0), Ring::Prime(16), Ring::Pow2(1), Ring::Pow2(65)] {
         assert!(rescale(ring, 0).is_err(), "{ring:?}");
     }
-    assert!(rescale(ShareRing::Prime(114_689), 16).is_err());
+    assert!(rescale(Ring::Prime(114_689), 16).is_err());
 }
 
 /// Every circuit of the library, garbled: shares in, XOR of both outputs equal to the clear.
 #[test]
 fn garbled_circuits_equal_their_clear_evaluation() {
-    let prime = ShareRing::Prime(1_032_193);
-    let ring = ShareRing::PowerOfTwo(32);
+    let prime = Ring::Prime(1_032_193);
+    let ring = Ring::Pow2(32);
     let mut prg = prg(13);
     for (index, masked) in [
         relu_rescale(prime, 7).unwrap(),
@@ -518,23 +449,20 @@ fn garbled_circuits_equal_their_clear_evaluation() {
         argmax(prime, 10).unwrap(),
         argmax_with_max(prime, 7).unwrap(),
         top_k(prime, 7, 3).unwrap(),
-        relu_rescale_reshare(prime, 7, prime).unwrap(),
-        paper_relu_reshare(1_032_193).unwrap(),
     ]
     .into_iter()
     .enumerate()
     {
         let instances = 37;
-        let mut random = |ring: ShareRing, count: usize| -> Vec<u64> {
+        let mut random = |ring: Ring, count: usize| -> Vec<u64> {
             (0..count).map(|_| prg.next_u64() % (ring.largest() + 1)).collect()
         };
         let (c, s) = (
             random(masked.ring(), instances * masked.values()),
             random(masked.ring(), instances * masked.values()),
         );
-        let masks = masked.output_ring().map_or(Vec::new(), |ring| random(ring, instances));
         let inputs = masked.evaluator_bits(&c).unwrap();
-        let known = masked.garbler_bits_with_masks(&s, &masks).unwrap();
+        let known = masked.garbler_bits(&s).unwrap();
         let expected: Bits = clear(masked.circuit(), instances, &inputs, &known);
         for backend in backends() {
             let garbling = garble(masked.circuit(), instances, &known, index as u8, backend);

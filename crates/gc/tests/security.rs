@@ -5,8 +5,9 @@ mod support;
 
 use std::collections::HashSet;
 
-use lanner_gc::library::{ShareRing, max_pool_relu_rescale, relu_rescale};
+use lanner_gc::library::{max_pool_relu_rescale, relu_rescale};
 use lanner_gc::{Circuit, CircuitBuilder, Garbler, GcError};
+use lanner_primitives::Ring;
 use lanner_primitives::{Bits, Block};
 use sha2::{Digest, Sha256};
 use support::{BATCH, Garbling, backends, clear, garble, prg};
@@ -14,7 +15,7 @@ use support::{BATCH, Garbling, backends, clear, garble, prg};
 const INSTANCES: usize = 48;
 
 fn relu() -> Circuit {
-    relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap().circuit().clone()
+    relu_rescale(Ring::Prime(1_032_193), 7).unwrap().circuit().clone()
 }
 
 fn rows(garbling: &Garbling) -> Vec<u128> {
@@ -137,7 +138,7 @@ fn output_shares_are_uniform() {
 /// A changed byte of the protocol is noticed here.
 #[test]
 fn tables_have_their_known_digest() {
-    let circuit = max_pool_relu_rescale(ShareRing::Prime(1_032_193), 4, 7).unwrap().circuit().clone();
+    let circuit = max_pool_relu_rescale(Ring::Prime(1_032_193), 4, 7).unwrap().circuit().clone();
     let known = Bits::random(37 * circuit.garbler_inputs(), &mut prg(7));
     for backend in backends() {
         let garbling = garble(&circuit, 37, &known, 8, backend);

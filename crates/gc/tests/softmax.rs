@@ -5,7 +5,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use lanner_gc::library::{Exponential, MaskedCircuit, ShareRing, argmax_with_max, softmax, softmax_parts};
+use lanner_gc::library::{Exponential, MaskedCircuit, argmax_with_max, signed_bound, softmax, softmax_parts};
+use lanner_primitives::Ring;
 use rand_core::Rng;
 use support::{check, clear, prg};
 
@@ -23,7 +24,7 @@ fn exponential(width: u32) -> Exponential {
 }
 
 /// The element less another.
-fn minus(ring: ShareRing, x: i64, s: u64) -> u64 {
+fn minus(ring: Ring, x: i64, s: u64) -> u64 {
     let modulus = i128::from(ring.largest()) + 1;
     (i128::from(x) - i128::from(s)).rem_euclid(modulus) as u64
 }
@@ -44,7 +45,7 @@ fn run(masked: &MaskedCircuit, x: &[i64], s: &[u64]) -> (usize, u64) {
 #[test]
 fn every_sharing_gives_one_result() {
     let p = 241;
-    let masked = softmax(ShareRing::Prime(p), 2, 0, &exponential(WIDTH), 4).unwrap();
+    let masked = softmax(Ring::Prime(p), 2, 0, &exponential(WIDTH), 4).unwrap();
     let shares: Vec<[u64; 2]> =
         (0..p).flat_map(|a| (0..p).step_by(5).map(move |b| [a, (b + a) % p])).collect();
     let pairs = [[0, 0], [3, 5], [5, 3], [-40, 40], [100, -100], [-7, -9], [60, 59], [-112, 112]];
@@ -89,8 +90,8 @@ fn exponentials_of_shares_would_give_several_results() {
 #[test]
 fn results_at_the_edges_of_the_ring() {
     for p in [114_689_u64, 1_032_193, 8_273_921, 137_438_822_401] {
-        let ring = ShareRing::Prime(p);
-        let bound = ring.signed_bound(0).unwrap() as i64;
+        let ring = Ring::Prime(p);
+        let bound = signed_bound(ring, 0).unwrap() as i64;
         let shares = [0, 1, (p - 1) / 2, p.div_ceil(2), p - 1];
         // The other party's share is one of them where the garbler's is the score less it.
         let edges = [0, 1, -1, bound - 1, 1 - bound];
@@ -113,8 +114,8 @@ fn results_at_the_edges_of_the_ring() {
 fn results_are_those_of_the_twin_and_gates_as_stated() {
     let mut prg = prg(1);
     let mut random = |bound: u64| prg.next_u64() % bound;
-    for ring in [ShareRing::Prime(1_032_193), ShareRing::Prime(137_438_822_401), ShareRing::PowerOfTwo(16)] {
-        let (b, bound) = (ring.bits(), ring.signed_bound(0).unwrap() as i64);
+    for ring in [Ring::Prime(1_032_193), Ring::Prime(137_438_822_401), Ring::Pow2(16)] {
+        let (b, bound) = (ring.bits(), signed_bound(ring, 0).unwrap() as i64);
         for (k, dropped, width) in
             [(2, 0, b), (3, 4, 6), (10, 5, b - 5), (7, 0, 1), (16, b - 1, 1), (5, 3, b - 4)]
         {
@@ -142,7 +143,7 @@ fn results_are_those_of_the_twin_and_gates_as_stated() {
 
 #[test]
 fn widths_that_do_not_fit_are_refused() {
-    let ring = ShareRing::Prime(1_032_193);
+    let ring = Ring::Prime(1_032_193);
     let refused = |k, dropped, width, digits| softmax(ring, k, dropped, &exponential(width), digits).is_err();
     assert!(!refused(3, 4, 16, 2) && refused(3, 4, 17, 2) && refused(3, 20, 1, 2));
     assert!(refused(1, 4, 4, 2) && refused(3, 4, 4, 0) && refused(3, 4, 4, 19));
@@ -150,7 +151,7 @@ fn widths_that_do_not_fit_are_refused() {
 
 #[test]
 fn ties_go_to_the_lowest_index() {
-    let masked = softmax(ShareRing::PowerOfTwo(16), 5, 2, &exponential(6), 2).unwrap();
+    let masked = softmax(Ring::Pow2(16), 5, 2, &exponential(6), 2).unwrap();
     for x in [[9, 9, 9, 9, 9], [1, 7, 3, 7, 7], [0, 0, 0, 0, 1]] {
         let first = x.iter().position(|value| value == x.iter().max().unwrap()).unwrap();
         assert_eq!(run(&masked, &x, &[1, 2, 3, 4, 5]).0, first);
@@ -160,5 +161,5 @@ fn ties_go_to_the_lowest_index() {
 
 #[test]
 fn garbled_circuits_equal_their_clear_evaluation() {
-    check(softmax(ShareRing::Prime(1_032_193), 10, 6, &exponential(11), 2).unwrap().circuit(), 17, 5);
+    check(softmax(Ring::Prime(1_032_193), 10, 6, &exponential(11), 2).unwrap().circuit(), 17, 5);
 }

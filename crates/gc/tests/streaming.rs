@@ -3,16 +3,17 @@
 
 mod support;
 
-use lanner_gc::library::{ShareRing, argmax, relu_rescale};
+use lanner_gc::library::{argmax, relu_rescale};
 use lanner_gc::{
     Backend, CHUNK_BYTES, Circuit, CircuitBuilder, Evaluator, Garbler, GcError, OutputDecoding, TableSource,
     TablesFrom, TablesInMemory, batches, chunk_lengths, evaluate, garble as garble_all,
 };
+use lanner_primitives::Ring;
 use lanner_primitives::{Bits, Block};
 use support::{BATCH, check, clear, garble, prg};
 
 fn relu() -> Circuit {
-    relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap().circuit().clone()
+    relu_rescale(Ring::Prime(1_032_193), 7).unwrap().circuit().clone()
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn chunks_are_whole_rows_of_bounded_size() {
 
 #[test]
 fn one_instance_may_fill_many_chunks() {
-    let circuit = argmax(ShareRing::Prime(1_032_193), 400).unwrap().circuit().clone();
+    let circuit = argmax(Ring::Prime(1_032_193), 400).unwrap().circuit().clone();
     for instances in [1, 3, 17] {
         assert!(chunk_lengths(&circuit, instances).count() > 3);
         check(&circuit, instances, 2);

@@ -11,7 +11,7 @@ pub enum Policy {
     /// The index of the largest score, ties to the lowest index; nothing else.
     #[default]
     Label,
-    /// The label and its softmax probability to so many decimal digits.
+    /// The label and its softmax probability to a given number of decimal digits.
     Probability {
         /// Decimal digits.
         digits: u32,

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use lanner_net::{Address, ClientTls, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
-use lanner_session::dialogue::Dialogue;
 use lanner_session::executor::ClientPlan;
 use lanner_session::handshake::{Greeting, ModelRequest};
+use lanner_session::requests::Requester;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -62,7 +62,7 @@ impl ClientConfig {
 pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
-    dialogue: Dialogue,
+    requester: Requester,
 }
 
 impl Client {
@@ -83,8 +83,8 @@ impl Client {
         let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
-        let dialogue = Dialogue::start(&mut channel, agreement.transcript(), plan, rng)?;
-        Ok(Self { channel, manifest, dialogue })
+        let requester = Requester::start(&mut channel, agreement.transcript(), plan, rng)?;
+        Ok(Self { channel, manifest, requester })
     }
 
     /// The public half of the model.
@@ -98,7 +98,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Misuse`] if the session would hold too much; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn prepare(&mut self, count: usize) -> Result<()> {
-        (0..count).try_for_each(|_| Ok(self.dialogue.prepare(&mut self.channel)?))
+        (0..count).try_for_each(|_| Ok(self.requester.prepare(&mut self.channel)?))
     }
 
     /// Predicts one sample, flattened row-major.
@@ -107,8 +107,8 @@ impl Client {
     /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
         let input = Zeroizing::new(self.manifest.network.input().quantize(sample)?);
-        let (outcome, costs) = self.dialogue.predict(&mut self.channel, &input)?;
-        Ok(Prediction::new(&self.manifest, outcome, self.dialogue.setup(), &costs))
+        let (outcome, costs) = self.requester.predict(&mut self.channel, &input)?;
+        Ok(Prediction::new(&self.manifest, outcome, self.requester.setup(), &costs))
     }
 
     /// Ends the session.
@@ -116,7 +116,7 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Transport`] if the connection is already gone.
     pub fn close(mut self) -> Result<()> {
-        Ok(self.dialogue.end(&mut self.channel)?)
+        Ok(self.requester.end(&mut self.channel)?)
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lanner_net::memory;
 use lanner_primitives::Prg;
-use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
+use lanner_session::requests::{Request, Requester, Responder};
 
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
@@ -26,10 +26,10 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
     let serving = std::thread::spawn(move || serve(&mut server, served));
     let predicted = (|| {
         let rng = Prg::from_entropy().map_err(ExecutionError::from)?;
-        let mut dialogue = Dialogue::start(&mut client, TRANSCRIPT, plan, rng)?;
-        let (outcome, costs) = dialogue.predict(&mut client, &input)?;
-        let prediction = Prediction::new(manifest, outcome, dialogue.setup(), &costs);
-        dialogue.end(&mut client)?;
+        let mut requester = Requester::start(&mut client, TRANSCRIPT, plan, rng)?;
+        let (outcome, costs) = requester.predict(&mut client, &input)?;
+        let prediction = Prediction::new(manifest, outcome, requester.setup(), &costs);
+        requester.end(&mut client)?;
         Ok::<_, Error>(prediction)
     })();
     drop(client);
@@ -41,9 +41,9 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
 }
 
 fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Result<(), ExecutionError> {
-    let mut service = Service::start(channel, TRANSCRIPT, model, Prg::from_entropy()?)?;
+    let mut service = Responder::start(channel, TRANSCRIPT, model, Prg::from_entropy()?)?;
     loop {
-        match Service::receive(channel)? {
+        match Responder::receive(channel)? {
             Request::End => return Ok(()),
             request => service.answer(channel, request)?,
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
 use lanner_primitives::Prg;
-use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
+use lanner_session::requests::{Request, Responder};
 use lanner_session::server_loop::{
     self, ComputedStep, Handler, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
 };
@@ -206,11 +206,11 @@ impl Handler for ModelHandler {
         let model = &self.0.served[index];
         // One for each prediction that is prepared. They outlive the material, however the session ends.
         let mut kept: Vec<Reservation> = Vec::new();
-        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(model), rng)?;
+        let mut service = Responder::start(channel, agreement.transcript(), Arc::clone(model), rng)?;
         while !session.is_stopping() {
             // A person at a prompt may take longer than a peer in the middle of a protocol.
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
-            let request = session.while_idle(|| Service::receive(channel))?;
+            let request = session.while_idle(|| Responder::receive(channel))?;
             channel.set_stall_limit(self.0.patience);
             if request == Request::Prepare {
                 kept.push(session.reserve(model.memory().server_material)?);

@@ -10,9 +10,9 @@ use lanner::{Client, ClientConfig, CompileOptions, ErrorKind, Manifest, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 use lanner_net::{Limits, Listener, Transport};
 use lanner_primitives::Prg;
-use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{ModelEntry, Offer, answer};
+use lanner_session::requests::{Request, Responder};
 use lanner_session::server_loop::{Handler, Security, Server, ServerOptions, SessionInfo};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
@@ -81,9 +81,9 @@ impl Handler for Liar {
         let binding = channel.binding();
         let (offers, mut rng) = (std::slice::from_ref(&self.offer), Prg::from_entropy()?);
         let (_, agreement) = answer(channel, binding, offers, &mut rng)?;
-        let mut service = Service::start(channel, agreement.transcript(), Arc::clone(&self.served), rng)?;
+        let mut service = Responder::start(channel, agreement.transcript(), Arc::clone(&self.served), rng)?;
         loop {
-            let request = Service::receive(channel)?;
+            let request = Responder::receive(channel)?;
             let wait = self.wait.lock().unwrap().take_if(|(when, _)| *when == request);
             if let Some((_, time)) = wait {
                 std::thread::sleep(time);

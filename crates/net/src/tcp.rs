@@ -8,8 +8,8 @@ use lanner_wire::{Channel, ChannelError};
 use rustls::Connection;
 
 use crate::framed::Framed;
-use crate::records::TcpBytes;
 use crate::socket::{Socket, channel_error};
+use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
 use crate::{Address, Limits, NetError};
 

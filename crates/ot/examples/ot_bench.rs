@@ -9,11 +9,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lanner_ot::arithmetic::{self, Group};
-use lanner_ot::random::{RandomChoices, RandomPairs};
+use lanner_ot::arithmetic;
 use lanner_ot::silent::{Parameters, SilentReceiver, SilentSender};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, random_delta};
-use lanner_primitives::{Bits, Block, Prg};
+use lanner_primitives::{Bits, Block, Prg, Ring};
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
 
 /// Bytes of each buffer of a [`Tcp`].
@@ -200,31 +199,20 @@ fn main() {
     assert!(choices.iter().zip(&q).zip(&t).all(|((x, q), t)| *t == *q ^ (delta & Block::mask(x))));
     drop((q, t));
 
-    let (pairs, keys) = step(
-        "random",
-        n,
-        (&mut ca, &mut cb),
-        |c| RandomPairs::draw(&mut sender, c, n).unwrap(),
-        |c| RandomChoices::draw(&mut receiver, c, n).unwrap(),
-    );
-    let expected = pairs.zeros().iter().zip(pairs.ones()).zip(keys.choices().iter());
-    assert!(expected.zip(keys.keys()).all(|(((k0, k1), x), k)| if x { k == k1 } else { k == k0 }));
-    drop((pairs, keys));
-
     for set in Parameters::ALL {
         silent(set, n, delta, (&mut ca, &mut cb));
     }
 
     let n = n / 10;
     let p = 1_032_193;
-    let group = Group::modulo(p).unwrap();
+    let ring = Ring::Prime(p);
     let a: Vec<u64> = (0..n as u64).map(|i| i % p).collect();
     let (s, (x, r)) = step(
         "arithmetic, 20-bit prime",
         n,
         (&mut ca, &mut cb),
-        |c| arithmetic::send_random(&mut sender, c, group, &a).unwrap(),
-        |c| arithmetic::receive_random(&mut receiver, c, group, n).unwrap(),
+        |c| arithmetic::send_random(&mut sender, c, ring, &a).unwrap(),
+        |c| arithmetic::receive_random(&mut receiver, c, ring, n).unwrap(),
     );
     assert!((0..n).all(|i| (s[i] + r[i]) % p == a[i] * u64::from(x.get(i))));
     println!("all verified");

@@ -22,7 +22,7 @@ pub enum OtError {
         /// The count that came.
         got: usize,
     },
-    /// A modulus or bit width outside the supported range, or a correlation outside the group.
+    /// A modulus or bit width outside the supported range, or a correlation outside the ring.
     #[error("{what} out of range")]
     Range {
         /// The name of the value.

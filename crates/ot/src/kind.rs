@@ -12,10 +12,8 @@ pub(crate) const SALT: Kind = Kind(0x12);
 pub(crate) const PUNCTURE: Kind = Kind(0x13);
 /// SoftSpoken extension: one chunk of corrections.
 pub(crate) const CORRECTIONS: Kind = Kind(0x14);
-/// Chosen and silent OT: the receiver's choices against its random ones.
+/// Silent OT: the receiver's choices against its random ones.
 pub(crate) const FLIPS: Kind = Kind(0x15);
-/// Chosen OT: one chunk of masked message pairs.
-pub(crate) const MASKED: Kind = Kind(0x16);
 /// Arithmetic correlated OT: one chunk of corrections.
 pub(crate) const ARITHMETIC: Kind = Kind(0x17);
 /// Silent extension: the left sums of the trees of one message.

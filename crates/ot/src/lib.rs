@@ -1,15 +1,13 @@
-//! Oblivious transfer: base, SoftSpoken and silent correlated, random, chosen and arithmetic correlated.
+//! Oblivious transfer: base, SoftSpoken and silent correlated, and arithmetic correlated.
 //!
 //! | module | what the sender gets | what the receiver gets |
 //! |---|---|---|
 //! | [`base`] | key pairs | one key of each pair; public-key cryptography, once a session |
 //! | [`softspoken`] | `delta`, `q[i]` | choices `x[i]` and `t[i] = q[i] xor x[i] * delta` |
 //! | [`silent`] | as [`softspoken`], with almost no bytes | |
-//! | [`random`] | `(k0, k1)[i]` independent | `x[i]` and `k_x[i]` |
-//! | [`chosen`] | nothing; gives `(m0, m1)[i]` | `m_x[i]` |
 //! | [`arithmetic`] | `a[i]`-correlated share | the share that completes `x[i] * a[i]` in `Z_m` |
 //!
-//! The protocols after [`silent`] speak to a [`CorrelatedSender`] or [`CorrelatedReceiver`], so another source of
+//! [`arithmetic`] speaks to a [`CorrelatedSender`] or [`CorrelatedReceiver`], so another source of
 //! correlated transfers can take its place.
 //!
 //! Threat model: semi-honest parties, 128-bit computational security. A peer's bytes may be anything all the same: every
@@ -19,13 +17,11 @@
 
 pub mod arithmetic;
 pub mod base;
-pub mod chosen;
 mod correlated;
 mod cost;
 mod derandomize;
 mod error;
 mod kind;
-pub mod random;
 pub mod silent;
 pub mod softspoken;
 

@@ -1,16 +1,13 @@
-//! Every kind of message is uniform whatever choices, messages and correlations are: chi-square tests under fixed seeds, at a level of
+//! Every kind of message is uniform whatever choices and correlations are: chi-square tests under fixed seeds, at a level of
 //! `10^-6`.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::collections::BTreeSet;
 
-use lanner_ot::arithmetic::{self, Group};
-use lanner_ot::random::{RandomChoices, RandomPairs};
+use lanner_ot::arithmetic;
 use lanner_ot::silent::Parameters;
-use lanner_ot::{
-    CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, SilentReceiver, SilentSender, chosen,
-};
-use lanner_primitives::{Bits, Block, Prg, parallel};
+use lanner_ot::{CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, SilentReceiver, SilentSender};
+use lanner_primitives::{Bits, Block, Prg, Ring, parallel};
 use lanner_testkit::{Domain, Domains, Party, Transcript, run};
 use rand_core::SeedableRng;
 
@@ -19,8 +16,8 @@ use rand_core::SeedableRng;
 struct Inputs {
     delta: Block,
     choices: bool,
-    /// Every bit of the messages, and whether correlations are the largest or zero.
-    messages: bool,
+    /// Whether correlations are the largest or zero.
+    correlations: bool,
 }
 
 const DELTAS: [Block; 2] = [Block(1), Block::ONES];
@@ -28,22 +25,19 @@ const DELTAS: [Block; 2] = [Block(1), Block::ONES];
 impl Inputs {
     /// All extremes.
     fn all() -> impl Iterator<Item = Self> {
-        let of = |n: usize| Self { delta: DELTAS[n & 1], choices: n & 2 != 0, messages: n & 4 != 0 };
+        let of = |n: usize| Self { delta: DELTAS[n & 1], choices: n & 2 != 0, correlations: n & 4 != 0 };
         (0..8).map(of)
     }
 }
 
-/// A group for shares, its largest element, and what its corrections are drawn from.
-fn groups() -> [(Group, u64, Domain); 2] {
+/// A ring for shares, its largest element, and what its corrections are drawn from.
+fn rings() -> [(Ring, u64, Domain); 2] {
     let prime = 1_032_193;
     let residues = Domain::Residues { seed: 0, values: COUNT, moduli: vec![prime] };
-    [
-        (Group::modulo(prime).unwrap(), prime - 1, residues),
-        (Group::power_of_two(37).unwrap(), (1 << 37) - 1, Domain::Bits(vec![37])),
-    ]
+    [(Ring::Prime(prime), prime - 1, residues), (Ring::Pow2(37), (1 << 37) - 1, Domain::Bits(vec![37]))]
 }
 
-/// What each kind is drawn from. Of arithmetic corrections it depends on the group.
+/// What each kind is drawn from. Of arithmetic corrections it depends on the ring.
 fn domains(corrections: &Domain) -> Domains {
     let bits = |widths: &[usize]| Domain::Bits(widths.to_vec());
     [
@@ -53,7 +47,6 @@ fn domains(corrections: &Domain) -> Domains {
         (0x13, bits(&[128])),
         (0x14, bits(&[128])),
         (0x15, bits(&[])),
-        (0x16, bits(&[128, 8 * LENGTH])),
         (0x17, corrections.clone()),
         (0x18, bits(&[128])),
     ]
@@ -64,45 +57,34 @@ fn domains(corrections: &Domain) -> Domains {
 const COUNT: usize = 2048;
 /// More, so that many trees are grown.
 const SILENT: usize = 1 << 14;
-/// Bytes of messages that are no blocks.
-const LENGTH: usize = 24;
 /// Sessions that are judged together: one has a single salt.
 const SESSIONS: u8 = 8;
 
 /// Transfers of every kind in one session, one after the other.
-fn session(number: u8, group: (Group, u64), inputs: Inputs) -> Transcript {
+fn session(number: u8, ring: (Ring, u64), inputs: Inputs) -> Transcript {
     transcript(
-        |c| send(c, number, group, inputs),
-        |c| receive(c, number, group.0, &Bits::from_words(COUNT, vec![word(inputs.choices); COUNT / 64])),
+        |c| send(c, number, ring, inputs),
+        |c| receive(c, number, ring.0, &Bits::from_words(COUNT, vec![word(inputs.choices); COUNT / 64])),
     )
 }
 
-fn send(c: &mut Party, number: u8, (group, top): (Group, u64), inputs: Inputs) {
+fn send(c: &mut Party, number: u8, (ring, top): (Ring, u64), inputs: Inputs) {
     let rng = &mut rng(2 * number);
     let mut source = CotSender::setup(c, inputs.delta, rng).unwrap();
     source.extend(c, COUNT, &mut Vec::new()).unwrap();
-    let correlations = vec![if inputs.messages { top } else { 0 }; COUNT];
-    arithmetic::send(&mut source, c, group, &correlations).unwrap();
-    arithmetic::send_random(&mut source, c, group, &correlations).unwrap();
-    let material = RandomPairs::draw(&mut source, c, COUNT).unwrap();
-    chosen::send_blocks(material, c, &vec![[Block::mask(inputs.messages); 2]; COUNT]).unwrap();
-    let material = RandomPairs::draw(&mut source, c, COUNT).unwrap();
-    let bytes = vec![word(inputs.messages) as u8; COUNT * LENGTH];
-    chosen::send_bytes(material, c, LENGTH, &bytes, &bytes).unwrap();
+    let correlations = vec![if inputs.correlations { top } else { 0 }; COUNT];
+    arithmetic::send(&mut source, c, ring, &correlations).unwrap();
+    arithmetic::send_random(&mut source, c, ring, &correlations).unwrap();
     let mut source = SilentSender::setup(c, source, Parameters::ALL[0], rng).unwrap();
     source.extend_random(c, SILENT, &mut Vec::new()).unwrap();
     source.extend(c, COUNT, &mut Vec::new()).unwrap();
 }
 
-fn receive(c: &mut Party, number: u8, group: Group, choices: &Bits) {
+fn receive(c: &mut Party, number: u8, ring: Ring, choices: &Bits) {
     let mut source = CotReceiver::setup(c, &mut rng(2 * number + 1)).unwrap();
     source.extend(c, choices, &mut Vec::new()).unwrap();
-    arithmetic::receive(&mut source, c, group, choices).unwrap();
-    arithmetic::receive_random(&mut source, c, group, COUNT).unwrap();
-    let material = RandomChoices::draw(&mut source, c, COUNT).unwrap();
-    chosen::receive_blocks(material, c, choices).unwrap();
-    let material = RandomChoices::draw(&mut source, c, COUNT).unwrap();
-    chosen::receive_bytes(material, c, LENGTH, choices).unwrap();
+    arithmetic::receive(&mut source, c, ring, choices).unwrap();
+    arithmetic::receive_random(&mut source, c, ring, COUNT).unwrap();
     let mut source = SilentReceiver::setup(c, source, Parameters::ALL[0]).unwrap();
     source.extend_random(c, SILENT, &mut Vec::new()).unwrap();
     source.extend(c, choices, &mut Vec::new()).unwrap();
@@ -128,17 +110,17 @@ const fn word(bit: bool) -> u64 {
 #[test]
 fn every_message_is_uniform_whatever_the_inputs() {
     for (number, inputs) in Inputs::all().enumerate() {
-        let (group, top, corrections) = groups()[number.count_ones() as usize % 2].clone();
+        let (ring, top, corrections) = rings()[number.count_ones() as usize % 2].clone();
         let mut all = Transcript::default();
-        (0..SESSIONS).for_each(|number| all.extend(session(number, (group, top), inputs)));
+        (0..SESSIONS).for_each(|number| all.extend(session(number, (ring, top), inputs)));
         assert_eq!(all.faults(&domains(&corrections)), []);
     }
 }
 
 #[test]
 fn every_kind_of_the_crate_is_listed_and_said() {
-    let (group, top, corrections) = groups()[0].clone();
-    let said = session(0, (group, top), Inputs::all().next().unwrap()).kinds();
+    let (ring, top, corrections) = rings()[0].clone();
+    let said = session(0, (ring, top), Inputs::all().next().unwrap()).kinds();
     let said: BTreeSet<u16> = said.into_iter().map(|(_, kind)| kind).collect();
     let listed: BTreeSet<u16> = domains(&corrections).into_keys().collect();
     let number = |rest: &str| u16::from_str_radix(rest.split_once(')')?.0, 16).ok();
@@ -150,43 +132,15 @@ fn every_kind_of_the_crate_is_listed_and_said() {
 /// What is left of messages without what masks them is no longer uniform, so that the test above would find a mask that is missing.
 #[test]
 fn what_is_masked_is_not_uniform_itself() {
-    let (group, top, corrections) = groups()[1].clone();
-    let inputs = Inputs { delta: DELTAS[1], choices: false, messages: false };
-    let honest = session(0, (group, top), inputs);
+    let (ring, top, corrections) = rings()[1].clone();
+    let inputs = Inputs { delta: DELTAS[1], choices: false, correlations: false };
+    let honest = session(0, (ring, top), inputs);
     for (other, masked) in [
-        (Inputs { choices: true, ..inputs }, &[("receiver", 0x14), ("receiver", 0x15)]),
-        (Inputs { messages: true, ..inputs }, &[("sender", 0x16), ("sender", 0x17)]),
+        (Inputs { choices: true, ..inputs }, &[("receiver", 0x14), ("receiver", 0x15)][..]),
+        (Inputs { correlations: true, ..inputs }, &[("sender", 0x17)][..]),
     ] {
-        let bare = honest.unmasked_by(&session(0, (group, top), other)).faults(&domains(&corrections));
+        let bare = honest.unmasked_by(&session(0, (ring, top), other)).faults(&domains(&corrections));
         let found: BTreeSet<(&str, u16)> = bare.iter().map(|fault| (fault.party, fault.kind)).collect();
         assert!(masked.iter().all(|kind| found.contains(kind)), "{found:?}");
     }
-}
-
-/// A receiver whose random choices are all zero sends its true ones in the clear.
-#[test]
-fn derandomization_without_a_mask_is_found() {
-    let choose = |random: Option<Bits>| {
-        transcript(
-            |c| {
-                let mut source = CotSender::setup(c, DELTAS[1], &mut rng(1)).unwrap();
-                let material = RandomPairs::offer(&mut source, c, COUNT).unwrap();
-                chosen::send_blocks(material, c, &vec![[Block::ZERO; 2]; COUNT]).unwrap();
-            },
-            |c| {
-                let mut source = CotReceiver::setup(c, &mut rng(2)).unwrap();
-                let random = random.unwrap_or_else(|| Bits::random(COUNT, &mut rng(3)));
-                let material = RandomChoices::choose(&mut source, c, random).unwrap();
-                let choices = Bits::random(COUNT / 8, &mut rng(4));
-                let choices = (0..COUNT).map(|i| choices.get(i / 8)).collect();
-                chosen::receive_blocks(material, c, &choices).unwrap();
-            },
-        )
-    };
-    let faults = |random| {
-        let faults = choose(random).faults(&domains(&groups()[0].2));
-        faults.iter().map(|fault| fault.kind).filter(|kind| *kind != 0x12).collect::<Vec<_>>()
-    };
-    assert_eq!(faults(None), []);
-    assert_eq!(faults(Some(Bits::zeros(COUNT))), [0x15]);
 }

@@ -1,6 +1,6 @@
 //! What the ciphertexts of a session may tell of the weights, all together.
 
-use lanner_bfv::outgoing::Distance;
+use lanner_bfv::function_privacy::Distance;
 use lanner_protocol::step::Answers;
 
 use crate::PlanError;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lanner_protocol::linear::{Form, Sets};
+use lanner_protocol::linear::{Sets, WeightForm};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, PARAMETERS};
 use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
@@ -171,7 +171,7 @@ fn prepare(steps: &mut [BuiltStep]) {
     let mut left = MAX_PREPARED_BYTES;
     for (bytes, form) in layers {
         if let Some(rest) = left.checked_sub(bytes) {
-            (left, *form) = (rest, Form::Prepared);
+            (left, *form) = (rest, WeightForm::Evaluation);
         }
     }
 }

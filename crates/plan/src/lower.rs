@@ -5,16 +5,17 @@ mod square;
 
 use std::collections::BTreeMap;
 
+use lanner_bfv::ParameterSet;
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
+use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::reshare::{Reshare, Reveal};
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, Set, Sets, falcon, gazelle};
+use lanner_protocol::linear::{Convolution, Sets, falcon, gazelle};
 use lanner_protocol::local;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::{softmax, yao};
 use lanner_protocol::step::{Known, Protocol, ValueType};
-use lanner_share::Ring;
 
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
@@ -37,7 +38,12 @@ pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan,
 }
 
 /// Plans with this set for the layers that rotate.
-fn plan_with(network: &PublicNetwork, policy: Policy, mode: Mode, rotating: Set) -> Result<Plan, PlanError> {
+fn plan_with(
+    network: &PublicNetwork,
+    policy: Policy,
+    mode: Mode,
+    rotating: ParameterSet,
+) -> Result<Plan, PlanError> {
     let mut planner = Planner::new(network, mode, rotating)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
@@ -59,7 +65,7 @@ struct Planner<'n> {
     mode: Mode,
     sets: Sets,
     /// The set of all layers that rotate, which share their keys.
-    rotating: Set,
+    rotating: ParameterSet,
     steps: Vec<Step>,
     /// For each value of the network, the plan's latest sharing of it; a value inside a circuit has none.
     values: Vec<Option<usize>>,
@@ -78,7 +84,7 @@ struct Planner<'n> {
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork, mode: Mode, rotating: Set) -> Result<Self, PlanError> {
+    fn new(network: &'n PublicNetwork, mode: Mode, rotating: ParameterSet) -> Result<Self, PlanError> {
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -253,7 +259,12 @@ fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> O
 }
 
 /// The layouts of all linear layers that are computed by rotations, which share their keys.
-fn layouts(network: &PublicNetwork, mode: Mode, rotating: Set, sets: &Sets) -> Result<Layouts, PlanError> {
+fn layouts(
+    network: &PublicNetwork,
+    mode: Mode,
+    rotating: ParameterSet,
+    sets: &Sets,
+) -> Result<Layouts, PlanError> {
     let (mut nodes, mut layers) = (Vec::new(), Vec::new());
     let takers = square::takers(network);
     let rotates = !matches!(mode, Mode::Cheetah(_));

@@ -1,9 +1,9 @@
 //! What a plan is made of.
 
 use lanner_graph::Policy;
+use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
-use lanner_share::Ring;
 use serde::{Deserialize, Serialize};
 
 /// Which published design the layers follow.

@@ -22,7 +22,7 @@ pub struct Visit {
 pub enum Action {
     /// The step of this number.
     Step(usize),
-    /// One of so many equal parts of a value.
+    /// One of a given number of equal parts of a value.
     Slice {
         /// Which.
         part: usize,

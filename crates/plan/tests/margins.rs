@@ -1,9 +1,9 @@
 //! What a session's ciphertexts may tell of the weights decides the parameters of a plan, and whether there is one.
 #![allow(clippy::unwrap_used)]
 
+use lanner_bfv::ParameterSet;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};
-use lanner_protocol::linear::Set;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 
 const NARROW: u64 = 1_032_193;
@@ -32,7 +32,7 @@ fn planned(inputs: usize, modulus: u64, nodes: &str, mode: Mode) -> Result<Plan,
 }
 
 /// The sets whose keys a plan needs, and its account.
-fn sets(plan: &Plan) -> (Vec<Set>, Account) {
+fn sets(plan: &Plan) -> (Vec<ParameterSet>, Account) {
     let built = plan.build().unwrap();
     let keys = built.set_up().unwrap().keys;
     (keys.iter().map(|keys| keys.set).collect(), built.account().unwrap())
@@ -40,7 +40,7 @@ fn sets(plan: &Plan) -> (Vec<Set>, Account) {
 
 #[test]
 fn layers_that_rotate_take_a_wider_set_where_their_ring_needs_it() {
-    for (modulus, set) in [(NARROW, Set::B), (WIDE, Set::W)] {
+    for (modulus, set) in [(NARROW, ParameterSet::B), (WIDE, ParameterSet::W)] {
         let plan = planned(784, modulus, &squares(modulus), Mode::Gazelle).unwrap();
         let (found, account) = sets(&plan);
         assert_eq!(found, [set]);

@@ -1,4 +1,4 @@
-//! Blocks, pseudorandom generators, correlation-robust hashes, bit vectors and their transposition.
+//! Blocks, pseudorandom generators, correlation-robust hashes, bit vectors and their transposition, and the rings of shares.
 //!
 //! Everything here is local computation on secrets: nothing sends a message, and nothing branches on a secret or uses
 //! one as an index. What both parties derive (seed expansion, hashes, transposition) is the same on every machine;
@@ -15,6 +15,7 @@ mod error;
 mod hash;
 pub mod parallel;
 mod prg;
+mod ring;
 mod seed;
 mod stream;
 mod transpose;
@@ -24,6 +25,7 @@ pub use block::Block;
 pub use error::PrimitivesError;
 pub use hash::{CorrelationRobustHash, sigma};
 pub use prg::Prg;
+pub use ring::{Factor, Ring};
 pub use seed::{Direction, Label, Seed, derive_seed};
 pub use stream::PrgStream;
 pub use transpose::{TRANSPOSE_ROWS, transpose};

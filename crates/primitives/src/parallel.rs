@@ -43,7 +43,7 @@ impl Seeds {
     }
 }
 
-/// Fresh seeds, one for each of so many items.
+/// Fresh seeds, one for each of a given number of items.
 #[must_use]
 pub fn seeds(count: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Seeds {
     Seeds((0..count).map(|_| Seed::random(rng)).collect())

@@ -10,15 +10,16 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_bfv::Parameters;
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::Form;
+use lanner_protocol::linear::WeightForm;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
 use lanner_protocol::linear::gazelle::{
     ClientLayer, ServerLayer, galois_element, offline_cost, online_cost, parameters,
 };
 use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use queue::{Queue, median};
 
 const PRIME: u64 = 33_538_049;
@@ -65,12 +66,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, shape) in layers.iter().filter(|(name, _)| name.contains(&chosen)) {
         for packing in Packing::choices(shape, parameters.degree())? {
             if packing.keys().len() <= MOST_KEYS {
-                measure(name, &packing, Form::Prepared, &parameters, repeats)?;
+                measure(name, &packing, WeightForm::Evaluation, &parameters, repeats)?;
             }
         }
         // The forms differ by the same work for each product: one layout shows it.
         if let Some(packing) = Packing::choices(shape, parameters.degree())?.last() {
-            measure(name, packing, Form::Compact, &parameters, repeats)?;
+            measure(name, packing, WeightForm::Coefficient, &parameters, repeats)?;
         }
     }
     Ok(())
@@ -79,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(
     name: &str,
     packing: &Packing,
-    form: Form,
+    form: WeightForm,
     parameters: &Parameters,
     repeats: usize,
 ) -> Result<(), Box<dyn Error>> {
@@ -128,7 +129,7 @@ fn measure(
     }
     let [client_offline, server_offline, client_online, server_online] = times.map(median);
     let operations = packing.operations();
-    let form_name = if form == Form::Prepared { "prepared" } else { "compact" };
+    let form_name = if form == WeightForm::Evaluation { "prepared" } else { "compact" };
     if json() {
         println!(
             r#"{{"bench": "layer", "name": "{name}", "kernel": "{}", "baby": {}, "weights": "{form_name}", "keys": {}, "hoisted": {}, "rotations": {}, "products": {}, "client_offline": {client_offline:.4}, "server_offline": {server_offline:.4}, "client_online": {client_online:.4}, "server_online": {server_online:.4}, "repeat": {repeats}}}"#,

@@ -9,12 +9,13 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_ot::silent::Parameters;
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;

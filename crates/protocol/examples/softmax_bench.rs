@@ -8,11 +8,12 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::Cost;
 use lanner_protocol::nonlinear::softmax::{ClientSoftmax, Likely, ServerSoftmax, Softmax};
 use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;

@@ -1,6 +1,7 @@
 //! Linear maps with public coefficients that each party applies to its own shares alone: nothing is sent.
 
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 

@@ -4,11 +4,13 @@
 mod common;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
+use lanner_bfv::ParameterSet;
+use lanner_primitives::Ring;
 use lanner_primitives::parallel;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_share::{Ring, Share};
+use lanner_protocol::linear::{Convolution, Sets};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
 struct Outcome {
@@ -35,7 +37,7 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
     // As on two cores, whatever the machine.
     parallel::set_threads(2);
     let sets = Sets::new().unwrap();
-    let scheme = |set: &Set| Scheme::new(shape, bits, accuracy, sets.get(*set)).ok();
+    let scheme = |set: &ParameterSet| Scheme::new(shape, bits, accuracy, sets.get(*set).unwrap()).ok();
     let scheme = accuracy.sets().iter().find_map(scheme).unwrap();
     let parameters = scheme.parameters().clone();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
@@ -130,7 +132,7 @@ fn messages_have_one_length_and_shares_are_uniform_whatever_is_computed() {
 
 #[test]
 fn weights_of_more_bits_and_other_lengths_are_refused() {
-    let parameters = Sets::new().unwrap().get(Accuracy::OffByOne.sets()[0]).clone();
+    let parameters = Sets::new().unwrap().get(Accuracy::OffByOne.sets()[0]).unwrap().clone();
     let shape = Convolution::fully_connected(4, 2);
     let scheme = || Scheme::new(&shape, 20, Accuracy::OffByOne, &parameters).unwrap();
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());

@@ -1,9 +1,8 @@
 //! What holds secrets is erased when it is dropped: the bound is checked when this compiles.
 
-use lanner_bfv::halves::{FirstHalf, PreparedDecryption, PreparedEncryption};
-use lanner_bfv::outgoing::{PhaseSealing, PreparedPhase, Sealing};
+use lanner_bfv::function_privacy::{PhaseSealing, PreparedPhase, Sealing};
+use lanner_bfv::halves::{C0, PreparedDecryption, PreparedEncryption};
 use lanner_bfv::{Blinding, Ciphertext, CoefficientFactor, Multiplier, Plaintext, SecretKey};
-use lanner_ot::random::{RandomChoices, RandomPairs};
 use lanner_primitives::{Bits, Prg, Seed};
 use lanner_ring::{Buffer, Coeff, Eval, Poly};
 use lanner_share::Share;
@@ -20,14 +19,12 @@ fn secret_types_are_erased_when_dropped() {
     is_erased::<Prg>();
     is_erased::<Seed>();
     is_erased::<Share>();
-    is_erased::<RandomChoices>();
-    is_erased::<RandomPairs>();
     is_erased::<SecretKey>();
     is_erased::<Plaintext>();
     is_erased::<Multiplier>();
     is_erased::<CoefficientFactor>();
     is_erased::<Ciphertext>();
-    is_erased::<FirstHalf>();
+    is_erased::<C0>();
     is_erased::<Blinding>();
     is_erased::<Sealing>();
     is_erased::<PhaseSealing>();

@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 
 use common::{Keys, Party, rng, run};
 use lanner_bfv::SlotEncoder;
-use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
+use lanner_bfv::function_privacy::{SealedC0, SealedC1};
+use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
 use lanner_protocol::linear::gazelle::{ClientLayer, Kernel, ServerLayer};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
 const P: u64 = 1_032_193;
@@ -44,8 +45,8 @@ fn observe(packing: &Packing, keys: &Keys, weight: i64, input: i64) -> (Transcri
         },
     );
     let decrypt = |(first, second): (&[u8], &[u8])| {
-        let second = OutgoingSecondHalf::from_bytes(encoder.modulus(), second).unwrap();
-        let first = OutgoingFirstHalf::from_bytes(encoder.modulus(), first).unwrap();
+        let second = SealedC1::from_bytes(encoder.modulus(), second).unwrap();
+        let first = SealedC0::from_bytes(encoder.modulus(), first).unwrap();
         let prepared = keys.secret.prepare_decryption(second).unwrap();
         encoder.decode(&prepared.decrypt(&first).unwrap()).unwrap()
     };

@@ -7,12 +7,13 @@ use std::cell::Cell;
 
 use common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
 use lanner_bfv::{Parameters, SlotEncoder};
+use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
 use lanner_protocol::linear::gazelle::program::Term;
 use lanner_protocol::linear::gazelle::scheme::{PackedScheme, evaluate};
 use lanner_protocol::linear::gazelle::{ClientLayer, EncryptedSlots, ServerLayer, online_cost};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 
 const PRIMES: [u64; 4] = [1_032_193, 33_538_049, 1_073_692_673, 137_438_822_401];
 

@@ -7,15 +7,17 @@
 mod common;
 
 use common::{Party, rng, run, signed};
-use lanner_bfv::halves::FirstHalf;
-use lanner_bfv::outgoing::{PhaseModulus, PhaseSealing};
+use lanner_bfv::ParameterSet;
+use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
+use lanner_bfv::halves::C0;
 use lanner_bfv::{
     Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, Parameters, PublicKey, SecretKey,
 };
+use lanner_primitives::Ring;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_share::{Ring, Share};
+use lanner_protocol::linear::{Convolution, Sets};
+use lanner_share::Share;
 use lanner_testkit::{check_bits, chi_square_limit, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Channel, Kind, pack_bits, packed_len, unpack_bits};
 
@@ -110,20 +112,20 @@ impl Setting {
             Accuracy::OffByOne => PhaseModulus::faithful(&self.parameters, self.bits, noise),
         };
         let factors = [self.factor()];
-        let input = lanner_bfv::halves::SecondHalf::from_bytes(&seeds).unwrap().expand(&self.parameters);
+        let input = lanner_bfv::halves::C1::from_bytes(&seeds).unwrap().expand(&self.parameters);
         let ahead = Ciphertext::inner_product_ahead(&[input], &factors, norm).unwrap();
         let (second, sealing) =
             PhaseSealing::new(&modulus.unwrap(), &ahead, key, noise, OUTPUTS, rng).unwrap();
         channel.send(SECOND_HALF, &second).unwrap();
         let sealing = if coarse { sealing.with_coarse_masks() } else { sealing };
         let shares = sealing.shares();
-        let bytes = channel.receive(INPUT, FirstHalf::encoded_len(&self.parameters)).unwrap();
-        let mut input = FirstHalf::from_bytes(&self.parameters, &bytes).unwrap();
+        let bytes = channel.receive(INPUT, C0::encoded_len(&self.parameters)).unwrap();
+        let mut input = C0::from_bytes(&self.parameters, &bytes).unwrap();
         let encoder = CoefficientEncoder::new(&self.parameters, 1 << self.bits).unwrap();
         let mut coefficients = vec![0; self.parameters.degree()];
         coefficients[..INPUTS].copy_from_slice(self.inputs[1].values());
         input.add_plain(&encoder.encode(&coefficients).unwrap()).unwrap();
-        let evaluated = FirstHalf::inner_product(&[input], &factors, norm).unwrap();
+        let evaluated = C0::inner_product(&[input], &factors, norm).unwrap();
         channel.send(OUTPUT, &sealing.seal(&evaluated, &Self::coefficients()).unwrap()).unwrap();
         shares.to_vec()
     }
@@ -185,7 +187,7 @@ fn ternary(key: &SecretKey) -> Vec<i8> {
     let parameters = key.parameters();
     let degree = parameters.degree();
     let modulus = PhaseModulus::faithful(parameters, 4, NoiseBound::fresh()).unwrap();
-    let bits = modulus.first_half_len(8) as u32;
+    let bits = modulus.c0_len(8) as u32;
     let mut second = vec![0; degree];
     second[0] = 1 << (bits - 4);
     let coefficients: Vec<usize> = (0..degree).collect();
@@ -219,7 +221,7 @@ fn unpack_wide(bytes: &[u8], count: usize, bits: u32) -> Vec<u128> {
     low.iter().zip(&high).map(|(low, high)| u128::from(*low) | u128::from(*high) << 56).collect()
 }
 
-/// Whether values of so many bits are uniform at every bit.
+/// Whether values of a given number of bits are uniform at every bit.
 fn check_wide(values: &[u128], bits: u32) -> Result<(), String> {
     let parts = [(0, bits.min(48)), (48, bits.saturating_sub(48))];
     parts.into_iter().filter(|(_, bits)| *bits > 0).try_for_each(|(shift, bits)| {
@@ -288,10 +290,10 @@ fn settings() -> Vec<Setting> {
     let sets = Sets::new().unwrap();
     let mut settings = Vec::new();
     for (set, bits, accuracy) in [
-        (Set::A0, 20, Accuracy::OffByOne),
-        (Set::A1, 22, Accuracy::Exact),
-        (Set::A2, 30, Accuracy::Exact),
-        (Set::B, 41, Accuracy::Exact),
+        (ParameterSet::A0, 20, Accuracy::OffByOne),
+        (ParameterSet::A1, 22, Accuracy::Exact),
+        (ParameterSet::A2, 30, Accuracy::Exact),
+        (ParameterSet::B, 41, Accuracy::Exact),
     ] {
         let ring = Ring::Pow2(bits);
         let constant = |value: u64| Share::new(ring, vec![value; INPUTS]).unwrap();
@@ -301,7 +303,13 @@ fn settings() -> Vec<Setting> {
             (vec![2047; INPUTS * OUTPUTS], [constant(ring.neg(1)), constant(ring.neg(1))]),
             (signed(INPUTS * OUTPUTS, 2047, &mut rng(99)), [random(98), random(97)]),
         ] {
-            settings.push(Setting { parameters: sets.get(set).clone(), bits, accuracy, weights, inputs });
+            settings.push(Setting {
+                parameters: sets.get(set).unwrap().clone(),
+                bits,
+                accuracy,
+                weights,
+                inputs,
+            });
         }
     }
     settings

@@ -5,9 +5,10 @@
 mod common;
 
 use common::{Keys, Party, rng, run, signed};
-use lanner_bfv::halves::{FirstHalf, Permutations, SecondHalf};
-use lanner_bfv::outgoing::{Defect, OutgoingFirstHalf, OutgoingSecondHalf, Sealing};
+use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
+use lanner_bfv::halves::{C0, C1, Permutations};
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, SlotEncoder};
+use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::scheme::evaluate;
@@ -15,7 +16,7 @@ use lanner_protocol::linear::gazelle::{
     ClientLayer, EncryptedSlots, FirstHalfSlots, ServerLayer, galois_element, output_noise,
 };
 use lanner_ring::Ntt;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square};
 use lanner_wire::{Encode, pack_bits, unpack_bits};
 use rand_core::Rng;
@@ -54,7 +55,7 @@ impl Setting {
 
     /// The layer applied to the second half of a seed.
     fn evaluate(&self, weights: &[i64], seed: &[u8]) -> Ciphertext {
-        let input = SecondHalf::from_bytes(seed).unwrap().expand(&self.keys.parameters);
+        let input = C1::from_bytes(seed).unwrap().expand(&self.keys.parameters);
         let scheme = EncryptedSlots::new(&self.keys.parameters, &self.keys.client.evaluation);
         evaluate(&scheme, &self.packing, &self.multipliers(weights), &[input]).unwrap().pop().unwrap()
     }
@@ -105,7 +106,7 @@ impl Setting {
         let encode = |seed| self.encoder.encode(Share::random(ring, 8192, &mut rng(seed)).values()).unwrap();
         let ahead = self.evaluate(weights, &half.to_bytes());
         let (second, sealing) = Sealing::new(&ahead, self.blinding(Some(defect), 2), &encode(4)).unwrap();
-        let first: FirstHalf = prepared.encrypt(&encode(3)).unwrap();
+        let first: C0 = prepared.encrypt(&encode(3)).unwrap();
         let element = |rotation| galois_element(rotation, 8192).unwrap();
         let elements: Vec<_> = self.packing.keys().into_iter().map(element).collect();
         let permutations = Permutations::new(&self.keys.parameters, &elements).unwrap();
@@ -133,8 +134,8 @@ impl Setting {
         let zero = pack_bits(&vec![0; 8192], q.bits());
         let mut step = vec![0; 8192];
         step[0] = (q.value() + self.prime / 2) / self.prime;
-        let second = OutgoingSecondHalf::from_bytes(modulus, &pack_bits(&step, q.bits())).unwrap();
-        let first = OutgoingFirstHalf::from_bytes(modulus, &zero).unwrap();
+        let second = SealedC1::from_bytes(modulus, &pack_bits(&step, q.bits())).unwrap();
+        let first = SealedC0::from_bytes(modulus, &zero).unwrap();
         let message = self.keys.secret.prepare_decryption(second).unwrap().decrypt(&first).unwrap();
         message.coefficients().iter().map(|s| Ring::Prime(self.prime).signed(*s)).collect()
     }

@@ -9,16 +9,18 @@
 mod common;
 
 use common::{Party as End, rng, run, signed};
+use lanner_bfv::ParameterSet;
 use lanner_ot::silent::Parameters;
+use lanner_primitives::Ring;
 use lanner_primitives::parallel;
 use lanner_protocol::Party;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Set, Sets};
+use lanner_protocol::linear::{Convolution, Sets};
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 
 const INPUT: i64 = 200;
 const HIDDEN: usize = 16;
@@ -55,14 +57,14 @@ struct View {
 
 fn scheme(inputs: usize, outputs: usize, sets: &Sets) -> Scheme {
     let shape = Convolution::fully_connected(inputs, outputs);
-    Scheme::new(&shape, RING, Accuracy::Exact, sets.get(Set::A1)).unwrap()
+    Scheme::new(&shape, RING, Accuracy::Exact, sets.get(ParameterSet::A1).unwrap()).unwrap()
 }
 
 /// One session in which a client asks the same many times.
 fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
     parallel::set_threads(2);
     let (sets, ring) = (Sets::new().unwrap(), Ring::Pow2(RING));
-    let parameters = sets.get(Set::A1);
+    let parameters = sets.get(ParameterSet::A1).unwrap();
     let schemes = || [scheme(1, HIDDEN, &sets), scheme(HIDDEN, SCORES, &sets)];
     let function = Function { relu: true, slope: None, high: None, shift: DROPPED };
     let activation = Layer::activation(function, &Windows::each(HIDDEN), RING, RING, rounding).unwrap();

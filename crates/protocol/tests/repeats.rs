@@ -9,6 +9,7 @@ mod common;
 use common::{Party as End, rng, run};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Prg;
+use lanner_primitives::Ring;
 use lanner_protocol::Party;
 use lanner_protocol::convert::reshare;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
@@ -17,7 +18,7 @@ use lanner_protocol::linear::{Convolution, Sets};
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{check_bits, chi_square_limit, two_sample_chi_square};
 use lanner_wire::{pack_bits, unpack_bits};
 
@@ -67,7 +68,7 @@ impl Network {
             Way::OffByOne => (Accuracy::OffByOne, Rounding::Exact),
         };
         let sets = Sets::new().unwrap();
-        let fits = |set| Scheme::new(&shape, BITS, accuracy, sets.get(set)).ok();
+        let fits = |set| Scheme::new(&shape, BITS, accuracy, sets.get(set).unwrap()).ok();
         let scheme = accuracy.sets().iter().find_map(|set| fits(*set)).unwrap();
         // The last input is one.
         let weights = [31, 12, -5];
@@ -223,7 +224,7 @@ fn local_rounding_tells_what_is_dropped() {
     let views = views(Way::Local);
     for (number, (low, view)) in views.iter().enumerate() {
         assert!(view.results.iter().any(|y| *y != view.results[0]));
-        // With so many repetitions to a sixteenth of a unit.
+        // With a given number of repetitions to a sixteenth of a unit.
         for (_, other) in views[..number].iter().filter(|(other, _)| low.abs_diff(*other) >= 16) {
             assert!(told_apart(other, view).contains(&HIGH));
         }

@@ -5,10 +5,11 @@ mod common;
 
 use common::{Party, edge_share, ideal, rng, run, signed, split};
 use lanner_primitives::Prg;
+use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::softmax::{ClientSoftmax, Likely, ServerSoftmax, Softmax};
 use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession, setup_cost};
 use lanner_protocol::{Cost, ProtocolError};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::{ChannelError, Kind};
 

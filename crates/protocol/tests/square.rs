@@ -4,14 +4,15 @@
 mod common;
 
 use common::{Keys, Party, edge_share, ideal, rng, run, signed, split};
-use lanner_bfv::outgoing::Budget;
+use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{ParameterSet, PlaintextModulus};
+use lanner_primitives::Ring;
 use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, Form};
+use lanner_protocol::linear::{Convolution, WeightForm};
 use lanner_protocol::nonlinear::square::{self, ServerSquare, Target};
 use lanner_ring::Modulus;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Kind;
 
@@ -118,9 +119,15 @@ fn a_layer_reads_the_squares_without_another_round() {
         let secrets = signed(shape.inputs(), (prime as i64 - 1) / 2, &mut rng);
         let server = edge_share(ring, secrets.len(), &mut rng);
         let client = split(ring, &secrets, &server);
-        let layer =
-            ServerSquare::before(Form::Prepared, packing.clone(), &keys.parameters, prime, &weights, &bias)
-                .unwrap();
+        let layer = ServerSquare::before(
+            WeightForm::Evaluation,
+            packing.clone(),
+            &keys.parameters,
+            prime,
+            &weights,
+            &bias,
+        )
+        .unwrap();
         let target = Target::Layer(Box::new(packing));
         let ((c, s), _) = square(&keys, &target, &layer, prime, (&client, &server));
         let truth = ideal::reduced_convolution(shape, &weights, &bias, ring, &squares(prime, &secrets));
@@ -142,8 +149,14 @@ fn the_budget_decides_what_is_fused() {
     ] {
         assert_eq!(layer.fits(parameters, prime).unwrap(), fused, "fused mod {prime}");
         let weights = vec![1; 84_500];
-        let server =
-            ServerSquare::before(Form::Prepared, packing.clone(), parameters, prime, &weights, &[0; 100]);
+        let server = ServerSquare::before(
+            WeightForm::Evaluation,
+            packing.clone(),
+            parameters,
+            prime,
+            &weights,
+            &[0; 100],
+        );
         assert_eq!(server.is_ok(), fused);
     }
     // Shared first, squares fit every ring.

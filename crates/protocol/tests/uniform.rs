@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 
 use common::{Keys, Party, ideal, rng, run};
 use lanner_bfv::SlotEncoder;
-use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf};
+use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_primitives::Prg;
+use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{ClientLayer, ServerLayer};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{self, EvaluationSession, Function, GarblingSession, Layer};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::unpack_bits;
 
@@ -76,8 +77,8 @@ fn slots_seen(weight: i64, input: i64) -> (Vec<Vec<u64>>, BTreeSet<usize>) {
             },
         );
         let half = |kind| channels.1.sent_of(kind)[0];
-        let second = OutgoingSecondHalf::from_bytes(encoder.modulus(), half(0x43)).unwrap();
-        let first = OutgoingFirstHalf::from_bytes(encoder.modulus(), half(0x41)).unwrap();
+        let second = SealedC1::from_bytes(encoder.modulus(), half(0x43)).unwrap();
+        let first = SealedC0::from_bytes(encoder.modulus(), half(0x41)).unwrap();
         let prepared = keys.secret.prepare_decryption(second).unwrap();
         encoder.decode(&prepared.decrypt(&first).unwrap()).unwrap()
     };

@@ -4,15 +4,15 @@
 mod common;
 
 use common::{Party, edge_share, ideal, rng, run, signed, split};
-use lanner_gc::library::ShareRing;
-use lanner_primitives::{Prg, parallel};
+use lanner_gc::library::signed_bound;
+use lanner_primitives::{Prg, Ring, parallel};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{
     ClientLayer, ClientRanking, EvaluationSession, Function, GarblingSession, Layer, Ranking, ServerLayer,
     ServerRanking, Slope, setup_cost,
 };
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::{ChannelError, Kind};
 
 /// 20, 23, 30 and 37 bits.
@@ -68,10 +68,10 @@ fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
 /// The largest value that a circuit takes.
 fn largest(ring: Ring, shift: u32) -> i64 {
     let ring = match ring {
-        Ring::Prime(p) => ShareRing::Prime(p),
-        Ring::Pow2(bits) => ShareRing::PowerOfTwo(bits),
+        Ring::Prime(p) => Ring::Prime(p),
+        Ring::Pow2(bits) => Ring::Pow2(bits),
     };
-    ring.signed_bound(shift).unwrap() as i64 - 1
+    signed_bound(ring, shift).unwrap() as i64 - 1
 }
 
 /// Values at the edges of what a circuit takes, rounding edges among them, and some random ones.

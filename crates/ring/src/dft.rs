@@ -64,7 +64,7 @@ impl Dft {
     /// What undoes [`Self::forward`].
     ///
     /// # Panics
-    /// As there.
+    /// As [`Self::forward`].
     pub fn inverse(&self, values: &mut [u64]) {
         self.run(&self.inverse, values);
     }
@@ -125,7 +125,7 @@ fn combine(modulus: &Modulus, out: &mut [u64], inputs: &[&[u64]], factors: &[u64
     }
 }
 
-/// Whether so many products of two residues of at most 32 bits add up within a word.
+/// Whether a given number of products of two residues of at most 32 bits add up within a word.
 fn sums_fit_a_word(modulus: &Modulus, terms: usize) -> bool {
     let room = u64::BITS.saturating_sub(2 * modulus.bits());
     terms <= 1 << room.min(16) && room > 0
@@ -218,7 +218,7 @@ impl Dft2 {
     /// What undoes [`Self::forward`].
     ///
     /// # Panics
-    /// As there.
+    /// As [`Self::forward`].
     pub fn inverse(&self, values: &mut [u64]) {
         self.each(values, Dft::inverse);
     }

@@ -1,10 +1,10 @@
 //! Client and server sessions: handshake, execution of a plan, one-time material.
 
 mod cores;
-pub mod dialogue;
 pub mod executor;
 pub mod handshake;
 mod memory;
+pub mod requests;
 pub mod server_loop;
 pub mod store;
 

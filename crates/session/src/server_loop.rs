@@ -68,7 +68,7 @@ impl SessionInfo {
         self.slot.is_stopping()
     }
 
-    /// Room for so many bytes of material that the session is to keep, for as long as the reservation lives.
+    /// Room for a given number of bytes of material that the session is to keep, for as long as the reservation lives.
     ///
     /// # Errors
     /// [`Exhausted`] if all sessions together keep as much as they may.

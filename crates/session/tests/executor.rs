@@ -13,10 +13,10 @@ use lanner_protocol::convert::reshare::Reveal;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::step::Protocol;
-use lanner_session::dialogue::{Request, Service};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
 };
+use lanner_session::requests::{Request, Responder};
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
 const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
@@ -500,7 +500,7 @@ fn after_a_failure_a_service_serves_nothing_more() {
     let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
     let (mut client, mut server) = memory::pair();
     let serving = std::thread::spawn(move || {
-        let mut service = Service::start(&mut server, [1; 32], model, rng(1)).unwrap();
+        let mut service = Responder::start(&mut server, [1; 32], model, rng(1)).unwrap();
         // Nothing is prepared.
         assert!(service.answer(&mut server, Request::Predict).is_err());
         for request in [Request::Prepare, Request::Predict, Request::End] {

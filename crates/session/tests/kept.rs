@@ -10,8 +10,8 @@ use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_net::{StateDirectory, memory};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
-use lanner_session::dialogue::{Dialogue, Request, Service};
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
+use lanner_session::requests::{Request, Requester, Responder};
 use lanner_session::store::{Capacity, FileStore, MaterialId, Store, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 use tempfile::TempDir;
@@ -70,19 +70,19 @@ impl World {
         &self,
         number: u8,
         [client, server]: [Brings; 2],
-        ask: impl FnOnce(&mut Dialogue, &mut dyn Channel) -> T,
+        ask: impl FnOnce(&mut Requester, &mut dyn Channel) -> T,
     ) -> T {
         let (transcript, mut channels) = ([number; 32], memory::pair());
         std::thread::scope(|scope| {
             let serving = scope.spawn(move || {
                 let model = Arc::new(ServedModel::new(&self.network, &self.plan).unwrap());
                 let channel = &mut channels.1;
-                let mut service = Service::start(channel, transcript, model, rng(2 * number)).unwrap();
+                let mut service = Responder::start(channel, transcript, model, rng(2 * number)).unwrap();
                 if let Some((store, identity)) = server {
                     service = service.with_store(store, identity);
                 }
                 loop {
-                    match Service::receive(channel).unwrap() {
+                    match Responder::receive(channel).unwrap() {
                         Request::End => break,
                         request => service.answer(channel, request).unwrap(),
                     }
@@ -90,27 +90,27 @@ impl World {
             });
             let plan = Arc::new(ClientPlan::new(self.network.public(), &self.plan).unwrap());
             let channel = &mut channels.0;
-            let mut dialogue = Dialogue::start(channel, transcript, plan, rng(2 * number + 1)).unwrap();
+            let mut requester = Requester::start(channel, transcript, plan, rng(2 * number + 1)).unwrap();
             if let Some((store, identity)) = client {
-                dialogue = dialogue.with_store(store, identity);
+                requester = requester.with_store(store, identity);
             }
-            let answer = ask(&mut dialogue, channel);
-            dialogue.end(channel).unwrap();
+            let answer = ask(&mut requester, channel);
+            requester.end(channel).unwrap();
             serving.join().unwrap();
             answer
         })
     }
 
-    /// Keeps the material of so many predictions in one session.
+    /// Keeps the material of a given number of predictions in one session.
     fn keep(&self, number: u8, brings: [Brings; 2], count: usize) -> Vec<MaterialId> {
-        self.session(number, brings, |dialogue, channel| {
-            (0..count).map(|_| dialogue.keep(channel).unwrap()).collect()
+        self.session(number, brings, |requester, channel| {
+            (0..count).map(|_| requester.keep(channel).unwrap()).collect()
         })
     }
 
     /// A session is of use: it predicts with material of its own.
-    fn check_usable(&self, dialogue: &mut Dialogue, channel: &mut dyn Channel) {
-        let (label, _) = dialogue.predict(channel, &self.inputs[0]).unwrap();
+    fn check_usable(&self, requester: &mut Requester, channel: &mut dyn Channel) {
+        let (label, _) = requester.predict(channel, &self.inputs[0]).unwrap();
         assert_eq!(label, self.labels[0]);
     }
 }
@@ -130,19 +130,19 @@ fn what_was_kept_serves_once_after_both_have_restarted() {
     assert!(world.stores().iter().all(|store| store.held().pieces == 2));
 
     // In another order, with another prediction between.
-    world.session(2, world.bring(), |dialogue, channel| {
+    world.session(2, world.bring(), |requester, channel| {
         for (id, sample) in kept.iter().rev().zip(1..) {
-            let (label, costs) = dialogue.predict_kept(channel, *id, &world.inputs[sample]).unwrap();
+            let (label, costs) = requester.predict_kept(channel, *id, &world.inputs[sample]).unwrap();
             assert_eq!(label, world.labels[sample]);
             assert!(costs.iter().any(|step| step.traffic.sent > 0));
-            world.check_usable(dialogue, channel);
+            world.check_usable(requester, channel);
         }
-        assert!(is_absent(&dialogue.predict_kept(channel, kept[0], &world.inputs[0])));
-        world.check_usable(dialogue, channel);
+        assert!(is_absent(&requester.predict_kept(channel, kept[0], &world.inputs[0])));
+        world.check_usable(requester, channel);
     });
     assert!(world.stores().iter().all(|store| store.held().pieces == 0));
-    world.session(3, world.bring(), |dialogue, channel| {
-        assert!(is_absent(&dialogue.predict_kept(channel, kept[1], &world.inputs[0])));
+    world.session(3, world.bring(), |requester, channel| {
+        assert!(is_absent(&requester.predict_kept(channel, kept[1], &world.inputs[0])));
     });
 }
 
@@ -154,11 +154,11 @@ fn what_one_party_took_before_it_died_serves_nobody() {
     let [client, server] = world.stores();
     drop((server.take(kept[0]).unwrap(), client.take(kept[1]).unwrap()));
     drop((client, server));
-    world.session(2, world.bring(), |dialogue, channel| {
-        assert!(is_refused(&dialogue.predict_kept(channel, kept[0], &world.inputs[0])));
-        assert!(is_absent(&dialogue.predict_kept(channel, kept[0], &world.inputs[0])), "asked for once");
-        assert!(is_absent(&dialogue.predict_kept(channel, kept[1], &world.inputs[0])));
-        world.check_usable(dialogue, channel);
+    world.session(2, world.bring(), |requester, channel| {
+        assert!(is_refused(&requester.predict_kept(channel, kept[0], &world.inputs[0])));
+        assert!(is_absent(&requester.predict_kept(channel, kept[0], &world.inputs[0])), "asked for once");
+        assert!(is_absent(&requester.predict_kept(channel, kept[1], &world.inputs[0])));
+        world.check_usable(requester, channel);
     });
 }
 
@@ -167,9 +167,9 @@ fn a_name_is_given_once() {
     let world = World::new();
     world.keep(1, world.bring(), 1);
     // The same transcript again, which no handshake gives.
-    world.session(1, world.bring(), |dialogue, channel| {
-        assert!(is_refused(&dialogue.keep(channel)));
-        world.check_usable(dialogue, channel);
+    world.session(1, world.bring(), |requester, channel| {
+        assert!(is_refused(&requester.keep(channel)));
+        world.check_usable(requester, channel);
     });
 }
 
@@ -177,13 +177,13 @@ fn a_name_is_given_once() {
 fn who_has_no_store_keeps_nothing() {
     let world = World::new();
     let [client, server] = world.bring();
-    world.session(1, [None, server], |dialogue, channel| {
-        assert!(matches!(dialogue.keep(channel), Err(ExecutionError::NoStore)));
-        world.check_usable(dialogue, channel);
+    world.session(1, [None, server], |requester, channel| {
+        assert!(matches!(requester.keep(channel), Err(ExecutionError::NoStore)));
+        world.check_usable(requester, channel);
     });
-    world.session(2, [client, None], |dialogue, channel| {
-        assert!(is_refused(&dialogue.keep(channel)));
-        world.check_usable(dialogue, channel);
+    world.session(2, [client, None], |requester, channel| {
+        assert!(is_refused(&requester.keep(channel)));
+        world.check_usable(requester, channel);
     });
 }
 
@@ -194,12 +194,12 @@ fn a_full_store_refuses_and_the_session_goes_on() {
     let state = StateDirectory::open(world.root.path().join("server")).unwrap();
     let full: Arc<dyn Store> =
         Arc::new(FileStore::open(&state, Capacity { pieces: 1, bytes: 1 << 30 }).unwrap());
-    world.session(1, [client, Some((full, MODEL))], |dialogue, channel| {
-        let id = dialogue.keep(channel).unwrap();
-        assert!(is_refused(&dialogue.keep(channel)));
-        let (label, _) = dialogue.predict_kept(channel, id, &world.inputs[0]).unwrap();
+    world.session(1, [client, Some((full, MODEL))], |requester, channel| {
+        let id = requester.keep(channel).unwrap();
+        assert!(is_refused(&requester.keep(channel)));
+        let (label, _) = requester.predict_kept(channel, id, &world.inputs[0]).unwrap();
         assert_eq!(label, world.labels[0]);
-        dialogue.keep(channel).unwrap();
+        requester.keep(channel).unwrap();
     });
 }
 
@@ -208,13 +208,13 @@ fn material_of_another_model_is_refused() {
     let world = World::new();
     let kept = world.keep(1, world.bring(), 2);
     let [client, server] = world.stores();
-    world.session(2, [Some((client, MODEL)), Some((server, [6; 32]))], |dialogue, channel| {
-        assert!(is_refused(&dialogue.predict_kept(channel, kept[0], &world.inputs[0])));
-        world.check_usable(dialogue, channel);
+    world.session(2, [Some((client, MODEL)), Some((server, [6; 32]))], |requester, channel| {
+        assert!(is_refused(&requester.predict_kept(channel, kept[0], &world.inputs[0])));
+        world.check_usable(requester, channel);
     });
     let [client, server] = world.stores();
-    world.session(3, [Some((client, [6; 32])), Some((server, MODEL))], |dialogue, channel| {
-        let error = dialogue.predict_kept(channel, kept[1], &world.inputs[0]).err().unwrap();
+    world.session(3, [Some((client, [6; 32])), Some((server, MODEL))], |requester, channel| {
+        let error = requester.predict_kept(channel, kept[1], &world.inputs[0]).err().unwrap();
         assert!(matches!(error, ExecutionError::OtherMaterial { what: "plan" }), "{error}");
     });
 }
@@ -223,9 +223,9 @@ fn material_of_another_model_is_refused() {
 fn an_input_of_another_length_costs_no_material() {
     let world = World::new();
     let kept = world.keep(1, world.bring(), 1);
-    world.session(2, world.bring(), |dialogue, channel| {
-        let error = dialogue.predict_kept(channel, kept[0], &[1, 2, 3]).err().unwrap();
+    world.session(2, world.bring(), |requester, channel| {
+        let error = requester.predict_kept(channel, kept[0], &[1, 2, 3]).err().unwrap();
         assert!(matches!(error, ExecutionError::Mismatch { .. }), "{error}");
-        dialogue.predict_kept(channel, kept[0], &world.inputs[0]).unwrap();
+        requester.predict_kept(channel, kept[0], &world.inputs[0]).unwrap();
     });
 }

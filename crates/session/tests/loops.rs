@@ -3,18 +3,19 @@
 
 mod common;
 
+use lanner_bfv::ParameterSet;
 use lanner_graph::{Network, Policy, QuantizationOptions};
 use lanner_plan::{Carried, Item, Mode, Plan, PlanError, Scan, Step};
+use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare::Reveal;
 use lanner_protocol::linear::cheetah::Accuracy;
-use lanner_protocol::linear::{Convolution, Set, cheetah};
+use lanner_protocol::linear::{Convolution, cheetah};
 use lanner_protocol::local::Add;
 use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, Rounding};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::step::{Outcome, Protocol};
 use lanner_session::executor::{ClientPlan, Phase};
-use lanner_share::Ring;
 
 use common::{network, session};
 
@@ -36,7 +37,7 @@ fn step(name: &str, inputs: &[usize], protocol: impl Into<Protocol>) -> Step {
 
 fn linear(inputs: usize) -> cheetah::Linear {
     let shape = Convolution::fully_connected(inputs, FEATURES);
-    cheetah::Linear { shape, bits: BITS, set: Set::B, accuracy: Accuracy::Exact }
+    cheetah::Linear { shape, bits: BITS, set: ParameterSet::B, accuracy: Accuracy::Exact }
 }
 
 /// `h = begin(x)`, then for each part `x_t` of x: `h = round(max(cell(h + x_t), 0) / 2^SHIFT)`; all `h`, then the last.

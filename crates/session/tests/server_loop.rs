@@ -60,13 +60,13 @@ impl Handler for Echo {
     }
 }
 
-struct Service {
+struct Responder {
     server: Server,
     address: Address,
     tls: ClientTls,
 }
 
-fn start(max_sessions: usize, stall: Duration) -> Service {
+fn start(max_sessions: usize, stall: Duration) -> Responder {
     let root = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(root.path().join("state")).unwrap();
     let tls = ServerTls::new(Identity::self_signed(&state).unwrap(), None).unwrap();
@@ -77,7 +77,7 @@ fn start(max_sessions: usize, stall: Duration) -> Service {
     let options = ServerOptions { security: Security::Tls(tls), max_sessions, max_material: ROOM, limits };
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let server = Server::start(listener, options, Echo).unwrap();
-    Service { address: server.address().to_string().parse().unwrap(), server, tls: client }
+    Responder { address: server.address().to_string().parse().unwrap(), server, tls: client }
 }
 
 fn without_tls(limits: Limits) -> ServerOptions {
@@ -87,7 +87,7 @@ fn without_tls(limits: Limits) -> ServerOptions {
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(300);
 
-impl Service {
+impl Responder {
     fn client(&self) -> TcpChannel {
         TcpChannel::connect(&self.address, &self.tls, Limits::default()).unwrap()
     }

@@ -1,7 +1,5 @@
 //! Additive shares over `Z_p` and `Z_2^l`. Local algebra only: nothing here sends a message.
 
-mod ring;
 mod share;
 
-pub use ring::{Factor, Ring};
 pub use share::{Share, ShareError};

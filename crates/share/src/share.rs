@@ -1,10 +1,9 @@
 //! One party's additive share of a vector.
 
+use lanner_primitives::Ring;
 use rand_core::CryptoRng;
 use thiserror::Error;
 use zeroize::{Zeroize, ZeroizeOnDrop};
-
-use crate::Ring;
 
 /// One party's additive share of a vector of secrets; the secret is the sum of both parties' shares.
 ///

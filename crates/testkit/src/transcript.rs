@@ -10,7 +10,7 @@ use crate::uniform::{check_bits, check_points, check_residues};
 pub enum Domain {
     /// Free bits; values have these widths.
     Bits(Vec<usize>),
-    /// So many bytes that are free, then blocks of so many packed values below each modulus in turn.
+    /// A given number of bytes that are free, then blocks of a given number of packed values below each modulus in turn.
     Residues {
         /// Bytes of seeds.
         seed: usize,
@@ -139,7 +139,7 @@ fn check_blocks(messages: &[&[u8]], count: usize, moduli: &[u64]) -> Result<(), 
     moduli.iter().zip(&values).try_for_each(|(modulus, values)| check_residues(values, *modulus))
 }
 
-/// The packed values of so many bits that bytes hold whole.
+/// The packed values of a given number of bits that bytes hold whole.
 fn unpack(bytes: &[u8], bits: usize) -> impl Iterator<Item = u64> {
     let bit = |i: usize| u64::from(bytes[i / 8] >> (i % 8) & 1);
     (0..8 * bytes.len() / bits)
@@ -158,7 +158,7 @@ mod tests {
         bytes
     }
 
-    /// So many uniform values.
+    /// A given number of uniform values.
     fn packed(rng: &mut TestRng, modulus: u64) -> Vec<u8> {
         let bits = u64::BITS - modulus.leading_zeros();
         let values = (0..VALUES).map(|_| rng.next_u64() % modulus);

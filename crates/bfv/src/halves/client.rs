@@ -6,16 +6,16 @@ use lanner_wire::{Encode, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::ZeroizeOnDrop;
 
-use super::FirstHalf;
+use super::C0;
 use crate::ciphertext::SEED_BYTES;
-use crate::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, wire_limbs};
+use crate::function_privacy::{SealedC0, SealedC1, wire_limbs};
 use crate::packing::{decode_seed, read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, Plaintext, PlaintextModulus, SecretKey};
 
 /// The second half of an encryption to come, as a seed.
 ///
 /// Wire form: the seed, 16 bytes.
-pub struct SecondHalf {
+pub struct C1 {
     seed: Seed,
 }
 
@@ -38,22 +38,19 @@ pub struct PreparedDecryption {
 impl SecretKey {
     /// Prepares an encryption, whose second half is to be announced.
     #[must_use]
-    pub fn prepare_encryption(
-        &self,
-        rng: &mut (impl CryptoRng + ?Sized),
-    ) -> (SecondHalf, PreparedEncryption) {
+    pub fn prepare_encryption(&self, rng: &mut (impl CryptoRng + ?Sized)) -> (C1, PreparedEncryption) {
         let parameters = self.parameters();
         let seed = Seed::random(rng);
         let error = sample::error(&parameters.basis(parameters.limbs()), rng);
         let body = self.mask(error.into_eval(), &seed);
-        (SecondHalf { seed }, PreparedEncryption { parameters: parameters.clone(), body })
+        (C1 { seed }, PreparedEncryption { parameters: parameters.clone(), body })
     }
 
     /// Prepares a decryption by the half that the server sent.
     ///
     /// # Errors
     /// [`BfvError::Mismatch`] if the half belongs to other parameters.
-    pub fn prepare_decryption(&self, half: OutgoingSecondHalf) -> Result<PreparedDecryption, BfvError> {
+    pub fn prepare_decryption(&self, half: SealedC1) -> Result<PreparedDecryption, BfvError> {
         self.check_basis(half.c1.basis())?;
         let mut product = half.c1.into_eval();
         self.multiply(&mut product);
@@ -66,11 +63,11 @@ impl PreparedEncryption {
     ///
     /// # Errors
     /// [`BfvError::Mismatch`] if the message belongs to other parameters.
-    pub fn encrypt(self, message: &Plaintext) -> Result<FirstHalf, BfvError> {
+    pub fn encrypt(self, message: &Plaintext) -> Result<C0, BfvError> {
         self.parameters.check_same(message.modulus().parameters())?;
         let mut c0 = message.modulus().scale(message, self.parameters.limbs()).into_eval();
         c0.add_assign(&self.body);
-        Ok(FirstHalf { c0, noise: NoiseBound::NONE })
+        Ok(C0 { c0, noise: NoiseBound::NONE })
     }
 
     /// Appends it. The bytes serve one message, as it does, and tell who has them that message.
@@ -93,7 +90,7 @@ impl PreparedDecryption {
     ///
     /// # Errors
     /// [`BfvError::Mismatch`] if the half belongs to another plaintext modulus or to other parameters.
-    pub fn decrypt(mut self, half: &OutgoingFirstHalf) -> Result<Plaintext, BfvError> {
+    pub fn decrypt(mut self, half: &SealedC0) -> Result<Plaintext, BfvError> {
         self.modulus.check_same(&half.modulus)?;
         self.product.add_assign(&half.c0);
         Ok(self.modulus.unscale(&self.product))
@@ -107,14 +104,14 @@ impl PreparedDecryption {
     /// Reads what [`Self::encode`] wrote for messages of this modulus.
     ///
     /// # Errors
-    /// As [`half_len`](crate::outgoing::half_len); [`BfvError::Decode`] if bytes are missing or a value is not below its modulus.
+    /// As [`half_len`](crate::function_privacy::half_len); [`BfvError::Decode`] if bytes are missing or a value is not below its modulus.
     pub fn decode(modulus: &PlaintextModulus, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
         let product = read_poly(&modulus.parameters().basis(wire_limbs(modulus)?), reader)?;
         Ok(Self { modulus: modulus.clone(), product })
     }
 }
 
-impl SecondHalf {
+impl C1 {
     /// The ciphertext with a first half of zero: what the server evaluates ahead of time. It has the noise of a fresh
     /// encryption.
     #[must_use]
@@ -139,7 +136,7 @@ impl SecondHalf {
     }
 }
 
-impl Encode for SecondHalf {
+impl Encode for C1 {
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(self.seed.as_bytes());
     }

@@ -2,17 +2,17 @@
 
 use lanner_ring::{Eval, Poly};
 
-use super::FirstHalf;
+use super::C0;
 use crate::combination::{Product, Terms, add_blocks};
 use crate::{BfvError, Multiplier, NoiseBound, Parameters};
 
 /// Many sums of the same first halves: row `j` is the sum of `half_k * factor_kj`.
-pub struct FirstHalfCombinations {
+pub struct C0Combinations {
     parameters: Parameters,
     rows: Vec<(Poly<Eval>, NoiseBound)>,
 }
 
-impl FirstHalfCombinations {
+impl C0Combinations {
     /// Empty sums.
     #[must_use]
     pub fn new(parameters: &Parameters, rows: usize) -> Self {
@@ -25,7 +25,7 @@ impl FirstHalfCombinations {
     ///
     /// # Errors
     /// [`BfvError::Length`] unless there is a factor for each half and row; as [`Self::add_products`].
-    pub fn add(&mut self, halves: &[FirstHalf], factors: &[Multiplier]) -> Result<(), BfvError> {
+    pub fn add(&mut self, halves: &[C0], factors: &[Multiplier]) -> Result<(), BfvError> {
         self.add_products(halves, &Product::dense(halves.len(), self.rows.len(), factors)?)
     }
 
@@ -33,7 +33,7 @@ impl FirstHalfCombinations {
     ///
     /// # Errors
     /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters.
-    pub fn add_products(&mut self, halves: &[FirstHalf], products: &[Product<'_>]) -> Result<(), BfvError> {
+    pub fn add_products(&mut self, halves: &[C0], products: &[Product<'_>]) -> Result<(), BfvError> {
         let basis = self.parameters.basis(self.parameters.limbs());
         if halves.iter().any(|half| !half.c0.basis().same(&basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
@@ -52,7 +52,7 @@ impl FirstHalfCombinations {
 
     /// The sums.
     #[must_use]
-    pub fn finish(self) -> Vec<FirstHalf> {
-        self.rows.into_iter().map(|(c0, noise)| FirstHalf { c0, noise }).collect()
+    pub fn finish(self) -> Vec<C0> {
+        self.rows.into_iter().map(|(c0, noise)| C0 { c0, noise }).collect()
     }
 }

@@ -7,7 +7,7 @@ use lanner_wire::Encode;
 use rand_core::Rng;
 
 use super::*;
-use crate::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, Sealing, half_len};
+use crate::function_privacy::{SealedC0, SealedC1, Sealing, half_len};
 use crate::{
     BfvError, Blinding, Ciphertext, EvaluationKeys, Evaluator, ExtendedCombinations, Multiplier, NoiseBound,
     ParameterSet, PublicKey, SecretKey, SlotEncoder, seal,
@@ -59,10 +59,10 @@ impl Setting {
     }
 
     /// The same on first halves.
-    fn evaluate_first(&self, half: &FirstHalf) -> FirstHalf {
+    fn evaluate_first(&self, half: &C0) -> C0 {
         let permutations = Permutations::new(self.secret.parameters(), &self.elements).unwrap();
         let rotated = self.elements.map(|element| half.apply(element, &permutations).unwrap());
-        let mut sums = FirstHalfCombinations::new(self.secret.parameters(), 2);
+        let mut sums = C0Combinations::new(self.secret.parameters(), 2);
         sums.add(&rotated, &self.factors).unwrap();
         let [mut sum, second] = <[_; 2]>::try_from(sums.finish()).ok().unwrap();
         sum.add_assign(&second.apply(self.elements[1], &permutations).unwrap()).unwrap();
@@ -94,26 +94,26 @@ fn halves_are_the_undivided_messages_to_the_last_bit() {
 
     // In halves.
     let (second, prepared) = setting.secret.prepare_encryption(&mut rng(4));
-    let second = SecondHalf::from_bytes(&second.to_bytes()).unwrap();
+    let second = C1::from_bytes(&second.to_bytes()).unwrap();
     let ahead = setting.evaluate(&second.expand(parameters));
     let (sent, sealing) = Sealing::new(&ahead, setting.blinding(evaluated.noise()), &mask).unwrap();
-    let sent = OutgoingSecondHalf::from_bytes(setting.encoder.modulus(), &sent.to_bytes()).unwrap();
+    let sent = SealedC1::from_bytes(setting.encoder.modulus(), &sent.to_bytes()).unwrap();
     let first = prepared.encrypt(&message).unwrap();
-    assert_eq!(first.to_bytes().len(), FirstHalf::encoded_len(parameters));
-    let mut first = FirstHalf::from_bytes(parameters, &first.to_bytes()).unwrap();
+    assert_eq!(first.to_bytes().len(), C0::encoded_len(parameters));
+    let mut first = C0::from_bytes(parameters, &first.to_bytes()).unwrap();
     first.add_plain(&added).unwrap();
     let answer = sealing.seal(&setting.evaluate_first(&first)).unwrap();
-    let answer = OutgoingFirstHalf::from_bytes(setting.encoder.modulus(), &answer.to_bytes()).unwrap();
+    let answer = SealedC0::from_bytes(setting.encoder.modulus(), &answer.to_bytes()).unwrap();
     assert_eq!(half_len(setting.encoder.modulus()).unwrap(), answer.to_bytes().len());
 
     assert!(sealed.to_bytes() == [answer.to_bytes(), sent.to_bytes()].concat());
-    let whole = setting.secret.decrypt_outgoing(&sealed).unwrap();
+    let whole = setting.secret.decrypt_sealed(&sealed).unwrap();
     let divided = setting.secret.prepare_decryption(sent).unwrap().decrypt(&answer).unwrap();
     assert!(whole.coefficients() == divided.coefficients());
 }
 
 #[test]
-fn noise_of_the_first_half_counts() {
+fn noise_of_c0_counts() {
     let setting = Setting::new();
     let (second, prepared) = setting.secret.prepare_encryption(&mut rng(4));
     let ahead = second.expand(setting.secret.parameters());
@@ -128,11 +128,11 @@ fn noise_of_the_first_half_counts() {
 fn malformed_halves_are_refused() {
     let setting = Setting::new();
     let parameters = setting.secret.parameters();
-    assert!(SecondHalf::from_bytes(&[0; 15]).is_err() && SecondHalf::from_bytes(&[0; 17]).is_err());
-    let bytes = vec![0xff; FirstHalf::encoded_len(parameters)];
-    assert!(FirstHalf::from_bytes(parameters, &bytes).is_err(), "values above the modulus");
-    assert!(FirstHalf::from_bytes(parameters, &bytes[1..]).is_err());
+    assert!(C1::from_bytes(&[0; 15]).is_err() && C1::from_bytes(&[0; 17]).is_err());
+    let bytes = vec![0xff; C0::encoded_len(parameters)];
+    assert!(C0::from_bytes(parameters, &bytes).is_err(), "values above the modulus");
+    assert!(C0::from_bytes(parameters, &bytes[1..]).is_err());
     let bytes = vec![0xff; half_len(setting.encoder.modulus()).unwrap()];
-    assert!(OutgoingFirstHalf::from_bytes(setting.encoder.modulus(), &bytes).is_err());
-    assert!(OutgoingSecondHalf::from_bytes(setting.encoder.modulus(), &bytes[1..]).is_err());
+    assert!(SealedC0::from_bytes(setting.encoder.modulus(), &bytes).is_err());
+    assert!(SealedC1::from_bytes(setting.encoder.modulus(), &bytes[1..]).is_err());
 }

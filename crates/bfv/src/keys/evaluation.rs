@@ -92,7 +92,7 @@ impl EvaluationKeys {
         Ok(SEED_BYTES + key * keys)
     }
 
-    /// Bytes that keys of so many automorphisms take in memory, to within small change.
+    /// Bytes that keys of a given number of automorphisms take in memory, to within small change.
     ///
     /// # Errors
     /// [`BfvError::NoSpecialModulus`].

@@ -5,7 +5,7 @@ use lanner_ring::{Coeff, Eval, Poly, RnsBasis, sample};
 use rand_core::CryptoRng;
 use zeroize::ZeroizeOnDrop;
 
-use crate::outgoing::OutgoingCiphertext;
+use crate::function_privacy::SealedCiphertext;
 use crate::{BfvError, Ciphertext, Parameters, Plaintext, PlaintextModulus, SeededCiphertext};
 
 /// A ternary secret `s`, held by the client only.
@@ -74,8 +74,8 @@ impl SecretKey {
     ///
     /// # Errors
     /// [`BfvError::Mismatch`] if the ciphertext belongs to other parameters.
-    pub fn decrypt_outgoing(&self, ciphertext: &OutgoingCiphertext) -> Result<Plaintext, BfvError> {
-        Ok(ciphertext.modulus.unscale(&self.outgoing_phase(ciphertext)?))
+    pub fn decrypt_sealed(&self, ciphertext: &SealedCiphertext) -> Result<Plaintext, BfvError> {
+        Ok(ciphertext.modulus.unscale(&self.sealed_phase(ciphertext)?))
     }
 
     /// `log2` of the largest coefficient of the noise, given that it decrypts.
@@ -105,7 +105,7 @@ impl SecretKey {
     }
 
     /// `c0 + c1 s mod q` of a sealed ciphertext.
-    pub(crate) fn outgoing_phase(&self, ciphertext: &OutgoingCiphertext) -> Result<Poly<Coeff>, BfvError> {
+    pub(crate) fn sealed_phase(&self, ciphertext: &SealedCiphertext) -> Result<Poly<Coeff>, BfvError> {
         self.check_basis(ciphertext.c0.basis())?;
         let mut product = ciphertext.c1.clone().into_eval();
         self.multiply(&mut product);

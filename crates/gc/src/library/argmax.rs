@@ -1,7 +1,8 @@
 //! The index of the largest value.
 
+use lanner_primitives::Ring;
+
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::Wire;
 
@@ -12,8 +13,8 @@ use crate::circuit::Wire;
 /// (`k - 1 - log2 k` for k a power of two).
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is below two.
-pub fn argmax(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if `k` is below two.
+pub fn argmax(ring: Ring, k: usize) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, 0)?;
     let winner = tournament(&mut builder, k, &mut |_| ())?;
     builder.finish(&winner.index)
@@ -23,7 +24,7 @@ pub fn argmax(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
 ///
 /// # Errors
 /// As for [`argmax`].
-pub fn argmax_with_max(ring: ShareRing, k: usize) -> Result<MaskedCircuit, GcError> {
+pub fn argmax_with_max(ring: Ring, k: usize) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, 0)?;
     let mut winner = tournament(&mut builder, k, &mut |_| ())?;
     if let Some(sign) = winner.value.last_mut() {

@@ -194,7 +194,7 @@ fn halved(gates: &mut CircuitBuilder, mut word: Vec<Wire>, halvings: &[Wire]) ->
 mod tests {
     use super::*;
 
-    /// Tables for pieces of so many bits, the highest first.
+    /// Tables for pieces of a given number of bits, the highest first.
     fn tables(pieces: &[u32], fraction: u32) -> Vec<Vec<u64>> {
         let one = f64::exp2(f64::from(fraction));
         let mut above = 0;

@@ -1,7 +1,8 @@
 //! Leaky ReLU with rescaling: a public slope below zero.
 
+use lanner_primitives::Ring;
+
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
 
@@ -26,13 +27,8 @@ use crate::circuit::{CircuitBuilder, Wire};
 /// That is 127 for p = 1032193, d = 7 and the slope 51/512.
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if the slope is above one or `shift` above 32.
-pub fn leaky_relu_rescale(
-    ring: ShareRing,
-    numerator: u64,
-    shift: u32,
-    d: u32,
-) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if the slope is above one or `shift` above 32.
+pub fn leaky_relu_rescale(ring: Ring, numerator: u64, shift: u32, d: u32) -> Result<MaskedCircuit, GcError> {
     if shift > MAX_SHIFT || numerator > 1 << shift {
         return Err(GcError::Parameters("the slope is not a fraction of at most 32 bits in 0..=1"));
     }

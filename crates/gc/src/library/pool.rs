@@ -3,9 +3,10 @@
 //! FALCON (Li et al., <https://arxiv.org/abs/1811.08257>) compares residues; here the values are compared in offset
 //! form, so that the maximum of {3, -1} is 3.
 
+use lanner_primitives::Ring;
+
 use super::masked::{MaskedBuilder, MaskedCircuit};
 use super::relu::{clip, relu};
-use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::Wire;
 
@@ -14,8 +15,8 @@ use crate::circuit::Wire;
 /// AND gates: k times those of [`super::rescale`], `2 (k - 1) (b - d)` to compare and select, and `b - 1 - d`.
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is zero.
-pub fn max_pool_relu_rescale(ring: ShareRing, k: usize, d: u32) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if `k` is zero.
+pub fn max_pool_relu_rescale(ring: Ring, k: usize, d: u32) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
     let maximum = maximum(&mut builder, k)?;
     let outputs = relu(&mut builder.gates, &maximum);
@@ -28,8 +29,8 @@ pub fn max_pool_relu_rescale(ring: ShareRing, k: usize, d: u32) -> Result<Masked
 /// gives [`max_pool_relu_rescale`].
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` or the cap is zero.
-pub fn max_pool_relu_clip(ring: ShareRing, k: usize, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if `k` or the cap is zero.
+pub fn max_pool_relu_clip(ring: Ring, k: usize, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
     let maximum = maximum(&mut builder, k)?;
     let outputs = clip(&mut builder.gates, &maximum, cap)?;
@@ -41,8 +42,8 @@ pub fn max_pool_relu_clip(ring: ShareRing, k: usize, d: u32, cap: u64) -> Result
 /// AND gates: those of [`max_pool_relu_rescale`] without the last `b - 1 - d`.
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if `k` is zero.
-pub fn max_pool_rescale(ring: ShareRing, k: usize, d: u32) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if `k` is zero.
+pub fn max_pool_rescale(ring: Ring, k: usize, d: u32) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
     let maximum = maximum(&mut builder, k)?;
     builder.finish(&maximum)

@@ -1,7 +1,8 @@
 //! ReLU with rescaling, alone and clipped from above.
 
+use lanner_primitives::Ring;
+
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
 
@@ -12,8 +13,8 @@ use crate::circuit::{CircuitBuilder, Wire};
 /// AND gates: those of [`super::rescale`] and `b - 1 - d`: 44 for p = 1032193 and d = 7.
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`].
-pub fn relu_rescale(ring: ShareRing, d: u32) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound).
+pub fn relu_rescale(ring: Ring, d: u32) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
     let value = builder.value();
     let outputs = relu(&mut builder.gates, &value);
@@ -27,8 +28,8 @@ pub fn relu_rescale(ring: ShareRing, d: u32) -> Result<MaskedCircuit, GcError> {
 /// [`super::rescale`] and `m - k + w`. A cap that no value exceeds gives [`relu_rescale`].
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`], and if the cap is zero.
-pub fn relu_clip(ring: ShareRing, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if the cap is zero.
+pub fn relu_clip(ring: Ring, d: u32, cap: u64) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
     let value = builder.value();
     let outputs = clip(&mut builder.gates, &value, cap)?;

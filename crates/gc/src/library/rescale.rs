@@ -1,7 +1,8 @@
 //! Rescaling without an activation.
 
+use lanner_primitives::Ring;
+
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::ring::ShareRing;
 use crate::GcError;
 
 /// `y = rescale(x, d)`: `b - d` output bits in two's complement.
@@ -10,8 +11,8 @@ use crate::GcError;
 /// p - 1; `l - 1` over Z_{2^l}. These are the *sum* of the other circuits.
 ///
 /// # Errors
-/// [`GcError::Parameters`] as for [`ShareRing::signed_bound`].
-pub fn rescale(ring: ShareRing, d: u32) -> Result<MaskedCircuit, GcError> {
+/// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound).
+pub fn rescale(ring: Ring, d: u32) -> Result<MaskedCircuit, GcError> {
     let mut builder = MaskedBuilder::new(ring, d)?;
     let value = builder.value();
     builder.finish(&value)

@@ -1,9 +1,10 @@
 //! The softmax's circuit: FALCON's steps (Li et al., <https://arxiv.org/abs/1811.08257>, section 5.5), all inside.
 
+use lanner_primitives::Ring;
+
 use super::argmax::tournament;
 use super::exponential::Exponential;
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
 
@@ -18,7 +19,7 @@ use crate::circuit::{CircuitBuilder, Wire};
 /// [`GcError::Parameters`] as for [`super::argmax`], unless `w <= b - dropped`, and unless there are 1 to 18 digits and the sum has fewer than 64
 /// bits.
 pub fn softmax(
-    ring: ShareRing,
+    ring: Ring,
     k: usize,
     dropped: u32,
     exponential: &Exponential,

@@ -1,7 +1,8 @@
 //! The indices of the largest values, in order.
 
+use lanner_primitives::Ring;
+
 use super::masked::{MaskedBuilder, MaskedCircuit};
-use super::ring::ShareRing;
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
 
@@ -14,7 +15,7 @@ use crate::circuit::{CircuitBuilder, Wire};
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`super::argmax`], and unless `1 <= best <= k`.
-pub fn top_k(ring: ShareRing, k: usize, best: usize) -> Result<MaskedCircuit, GcError> {
+pub fn top_k(ring: Ring, k: usize, best: usize) -> Result<MaskedCircuit, GcError> {
     if k < 2 || !(1..=k).contains(&best) {
         return Err(GcError::Parameters("the number of best values, or fewer than two values"));
     }

@@ -53,7 +53,7 @@ pub(crate) trait Elementwise: Debug {
         None
     }
 
-    /// The operators that compute it one after the other on integers of this `scale`, for activations of so many bits: each with a
+    /// The operators that compute it one after the other on integers of this `scale`, for activations of a given number of bits: each with a
     /// suffix to the node's name and the scale of its output. Asked of supported attributes only.
     fn lower(&self, scale: f64, activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)>;
 }

@@ -13,7 +13,7 @@ use crate::grid::GridFactor;
 pub enum InputScale {
     /// Found on calibration samples, rounded up to the grid.
     Grid(GridFactor),
-    /// A range that the model's owner states, spread over so many steps.
+    /// A range that the model's owner states, spread over a given number of steps.
     Stated {
         /// The smallest real value accepted, at most 0.
         low: f64,

@@ -55,7 +55,7 @@ pub struct LinearWeights {
 }
 
 impl LinearWeights {
-    /// Weights and biases for so many output channels; a [`Network`] checks them against its node.
+    /// Weights and biases for a given number of output channels; a [`Network`] checks them against its node.
     pub(crate) const fn new(channels: usize, weight: Vec<i64>, bias: Vec<i64>) -> Self {
         Self { channels, weight, bias }
     }
@@ -96,7 +96,7 @@ impl Network {
         Ok(Self { public, weights, values, set_aside: 0 })
     }
 
-    /// The network, compiled without so many of its calibration samples.
+    /// The network, compiled without a given number of its calibration samples.
     #[must_use]
     pub(crate) fn with_set_aside(self, set_aside: usize) -> Self {
         Self { set_aside, ..self }

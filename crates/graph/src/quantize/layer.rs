@@ -110,7 +110,7 @@ impl Relation {
 }
 
 impl RealLayer {
-    /// Reads the tensors of node `node`, a layer with so many output channels.
+    /// Reads the tensors of node `node`, a layer with a given number of output channels.
     pub(super) fn new(draft: &Draft, node: usize, channels: usize) -> Result<Self, CompileError> {
         let node = &draft.graph.nodes[node];
         let (Op::Conv { weight, bias, .. } | Op::MatMul { weight, bias }) = &node.op else {
@@ -222,7 +222,7 @@ fn largest(weights: &LinearWeights) -> i64 {
     weights.weight().iter().map(|w| w.abs()).max().unwrap_or(0)
 }
 
-/// The largest signed integer of so many bits.
+/// The largest signed integer of a given number of bits.
 const fn half_range(bits: u32) -> i64 {
     (1 << (bits - 1)) - 1
 }

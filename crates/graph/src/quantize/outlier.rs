@@ -11,7 +11,7 @@ const TYPICAL: f64 = 4.0;
 /// How far beyond the median sample's some value of a sample lies before the sample may be set aside.
 const RUNAWAY: f64 = 8.0;
 
-/// Of so many samples one may be set aside.
+/// Of a given number of samples one may be set aside.
 const SAMPLES_FOR_ONE: usize = 100;
 
 /// The largest absolute value of a value in each sample.

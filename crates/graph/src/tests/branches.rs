@@ -221,7 +221,7 @@ fn squares_are_rescaled_where_the_rings_offered_are_small() {
     assert!(error < 0.03, "{error}");
 }
 
-/// Squares of squares, which run away on large inputs, with so many samples of which the last few are large.
+/// Squares of squares, which run away on large inputs, with a given number of samples of which the last few are large.
 fn runaways(count: usize, large: usize) -> (Sketch, Result<Network, CompileError>) {
     let mut sketch = Sketch::new(&[8], 21)
         .dense("a", 8)

@@ -1,24 +1,24 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, Ring, parallel};
 use lanner_wire::{Channel, ChannelError, packed_len, unpack_bits};
 use zeroize::Zeroizing;
 
-use super::{CHUNK, Group, RUN};
+use super::{CHUNK, RUN, check_ring, map};
 use crate::error::expect_length;
 use crate::{CorrelatedReceiver, OtError, kind};
 
 /// Receives shares of the correlations where the given bits are one, against [`super::send`]; shares are below `m`.
 ///
 /// # Errors
-/// Any failure of the channel, [`ChannelError::Malformed`] if a correction is not below `m`.
+/// Any failure of the channel, [`ChannelError::Malformed`] if a correction is not below `m`, [`OtError::Range`] as for [`super::send`].
 pub fn receive<R: CorrelatedReceiver + ?Sized>(
     source: &mut R,
     channel: &mut dyn Channel,
-    group: Group,
+    ring: Ring,
     choices: &Bits,
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     let mut t = Zeroizing::new(Vec::new());
     let first = source.extend(channel, choices, &mut t)?;
-    receive_extended(source.hash(), channel, group, choices, &mut t, first)
+    receive_extended(source.hash(), channel, ring, choices, &mut t, first)
 }
 
 /// As [`receive`], with `count` bits that are drawn here, against [`super::send_random`]; returns them too.
@@ -28,12 +28,12 @@ pub fn receive<R: CorrelatedReceiver + ?Sized>(
 pub fn receive_random<R: CorrelatedReceiver + ?Sized>(
     source: &mut R,
     channel: &mut dyn Channel,
-    group: Group,
+    ring: Ring,
     count: usize,
 ) -> Result<(Bits, Zeroizing<Vec<u64>>), OtError> {
     let mut t = Zeroizing::new(Vec::new());
     let (choices, first) = source.extend_random(channel, count, &mut t)?;
-    let shares = receive_extended(source.hash(), channel, group, &choices, &mut t, first)?;
+    let shares = receive_extended(source.hash(), channel, ring, &choices, &mut t, first)?;
     Ok((choices, shares))
 }
 
@@ -45,26 +45,27 @@ pub fn receive_random<R: CorrelatedReceiver + ?Sized>(
 pub fn receive_extended(
     hash: &CorrelationRobustHash,
     channel: &mut dyn Channel,
-    group: Group,
+    ring: Ring,
     choices: &Bits,
     t: &mut [Block],
     first: u64,
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     expect_length("choices", t.len(), choices.len())?;
+    check_ring(ring)?;
     let runs = |t| (first..).step_by(RUN).zip(<[Block]>::chunks_mut(t, RUN));
     parallel::for_each(runs(t), |(first, t)| hash.hash_in_place(t, first));
     let mut shares = Zeroizing::new(vec![0; t.len()]);
     for (number, (keys, shares)) in t.chunks(CHUNK).zip(shares.chunks_mut(CHUNK)).enumerate() {
-        let bytes = channel.receive(kind::ARITHMETIC, packed_len(keys.len(), group.bits()))?;
-        let corrections = unpack_bits(&bytes, keys.len(), group.bits())?;
-        if !corrections.iter().all(|d| group.contains(*d)) {
+        let bytes = channel.receive(kind::ARITHMETIC, packed_len(keys.len(), ring.bits()))?;
+        let corrections = unpack_bits(&bytes, keys.len(), ring.bits())?;
+        if !corrections.iter().all(|d| ring.contains(*d)) {
             return Err(ChannelError::Malformed { what: "OT correction" }.into());
         }
         let inputs = keys.chunks(RUN).zip(corrections.chunks(RUN));
         let runs = (number * CHUNK..).step_by(RUN).zip(inputs.zip(shares.chunks_mut(RUN)));
         parallel::for_each(runs, |(first, ((keys, corrections), shares))| {
             for (i, ((key, d), share)) in (first..).zip(keys.iter().zip(corrections).zip(shares)) {
-                *share = group.add(group.map(*key), d & u64::from(choices.get(i)).wrapping_neg());
+                *share = ring.add(map(ring, *key), d & u64::from(choices.get(i)).wrapping_neg());
             }
         });
     }

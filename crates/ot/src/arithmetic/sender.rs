@@ -1,25 +1,25 @@
-use lanner_primitives::{Block, CorrelationRobustHash, parallel};
+use lanner_primitives::{Block, CorrelationRobustHash, Ring, parallel};
 use lanner_wire::{Channel, pack_bits};
 use zeroize::Zeroizing;
 
-use super::{CHUNK, Group, RUN};
+use super::{CHUNK, RUN, check_ring, map};
 use crate::error::expect_length;
 use crate::{CorrelatedSender, OtError, kind};
 
 /// Correlates with the receiver's given bits, against [`super::receive`]: returns the sender's shares, below `m`.
 ///
 /// # Errors
-/// [`OtError::Range`] if a correlation is not below `m`; any failure of the channel.
+/// [`OtError::Range`] if `m` is above `2^50` and no power of two, or a correlation not below it; any failure of the channel.
 pub fn send<S: CorrelatedSender + ?Sized>(
     source: &mut S,
     channel: &mut dyn Channel,
-    group: Group,
+    ring: Ring,
     correlations: &[u64],
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
-    check(group, correlations)?;
+    check(ring, correlations)?;
     let mut q = Zeroizing::new(Vec::new());
     let first = source.extend(channel, correlations.len(), &mut q)?;
-    send_extended(source, channel, group, correlations, &mut q, first)
+    send_extended(source, channel, ring, correlations, &mut q, first)
 }
 
 /// As [`send`], with bits that the receiver draws, against [`super::receive_random`].
@@ -29,13 +29,13 @@ pub fn send<S: CorrelatedSender + ?Sized>(
 pub fn send_random<S: CorrelatedSender + ?Sized>(
     source: &mut S,
     channel: &mut dyn Channel,
-    group: Group,
+    ring: Ring,
     correlations: &[u64],
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
-    check(group, correlations)?;
+    check(ring, correlations)?;
     let mut q = Zeroizing::new(Vec::new());
     let first = source.extend_random(channel, correlations.len(), &mut q)?;
-    send_extended(source, channel, group, correlations, &mut q, first)
+    send_extended(source, channel, ring, correlations, &mut q, first)
 }
 
 /// The second half of [`send_random`], for transfers `q` from index `first` on that `source` extended before: only sends, so that
@@ -46,13 +46,13 @@ pub fn send_random<S: CorrelatedSender + ?Sized>(
 pub fn send_extended<S: CorrelatedSender + ?Sized>(
     source: &S,
     channel: &mut dyn Channel,
-    group: Group,
+    ring: Ring,
     correlations: &[u64],
     q: &mut [Block],
     first: u64,
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     expect_length("correlations", q.len(), correlations.len())?;
-    check(group, correlations)?;
+    check(ring, correlations)?;
     let mut shares = Zeroizing::new(vec![0; q.len()]);
     let (hash, delta) = (source.hash(), Zeroizing::new(source.delta()));
     let mut corrections = Vec::new();
@@ -63,9 +63,9 @@ pub fn send_extended<S: CorrelatedSender + ?Sized>(
         let outputs = shares.chunks_mut(RUN).zip(corrections.chunks_mut(RUN));
         let runs = (first..).step_by(RUN).zip(inputs).zip(outputs);
         parallel::for_each(runs, |((first, (q, correlations)), (shares, corrections))| {
-            correct(hash, *delta, group, q, correlations, first, shares, corrections);
+            correct(hash, *delta, ring, q, correlations, first, shares, corrections);
         });
-        channel.send(kind::ARITHMETIC, &pack_bits(&corrections, group.bits()))?;
+        channel.send(kind::ARITHMETIC, &pack_bits(&corrections, ring.bits()))?;
     }
     channel.flush()?;
     Ok(shares)
@@ -76,7 +76,7 @@ pub fn send_extended<S: CorrelatedSender + ?Sized>(
 fn correct(
     hash: &CorrelationRobustHash,
     delta: Block,
-    group: Group,
+    ring: Ring,
     zeros: &mut [Block],
     correlations: &[u64],
     first: u64,
@@ -90,14 +90,15 @@ fn correct(
     hash.hash_masked_in_place(ones, delta, first);
     let keys = zeros.iter().zip(ones.iter()).zip(correlations);
     for (((k0, k1), a), (share, correction)) in keys.zip(shares.iter_mut().zip(corrections)) {
-        let (k0, minus_k1) = (group.map(*k0), group.negate(group.map(*k1)));
-        *correction = group.add(group.add(k0, minus_k1), *a);
-        *share = group.negate(k0);
+        let (k0, k1) = (map(ring, *k0), map(ring, *k1));
+        *correction = ring.add(ring.sub(k0, k1), *a);
+        *share = ring.neg(k0);
     }
 }
 
-fn check(group: Group, correlations: &[u64]) -> Result<(), OtError> {
+fn check(ring: Ring, correlations: &[u64]) -> Result<(), OtError> {
+    check_ring(ring)?;
     // Folded without an early end: how long it takes says nothing about the values.
-    let fits = correlations.iter().fold(true, |fits, a| fits & group.contains(*a));
+    let fits = correlations.iter().fold(true, |fits, a| fits & ring.contains(*a));
     if fits { Ok(()) } else { Err(OtError::Range { what: "correlation" }) }
 }

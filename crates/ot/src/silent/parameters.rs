@@ -93,9 +93,9 @@ pub struct Supply {
 /// What a source does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Gives so many of the transfers that are ready.
+    /// Gives a given number of the transfers that are ready.
     Take { count: usize },
-    /// Grows so many trees from tree `first` of the iteration on.
+    /// Grows a given number of trees from tree `first` of the iteration on.
     Grow { first: usize, count: usize },
     /// Grows the last trees, and begins the next iteration with their leaves.
     Renew { first: usize, count: usize },

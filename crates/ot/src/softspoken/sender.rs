@@ -176,7 +176,7 @@ impl Stripes {
     }
 }
 
-/// Works on the stripes of a chunk of so many blocks of columns, each in one of the rooms.
+/// Works on the stripes of a chunk of a given number of blocks of columns, each in one of the rooms.
 pub(super) fn in_rooms<T: Send>(
     rooms: &mut [Stripes],
     chunk: usize,

@@ -1,12 +1,12 @@
 //! The steps of mode cheetah, over powers of two.
 
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
 use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
 use lanner_protocol::step::{Protocol, Spec};
-use lanner_share::Ring;
 
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
@@ -44,7 +44,7 @@ impl Planner<'_> {
         };
         let mut refused = ProtocolError::Shape { what: "parameter sets" };
         for set in accuracy.sets() {
-            match Scheme::new(&shape, bits, accuracy, self.sets.get(*set)) {
+            match self.sets.get(*set).and_then(|parameters| Scheme::new(&shape, bits, accuracy, parameters)) {
                 Ok(_) => return Ok(Linear { shape, bits, set: *set, accuracy }.into()),
                 Err(error) => refused = error,
             }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use lanner_bfv::ParameterSet;
 use lanner_graph::{FixedOp, PublicNetwork};
 use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::Sets;
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Set, Sets};
 use lanner_protocol::nonlinear::square::{Square, SquareLinear, Target};
 
 use super::{Planner, convolution, in_frequencies, layer, prime};
@@ -77,6 +78,11 @@ fn taker(network: &PublicNetwork, node: usize) -> Option<usize> {
 }
 
 /// Whether the parameters have room for squares and the layer that takes them in this layout.
-pub(super) fn fits(packing: &Packing, prime: u64, set: Set, sets: &Sets) -> Result<bool, ProtocolError> {
-    Target::Layer(Box::new(packing.clone())).fits(sets.get(set), prime)
+pub(super) fn fits(
+    packing: &Packing,
+    prime: u64,
+    set: ParameterSet,
+    sets: &Sets,
+) -> Result<bool, ProtocolError> {
+    Target::Layer(Box::new(packing.clone())).fits(sets.get(set)?, prime)
 }

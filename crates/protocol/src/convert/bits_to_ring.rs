@@ -6,8 +6,9 @@
 //! `e_i = b_i xor r_i`, uniform to the server, and `a_i b_i = a_i e_i + (1 - 2 e_i) a_i r_i` is linear in what each party
 //! holds. Neither party learns anything but uniform bits and shares. Semi-honest.
 
+use lanner_primitives::Ring;
 use lanner_primitives::{Bits, parallel};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -84,7 +85,7 @@ impl ServerBits {
         write_elements(ring, &self.products, writer);
     }
 
-    /// Reads what [`Self::encode`] wrote of so many bits.
+    /// Reads what [`Self::encode`] wrote of a given number of bits.
     pub(crate) fn decode(reader: &mut Reader<'_>, ring: Ring, count: usize) -> Result<Self, DecodeError> {
         Ok(Self { bits: read_bits(reader, count)?, products: read_elements(reader, ring, count)? })
     }

@@ -8,7 +8,8 @@
 //!
 //! The message is uniform, since `r` is uniform and used once.
 
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer, pack_bits, packed_len, unpack_bits};
 use serde::{Deserialize, Serialize};
 

@@ -8,15 +8,15 @@ pub(crate) use server::{Masks, Sealed, ServerExchange};
 
 use std::ops::Range;
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::{Budget, half_len};
+use lanner_bfv::function_privacy::{Budget, half_len};
+use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{NoiseBound, Parameters, PlaintextModulus};
 use lanner_primitives::parallel;
 
 use crate::step::{Memory, WORD};
 use crate::{Cost, OfflineCost, ProtocolError};
 
-/// The cost of the offline phase of so many ciphertexts modulo `prime` each way.
+/// The cost of the offline phase of a given number of ciphertexts modulo `prime` each way.
 pub(crate) fn offline_cost(
     [inputs, outputs]: [usize; 2],
     parameters: &Parameters,
@@ -24,24 +24,24 @@ pub(crate) fn offline_cost(
 ) -> Result<OfflineCost, ProtocolError> {
     let half = half_len(&PlaintextModulus::new(parameters, prime)?)?;
     Ok(OfflineCost {
-        request: Cost::NONE.client(inputs * SecondHalf::ENCODED_LEN),
+        request: Cost::NONE.client(inputs * C1::ENCODED_LEN),
         answer: (0..outputs).fold(Cost::NONE, |cost, _| cost.server(half)),
     })
 }
 
-/// The cost of the online phase of so many ciphertexts modulo `prime` each way.
+/// The cost of the online phase of a given number of ciphertexts modulo `prime` each way.
 pub(crate) fn online_cost(
     [inputs, outputs]: [usize; 2],
     parameters: &Parameters,
     prime: u64,
 ) -> Result<Cost, ProtocolError> {
     let (input, output) =
-        (FirstHalf::encoded_len(parameters), half_len(&PlaintextModulus::new(parameters, prime)?)?);
+        (C0::encoded_len(parameters), half_len(&PlaintextModulus::new(parameters, prime)?)?);
     let sent = (0..inputs).fold(Cost::NONE, |cost, _| cost.client(input));
     Ok((0..outputs).fold(sent, |cost, _| cost.server(output)))
 }
 
-/// The numbers of so many ciphertexts, in the groups that are computed at once and sent: the peer works on one while the next is made.
+/// The numbers of a given number of ciphertexts, in the groups that are computed at once and sent: the peer works on one while the next is made.
 pub(crate) fn in_turns(count: usize) -> impl Iterator<Item = Range<usize>> {
     let each = TURN * parallel::threads();
     (0..count).step_by(each).map(move |start| start..count.min(start + each))
@@ -62,7 +62,7 @@ pub(crate) fn sealing(
     Ok(Budget::new(&PlaintextModulus::new(parameters, prime)?, noise)?)
 }
 
-/// The halves that so many ciphertexts each way prepare, outputs sealed so.
+/// The halves that a given number of ciphertexts each way prepare, outputs sealed so.
 pub(crate) fn halves([inputs, outputs]: [usize; 2], parameters: &Parameters, sealing: Budget) -> Memory {
     let (inputs, outputs, limbs) = (inputs as u64, outputs as u64, parameters.limbs() as u64);
     let sent = sealing.wire_limbs() as u64;

@@ -4,18 +4,20 @@ pub mod cheetah;
 pub mod convolution;
 pub mod exchange;
 pub mod falcon;
-mod form;
 pub mod gazelle;
 pub mod keys;
 mod sets;
+mod weight_form;
+
+use lanner_bfv::ParameterSet;
 
 pub use convolution::Convolution;
-pub use form::Form;
-pub use sets::{Set, Sets};
+pub use sets::Sets;
+pub use weight_form::WeightForm;
 
 /// A party's layer with the parameter set whose keys it needs.
 pub(crate) struct OfSet<L> {
-    pub(crate) set: Set,
+    pub(crate) set: ParameterSet,
     pub(crate) layer: L,
 }
 

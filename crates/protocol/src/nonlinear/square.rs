@@ -33,10 +33,11 @@ pub use client::ClientSquare;
 pub use server::{ServerMaterial, ServerSquare};
 pub use step::{Square, SquareLinear};
 
-use lanner_bfv::outgoing::Budget;
+use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{BfvError, NoiseBound, Parameters, PlaintextModulus};
+use lanner_primitives::Ring;
 use lanner_ring::Modulus;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 
 use crate::linear::exchange;
 use crate::linear::gazelle::packing::Packing;
@@ -46,7 +47,7 @@ use crate::{Cost, OfflineCost, ProtocolError};
 /// What becomes of the squares.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// So many squares are shared.
+    /// A given number of squares are shared.
     Shares(usize),
     /// A linear layer reads them; its output is shared.
     Layer(Box<Packing>),

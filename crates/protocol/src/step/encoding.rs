@@ -1,8 +1,9 @@
 //! What material is written and read with: parts whose lengths the step knows, so that no length is in the bytes.
 
 use lanner_bfv::BfvError;
+use lanner_primitives::Ring;
 use lanner_primitives::{Bits, Block};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -10,7 +11,7 @@ pub(crate) fn write_bits(bits: &Bits, writer: &mut Writer) {
     writer.bytes(&Zeroizing::new(bits.to_bytes()));
 }
 
-/// So many bits.
+/// `count` bits.
 pub(crate) fn read_bits(reader: &mut Reader<'_>, count: usize) -> Result<Bits, DecodeError> {
     let bytes = reader.bytes(Bits::byte_len(count))?;
     Bits::from_bytes(count, bytes).map_err(|_| DecodeError::Invalid { what: "bit padding" })
@@ -20,7 +21,7 @@ pub(crate) fn write_blocks(blocks: &[Block], writer: &mut Writer) {
     writer.bytes(Block::slice_as_bytes(blocks));
 }
 
-/// So many blocks.
+/// `count` blocks.
 pub(crate) fn read_blocks(
     reader: &mut Reader<'_>,
     count: usize,
@@ -35,7 +36,7 @@ pub(crate) fn write_elements(ring: Ring, elements: &[u64], writer: &mut Writer) 
     writer.packed(elements, ring.bits());
 }
 
-/// So many elements of a ring.
+/// `count` elements of a ring.
 pub(crate) fn read_elements(
     reader: &mut Reader<'_>,
     ring: Ring,
@@ -53,7 +54,7 @@ pub(crate) fn write_share(share: &Share, writer: &mut Writer) {
     write_elements(share.ring(), share.values(), writer);
 }
 
-/// A share of so many elements.
+/// A share of `count` elements.
 pub(crate) fn read_share(reader: &mut Reader<'_>, ring: Ring, count: usize) -> Result<Share, DecodeError> {
     let mut elements = read_elements(reader, ring, count)?;
     Share::new(ring, std::mem::take(&mut *elements))

@@ -16,17 +16,17 @@ mod needs;
 mod party;
 mod value;
 
-pub use dynamic::{BoxedStep, DynStep, Kept};
+pub use dynamic::{AnyState, BoxedStep, DynStep};
 pub use list::Protocol;
 pub(crate) use needs::{LABEL, WORD};
 pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
 pub use party::{Client, Keys, PartyState, Server};
 pub use value::{Inputs, Known, Outcome, Value, ValueType};
 
-use lanner_bfv::outgoing::Distance;
+use lanner_bfv::function_privacy::Distance;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
-use crate::linear::{Form, Sets};
+use crate::linear::{Sets, WeightForm};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::{Cost, OfflineCost, ProtocolError};
 
@@ -49,7 +49,7 @@ pub trait Spec {
     /// Builds what both parties need: circuits, layouts.
     ///
     /// # Errors
-    /// [`ProtocolError`] if the parameters are none of the protocol's.
+    /// [`ProtocolError`] if the protocol does not take the parameters.
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError>;
 }
 
@@ -73,7 +73,7 @@ pub trait Built: Send + Sync {
     /// What the step needs of the session, and how long its material lives.
     ///
     /// # Errors
-    /// [`ProtocolError`] if the parameters are none of the protocol's.
+    /// [`ProtocolError`] if the protocol does not take the parameters.
     fn needs(&self) -> Result<Needs, ProtocolError> {
         Ok(Needs::default())
     }
@@ -109,7 +109,7 @@ pub trait Built: Send + Sync {
 
     /// The bytes of the step's weights where they are kept ready to multiply, and the form that they are kept in; none where there is no
     /// choice.
-    fn weights(&mut self) -> Option<(u64, &mut Form)> {
+    fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {
         None
     }
 
@@ -146,7 +146,7 @@ pub struct Answers {
 
 /// What steps are made from besides their specs, by the names of the network's nodes.
 pub trait ModelParts {
-    /// The integers of a linear node with so many output elements. The server's alone.
+    /// The integers of a linear node with a given number of output elements. The server's alone.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the party has none for the node.

@@ -5,19 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
 use lanner_ot::silent;
 
+use crate::linear::Sets;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
 use crate::linear::keys::keys_cost;
-use crate::linear::{Set, Sets};
 use crate::nonlinear::ot_nonlinear::{self, PARAMETERS};
 use crate::nonlinear::yao;
 use crate::{Cost, ProtocolError};
+use lanner_bfv::ParameterSet;
 
 /// What one step needs of the session's set-up, and how long its material lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The parameter set whose keys it needs, with the rotations that need an evaluation key.
-    pub keys: Option<(Set, BTreeSet<Rotation>)>,
+    pub keys: Option<(ParameterSet, BTreeSet<Rotation>)>,
     /// Whether circuits are garbled.
     pub garbling: bool,
     /// Silent transfers that the client and the server send in one prediction.
@@ -51,7 +52,7 @@ pub struct SetUp {
 /// What a session's keys of one parameter set are made for.
 pub struct SetKeys {
     /// The set.
-    pub set: Set,
+    pub set: ParameterSet,
     /// Its parameters.
     pub parameters: Parameters,
     /// The automorphisms that need an evaluation key.
@@ -64,12 +65,12 @@ impl SetUp {
     /// # Errors
     /// [`ProtocolError::Shape`] if a rotation is none of its set's parameters.
     pub fn of(needs: &[Needs], sets: &Sets) -> Result<Self, ProtocolError> {
-        let mut rotations: BTreeMap<Set, BTreeSet<Rotation>> = BTreeMap::new();
+        let mut rotations: BTreeMap<ParameterSet, BTreeSet<Rotation>> = BTreeMap::new();
         for (set, more) in needs.iter().filter_map(|needs| needs.keys.as_ref()) {
             rotations.entry(*set).or_default().extend(more);
         }
-        let keys = |(set, rotations): (Set, BTreeSet<Rotation>)| {
-            let parameters = sets.get(set).clone();
+        let keys = |(set, rotations): (ParameterSet, BTreeSet<Rotation>)| {
+            let parameters = sets.get(set)?.clone();
             let element = |rotation| galois_element(rotation, parameters.degree());
             let automorphisms = rotations.into_iter().map(element).collect::<Result<_, _>>()?;
             Ok(SetKeys { set, parameters, automorphisms })

@@ -8,11 +8,11 @@ use lanner_primitives::Prg;
 use lanner_wire::Channel;
 
 use super::SetUp;
-use crate::linear::Set;
 use crate::linear::keys::{ClientKeys, receive_keys, send_keys};
 use crate::nonlinear::ot_nonlinear::Transfers;
 use crate::nonlinear::yao::{EvaluationSession, GarblingSession};
 use crate::{Party, ProtocolError};
+use lanner_bfv::ParameterSet;
 
 /// The client's state of one session.
 pub struct Client {
@@ -51,14 +51,14 @@ pub trait PartyState: Sized {
 }
 
 /// Keys by parameter set.
-pub struct Keys<K>(BTreeMap<Set, K>);
+pub struct Keys<K>(BTreeMap<ParameterSet, K>);
 
 impl<K> Keys<K> {
     /// The key of a set.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set it up.
-    pub fn get(&self, set: Set) -> Result<&K, ProtocolError> {
+    pub fn get(&self, set: ParameterSet) -> Result<&K, ProtocolError> {
         self.0.get(&set).ok_or(ProtocolError::Shape { what: "keys of another parameter set" })
     }
 }
@@ -90,7 +90,7 @@ impl Client {
     /// As [`Self::evaluation`], to draw from.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::evaluation`].
     pub fn evaluation_mut(&mut self) -> Result<&mut EvaluationSession<CotReceiver>, ProtocolError> {
         set_up(self.evaluation.as_mut())
     }

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 
 use crate::ProtocolError;
 use crate::nonlinear::softmax::Likely;
@@ -52,7 +53,7 @@ impl ValueType {
         Self::Shared { ring, len, known }
     }
 
-    /// Checks that a step's only input is so many elements of a ring; returns who knows its share.
+    /// Checks that a step's only input is a given number of elements of a ring; returns who knows its share.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] otherwise.
@@ -66,7 +67,7 @@ impl ValueType {
     /// As [`Self::only`], for a step that needs the server's share ahead of time.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::only`].
     pub fn only_known(inputs: &[Self], ring: Ring, len: usize) -> Result<(), ProtocolError> {
         if Self::only(inputs, ring, len)?.server {
             Ok(())

@@ -4,11 +4,12 @@
 pub(crate) mod ideal;
 
 use lanner_bfv::{ParameterSet, Parameters, SecretKey};
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::keys::{ClientKeys, receive_keys, send_keys};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use rand_core::Rng;
 
 pub(crate) use lanner_testkit::{Party, run};

@@ -1,9 +1,10 @@
 //! Operation counts: the literal variant's are the paper's, the folded one's those of its sums.
 
+use lanner_bfv::ParameterSet;
 use lanner_protocol::linear::falcon::{
     Choice, Operations, Packing, Variant, cheapest, choices, offline_cost, online_cost,
 };
-use lanner_protocol::linear::{Convolution, Set, Sets};
+use lanner_protocol::linear::{Convolution, Sets};
 
 use crate::clear::convolution;
 
@@ -110,11 +111,11 @@ fn choices_are_those_whose_noise_can_be_hidden() {
         let same = |choice: &Choice| (choice.set, choice.variant) == (set, variant);
         choices.iter().any(same).then(|| packing.terms())
     };
-    assert_eq!(terms(Set::A2, 8192, Variant::Literal), Some(1));
-    assert_eq!(terms(Set::B, 8192, FOLDED), Some(6));
+    assert_eq!(terms(ParameterSet::A2, 8192, Variant::Literal), Some(1));
+    assert_eq!(terms(ParameterSet::B, 8192, FOLDED), Some(6));
     // Three limbs of 40 bits hide nothing under a prime of 37 bits.
     let wide = lanner_protocol::linear::falcon::choices(&shape, 137_438_822_401, &sets).unwrap();
-    assert!(wide.iter().all(|choice| choice.set == Set::B));
+    assert!(wide.iter().all(|choice| choice.set == ParameterSet::B));
     assert!(!wide.is_empty());
 }
 
@@ -125,21 +126,21 @@ fn the_cheapest_choice_is_small_where_it_may_be() {
         let Choice { set, operations, .. } = cheapest(shape, prime, &sets).unwrap();
         (set, [operations.input_ciphertexts, operations.output_ciphertexts])
     };
-    assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), P), (Set::A2, [1, 1]));
-    assert_eq!(cheapest(&Convolution::fully_connected(2048, 1), P), (Set::A2, [1, 1]));
-    assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), 33_538_049).0, Set::B);
+    assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), P), (ParameterSet::A2, [1, 1]));
+    assert_eq!(cheapest(&Convolution::fully_connected(2048, 1), P), (ParameterSet::A2, [1, 1]));
+    assert_eq!(cheapest(&convolution([1, 5], [28, 28], [5, 5]), 33_538_049).0, ParameterSet::B);
 }
 
 /// The table of docs/protocols/falcon.md.
 #[test]
 fn layers_of_the_paper_take_what_the_document_says() {
-    let row = |shape: &Convolution, choice: Option<(Set, Variant)>| {
+    let row = |shape: &Convolution, choice: Option<(ParameterSet, Variant)>| {
         let sets = Sets::new().unwrap();
         let (set, variant) = choice.unwrap_or_else(|| {
             let best = cheapest(shape, P, &sets).unwrap();
             (best.set, best.variant)
         });
-        let parameters = sets.get(set);
+        let parameters = sets.get(set).unwrap();
         let packing = Packing::new(shape, P, parameters.degree(), variant).unwrap();
         let copies = if let Variant::Folded { copies } = variant { copies } else { 0 };
         let Operations { input_ciphertexts, output_ciphertexts, multiplications, .. } = packing.operations();
@@ -151,13 +152,25 @@ fn layers_of_the_paper_take_what_the_document_says() {
         (set, copies, [input_ciphertexts, output_ciphertexts, multiplications], kibibytes)
     };
     let image = convolution([1, 5], [28, 28], [5, 5]);
-    assert_eq!(row(&image, None), (Set::A2, 5, [1, 1, 1], [40, 160]));
-    assert_eq!(row(&image, Some((Set::A2, Variant::Literal))), (Set::A2, 0, [1, 5, 5], [200, 320]));
+    assert_eq!(row(&image, None), (ParameterSet::A2, 5, [1, 1, 1], [40, 160]));
+    assert_eq!(
+        row(&image, Some((ParameterSet::A2, Variant::Literal))),
+        (ParameterSet::A2, 0, [1, 5, 5], [200, 320])
+    );
     let deep = same([128, 128], 16);
-    assert_eq!(row(&deep, None), (Set::A2, 4, [22, 32, 704], [1281, 3920]));
-    assert_eq!(row(&deep, Some((Set::A2, FOLDED))), (Set::A2, 1, [6, 128, 768], [5121, 5841]));
+    assert_eq!(row(&deep, None), (ParameterSet::A2, 4, [22, 32, 704], [1281, 3920]));
+    assert_eq!(
+        row(&deep, Some((ParameterSet::A2, FOLDED))),
+        (ParameterSet::A2, 1, [6, 128, 768], [5121, 5841])
+    );
     let inner = convolution([128, 128], [16, 16], [3, 3]);
-    assert_eq!(row(&inner, None), (Set::A2, 4, [16, 32, 512], [1280, 3200]));
-    assert_eq!(row(&Convolution::fully_connected(2048, 1), None), (Set::A2, 1, [1, 1, 1], [40, 160]));
-    assert_eq!(row(&Convolution::fully_connected(1024, 16), None), (Set::A2, 8, [1, 2, 2], [80, 200]));
+    assert_eq!(row(&inner, None), (ParameterSet::A2, 4, [16, 32, 512], [1280, 3200]));
+    assert_eq!(
+        row(&Convolution::fully_connected(2048, 1), None),
+        (ParameterSet::A2, 1, [1, 1, 1], [40, 160])
+    );
+    assert_eq!(
+        row(&Convolution::fully_connected(1024, 16), None),
+        (ParameterSet::A2, 8, [1, 2, 2], [80, 200])
+    );
 }

@@ -1,12 +1,14 @@
 //! Layers over BFV equal their ideal twin, and send what was foretold.
 
+use lanner_bfv::ParameterSet;
 use lanner_bfv::{Parameters, PublicKey, SecretKey};
+use lanner_primitives::Ring;
 use lanner_protocol::linear::falcon::{
     ClientLayer, Packing, ServerLayer, Variant, cheapest, offline_cost, online_cost,
 };
 use lanner_protocol::linear::keys::{keys_cost, receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_share::{Ring, Share};
+use lanner_protocol::linear::{Convolution, Sets};
+use lanner_share::Share;
 
 use crate::clear::convolution;
 use crate::common::{Party, edge_share, ideal, rng, run, signed, split};
@@ -105,7 +107,7 @@ fn check(packing: &Packing, parameters: &Parameters) {
 fn check_shape(shape: &Convolution, prime: u64) {
     let sets = Sets::new().unwrap();
     let choice = cheapest(shape, prime, &sets).unwrap();
-    let parameters = sets.get(choice.set);
+    let parameters = sets.get(choice.set).unwrap();
     let packing = Packing::new(shape, prime, parameters.degree(), choice.variant).unwrap();
     assert_eq!(packing.operations(), choice.operations);
     check(&packing, parameters);
@@ -138,9 +140,9 @@ fn convolutions_equal_their_twin() {
 fn sums_of_several_ciphertexts_equal_their_twin_in_both_sets() {
     let sets = Sets::new().unwrap();
     let shape = Convolution { pads: [1; 4], ..convolution([40, 3], [16, 16], [3, 3]) };
-    for set in [Set::A2, Set::B] {
+    for set in [ParameterSet::A2, ParameterSet::B] {
         for copies in [1, 2] {
-            let parameters = sets.get(set);
+            let parameters = sets.get(set).unwrap();
             let packing = Packing::new(&shape, P, parameters.degree(), Variant::Folded { copies }).unwrap();
             assert!(packing.terms() > 1);
             check(&packing, parameters);
@@ -151,7 +153,7 @@ fn sums_of_several_ciphertexts_equal_their_twin_in_both_sets() {
 #[test]
 fn a_sum_of_more_products_than_can_be_hidden_is_refused() {
     let sets = Sets::new().unwrap();
-    let a2 = sets.get(Set::A2);
+    let a2 = sets.get(ParameterSet::A2).unwrap();
     let hides = |terms| {
         let shape = Convolution::fully_connected(8192 * terms, 1);
         let packing = Packing::new(&shape, P, 8192, Variant::Folded { copies: 1 }).unwrap();
@@ -167,7 +169,7 @@ fn a_layer_that_does_not_fit_is_refused() {
     let sets = Sets::new().unwrap();
     let shape = Convolution::fully_connected(4, 4);
     let packing = |slots| Packing::new(&shape, P, slots, Variant::Folded { copies: 4 }).unwrap();
-    let (a1, a2) = (sets.get(Set::A1), sets.get(Set::A2));
+    let (a1, a2) = (sets.get(ParameterSet::A1).unwrap(), sets.get(ParameterSet::A2).unwrap());
     let new = |parameters, weights: &[i64], bias: &[i64]| {
         ServerLayer::new(&packing(8192), parameters, weights, bias).is_ok()
     };

@@ -1,14 +1,16 @@
 //! What the client can see: masks in every slot, transcripts that tell the shape alone, and no weights in the second halves.
 
-use lanner_bfv::halves::SecondHalf;
-use lanner_bfv::outgoing::{Defect, OutgoingFirstHalf, OutgoingSecondHalf, Sealing};
+use lanner_bfv::ParameterSet;
+use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
+use lanner_bfv::halves::C1;
 use lanner_bfv::{Blinding, Ciphertext, Multiplier, Plaintext, SlotEncoder};
 use lanner_primitives::Prg;
+use lanner_primitives::Ring;
 use lanner_protocol::linear::falcon::{
     EncryptedProducts, Packing, Spectrum, Variant, evaluate, output_noise,
 };
-use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_share::{Ring, Share};
+use lanner_protocol::linear::{Convolution, Sets};
+use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::Encode;
 use rand_core::Rng;
@@ -39,7 +41,7 @@ fn packings() -> Vec<Packing> {
 #[test]
 fn transcripts_are_alike_and_every_slot_is_uniform_whatever_the_weights() {
     let sets = Sets::new().unwrap();
-    let parameters = sets.get(Set::A2);
+    let parameters = sets.get(ParameterSet::A2).unwrap();
     let encoder = SlotEncoder::new(parameters, P).unwrap();
     let keys = keys(parameters);
     for packing in packings() {
@@ -52,8 +54,8 @@ fn transcripts_are_alike_and_every_slot_is_uniform_whatever_the_weights() {
             let (_, _, channels) = layer(&packing, parameters, &keys, (&weights, &bias), (&share, &nothing));
             let mut slots = Vec::new();
             for (first, second) in channels.1.sent_of(0x41).into_iter().zip(channels.1.sent_of(0x43)) {
-                let second = OutgoingSecondHalf::from_bytes(encoder.modulus(), second).unwrap();
-                let first = OutgoingFirstHalf::from_bytes(encoder.modulus(), first).unwrap();
+                let second = SealedC1::from_bytes(encoder.modulus(), second).unwrap();
+                let first = SealedC0::from_bytes(encoder.modulus(), first).unwrap();
                 let message = keys.0.prepare_decryption(second).unwrap().decrypt(&first).unwrap();
                 slots.push(encoder.decode(&message).unwrap());
             }
@@ -117,10 +119,10 @@ impl Attack {
         Self { packing: Packing::new(&shape, P, 8192, Variant::Literal).unwrap(), sets: Sets::new().unwrap() }
     }
 
-    fn second_half(&self, weights: &[i64], seed: &[u8]) -> Vec<u8> {
-        let parameters = self.sets.get(Set::A2);
+    fn c1(&self, weights: &[i64], seed: &[u8]) -> Vec<u8> {
+        let parameters = self.sets.get(ParameterSet::A2).unwrap();
         let encoder = SlotEncoder::new(parameters, P).unwrap();
-        let input = SecondHalf::from_bytes(seed).unwrap().expand(parameters);
+        let input = C1::from_bytes(seed).unwrap().expand(parameters);
         let slots = multipliers(&Spectrum::new(&self.packing).unwrap(), weights);
         let factors: Vec<Multiplier> = slots.iter().map(|slots| encoder.multiplier(slots).unwrap()).collect();
         let inputs = [input];
@@ -138,18 +140,18 @@ impl Attack {
 #[test]
 fn weights_are_found_from_c1_without_the_encryption_of_zero_and_not_with_it() {
     let attack = Attack::new();
-    let parameters = attack.sets.get(Set::A2);
+    let parameters = attack.sets.get(ParameterSet::A2).unwrap();
     let weights = [3, -2];
     let candidates: Vec<[i64; 2]> = (-3..4).flat_map(|a| (-3..4).map(move |b| [a, b])).collect();
     let explanations = |seed: &[u8], second: &[u8]| -> Vec<[i64; 2]> {
-        let explains = |weights: &&[i64; 2]| attack.second_half(*weights, seed) == second;
+        let explains = |weights: &&[i64; 2]| attack.c1(*weights, seed) == second;
         candidates.iter().filter(explains).copied().collect()
     };
     let share = Share::zero(Ring::Prime(P), 2);
     let (_, _, channels) =
         layer(&attack.packing, parameters, &keys(parameters), (&weights, &[0]), (&share, &share));
     let (seed, second) = (channels.0.sent_of(0x42)[0], channels.1.sent_of(0x43)[0]);
-    let broken = attack.second_half(&weights, seed);
+    let broken = attack.c1(&weights, seed);
     assert_eq!(explanations(seed, &broken), [weights], "the attack works on the broken server");
     assert!(explanations(seed, second).is_empty(), "the attack works on the real server");
 }
@@ -158,8 +160,8 @@ fn weights_are_found_from_c1_without_the_encryption_of_zero_and_not_with_it() {
 #[test]
 fn measured_noise_of_the_largest_weights_is_below_its_bound() {
     let sets = Sets::new().unwrap();
-    for (set, terms) in [(Set::A2, MOST_TERMS), (Set::B, 30)] {
-        let parameters = sets.get(set);
+    for (set, terms) in [(ParameterSet::A2, MOST_TERMS), (ParameterSet::B, 30)] {
+        let parameters = sets.get(set).unwrap();
         let degree = parameters.degree();
         let encoder = SlotEncoder::new(parameters, P).unwrap();
         let (secret, _) = keys(parameters);

@@ -6,12 +6,12 @@ use lanner_bfv::{
     Ciphertext, EvaluationKeys, Evaluator, GaloisElement, Multiplier, ParameterSet, Parameters, SecretKey,
     SlotEncoder,
 };
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
 use lanner_protocol::linear::gazelle::scheme::evaluate;
 use lanner_protocol::linear::gazelle::{EncryptedSlots, Kernel, galois_element, output_noise};
-use lanner_share::Ring;
 
 use crate::clear::{convolution, operand};
 

@@ -1,5 +1,6 @@
 //! Garbled circuits, the sharings that surround them, and what is opened at the end.
 
+use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare;
 use lanner_protocol::nonlinear::softmax::{ClientSoftmax, ServerSoftmax, Softmax};
 use lanner_protocol::nonlinear::windows::Windows;
@@ -7,7 +8,7 @@ use lanner_protocol::nonlinear::yao::{
     ClientLayer, ClientRanking, EvaluationSession, Function, GarblingSession, Layer, Ranking, ServerLayer,
     ServerRanking,
 };
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};

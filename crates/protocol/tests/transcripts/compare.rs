@@ -1,11 +1,12 @@
 //! Nonlinear layers by oblivious transfer: an activation of every move, one with faithful rounding, and squares.
 
 use lanner_ot::silent::Parameters;
+use lanner_primitives::Ring;
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_testkit::{Transcript, check_bits};
 use lanner_wire::pack_bits;
 

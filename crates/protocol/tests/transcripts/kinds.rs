@@ -53,7 +53,7 @@ pub fn of_circuits(ring: &Domain) -> Domains {
     domains
 }
 
-/// Of linear layers: polynomials of so many values below each modulus, and outputs.
+/// Of linear layers: polynomials of a given number of values below each modulus, and outputs.
 pub fn of_linear(values: usize, moduli: &[u64], evaluation: Domain, output: &Domain) -> Domains {
     let residues = |seed| Domain::Residues { seed, values, moduli: moduli.to_vec() };
     [

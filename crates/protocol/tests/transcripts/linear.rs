@@ -1,12 +1,13 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
+use lanner_bfv::ParameterSet;
 use lanner_bfv::Parameters;
+use lanner_primitives::Ring;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{self, galois_element};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
-use lanner_protocol::linear::{Convolution, Set, Sets};
-use lanner_share::Ring;
+use lanner_protocol::linear::{Convolution, Sets};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
@@ -78,7 +79,7 @@ const BITS: u32 = 24;
 
 fn scheme() -> Scheme {
     let sets = Sets::new().unwrap();
-    Scheme::new(&shape(), BITS, Accuracy::Exact, sets.get(Set::A1)).unwrap()
+    Scheme::new(&shape(), BITS, Accuracy::Exact, sets.get(ParameterSet::A1).unwrap()).unwrap()
 }
 
 /// The bits of a value of the masked phases: what eight of them take in bytes.

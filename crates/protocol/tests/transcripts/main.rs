@@ -15,7 +15,8 @@ mod linear;
 use std::collections::BTreeSet;
 
 use common::Party;
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_testkit::{Domains, Fault, Transcript};
 
 /// Constant shares: every element of the client's is one value, and every element of the server's.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use lanner_graph::{Network, PublicNetwork};
 use lanner_plan::{BuiltPlan, BuiltStep, Plan, Visit};
+use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, ValueType};
-use lanner_share::Ring;
 
 use super::ExecutionError;
 use super::parts::Parts;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_plan::{Action, Visit};
 use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{Client, Inputs, Kept, Outcome, PartyState, Server, Value};
+use lanner_protocol::step::{AnyState, Client, Inputs, Outcome, PartyState, Server, Value};
 use lanner_share::Share;
 use lanner_wire::Channel;
 
@@ -29,7 +29,7 @@ pub type ServerSession = Session<Server>;
 /// One-time material of one prediction, and what making it took.
 pub struct Prepared {
     /// Of each visit of the plan; none where a loop only moves values.
-    pub(super) materials: Vec<Option<Kept>>,
+    pub(super) materials: Vec<Option<AnyState>>,
     pub(super) costs: Vec<StepCost>,
 }
 
@@ -162,7 +162,7 @@ impl<P: PartyState> Session<P> {
     fn online(
         &mut self,
         channel: &mut dyn Channel,
-        materials: Vec<Option<Kept>>,
+        materials: Vec<Option<AnyState>>,
         input: Share,
     ) -> Result<(Option<Value>, Vec<StepCost>), ExecutionError> {
         let Self { plan, state } = self;

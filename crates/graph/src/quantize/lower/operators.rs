@@ -137,7 +137,7 @@ fn at_scale(scales: &[f64], unit: f64) -> Option<(Vec<i64>, f64)> {
     Some((scales.iter().map(factor).collect::<Option<Vec<_>>>()?, unit))
 }
 
-/// A value of up to so many units of the common scale is rounded to a whole number of them within the tolerance.
+/// A value of up to a given number of units of the common scale is rounded to a whole number of them within the tolerance.
 const DENOMINATORS: u32 = 256;
 const TOLERANCE: f64 = 1.0 / 512.0;
 

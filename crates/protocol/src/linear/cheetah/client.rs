@@ -1,10 +1,11 @@
 //! The client's side of a coefficient-encoded layer.
 
-use lanner_bfv::halves::{PreparedEncryption, SecondHalf};
-use lanner_bfv::outgoing::PreparedPhase;
+use lanner_bfv::function_privacy::PreparedPhase;
+use lanner_bfv::halves::{C1, PreparedEncryption};
 use lanner_bfv::{BfvError, CoefficientEncoder, SecretKey};
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed, parallel};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -63,7 +64,7 @@ impl ClientLayer {
         let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng).iter(), prepare);
         let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
-        let seeds: Vec<u8> = announced.iter().flat_map(SecondHalf::to_bytes).collect();
+        let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
         channel.send(kind::LINEAR_SEEDS, &seeds)?;
         channel.flush()?;
         Ok(ClientRequest(encryptions))
@@ -138,7 +139,7 @@ impl ClientLayer {
         for numbers in in_turns(self.outputs.len()) {
             // S -> C: c0 of an output, where it holds one
             let receive = |number: usize| {
-                let length = self.scheme.modulus.first_half_len(self.outputs[number].len());
+                let length = self.scheme.modulus.c0_len(self.outputs[number].len());
                 channel.receive(kind::LINEAR_OUTPUT, length)
             };
             let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;

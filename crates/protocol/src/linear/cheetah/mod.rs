@@ -16,7 +16,7 @@
 //! ```
 //!
 //! `K` is the polynomial of the filters ([`Packing`]). Threat model: semi-honest; the client learns masked phases and pseudorandom
-//! second halves ([`lanner_bfv::outgoing::PhaseSealing`]), the server ciphertexts. [`Accuracy`] says how phases are masked, and so how often
+//! second halves ([`lanner_bfv::function_privacy::PhaseSealing`]), the server ciphertexts. [`Accuracy`] says how phases are masked, and so how often
 //! the shares' sum is off by one. Deviations from the paper: masks hide the noise, too: uniform elements of `Z_2^w`, or uniform messages with a
 //! flooding around them; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
 //! filters are spread over ciphertexts by cost; dilations and groups; and all work on second halves is done ahead.

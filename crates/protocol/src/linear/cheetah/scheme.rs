@@ -1,14 +1,15 @@
 //! The parameters of a layer: ciphertexts, and the modulus in which outputs are sent.
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::PhaseModulus;
+use lanner_bfv::function_privacy::PhaseModulus;
+use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{NoiseBound, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
-use crate::linear::{Convolution, Set};
+use crate::linear::Convolution;
 use crate::step::Answers;
 use crate::{Cost, OfflineCost, ProtocolError};
+use lanner_bfv::ParameterSet;
 
 /// How often the sum of both shares differs from the layer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,10 +37,10 @@ pub struct Scheme {
 impl Accuracy {
     /// The parameter sets of its layers, the cheapest first.
     #[must_use]
-    pub const fn sets(self) -> &'static [Set] {
+    pub const fn sets(self) -> &'static [ParameterSet] {
         match self {
-            Self::Exact => &[Set::A1, Set::A2, Set::B],
-            Self::OffByOne => &[Set::A0, Set::A1],
+            Self::Exact => &[ParameterSet::A1, ParameterSet::A2, ParameterSet::B],
+            Self::OffByOne => &[ParameterSet::A0, ParameterSet::A1],
         }
     }
 }
@@ -95,7 +96,7 @@ impl Scheme {
         let [inputs, outputs] = self.packing.ciphertexts();
         let second = self.modulus.second_half_len();
         OfflineCost {
-            request: Cost::NONE.client(inputs * SecondHalf::ENCODED_LEN),
+            request: Cost::NONE.client(inputs * C1::ENCODED_LEN),
             answer: (0..outputs).fold(Cost::NONE, |cost, _| cost.server(second)),
         }
     }
@@ -104,9 +105,8 @@ impl Scheme {
     #[must_use]
     pub fn online_cost(&self) -> Cost {
         let [inputs, _] = self.packing.ciphertexts();
-        let sent =
-            (0..inputs).fold(Cost::NONE, |cost, _| cost.client(FirstHalf::encoded_len(&self.parameters)));
+        let sent = (0..inputs).fold(Cost::NONE, |cost, _| cost.client(C0::encoded_len(&self.parameters)));
         let replies = self.packing.outputs();
-        replies.iter().fold(sent, |cost, wanted| cost.server(self.modulus.first_half_len(wanted.len())))
+        replies.iter().fold(sent, |cost, wanted| cost.server(self.modulus.c0_len(wanted.len())))
     }
 }

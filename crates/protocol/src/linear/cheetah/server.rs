@@ -1,10 +1,11 @@
 //! The server's side of a coefficient-encoded layer.
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::PhaseSealing;
+use lanner_bfv::function_privacy::PhaseSealing;
+use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{Ciphertext, CoefficientEncoder, CoefficientFactor, PublicKey};
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, parallel};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -90,9 +91,9 @@ impl ServerLayer {
     ) -> Result<ServerMaterial, ProtocolError> {
         let Scheme { parameters, modulus, norm, noise, .. } = &self.scheme;
         // C -> S: seeds of c1
-        let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * SecondHalf::ENCODED_LEN)?;
-        let expand = |seed| Ok::<_, ProtocolError>(SecondHalf::from_bytes(seed)?.expand(parameters));
-        let inputs = parallel::map(seeds.chunks(SecondHalf::ENCODED_LEN), expand);
+        let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * C1::ENCODED_LEN)?;
+        let expand = |seed| Ok::<_, ProtocolError>(C1::from_bytes(seed)?.expand(parameters));
+        let inputs = parallel::map(seeds.chunks(C1::ENCODED_LEN), expand);
         let inputs: Vec<Ciphertext> = inputs.into_iter().collect::<Result<_, _>>()?;
         let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
@@ -145,11 +146,11 @@ impl ServerLayer {
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for numbers in in_turns(self.inputs.len()) {
             // C -> S: c0 of an input
-            let receive = |_| channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(parameters));
+            let receive = |_| channel.receive(kind::LINEAR_INPUT, C0::encoded_len(parameters));
             let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
             let tasks = received.into_iter().zip(&self.inputs[numbers]);
             let read = parallel::map(tasks, |(bytes, places)| {
-                let mut input = FirstHalf::from_bytes(parameters, &bytes)?;
+                let mut input = C0::from_bytes(parameters, &bytes)?;
                 input.add_plain(&self.encoder.encode(&scatter(places, share.values(), &self.scheme))?)?;
                 Ok::<_, ProtocolError>(input)
             });
@@ -161,7 +162,7 @@ impl ServerLayer {
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
                 let (inputs, factors) = self.operands(number, &inputs);
-                let evaluated = FirstHalf::inner_product(inputs, factors, self.scheme.norm)?;
+                let evaluated = C0::inner_product(inputs, factors, self.scheme.norm)?;
                 sealing.seal(&evaluated, &coefficients(&self.outputs[number]))
             });
             for made in made {

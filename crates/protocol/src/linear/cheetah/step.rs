@@ -1,6 +1,6 @@
 //! A coefficient-encoded layer as a step of a plan.
 
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,14 @@ use super::{
 };
 use crate::ProtocolError;
 use crate::linear::exchange::limb;
-use crate::linear::{Convolution, OfSet, Set, Sets, layer_name};
+use crate::linear::{Convolution, OfSet, Sets, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
+use lanner_bfv::ParameterSet;
 
 /// A linear layer over `Z_2^bits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub struct Linear {
     /// The ring.
     pub bits: u32,
     /// The parameter set.
-    pub set: Set,
+    pub set: ParameterSet,
     /// How often outputs may be off by one.
     pub accuracy: Accuracy,
 }
@@ -51,14 +52,14 @@ impl Spec for Linear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let scheme = Scheme::new(&self.shape, self.bits, self.accuracy, sets.get(self.set))?;
+        let scheme = Scheme::new(&self.shape, self.bits, self.accuracy, sets.get(self.set)?)?;
         Ok(Box::new(BuiltLinear { set: self.set, scheme }))
     }
 }
 
 /// A layer with its layout, and the modulus in which outputs are sent.
 struct BuiltLinear {
-    set: Set,
+    set: ParameterSet,
     scheme: Scheme,
 }
 

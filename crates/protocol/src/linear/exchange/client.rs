@@ -1,7 +1,7 @@
 //! The client's side.
 
-use lanner_bfv::halves::{PreparedDecryption, PreparedEncryption, SecondHalf};
-use lanner_bfv::outgoing::{OutgoingFirstHalf, OutgoingSecondHalf, half_len};
+use lanner_bfv::function_privacy::{SealedC0, SealedC1, half_len};
+use lanner_bfv::halves::{C1, PreparedDecryption, PreparedEncryption};
 use lanner_bfv::{BfvError, Parameters, SecretKey, SlotEncoder};
 use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::Share;
@@ -56,7 +56,7 @@ impl ClientMaterial {
 }
 
 impl ClientExchange {
-    /// So many input and output ciphertexts modulo `prime`.
+    /// A given number of input and output ciphertexts modulo `prime`.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime does not fit the parameters.
@@ -81,8 +81,7 @@ impl ClientExchange {
         let prepared = parallel::map(parallel::seeds(self.inputs, rng).iter(), prepare);
         let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
-        channel
-            .send(kind::LINEAR_SEEDS, &announced.iter().flat_map(SecondHalf::to_bytes).collect::<Vec<_>>())?;
+        channel.send(kind::LINEAR_SEEDS, &announced.iter().flat_map(C1::to_bytes).collect::<Vec<_>>())?;
         channel.flush()?;
         Ok(ClientRequest { encryptions })
     }
@@ -100,7 +99,7 @@ impl ClientExchange {
             let receive = |_| channel.receive(kind::LINEAR_SECOND_HALF, self.half_bytes);
             let received = numbers.map(receive).collect::<Result<Vec<_>, _>>()?;
             let prepared = parallel::map(received, |bytes| {
-                let half = OutgoingSecondHalf::from_bytes(self.encoder.modulus(), &bytes)?;
+                let half = SealedC1::from_bytes(self.encoder.modulus(), &bytes)?;
                 key.prepare_decryption(half)
             });
             for decryption in prepared {
@@ -147,7 +146,7 @@ impl ClientExchange {
         for decryption in pending.decryptions {
             // S -> C: first half of an output
             let bytes = channel.receive(kind::LINEAR_OUTPUT, self.half_bytes)?;
-            let half = OutgoingFirstHalf::from_bytes(self.encoder.modulus(), &bytes)?;
+            let half = SealedC0::from_bytes(self.encoder.modulus(), &bytes)?;
             outputs.push(Zeroizing::new(self.encoder.decode(&decryption.decrypt(&half)?)?));
         }
         Ok(outputs)
@@ -176,7 +175,7 @@ pub struct ClientLayer<E> {
 }
 
 impl<E: SlotEncoding> ClientLayer<E> {
-    /// A layer of so many input and output ciphertexts modulo `prime`.
+    /// A layer of a given number of input and output ciphertexts modulo `prime`.
     pub(crate) fn with(
         encoding: E,
         parameters: &Parameters,
@@ -231,7 +230,7 @@ impl<E: SlotEncoding> ClientLayer<E> {
     /// The first half of [`Self::online`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::online`].
     pub fn send(
         &self,
         channel: &mut dyn Channel,
@@ -244,7 +243,7 @@ impl<E: SlotEncoding> ClientLayer<E> {
     /// The second half of [`Self::online`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::online`].
     pub fn finish(&self, channel: &mut dyn Channel, pending: ClientPending) -> Result<Share, ProtocolError> {
         self.encoding.unpack(&self.exchange.finish(channel, pending)?)
     }

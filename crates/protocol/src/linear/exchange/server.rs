@@ -1,10 +1,11 @@
 //! The server's side.
 
-use lanner_bfv::halves::{FirstHalf, SecondHalf};
-use lanner_bfv::outgoing::{Budget, Sealing};
+use lanner_bfv::function_privacy::{Budget, Sealing};
+use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{BfvError, Blinding, Ciphertext, NoiseBound, Parameters, PublicKey, SlotEncoder};
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed, parallel};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 
@@ -42,7 +43,7 @@ impl Sealed {
     pub(crate) fn send(
         self,
         channel: &mut dyn Channel,
-        outputs: impl Iterator<Item = Result<FirstHalf, ProtocolError>>,
+        outputs: impl Iterator<Item = Result<C0, ProtocolError>>,
     ) -> Result<(), ProtocolError> {
         for (output, sealing) in outputs.zip(self.0) {
             // S -> C: first half of an output
@@ -55,7 +56,7 @@ impl Sealed {
 }
 
 impl ServerExchange {
-    /// So many input ciphertexts modulo `prime`, and outputs within a bound on their noise.
+    /// A given number of input ciphertexts modulo `prime`, and outputs within a bound on their noise.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime or the noise does not fit the parameters.
@@ -82,9 +83,9 @@ impl ServerExchange {
     /// Offline: receives the second halves of the inputs.
     pub(crate) fn receive_ahead(&self, channel: &mut dyn Channel) -> Result<Vec<Ciphertext>, ProtocolError> {
         // C -> S: seeds of c1
-        let bytes = channel.receive(kind::LINEAR_SEEDS, self.inputs * SecondHalf::ENCODED_LEN)?;
-        let expand = |seed| Ok(SecondHalf::from_bytes(seed)?.expand(&self.parameters));
-        parallel::map(bytes.chunks(SecondHalf::ENCODED_LEN), expand).into_iter().collect()
+        let bytes = channel.receive(kind::LINEAR_SEEDS, self.inputs * C1::ENCODED_LEN)?;
+        let expand = |seed| Ok(C1::from_bytes(seed)?.expand(&self.parameters));
+        parallel::map(bytes.chunks(C1::ENCODED_LEN), expand).into_iter().collect()
     }
 
     /// Offline: masks and seals the second halves of the outputs.
@@ -113,7 +114,7 @@ impl ServerExchange {
         Ok((Sealed(sealings), Masks(masks)))
     }
 
-    /// Reads what [`Sealed::encode`] wrote of so many outputs.
+    /// Reads what [`Sealed::encode`] wrote of a given number of outputs.
     pub(crate) fn decode(&self, reader: &mut Reader<'_>, outputs: usize) -> Result<Sealed, BfvError> {
         let sealing = |_| Sealing::decode(self.encoder.modulus(), self.noise, reader);
         Ok(Sealed((0..outputs).map(sealing).collect::<Result<_, _>>()?))
@@ -133,9 +134,9 @@ impl ServerExchange {
     }
 
     /// Online: receives the first half of one input.
-    pub(crate) fn receive(&self, channel: &mut dyn Channel) -> Result<FirstHalf, ProtocolError> {
+    pub(crate) fn receive(&self, channel: &mut dyn Channel) -> Result<C0, ProtocolError> {
         // C -> S: first half of an input
-        let bytes = channel.receive(kind::LINEAR_INPUT, FirstHalf::encoded_len(&self.parameters))?;
-        Ok(FirstHalf::from_bytes(&self.parameters, &bytes)?)
+        let bytes = channel.receive(kind::LINEAR_INPUT, C0::encoded_len(&self.parameters))?;
+        Ok(C0::from_bytes(&self.parameters, &bytes)?)
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct Arrangement {
 }
 
 impl Arrangement {
-    /// None if so many copies do not fit a ciphertext.
+    /// None if a given number of copies do not fit a ciphertext.
     pub(super) fn new(sizes: &Sizes, variant: Variant) -> Option<Self> {
         let Sizes { slots, groups, channels, filters, places } = *sizes;
         let Variant::Folded { copies } = variant else {

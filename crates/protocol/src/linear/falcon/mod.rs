@@ -19,7 +19,7 @@
 //! which the client adds after decryption (section 5.2.2), and the server adds its masks likewise.
 //!
 //! Threat model: semi-honest parties; the client learns a uniform value for every slot, and the sent ciphertext hides the weights
-//! ([`lanner_bfv::outgoing`]). Deviations from the paper: the transform is over `Z_p`, not over complex numbers, because a mask that is uniform mod
+//! ([`lanner_bfv::function_privacy`]). Deviations from the paper: the transform is over `Z_p`, not over complex numbers, because a mask that is uniform mod
 //! `p` does not survive a complex transform over integers, and because shares stay linear; so real and imaginary parts are one ciphertext and
 //! one product. Parameters have 128-bit security, function privacy is as in [`super::gazelle`], and so is the work ahead of time.
 

@@ -10,7 +10,7 @@ pub fn output_noise(packing: &Packing, parameters: &Parameters) -> NoiseBound {
     after(parameters, packing.prime(), packing.terms())
 }
 
-/// The noise of a sum of so many products.
+/// The noise of a sum of a given number of products.
 pub(super) fn after(parameters: &Parameters, prime: u64, terms: usize) -> NoiseBound {
     // The server adds its share to each input.
     NoiseBound::fresh().plus_plaintext().multiplied(parameters, prime).times(terms)

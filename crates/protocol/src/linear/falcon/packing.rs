@@ -50,7 +50,7 @@ pub struct Output {
 }
 
 impl Packing {
-    /// Lays a convolution over `Z_prime` out on ciphertexts of so many slots.
+    /// Lays a convolution over `Z_prime` out on ciphertexts of a given number of slots.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape is not one, or the variant does not fit it.

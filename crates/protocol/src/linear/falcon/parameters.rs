@@ -1,19 +1,20 @@
 //! The choice among parameter sets and layouts.
 
-use lanner_bfv::outgoing::Budget;
+use lanner_bfv::function_privacy::Budget;
 use lanner_bfv::{Parameters, PlaintextModulus};
 
 use super::arrangement::{Operations, Variant};
 use super::noise;
 use super::packing::candidates;
 use crate::ProtocolError;
-use crate::linear::{Convolution, Set, Sets};
+use crate::linear::{Convolution, Sets};
+use lanner_bfv::ParameterSet;
 
 /// A way to compute a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The parameter set.
-    pub set: Set,
+    pub set: ParameterSet,
     /// The layout.
     pub variant: Variant,
     /// What it costs.
@@ -27,7 +28,7 @@ pub struct Choice {
 pub fn choices(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Vec<Choice>, ProtocolError> {
     let mut choices = Vec::new();
     for set in SETS {
-        let parameters = sets.get(set);
+        let parameters = sets.get(set)?;
         let Ok(modulus) = PlaintextModulus::new(parameters, prime) else { continue };
         let hides = |terms| Budget::new(&modulus, noise::after(parameters, prime, terms)).is_ok();
         let all = candidates(shape, prime, parameters.degree())?.into_iter();
@@ -42,13 +43,15 @@ pub fn choices(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Vec<Choic
 /// # Errors
 /// As [`choices`], and if no set has room for the layer's noise.
 pub fn cheapest(shape: &Convolution, prime: u64, sets: &Sets) -> Result<Choice, ProtocolError> {
-    let cost = |choice: &Choice| cost(sets.get(choice.set), &choice.operations);
-    let best = choices(shape, prime, sets)?.into_iter().min_by_key(cost);
+    let with_cost = |choice: Choice| Ok((cost(sets.get(choice.set)?, &choice.operations), choice));
+    let costs: Vec<_> =
+        choices(shape, prime, sets)?.into_iter().map(with_cost).collect::<Result<_, ProtocolError>>()?;
+    let best = costs.into_iter().min_by_key(|(cost, _)| *cost).map(|(_, choice)| choice);
     best.ok_or(ProtocolError::Shape { what: "noise of a frequency-domain layer" })
 }
 
 /// The sets that these layers use, smallest first. A special limb is not used.
-const SETS: [Set; 2] = [Set::A2, Set::B];
+const SETS: [ParameterSet; 2] = [ParameterSet::A2, ParameterSet::B];
 
 /// Relative time and traffic of a layer.
 fn cost(parameters: &Parameters, operations: &Operations) -> u128 {

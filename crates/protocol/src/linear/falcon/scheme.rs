@@ -1,6 +1,6 @@
 //! The layer itself: sums of slotwise products, over ciphertexts, over their first halves alone, or over bounds on their noise.
 
-use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
+use lanner_bfv::halves::{C0, C0Combinations};
 use lanner_bfv::{Ciphertext, LinearCombination, Multiplier, Parameters, Product};
 
 use super::packing::Packing;
@@ -67,15 +67,11 @@ pub struct FirstHalfProducts<'p> {
 }
 
 impl SlotProducts for FirstHalfProducts<'_> {
-    type Ciphertext = FirstHalf;
+    type Ciphertext = C0;
     type Multiplier = Multiplier;
 
-    fn sum_of_products(
-        &self,
-        inputs: &[FirstHalf],
-        multipliers: &[Multiplier],
-    ) -> Result<FirstHalf, ProtocolError> {
-        let mut sum = FirstHalfCombinations::new(self.parameters, 1);
+    fn sum_of_products(&self, inputs: &[C0], multipliers: &[Multiplier]) -> Result<C0, ProtocolError> {
+        let mut sum = C0Combinations::new(self.parameters, 1);
         let products = multipliers.iter().enumerate();
         let products: Vec<_> =
             products.map(|(operand, factor)| Product { operand, row: 0, factor }).collect();

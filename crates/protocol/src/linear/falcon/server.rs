@@ -1,6 +1,6 @@
 //! The server's side of a frequency-domain layer.
 
-use lanner_bfv::halves::FirstHalf;
+use lanner_bfv::halves::C0;
 use lanner_bfv::{Evaluator, Multiplier, Parameters, Plaintext, PublicKey};
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
@@ -11,7 +11,7 @@ use super::packing::Packing;
 use super::scheme::{EncryptedProducts, FirstHalfProducts, evaluate};
 use super::spectrum::Spectrum;
 use crate::ProtocolError;
-use crate::linear::Form;
+use crate::linear::WeightForm;
 use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::step::encoding::{read_share, undecodable, write_share};
 
@@ -65,15 +65,15 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        Self::in_form(Form::Prepared, packing, parameters, weights, bias)
+        Self::in_form(WeightForm::Evaluation, packing, parameters, weights, bias)
     }
 
     /// As [`Self::new`], in the form of choice.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::new`].
     pub fn in_form(
-        form: Form,
+        form: WeightForm,
         packing: &Packing,
         parameters: &Parameters,
         weights: &[i64],
@@ -94,7 +94,7 @@ impl ServerLayer {
         for output in packing.outputs() {
             for slots in spectrum.multipliers(output, weights) {
                 let compact = exchange.encoder().compact_multiplier(&slots)?;
-                multipliers.push(if form == Form::Prepared { compact.prepare() } else { compact });
+                multipliers.push(if form == WeightForm::Evaluation { compact.prepare() } else { compact });
             }
         }
         let bias = Share::embed(spectrum.ring(), bias);
@@ -103,8 +103,8 @@ impl ServerLayer {
 
     /// Bytes of a layer's encoded weights.
     #[must_use]
-    pub fn bytes(packing: &Packing, parameters: &Parameters, form: Form) -> u64 {
-        let each = Multiplier::bytes(parameters, packing.prime(), form == Form::Prepared);
+    pub fn bytes(packing: &Packing, parameters: &Parameters, form: WeightForm) -> u64 {
+        let each = Multiplier::bytes(parameters, packing.prime(), form == WeightForm::Evaluation);
         packing.operations().multiplications as u64 * each as u64
     }
 
@@ -160,7 +160,7 @@ impl ServerLayer {
     ) -> Result<Share, ProtocolError> {
         // Transformed and encoded before the wait.
         let own = if material.complete { Vec::new() } else { self.encode(input)? };
-        let own: Vec<_> = own.iter().map(FirstHalf::of).collect();
+        let own: Vec<_> = own.iter().map(C0::of).collect();
         let [count, _] = self.spectrum.packing().ciphertexts();
         let mut inputs = Vec::with_capacity(count);
         for index in 0..count {

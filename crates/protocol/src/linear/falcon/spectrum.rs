@@ -1,7 +1,8 @@
 //! Shares, filters and partial sums between the image and its transform.
 
+use lanner_primitives::Ring;
 use lanner_ring::{Dft2, Modulus, RingError};
-use lanner_share::{Ring, Share};
+use lanner_share::Share;
 use zeroize::Zeroizing;
 
 use super::packing::{Output, Packing, Run};

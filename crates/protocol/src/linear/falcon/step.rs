@@ -1,8 +1,9 @@
 //! A frequency-domain layer as a step of a plan.
 
 use lanner_bfv::Parameters;
-use lanner_bfv::outgoing::Budget;
-use lanner_share::{Ring, Share};
+use lanner_bfv::function_privacy::Budget;
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +11,13 @@ use super::packing::{Packing, candidates};
 use super::{ClientLayer, ServerLayer, ServerMaterial, Variant, offline_cost, online_cost, output_noise};
 use crate::ProtocolError;
 use crate::linear::exchange::{halves, sealing};
-use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
+use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, WORD, Work,
 };
+use lanner_bfv::ParameterSet;
 
 /// A linear layer over `Z_prime`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +27,7 @@ pub struct Linear {
     /// The plaintext modulus.
     pub prime: u64,
     /// The parameter set.
-    pub set: Set,
+    pub set: ParameterSet,
     /// How products are laid out and added.
     pub variant: Variant,
 }
@@ -49,20 +51,26 @@ impl Spec for Linear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let parameters = sets.get(self.set).clone();
+        let parameters = sets.get(self.set)?.clone();
         let packing = Packing::new(&self.shape, self.prime, parameters.degree(), self.variant)?;
         let sealing = sealing(&parameters, self.prime, output_noise(&packing, &parameters))?;
-        Ok(Box::new(BuiltLinear { set: self.set, parameters, packing, sealing, form: Form::Compact }))
+        Ok(Box::new(BuiltLinear {
+            set: self.set,
+            parameters,
+            packing,
+            sealing,
+            form: WeightForm::Coefficient,
+        }))
     }
 }
 
 /// A layer with its layout.
 struct BuiltLinear {
-    set: Set,
+    set: ParameterSet,
     parameters: Parameters,
     packing: Packing,
     sealing: Budget,
-    form: Form,
+    form: WeightForm,
 }
 
 impl Built for BuiltLinear {
@@ -102,8 +110,8 @@ impl Built for BuiltLinear {
         ]
     }
 
-    fn weights(&mut self) -> Option<(u64, &mut Form)> {
-        let bytes = ServerLayer::bytes(&self.packing, &self.parameters, Form::Prepared);
+    fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {
+        let bytes = ServerLayer::bytes(&self.packing, &self.parameters, WeightForm::Evaluation);
         Some((bytes, &mut self.form))
     }
 

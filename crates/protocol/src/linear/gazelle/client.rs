@@ -1,7 +1,8 @@
 //! The client's side of a packed layer.
 
 use lanner_bfv::Parameters;
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use zeroize::Zeroizing;
 
 use super::layout::Layout;

@@ -92,7 +92,7 @@ impl Kernel {
         }
     }
 
-    /// The kernels that a plan chooses from for layers of this shape with so many `diagonals`: none of the others is ever
+    /// The kernels that a plan chooses from for layers of this shape with a given number of `diagonals`: none of the others is ever
     /// cheaper than all of these.
     #[must_use]
     pub fn choices(shape: &Convolution, diagonals: usize) -> Vec<Self> {
@@ -107,7 +107,7 @@ impl Kernel {
         all.filter(|kernel| kernel.serves(shape)).collect()
     }
 
-    /// Every kernel for one image of this shape with so many `diagonals`.
+    /// Every kernel for one image of this shape with a given number of `diagonals`.
     #[must_use]
     pub fn all(shape: &Convolution, diagonals: usize) -> Vec<Self> {
         let all = [

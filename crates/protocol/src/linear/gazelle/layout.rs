@@ -1,6 +1,7 @@
 //! Shares into slots and back, by places that are worked out once for a layer.
 
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use zeroize::Zeroizing;
 
 use super::packing::Packing;

@@ -16,15 +16,15 @@
 //! ```
 //!
 //! Threat model: semi-honest parties; the client learns a uniform share, and the sent ciphertext hides the weights
-//! ([`lanner_bfv::outgoing`]). Deviations from the paper: parameters with 128-bit security, function privacy by a fresh
+//! ([`lanner_bfv::function_privacy`]). Deviations from the paper: parameters with 128-bit security, function privacy by a fresh
 //! encryption of zero and noise flooding, a layout that serves products and convolutions alike, and all work on the second
 //! halves of ciphertexts, which hold no message, ahead of time ([`lanner_bfv::halves`]): the messages are those of the paper, half
 //! of each offline.
 
 mod axis;
+mod c0;
 mod client;
 mod encrypted;
-mod first_half;
 mod kernel;
 mod layout;
 mod noise;
@@ -36,9 +36,9 @@ mod server;
 mod step;
 
 pub use crate::linear::exchange::{ClientMaterial, ClientPending, ClientRequest};
+pub use c0::FirstHalfSlots;
 pub use client::ClientLayer;
 pub use encrypted::{EncryptedSlots, galois_element, working_bytes};
-pub use first_half::FirstHalfSlots;
 pub use kernel::{Kernel, Operations};
 pub use noise::{noise_after, output_noise};
 pub use server::{ServerLayer, ServerMaterial};

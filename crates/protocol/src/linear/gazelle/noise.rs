@@ -20,7 +20,7 @@ pub fn output_noise(packing: &Packing, parameters: &Parameters, t: u64) -> Resul
 /// As [`output_noise`], given a bound for the inputs.
 ///
 /// # Errors
-/// As there.
+/// As [`output_noise`].
 pub fn noise_after(
     packing: &Packing,
     parameters: &Parameters,

@@ -2,18 +2,19 @@
 
 use lanner_bfv::halves::Permutations;
 use lanner_bfv::{Multiplier, NoiseBound, Parameters, SlotEncoder};
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
+use super::c0::FirstHalfSlots;
 use super::encrypted::{EncryptedSlots, galois_element};
-use super::first_half::FirstHalfSlots;
 use super::layout::Layout;
 use super::noise::output_noise;
 use super::packing::{Packing, Weighting};
 use super::scheme::{PackedScheme, evaluate};
 use crate::ProtocolError;
-use crate::linear::Form;
+use crate::linear::WeightForm;
 use crate::linear::exchange::{Masks, Sealed, ServerExchange};
 use crate::linear::keys::ClientKeys;
 use crate::step::encoding::{read_share, undecodable, write_share};
@@ -64,7 +65,7 @@ impl ServerMaterial {
 impl LinearMap {
     /// Encodes weights and bias as [`ServerLayer::new`] does.
     pub(crate) fn new(
-        form: Form,
+        form: WeightForm,
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
@@ -86,7 +87,7 @@ impl LinearMap {
                     Multiplier::constant(parameters, ring.signed(ring.embed(weight)), prime / 2)?
                 }
             };
-            Ok(if form == Form::Prepared { compact.prepare() } else { compact })
+            Ok(if form == WeightForm::Evaluation { compact.prepare() } else { compact })
         };
         let multipliers = (0..packing.multipliers()).map(encode).collect::<Result<_, _>>()?;
         let element = |rotation| galois_element(rotation, parameters.degree());
@@ -133,15 +134,15 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
-        Self::in_form(Form::Prepared, packing, parameters, prime, weights, bias)
+        Self::in_form(WeightForm::Evaluation, packing, parameters, prime, weights, bias)
     }
 
     /// As [`Self::new`], in the form of choice.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::new`].
     pub fn in_form(
-        form: Form,
+        form: WeightForm,
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
@@ -156,8 +157,9 @@ impl ServerLayer {
 
     /// Bytes of a layer's encoded weights modulo `prime`.
     #[must_use]
-    pub fn bytes(packing: &Packing, parameters: &Parameters, prime: u64, form: Form) -> u64 {
-        packing.multipliers() as u64 * Multiplier::bytes(parameters, prime, form == Form::Prepared) as u64
+    pub fn bytes(packing: &Packing, parameters: &Parameters, prime: u64, form: WeightForm) -> u64 {
+        packing.multipliers() as u64
+            * Multiplier::bytes(parameters, prime, form == WeightForm::Evaluation) as u64
     }
 
     /// Offline: receives the second halves of the input, evaluates them, draws the masks, and with them the server's

@@ -1,8 +1,8 @@
 //! A packed layer as a step of a plan.
 
 use lanner_bfv::Parameters;
-use lanner_bfv::outgoing::Budget;
-use lanner_share::Ring;
+use lanner_bfv::function_privacy::Budget;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +12,13 @@ use super::{
 };
 use crate::ProtocolError;
 use crate::linear::exchange::{halves, sealing};
-use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
+use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
+use lanner_bfv::ParameterSet;
 
 /// A linear layer over `Z_prime`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,13 +28,13 @@ pub struct Linear {
     /// The plaintext modulus.
     pub prime: u64,
     /// The parameter set: one with a special limb.
-    pub set: Set,
+    pub set: ParameterSet,
     /// The kernel.
     pub kernel: Kernel,
 }
 
 /// The parameter sets of packed layers, the cheapest first. A plan has one for all its layers, which share their keys.
-pub const SETS: [Set; 2] = [Set::B, Set::W];
+pub const SETS: [ParameterSet; 2] = [ParameterSet::B, ParameterSet::W];
 
 impl Spec for Linear {
     fn name(&self) -> &'static str {
@@ -51,21 +52,21 @@ impl Spec for Linear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let (set, prime, parameters) = (self.set, self.prime, sets.get(self.set).clone());
+        let (set, prime, parameters) = (self.set, self.prime, sets.get(self.set)?.clone());
         let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
         let sealing = sealing(&parameters, prime, output_noise(&packing, &parameters, prime)?)?;
-        Ok(Box::new(BuiltLinear { set, parameters, packing, prime, sealing, form: Form::Compact }))
+        Ok(Box::new(BuiltLinear { set, parameters, packing, prime, sealing, form: WeightForm::Coefficient }))
     }
 }
 
 /// A layer with its layout.
 struct BuiltLinear {
-    set: Set,
+    set: ParameterSet,
     parameters: Parameters,
     packing: Packing,
     prime: u64,
     sealing: Budget,
-    form: Form,
+    form: WeightForm,
 }
 
 impl Built for BuiltLinear {
@@ -95,8 +96,8 @@ impl Built for BuiltLinear {
         counts(&self.packing)
     }
 
-    fn weights(&mut self) -> Option<(u64, &mut Form)> {
-        let bytes = ServerLayer::bytes(&self.packing, &self.parameters, self.prime, Form::Prepared);
+    fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {
+        let bytes = ServerLayer::bytes(&self.packing, &self.parameters, self.prime, WeightForm::Evaluation);
         Some((bytes, &mut self.form))
     }
 
@@ -153,7 +154,7 @@ impl Step<Server> for OfSet<ServerLayer> {
 }
 
 /// What a layer with this packing needs of the session.
-pub(crate) fn needs(set: Set, packing: &Packing) -> Needs {
+pub(crate) fn needs(set: ParameterSet, packing: &Packing) -> Needs {
     Needs { keys: Some((set, packing.keys())), ..Needs::default() }
 }
 
@@ -179,7 +180,7 @@ pub(crate) fn weights_memory(
     packing: &Packing,
     parameters: &Parameters,
     prime: u64,
-    form: Form,
+    form: WeightForm,
 ) -> Result<Memory, ProtocolError> {
     let model = ServerLayer::bytes(packing, parameters, prime, form);
     Ok(Memory { model, working: working_bytes(packing, parameters)?, ..Memory::default() })

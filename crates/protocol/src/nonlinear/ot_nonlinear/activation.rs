@@ -1,6 +1,6 @@
 //! Maximum over windows, ReLU, rescaling and an upper bound, in the small ring that rescaling leaves.
 
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::driver::Driver;

@@ -3,7 +3,7 @@
 //! A protocol is written once, over a driver. [`Run`](super::run::Run) makes its moves with the peer on one party's shares;
 //! [`Counter`](super::moves::Counter) lists them, for costs and material.
 
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 
 use super::lanes::{Lanes, mask};
 use crate::{Party, ProtocolError};
@@ -34,7 +34,7 @@ pub(super) trait Driver {
         if self.party() == Party::Server { number } else { 0 }
     }
 
-    /// `[a + b >= 2^bits]`, in words, for each `a` of the client's and `b` of the server's, both of so many bits.
+    /// `[a + b >= 2^bits]`, in words, for each `a` of the client's and `b` of the server's, both of a given number of bits.
     fn carry(&mut self, mine: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
         let mut level = self.leaves(mine, bits)?;
         while level.len() > 1 {

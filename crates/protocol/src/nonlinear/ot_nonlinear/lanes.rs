@@ -105,12 +105,12 @@ impl Lanes for Count {
     }
 }
 
-/// Secrets that were written as packed values of so many bits.
+/// Secrets that were written as packed values of a given number of bits.
 pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Values, DecodeError> {
     reader.packed(count, bits).map(Zeroizing::new)
 }
 
-/// Words of 64 bits that hold so many.
+/// Words of 64 bits that hold a given number of bits.
 pub(super) const fn words(bits: usize) -> usize {
     bits.div_ceil(64)
 }
@@ -120,7 +120,7 @@ pub(super) fn bit(words: &[u64], i: usize) -> u64 {
     words[i / 64] >> (i % 64) & 1
 }
 
-/// So many ones, one at least.
+/// A given number of ones, one at least.
 pub(super) const fn mask(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }

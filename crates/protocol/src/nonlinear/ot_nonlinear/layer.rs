@@ -1,6 +1,7 @@
 //! A nonlinear layer: what it computes, its preparation, and what it sends.
 
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
@@ -28,7 +29,7 @@ pub struct Layer {
 #[derive(Clone, Debug)]
 enum Operation {
     Activation(Activation),
-    /// Of values over a ring of so many bits.
+    /// Of values over a ring of a given number of bits.
     Square(u32),
 }
 
@@ -61,7 +62,7 @@ impl Layer {
         Self::new(Operation::Activation(activation), windows.inputs(), from, to)
     }
 
-    /// The squares of so many values, over `Z_2^bits`.
+    /// The squares of a given number of values, over `Z_2^bits`.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are 2 to 62 bits.

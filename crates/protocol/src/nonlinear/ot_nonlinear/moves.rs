@@ -6,14 +6,14 @@ use super::driver::Driver;
 use super::lanes::{Count, words};
 use crate::{Cost, Party, ProtocolError};
 
-/// A step of both parties on so many values; see the diagram of the module.
+/// A step of both parties on a given number of values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// The comparisons of all blocks of values of so many bits.
+    /// The comparisons of all blocks of values of a given number of bits.
     Leaves { values: usize, bits: u32 },
     /// Products of shared bits, in words of 64.
     AndTriples { words: usize },
-    /// Products of shared bits and shared values of so many bits.
+    /// Products of shared bits and shared values of a given number of bits.
     Mux { values: usize, bits: u32 },
     /// Products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
     Products { values: usize, factor: u32, bits: u32 },
@@ -74,7 +74,7 @@ impl Move {
     /// The bytes of its messages in order, the first party's and the second's in turn.
     pub(super) fn messages(self) -> Vec<usize> {
         let replies = |(leaf, width)| leaf_reply_bits(leaf, width);
-        // Each message is packed values, so many of each of some widths.
+        // Each message is packed values, a given number of each of some widths.
         let (values, widths) = match self {
             Self::Leaves { values, bits } => {
                 (values, vec![vec![bits], leaf_widths(bits).enumerate().map(replies).collect()])

@@ -4,8 +4,8 @@
 //! `v + k_f - k_(1-f)`, which lets the chooser compute `c v + k_f`. Shares are that and `-k_f`.
 
 use lanner_ot::{CorrelatedSender, SilentSender};
+use lanner_primitives::Ring;
 use lanner_primitives::{Block, CorrelationRobustHash};
-use lanner_share::Ring;
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -36,7 +36,7 @@ impl Offered {
         writer.packed(self.0.as_flattened(), bits);
     }
 
-    /// Of so many transfers, of whose keys `bits` bits are of use.
+    /// Of a given number of transfers, of whose keys `bits` bits are of use.
     pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Self, DecodeError> {
         let keys = decode(reader, 2 * count, bits)?;
         Ok(Self(Zeroizing::new(keys.as_chunks().0.to_vec())))

@@ -1,6 +1,6 @@
 //! The moves as one party makes them with its peer.
 
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, ChannelError, Kind, Reader, pack_bits};
 use zeroize::Zeroizing;
 

@@ -1,6 +1,6 @@
 //! Nonlinear layers by oblivious transfer as steps of a plan: the same on both sides.
 
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 //! seeds, at a level of `10^-6`.
 #![allow(clippy::unwrap_used)]
 
+use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
-use lanner_share::Ring;
 use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
@@ -22,10 +22,10 @@ const RING: Ring = Ring::Pow2(BITS);
 /// Two blocks, and a bit of a third.
 const COMPARED: u32 = 9;
 
-/// What a move leaves with a party, as values of so many bits; of bits in words 64.
+/// What a move leaves with a party, as values of a given number of bits; of bits in words 64.
 type Left<V> = Vec<(V, u32)>;
 
-/// Each move with either party first, since those of three messages leave the turn where it is. `values` gives the values that go in, of so many bits.
+/// Each move with either party first, since those of three messages leave the turn where it is. `values` gives the values that go in, of a given number of bits.
 fn program<D: Driver>(
     driver: &mut D,
     bits: &D::Values,

@@ -78,12 +78,12 @@ impl CotSupply {
         Self { client: Supply::new(parameters), server: Supply::new(parameters) }
     }
 
-    /// What so many transfers of the client's send.
+    /// What a given number of transfers of the client's send.
     pub(super) fn client(&mut self, count: usize) -> Cost {
         Cost::NONE.offer(self.client.take(count))
     }
 
-    /// What so many transfers of the server's send.
+    /// What a given number of transfers of the server's send.
     pub(super) fn server(&mut self, count: usize) -> Cost {
         Cost::NONE.transfer(self.server.take(count))
     }

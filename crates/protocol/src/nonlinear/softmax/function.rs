@@ -3,11 +3,11 @@
 use lanner_gc::Circuit;
 use lanner_gc::library::{self, MaskedCircuit};
 use lanner_primitives::Bits;
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 
 use super::Precision;
 use crate::ProtocolError;
-use crate::nonlinear::yao::share_ring;
 
 /// The label and its probability, over shared scores.
 #[derive(Clone, Debug)]
@@ -48,14 +48,14 @@ impl Likely {
 }
 
 impl Softmax {
-    /// The softmax of `classes` scores shared in `ring`, each unit of which stands for `scale`, to so many decimal digits.
+    /// The softmax of `classes` scores shared in `ring`, each unit of which stands for `scale`, to a given number of decimal digits.
     ///
     /// # Errors
     /// As [`Precision::new`]; [`ProtocolError::Gc`] if the ring has no circuit.
     pub fn new(classes: usize, digits: u32, scale: f64, ring: Ring) -> Result<Self, ProtocolError> {
         let precision = Precision::new(classes, digits, scale, ring.bits())?;
         let exponential = precision.exponential()?;
-        let circuit = library::softmax(share_ring(ring), classes, precision.dropped(), &exponential, digits)?;
+        let circuit = library::softmax(ring, classes, precision.dropped(), &exponential, digits)?;
         Ok(Self { precision, ring, circuit })
     }
 

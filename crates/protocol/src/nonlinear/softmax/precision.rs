@@ -144,7 +144,7 @@ pub const MAX_DIGITS: u32 = 6;
 /// The precision of tables leaves no room for more.
 const MAX_FRACTION: u32 = 44;
 
-/// A factor of so many bits, or fewer, and the bits to cut off behind it, for a product with integers of `width` bits.
+/// A factor of a given number of bits, or fewer, and the bits to cut off behind it, for a product with integers of `width` bits.
 fn fixed_point(x: f64, bits: u32, width: u32) -> (u64, u32) {
     // Where all products are below one there is nothing to multiply.
     if x * most(width) < 1.0 {
@@ -170,7 +170,7 @@ fn computed(classes: usize, halving: u32, fraction: u32) -> f64 {
     units / power_of_two(fraction)
 }
 
-/// D for so many bits.
+/// D for a given number of bits.
 const fn most(width: u32) -> f64 {
     ((1_u128 << width) - 1) as f64
 }

@@ -1,6 +1,6 @@
 //! The label and its probability as a step of a plan.
 
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! The client: a packed layer whose input is its share and the square of its share.
 
 use lanner_bfv::Parameters;
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use zeroize::Zeroizing;
 
 use super::{Target, squared};

@@ -1,14 +1,15 @@
 //! The server: completes the squares, and applies the layer after.
 
-use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations};
+use lanner_bfv::halves::{C0, C0Combinations};
 use lanner_bfv::{Ciphertext, Evaluator, Multiplier, Parameters, Plaintext, Product};
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 
 use super::{Target, squared};
 use crate::ProtocolError;
-use crate::linear::Form;
+use crate::linear::WeightForm;
 use crate::linear::exchange::{Sealed, ServerExchange};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{EncryptedSlots, FirstHalfSlots, Layout, LinearMap};
@@ -61,7 +62,7 @@ impl ServerMaterial {
 }
 
 impl ServerSquare {
-    /// Squares of so many values modulo `prime`, which are shared.
+    /// Squares of a given number of values modulo `prime`, which are shared.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if the prime or the noise does not fit the parameters.
@@ -77,7 +78,7 @@ impl ServerSquare {
     /// [`ProtocolError::Shape`] if the lengths do not fit; [`ProtocolError::Bfv`] if the prime or the noise does not fit the
     /// parameters: see [`Target::fits`].
     pub fn before(
-        form: Form,
+        form: WeightForm,
         packing: Packing,
         parameters: &Parameters,
         prime: u64,
@@ -163,13 +164,13 @@ impl ServerSquare {
         for (factor, _) in &material.own {
             // 2 s [c]
             let half = self.exchange.receive(channel)?;
-            let mut product = FirstHalfCombinations::new(parameters, 1);
+            let mut product = C0Combinations::new(parameters, 1);
             product.add_products(&[half], &[Product { operand: 0, row: 0, factor }])?;
             inputs.extend(product.finish());
         }
         for (input, (_, square)) in inputs.iter_mut().zip(&material.own) {
             // [x^2] = [c^2] + 2 s [c] + s^2
-            let half: FirstHalf = self.exchange.receive(channel)?;
+            let half: C0 = self.exchange.receive(channel)?;
             input.add_assign(&half)?;
             input.add_plain(square)?;
         }

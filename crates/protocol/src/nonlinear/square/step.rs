@@ -1,8 +1,8 @@
 //! Squares by encryption as steps of a plan.
 
 use lanner_bfv::Parameters;
-use lanner_bfv::outgoing::Budget;
-use lanner_share::Ring;
+use lanner_bfv::function_privacy::Budget;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,13 @@ use crate::ProtocolError;
 use crate::linear::exchange::{halves, limb, sealing};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{self, Kernel};
-use crate::linear::{Convolution, Form, OfSet, Set, Sets, layer_name};
+use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
+use lanner_bfv::ParameterSet;
 
 /// The square of each element, over `Z_prime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct Square {
     /// The plaintext modulus.
     pub prime: u64,
     /// The parameter set.
-    pub set: Set,
+    pub set: ParameterSet,
 }
 
 /// The square of each element and the linear layer that takes the squares, over `Z_prime`.
@@ -37,7 +38,7 @@ pub struct SquareLinear {
     /// The plaintext modulus.
     pub prime: u64,
     /// The parameter set: one with a special limb.
-    pub set: Set,
+    pub set: ParameterSet,
     /// The layer's kernel.
     pub kernel: Kernel,
 }
@@ -74,26 +75,31 @@ impl Spec for SquareLinear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let packing = Packing::of(&self.shape, sets.get(self.set).degree(), self.kernel)?;
+        let packing = Packing::of(&self.shape, sets.get(self.set)?.degree(), self.kernel)?;
         BuiltSquare::of(Target::Layer(Box::new(packing)), self.prime, self.set, sets)
     }
 }
 
 /// Squares with what becomes of them.
 struct BuiltSquare {
-    set: Set,
+    set: ParameterSet,
     parameters: Parameters,
     target: Target,
     prime: u64,
     sealing: Budget,
-    form: Form,
+    form: WeightForm,
 }
 
 impl BuiltSquare {
-    fn of(target: Target, prime: u64, set: Set, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let parameters = sets.get(set).clone();
+    fn of(
+        target: Target,
+        prime: u64,
+        set: ParameterSet,
+        sets: &Sets,
+    ) -> Result<Box<dyn Built>, ProtocolError> {
+        let parameters = sets.get(set)?.clone();
         let sealing = sealing(&parameters, prime, target.noise(&parameters, prime)?)?;
-        Ok(Box::new(Self { set, parameters, target, prime, sealing, form: Form::Compact }))
+        Ok(Box::new(Self { set, parameters, target, prime, sealing, form: WeightForm::Coefficient }))
     }
 }
 
@@ -138,9 +144,10 @@ impl Built for BuiltSquare {
         }
     }
 
-    fn weights(&mut self) -> Option<(u64, &mut Form)> {
+    fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {
         let Target::Layer(packing) = &self.target else { return None };
-        let bytes = gazelle::ServerLayer::bytes(packing, &self.parameters, self.prime, Form::Prepared);
+        let bytes =
+            gazelle::ServerLayer::bytes(packing, &self.parameters, self.prime, WeightForm::Evaluation);
         Some((bytes, &mut self.form))
     }
 

@@ -8,7 +8,7 @@ use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::function::{Layer, Ranking, group};
+use super::function::{Layer, Ranking};
 use super::parts::{Part, in_turns, length, parts};
 use crate::convert::bits_to_ring::ClientBits;
 use crate::step::encoding::{read_bits, read_blocks, write_bits, write_blocks};
@@ -141,7 +141,7 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         Ok(Transfers { choices, blocks, first })
     }
 
-    /// The tweaks of the next circuit, which has so many instances.
+    /// The tweaks of the next circuit, which has a given number of instances.
     fn take_batches(&mut self, instances: usize) -> Tweaks {
         let tweaks = Tweaks { salt: self.salt, first_batch: self.next_batch };
         self.next_batch += batches(instances);
@@ -223,7 +223,7 @@ impl Garbled {
         writer.u64(self.tweaks.first_batch);
     }
 
-    /// Reads what [`Self::encode`] wrote of so many instances of a circuit.
+    /// Reads what [`Self::encode`] wrote of a given number of instances of a circuit.
     fn decode(reader: &mut Reader<'_>, circuit: &Circuit, instances: usize) -> Result<Self, DecodeError> {
         let wires = circuit.evaluator_inputs() * instances;
         let (choices, labels) = (read_bits(reader, wires)?, read_blocks(reader, wires)?);
@@ -302,8 +302,8 @@ impl ClientLayer {
         let ClientRequest { inputs, outputs, tweaks } = request;
         let garbled = inputs.receive_tables(channel, layer.circuit(), layer.instances(), tweaks)?;
         let Transfers { choices, mut blocks, first } = outputs;
-        let group = group(layer.encoding().ring)?;
-        let products = arithmetic::receive_extended(hash, channel, group, &choices, &mut blocks, first)?;
+        let ring = layer.encoding().ring;
+        let products = arithmetic::receive_extended(hash, channel, ring, &choices, &mut blocks, first)?;
         Ok(ClientMaterial { garbled, output: ClientBits::new(choices, products)? })
     }
 

@@ -4,7 +4,7 @@ use lanner_gc::{Circuit, chunk_lengths};
 use lanner_ot::{arithmetic, softspoken};
 use lanner_primitives::{Bits, Block};
 
-use super::function::{Layer, Ranking, group};
+use super::function::{Layer, Ranking};
 use super::parts::parts;
 use crate::{Cost, OfflineCost, ProtocolError};
 
@@ -34,13 +34,13 @@ impl Layer {
     /// # Errors
     /// [`ProtocolError::Ot`] if the output ring has no transfers.
     pub fn offline_cost(&self) -> Result<OfflineCost, ProtocolError> {
-        let group = group(self.encoding().ring)?;
+        let ring = self.encoding().ring;
         let inputs = self.instances() * self.circuit().evaluator_inputs();
         let outputs = softspoken::random_extension_cost(self.output_bits());
         let corrections = lanner_ot::Cost {
             receiver_bytes: 0,
             receiver_messages: 0,
-            ..arithmetic::random_cost(group, self.output_bits())
+            ..arithmetic::random_cost(ring, self.output_bits())
         };
         Ok(OfflineCost {
             request: Cost::NONE.transfer(softspoken::random_extension_cost(inputs)).transfer(outputs),

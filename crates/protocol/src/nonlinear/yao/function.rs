@@ -1,10 +1,10 @@
 //! What a circuit computes, and how shares become its inputs: known to both parties.
 
 use lanner_gc::Circuit;
-use lanner_gc::library::{self, MaskedCircuit, ShareRing};
-use lanner_ot::arithmetic::Group;
+use lanner_gc::library::{self, MaskedCircuit};
 use lanner_primitives::Bits;
-use lanner_share::{Ring, Share};
+use lanner_primitives::Ring;
+use lanner_share::Share;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -66,7 +66,7 @@ impl Layer {
     /// [`ProtocolError::Gc`] if there is no such circuit; [`ProtocolError::Shape`] if the windows do not fit, or a bound
     /// is negative or comes without ReLU, or a slope comes with ReLU, a bound or a pool.
     pub fn new(function: Function, windows: &Windows, from: Ring, to: Ring) -> Result<Self, ProtocolError> {
-        let (ring, shift) = (share_ring(from), function.shift);
+        let (ring, shift) = (from, function.shift);
         let high = function.high.map(u64::try_from).transpose();
         let high = high.map_err(|_| ProtocolError::Shape { what: "a negative upper bound" })?;
         let circuit = match (function.relu, function.slope, high, windows.area()) {
@@ -148,7 +148,7 @@ impl Ranking {
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
     pub fn label(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
-        let circuit = library::argmax(share_ring(from), classes)?;
+        let circuit = library::argmax(from, classes)?;
         Ok(Self { circuit, classes, best: None, from })
     }
 
@@ -157,7 +157,7 @@ impl Ranking {
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
     pub fn top(classes: usize, best: usize, from: Ring) -> Result<Self, ProtocolError> {
-        let circuit = library::top_k(share_ring(from), classes, best)?;
+        let circuit = library::top_k(from, classes, best)?;
         Ok(Self { circuit, classes, best: Some(best), from })
     }
 
@@ -194,20 +194,4 @@ impl Ranking {
             Err(ProtocolError::Shape { what: "input share of a ranking" })
         }
     }
-}
-
-/// The ring as circuits know it.
-pub(in crate::nonlinear) fn share_ring(ring: Ring) -> ShareRing {
-    match ring {
-        Ring::Prime(p) => ShareRing::Prime(p),
-        Ring::Pow2(bits) => ShareRing::PowerOfTwo(bits),
-    }
-}
-
-/// The group of a ring's shares.
-pub(super) fn group(ring: Ring) -> Result<Group, ProtocolError> {
-    Ok(match ring {
-        Ring::Prime(p) => Group::modulo(p)?,
-        Ring::Pow2(bits) => Group::power_of_two(bits)?,
-    })
 }

@@ -36,7 +36,7 @@ impl InputLabels {
         writer.u128(self.delta.0);
     }
 
-    /// Reads what [`Self::encode`] wrote for so many wires of a circuit's instances.
+    /// Reads what [`Self::encode`] wrote for a given number of wires of a circuit's instances.
     pub(in crate::nonlinear) fn decode(
         reader: &mut Reader<'_>,
         circuit: &Circuit,
@@ -121,7 +121,8 @@ impl Garbling<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use lanner_gc::library::{ShareRing, relu_rescale};
+    use lanner_gc::library::relu_rescale;
+    use lanner_primitives::Ring;
 
     use super::*;
 
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn parts_are_what_one_garbler_makes_of_all_instances() {
-        let masked = relu_rescale(ShareRing::Prime(1_032_193), 7).unwrap();
+        let masked = relu_rescale(Ring::Prime(1_032_193), 7).unwrap();
         let circuit = masked.circuit();
         let mut rng = Prg::new(Seed::from_bytes([1; 16]));
         let (delta, salt) = (Block::random(&mut rng).with_lsb(true), Block::random(&mut rng));

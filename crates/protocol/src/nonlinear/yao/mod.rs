@@ -43,7 +43,6 @@ pub use client::{
 };
 pub use cost::setup_cost;
 pub(in crate::nonlinear) use cost::{revealing_offline_cost, revealing_online_cost};
-pub(in crate::nonlinear) use function::share_ring;
 pub use function::{Function, Layer, Ranking, Slope};
 pub(in crate::nonlinear) use garbling::InputLabels;
 pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};

@@ -13,7 +13,7 @@ pub(super) struct Part {
     instances: Range<usize>,
 }
 
-/// The parts of so many instances of a circuit: functions of public counts.
+/// The parts of a given number of instances of a circuit: functions of public counts.
 pub(super) fn parts(circuit: &Circuit, instances: usize) -> impl Iterator<Item = Part> + use<> {
     let length = length(circuit);
     (0..instances).step_by(length).map(move |first| Part { instances: first..instances.min(first + length) })

@@ -8,7 +8,7 @@ use lanner_wire::{Channel, ChannelError, DecodeError, Kind, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::function::{Layer, Ranking, group};
+use super::function::{Layer, Ranking};
 use super::garbling::{Garbling, InputLabels};
 use crate::convert::bits_to_ring::ServerBits;
 use crate::{ProtocolError, kind};
@@ -145,7 +145,7 @@ impl ServerLayer {
         share: &Share,
         rng: &mut Prg,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let (layer, group) = (&self.0, group(self.0.encoding().ring)?);
+        let (layer, ring) = (&self.0, self.0.encoding().ring);
         let (circuit, instances) = (layer.circuit(), layer.instances());
         let garbler_bits = layer.garbler_bits(share)?;
         let (wires, _) = session.transfers(channel, circuit.evaluator_inputs() * instances)?;
@@ -153,7 +153,7 @@ impl ServerLayer {
         let (mut q, first) = session.transfers(channel, layer.output_bits())?;
         let (labels, permute) = session.garble(channel, circuit, instances, wires, &garbler_bits, rng)?;
         let a: Zeroizing<Vec<u64>> = Zeroizing::new(permute.iter().map(u64::from).collect());
-        let products = arithmetic::send_extended(&session.cot, channel, group, &a, &mut q, first)?;
+        let products = arithmetic::send_extended(&session.cot, channel, ring, &a, &mut q, first)?;
         Ok(ServerMaterial { labels, output: ServerBits::new(permute, products)? })
     }
 

@@ -1,7 +1,7 @@
 //! Garbled circuits as steps of a plan.
 
 use lanner_gc::Circuit;
-use lanner_share::Ring;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 

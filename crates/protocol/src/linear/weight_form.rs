@@ -2,9 +2,9 @@
 
 /// How a layer's weights are kept: a choice between memory and the time of each prediction, which no message shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum WeightForm {
     /// Transformed once, ready to multiply.
-    Prepared,
+    Evaluation,
     /// As coefficients, transformed whenever they are needed: a seventh of the memory.
-    Compact,
+    Coefficient,
 }

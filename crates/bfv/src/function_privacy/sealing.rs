@@ -6,7 +6,7 @@ use zeroize::ZeroizeOnDrop;
 
 use super::budget::wire_limbs;
 use super::{Blinding, Budget, shrink};
-use crate::halves::FirstHalf;
+use crate::halves::C0;
 use crate::packing::{packed_poly_len, read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Plaintext, PlaintextModulus};
 
@@ -28,14 +28,14 @@ pub struct Sealing {
     offset: Option<Poly<Coeff>>,
 }
 
-/// The first half of an [`OutgoingCiphertext`](super::OutgoingCiphertext).
-pub struct OutgoingFirstHalf {
+/// The first half of an [`SealedCiphertext`](super::SealedCiphertext).
+pub struct SealedC0 {
     pub(crate) modulus: PlaintextModulus,
     pub(crate) c0: Poly<Coeff>,
 }
 
-/// The second half of an [`OutgoingCiphertext`](super::OutgoingCiphertext).
-pub struct OutgoingSecondHalf {
+/// The second half of an [`SealedCiphertext`](super::SealedCiphertext).
+pub struct SealedC1 {
     pub(crate) modulus: PlaintextModulus,
     pub(crate) c1: Poly<Coeff>,
 }
@@ -50,10 +50,10 @@ impl Sealing {
         ciphertext: &Ciphertext,
         blinding: Blinding,
         mask: &Plaintext,
-    ) -> Result<(OutgoingSecondHalf, Self), BfvError> {
+    ) -> Result<(SealedC1, Self), BfvError> {
         let (mut c1, sealing) = Self::blind(ciphertext, &blinding, mask)?;
         shrink(&mut c1, sealing.budget.wire_limbs());
-        Ok((OutgoingSecondHalf { modulus: sealing.modulus.clone(), c1 }, sealing))
+        Ok((SealedC1 { modulus: sealing.modulus.clone(), c1 }, sealing))
     }
 
     /// Seals the first half, after adding `half` to it.
@@ -61,7 +61,7 @@ impl Sealing {
     /// # Errors
     /// [`BfvError::Underblinded`] if the noise may exceed what the blinding was made for; [`BfvError::Mismatch`] for a half of
     /// other parameters.
-    pub fn seal(mut self, half: &FirstHalf) -> Result<OutgoingFirstHalf, BfvError> {
+    pub fn seal(mut self, half: &C0) -> Result<SealedC0, BfvError> {
         if !self.c0.basis().same(half.c0.basis()) {
             return Err(BfvError::Mismatch { what: "ciphertext moduli" });
         }
@@ -99,10 +99,10 @@ impl Sealing {
     }
 
     /// Seals the first half as it is.
-    pub(super) fn finish(self) -> OutgoingFirstHalf {
+    pub(super) fn finish(self) -> SealedC0 {
         let mut c0 = self.flood();
         shrink(&mut c0, self.budget.wire_limbs());
-        OutgoingFirstHalf { modulus: self.modulus.clone(), c0 }
+        SealedC0 { modulus: self.modulus.clone(), c0 }
     }
 
     /// Steps 1 to 4 for the second half, and as much of them for the first as does not depend on it.
@@ -154,7 +154,7 @@ impl NoiseBound {
     }
 }
 
-impl OutgoingFirstHalf {
+impl SealedC0 {
     /// Reads a half that takes all of `bytes`.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl OutgoingFirstHalf {
     }
 }
 
-impl OutgoingSecondHalf {
+impl SealedC1 {
     /// Reads a half that takes all of `bytes`.
     ///
     /// # Errors
@@ -174,13 +174,13 @@ impl OutgoingSecondHalf {
     }
 }
 
-impl Encode for OutgoingFirstHalf {
+impl Encode for SealedC0 {
     fn encode(&self, writer: &mut Writer) {
         write_poly(&self.c0, writer);
     }
 }
 
-impl Encode for OutgoingSecondHalf {
+impl Encode for SealedC1 {
     fn encode(&self, writer: &mut Writer) {
         write_poly(&self.c1, writer);
     }

@@ -3,7 +3,7 @@
 //! The client leads. Each request is one byte; both parties then run the phase it names. Each party keeps the material of
 //! prediction `i` of a session in a store under a name that is never used again, first made first used; what was taken is
 //! gone whether or not the prediction succeeds. That store ends with the session. Parties that were given another
-//! ([`Service::with_store`], [`Dialogue::with_store`]) keep material there for any later session.
+//! ([`Responder::with_store`], [`Requester::with_store`]) keep material there for any later session.
 
 mod kept;
 
@@ -81,7 +81,7 @@ impl Request {
 }
 
 /// The server's side of a session.
-pub struct Service {
+pub struct Responder {
     session: ServerSession,
     prepared: Queue<Prepared>,
     kept: Option<Shelf>,
@@ -90,7 +90,7 @@ pub struct Service {
     broken: bool,
 }
 
-impl Service {
+impl Responder {
     /// Set-up, after the handshake whose hash is `transcript`. All randomness of the session comes from `rng`.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Service {
 }
 
 /// A client's session.
-pub struct Dialogue {
+pub struct Requester {
     session: ClientSession,
     prepared: Queue<Prepared>,
     kept: Option<Shelf>,
@@ -204,7 +204,7 @@ pub struct Dialogue {
     broken: bool,
 }
 
-impl Dialogue {
+impl Requester {
     /// Set-up, after the handshake whose hash is `transcript`. All randomness of the session comes from `rng`.
     ///
     /// # Errors
@@ -220,7 +220,7 @@ impl Dialogue {
         Ok(Self { session, prepared, kept: None, setup, broken: false })
     }
 
-    /// As [`Service::with_store`].
+    /// As [`Responder::with_store`].
     #[must_use]
     pub fn with_store(mut self, store: Arc<dyn Store>, identity: [u8; 32]) -> Self {
         self.kept = Some(Shelf::new(store, identity, self.prepared.transcript));

@@ -12,13 +12,13 @@ use crate::{BfvError, PlaintextModulus};
 /// Wire form: the limbs of `c0`, then those of `c1`, coefficients in order, each in the bits of its modulus, each limb
 /// padded to a byte.
 #[derive(Clone)]
-pub struct OutgoingCiphertext {
+pub struct SealedCiphertext {
     pub(crate) modulus: PlaintextModulus,
     pub(crate) c0: Poly<Coeff>,
     pub(crate) c1: Poly<Coeff>,
 }
 
-impl OutgoingCiphertext {
+impl SealedCiphertext {
     /// The plaintext modulus.
     #[must_use]
     pub fn modulus(&self) -> &PlaintextModulus {
@@ -55,7 +55,7 @@ impl OutgoingCiphertext {
     }
 }
 
-impl Encode for OutgoingCiphertext {
+impl Encode for SealedCiphertext {
     fn encode(&self, writer: &mut Writer) {
         write_poly(&self.c0, writer);
         write_poly(&self.c1, writer);

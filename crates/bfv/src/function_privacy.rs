@@ -1,6 +1,6 @@
 //! The one way out: ciphertexts that leave the server and hide what was computed.
 //!
-//! [`seal`], or [`Sealing`] half by half, is the only way to an [`OutgoingCiphertext`], and that type alone has an encoder;
+//! [`seal`], or [`Sealing`] half by half, is the only way to an [`SealedCiphertext`], and that type alone has an encoder;
 //! [`PhaseSealing`] is the way of coefficient encodings, whose noise a uniform mask hides. What the client
 //! sees is `y - r`, and beyond it a ciphertext whose distribution does not depend on how `y` was computed:
 //!
@@ -35,10 +35,10 @@ pub use blinding::Blinding;
 pub use blinding::Defect;
 pub use budget::Budget;
 pub(crate) use budget::wire_limbs;
-pub use ciphertext::OutgoingCiphertext;
+pub use ciphertext::SealedCiphertext;
 pub use distance::{CIPHERTEXT_BITS, Distance};
 pub use phase::{PhaseModulus, PhaseSealing, PreparedPhase};
-pub use sealing::{OutgoingFirstHalf, OutgoingSecondHalf, Sealing, half_len};
+pub use sealing::{SealedC0, SealedC1, Sealing, half_len};
 
 use lanner_ring::{Coeff, Poly};
 
@@ -56,10 +56,10 @@ pub fn seal(
     ciphertext: &Ciphertext,
     blinding: Blinding,
     mask: &Plaintext,
-) -> Result<OutgoingCiphertext, BfvError> {
+) -> Result<SealedCiphertext, BfvError> {
     let (second, sealing) = Sealing::new(ciphertext, blinding, mask)?;
-    let (OutgoingFirstHalf { c0, .. }, OutgoingSecondHalf { modulus, c1 }) = (sealing.finish(), second);
-    Ok(OutgoingCiphertext { modulus, c0, c1 })
+    let (SealedC0 { c0, .. }, SealedC1 { modulus, c1 }) = (sealing.finish(), second);
+    Ok(SealedCiphertext { modulus, c0, c1 })
 }
 
 /// Steps 1 to 4.

@@ -13,7 +13,7 @@ use crate::{BfvError, NoiseBound, Parameters, Plaintext};
 ///
 /// Wire form: the limbs in the transform's order, packed as in a [`SeededCiphertext`](crate::SeededCiphertext).
 #[derive(Clone)]
-pub struct FirstHalf {
+pub struct C0 {
     pub(crate) c0: Poly<Eval>,
     /// What the operations on this half added to the noise of the other's.
     pub(crate) noise: NoiseBound,
@@ -39,7 +39,7 @@ impl Permutations {
     }
 }
 
-impl FirstHalf {
+impl C0 {
     /// A plaintext as the first half of a ciphertext whose second half is zero: added to another, it adds the plaintext.
     #[must_use]
     pub fn of(message: &Plaintext) -> Self {
@@ -110,9 +110,9 @@ impl FirstHalf {
 }
 
 /// Its polynomial erases itself.
-impl ZeroizeOnDrop for FirstHalf {}
+impl ZeroizeOnDrop for C0 {}
 
-impl Encode for FirstHalf {
+impl Encode for C0 {
     fn encode(&self, writer: &mut Writer) {
         write_poly(&self.c0, writer);
     }

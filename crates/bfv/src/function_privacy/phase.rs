@@ -26,7 +26,7 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::budget::shift_bits;
 use super::{CIPHERTEXT_BITS, Distance};
-use crate::halves::FirstHalf;
+use crate::halves::C0;
 use crate::packing::{read_poly, write_poly};
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
 
@@ -181,7 +181,7 @@ impl PhaseModulus {
 
     /// Bytes of `count` coefficients of a first half.
     #[must_use]
-    pub fn first_half_len(&self, count: usize) -> usize {
+    pub fn c0_len(&self, count: usize) -> usize {
         wide_len(count, self.bits)
     }
 
@@ -302,7 +302,7 @@ impl PhaseSealing {
         writer.bytes(&Zeroizing::new(pack_wide(&self.masks, self.modulus.bits)));
     }
 
-    /// Reads what [`Self::encode`] wrote of a sealing with this bound and so many coefficients to come.
+    /// Reads what [`Self::encode`] wrote of a sealing with this bound and a given number of coefficients to come.
     ///
     /// # Errors
     /// [`BfvError::Decode`] if bytes are missing, padding is set or a value is not below its modulus; [`BfvError::Underblinded`]
@@ -334,7 +334,7 @@ impl PhaseSealing {
     /// # Errors
     /// [`BfvError::Underblinded`] if the noise may exceed what was announced; [`BfvError::Mismatch`] for another number of
     /// coefficients, or a half of other parameters.
-    pub fn seal(self, half: &FirstHalf, coefficients: &[usize]) -> Result<Vec<u8>, BfvError> {
+    pub fn seal(self, half: &C0, coefficients: &[usize]) -> Result<Vec<u8>, BfvError> {
         if coefficients.len() != self.masks.len() || !half.c0.basis().same(self.zero.basis()) {
             return Err(BfvError::Mismatch { what: "what was prepared of a masked phase" });
         }
@@ -370,12 +370,12 @@ impl SecretKey {
     pub fn prepare_phase(
         &self,
         modulus: &PhaseModulus,
-        second_half: &[u8],
+        c1: &[u8],
         coefficients: &[usize],
     ) -> Result<PreparedPhase, BfvError> {
         self.parameters().check_same(&modulus.parameters)?;
         let degree = modulus.parameters.degree();
-        let c1 = unpack_wide(second_half, degree, modulus.bits)?;
+        let c1 = unpack_wide(c1, degree, modulus.bits)?;
         // |c1 s| <= N 2^(w-1), which the limbs taken hold.
         let limbs =
             (1..=modulus.parameters.limbs()).find(|limbs| room(&modulus.parameters, *limbs) >= modulus.bits);
@@ -405,7 +405,7 @@ impl PreparedPhase {
         writer.bytes(&Zeroizing::new(pack_wide(&self.products, self.modulus.bits)));
     }
 
-    /// Reads what [`Self::encode`] wrote of so many coefficients.
+    /// Reads what [`Self::encode`] wrote of a given number of coefficients.
     ///
     /// # Errors
     /// [`BfvError::Decode`] if bytes are missing or padding is set.
@@ -416,9 +416,9 @@ impl PreparedPhase {
     /// The client's shares modulo `2^l` of the coefficients prepared.
     ///
     /// # Errors
-    /// [`BfvError::Decode`] unless the bytes are those of so many coefficients.
-    pub fn open(self, first_half: &[u8]) -> Result<Zeroizing<Vec<u64>>, BfvError> {
-        let values = unpack_wide(first_half, self.products.len(), self.modulus.bits)?;
+    /// [`BfvError::Decode`] unless the bytes are those of a given number of coefficients.
+    pub fn open(self, c0: &[u8]) -> Result<Zeroizing<Vec<u64>>, BfvError> {
+        let values = unpack_wide(c0, self.products.len(), self.modulus.bits)?;
         let phases = values.iter().zip(self.products.iter());
         let share = |(c0, product): (&u128, &u128)| {
             self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits))

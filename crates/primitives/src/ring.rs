@@ -1,4 +1,4 @@
-//! The ring that a share lives in.
+//! The rings that shares live in.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,15 @@ impl Ring {
         match self {
             Self::Prime(p) => u64::BITS - (p - 1).leading_zeros(),
             Self::Pow2(l) => l,
+        }
+    }
+
+    /// The largest element.
+    #[must_use]
+    pub const fn largest(self) -> u64 {
+        match self {
+            Self::Prime(p) => p.wrapping_sub(1),
+            Self::Pow2(l) => mask(l),
         }
     }
 
@@ -93,10 +102,7 @@ impl Ring {
     /// Whether `a` is a reduced element.
     #[must_use]
     pub const fn contains(self, a: u64) -> bool {
-        match self {
-            Self::Prime(p) => a < p,
-            Self::Pow2(l) => a <= mask(l),
-        }
+        a <= self.largest()
     }
 }
 

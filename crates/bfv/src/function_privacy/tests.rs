@@ -90,16 +90,16 @@ fn sealed_product_decrypts_to_its_difference_from_the_mask() {
         let blinding = setting.prepare(setting.product_noise(4));
         let sealed = seal(&sum.finish(), blinding, &mask).unwrap();
         let bytes = sealed.to_bytes();
-        assert_eq!(bytes.len(), OutgoingCiphertext::encoded_len(setting.encoder.modulus()).unwrap());
-        let received = OutgoingCiphertext::from_bytes(setting.encoder.modulus(), &bytes).unwrap();
-        let message = setting.secret.decrypt_outgoing(&received).unwrap();
+        assert_eq!(bytes.len(), SealedCiphertext::encoded_len(setting.encoder.modulus()).unwrap());
+        let received = SealedCiphertext::from_bytes(setting.encoder.modulus(), &bytes).unwrap();
+        let message = setting.secret.decrypt_sealed(&received).unwrap();
         let share = setting.encoder.decode(&message).unwrap();
         let opened: Vec<_> = share.iter().zip(&r).map(|(c, r)| (c + r) % t).collect();
         assert!(opened == expected, "t = {t}");
     }
 }
 
-/// The noise of a layer: rotated inputs, so many products in a sum.
+/// The noise of a layer: rotated inputs, a given number of products in a sum.
 fn layer_noise(setting: &Setting, terms: usize) -> NoiseBound {
     let rotated = NoiseBound::fresh().switched_key(setting.parameters());
     rotated.multiplied(setting.parameters(), setting.encoder.modulus().value()).times(terms)

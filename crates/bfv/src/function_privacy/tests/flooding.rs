@@ -67,7 +67,7 @@ fn many_small_shifts_are_hidden_and_would_not_be_by_uniform_noise_of_the_same_re
     let width = 1024;
     let (from, to) = shifted(&law(width), 1);
     let (flat, moved) = shifted(&vec![1.0 / (1.5 * 2.0 * width as f64); 3 * width], 1);
-    // The least and the greatest distance that the Hellinger distance of so many coefficients allows.
+    // The least and the greatest distance that the Hellinger distance of a given number of coefficients allows.
     let limits = |p: &[f64], q: &[f64], coefficients: i32| {
         let squared = 1.0 - (1.0 - roots(p, q) / 2.0).powi(coefficients);
         [squared, (2.0 * squared).sqrt()]

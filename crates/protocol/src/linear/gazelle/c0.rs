@@ -1,6 +1,6 @@
 //! Packed slots in the first halves of ciphertexts: what is left of a layer when the second halves were evaluated before.
 
-use lanner_bfv::halves::{FirstHalf, FirstHalfCombinations, Permutations};
+use lanner_bfv::halves::{C0, C0Combinations, Permutations};
 use lanner_bfv::{Multiplier, Parameters};
 use lanner_primitives::parallel;
 
@@ -25,17 +25,17 @@ impl<'p> FirstHalfSlots<'p> {
 }
 
 impl PackedScheme for FirstHalfSlots<'_> {
-    type Ciphertext = FirstHalf;
-    type Unreduced = FirstHalf;
+    type Ciphertext = C0;
+    type Unreduced = C0;
     type Multiplier = Multiplier;
-    type Sums = FirstHalfCombinations;
+    type Sums = C0Combinations;
     type Error = ProtocolError;
 
     fn rotate_hoisted(
         &self,
-        half: &FirstHalf,
+        half: &C0,
         rotations: &[Rotation],
-        mut visit: impl FnMut(&[FirstHalf]) -> Result<(), ProtocolError>,
+        mut visit: impl FnMut(&[C0]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         for rotations in rotations.chunks(AT_A_TIME) {
             let rotated = parallel::map(rotations, |rotation| self.rotate(half, *rotation));
@@ -44,42 +44,37 @@ impl PackedScheme for FirstHalfSlots<'_> {
         Ok(())
     }
 
-    fn empty_sums(&self, count: usize) -> Result<FirstHalfCombinations, ProtocolError> {
-        Ok(FirstHalfCombinations::new(self.parameters, count))
+    fn empty_sums(&self, count: usize) -> Result<C0Combinations, ProtocolError> {
+        Ok(C0Combinations::new(self.parameters, count))
     }
 
     fn multiply_add(
         &self,
-        sums: &mut FirstHalfCombinations,
-        rotated: &[FirstHalf],
+        sums: &mut C0Combinations,
+        rotated: &[C0],
         terms: &[&[Term]],
         multipliers: &[Multiplier],
     ) -> Result<(), ProtocolError> {
         Ok(sums.add_products(rotated, &products(terms, multipliers))?)
     }
 
-    fn open(&self, sums: FirstHalfCombinations) -> Vec<FirstHalf> {
+    fn open(&self, sums: C0Combinations) -> Vec<C0> {
         sums.finish()
     }
 
-    fn rotate_add(
-        &self,
-        sum: &mut FirstHalf,
-        half: &FirstHalf,
-        rotation: Rotation,
-    ) -> Result<(), ProtocolError> {
+    fn rotate_add(&self, sum: &mut C0, half: &C0, rotation: Rotation) -> Result<(), ProtocolError> {
         self.add(sum, &self.rotate(half, rotation)?)
     }
 
-    fn reduce(&self, sum: FirstHalf) -> FirstHalf {
+    fn reduce(&self, sum: C0) -> C0 {
         sum
     }
 
-    fn rotate(&self, half: &FirstHalf, rotation: Rotation) -> Result<FirstHalf, ProtocolError> {
+    fn rotate(&self, half: &C0, rotation: Rotation) -> Result<C0, ProtocolError> {
         Ok(half.apply(galois_element(rotation, self.parameters.degree())?, self.permutations)?)
     }
 
-    fn add(&self, sum: &mut FirstHalf, other: &FirstHalf) -> Result<(), ProtocolError> {
+    fn add(&self, sum: &mut C0, other: &C0) -> Result<(), ProtocolError> {
         Ok(sum.add_assign(other)?)
     }
 }

@@ -4,7 +4,7 @@ use lanner_ring::Poly;
 use lanner_testkit::{chi_square_limit, mean_and_variance, sum_of_three_uniform, uniform_chi_square};
 
 use super::*;
-use crate::outgoing::Defect;
+use crate::function_privacy::Defect;
 
 /// Weights of the attacked layer lie in `[-LIMIT, LIMIT)`.
 const LIMIT: i64 = 8;
@@ -16,7 +16,7 @@ fn scalar_layer(
     setting: &mut Setting,
     weights: [i64; 4],
     defect: Option<Defect>,
-) -> (OutgoingCiphertext, Vec<Poly<Coeff>>) {
+) -> (SealedCiphertext, Vec<Poly<Coeff>>) {
     let mut sum = LinearCombination::new(setting.parameters());
     let mut uploads = Vec::new();
     for weight in weights {
@@ -127,8 +127,8 @@ const DOUBLINGS: usize = 22;
 /// Phase minus the scaled message it decodes to.
 fn residual(setting: &Setting, c0: &Poly<Coeff>, c1: &Poly<Coeff>) -> Vec<f64> {
     let modulus = setting.encoder.modulus();
-    let sealed = OutgoingCiphertext { modulus: modulus.clone(), c0: c0.clone(), c1: c1.clone() };
-    let mut phase = setting.secret.outgoing_phase(&sealed).unwrap();
+    let sealed = SealedCiphertext { modulus: modulus.clone(), c0: c0.clone(), c1: c1.clone() };
+    let mut phase = setting.secret.sealed_phase(&sealed).unwrap();
     phase.sub_assign(&modulus.scale(&modulus.unscale(&phase), phase.basis().len()));
     (0..setting.encoder.slots()).map(|k| phase.coefficient(k).to_i128().unwrap() as f64).collect()
 }
@@ -163,7 +163,7 @@ fn what_the_client_decrypts_is_uniform_in_used_and_unused_slots() {
     let mask = setting.encoder.encode(&r).unwrap();
     let blinding = setting.prepare(product.noise());
     let sealed = seal(&product, blinding, &mask).unwrap();
-    let share = setting.encoder.decode(&setting.secret.decrypt_outgoing(&sealed).unwrap()).unwrap();
+    let share = setting.encoder.decode(&setting.secret.decrypt_sealed(&sealed).unwrap()).unwrap();
     for half in share.chunks(share.len() / 2) {
         assert!(chi_square_of(half.iter().map(|c| *c as f64 / T as f64)) < chi_square_limit(BINS - 1));
     }

@@ -5,7 +5,7 @@ use lanner_attacks::models::{Subject, circuits, transfers};
 use lanner_attacks::script::{End, Frame, Script, bytes_of};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::{Cause, Failure};
-use lanner_session::dialogue::{MAX_PREPARED, Service};
+use lanner_session::requests::{MAX_PREPARED, Responder};
 
 const REQUEST: u16 = 0x20;
 const PREPARE: u8 = 1;
@@ -45,7 +45,7 @@ fn request(code: u8) -> Vec<Frame> {
 fn suffer(subject: &Subject, parts: &[&[Frame]]) -> Result<(), Failure> {
     let mut channel = Script::channel(bytes_of(&parts.concat()), End::Silence);
     let serve = Conversation::session(subject).party(Victim::Server);
-    guard::bounded("a dialogue", move || serve(&mut channel))
+    guard::bounded("a requester", move || serve(&mut channel))
 }
 
 fn cause(outcome: Result<(), Failure>) -> Cause {
@@ -84,7 +84,7 @@ fn only_five_codes_are_requests() {
         let said = [request(code), vec![Frame::new(KEPT_NAME, [0; 16])]].concat();
         let mut channel = Script::channel(bytes_of(&said), End::Silence);
         let known = matches!(code, PREPARE | PREDICT | END | KEEP | PREDICT_KEPT);
-        assert_eq!(Service::receive(&mut channel).is_ok(), known, "{code}");
+        assert_eq!(Responder::receive(&mut channel).is_ok(), known, "{code}");
     }
 }
 
