@@ -210,7 +210,7 @@ impl<P: PartyState> Step<P> for Map {
         Ok(())
     }
 
-    fn online(&self, _: &mut dyn Channel, _: &P, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
+    fn online(&self, _: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
         self.apply(inputs).map(Value::Shared)
     }
 }

@@ -167,13 +167,7 @@ impl Step<Client> for Reshare {
         Ok(())
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        _: &Client,
-        (): (),
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
         client(channel, inputs.share()?).map(Value::Shared)
     }
 }
@@ -209,7 +203,6 @@ impl Step<Server> for Reshare {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         fresh: Share,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
@@ -241,13 +234,7 @@ impl Step<Client> for Reveal {
         Ok(())
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        _: &Client,
-        (): (),
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
         Ok(Value::Revealed(Outcome::Logits(learn(channel, inputs.share()?)?)))
     }
 }
@@ -276,13 +263,7 @@ impl Step<Server> for Reveal {
         Ok(())
     }
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        _: &Server,
-        (): (),
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
+    fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
         reveal(channel, inputs.share()?)?;
         Ok(Value::AtPeer)
     }

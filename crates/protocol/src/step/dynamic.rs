@@ -38,7 +38,6 @@ pub trait DynStep<P>: Send + Sync {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        party: &P,
         material: AnyState,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError>;
@@ -73,11 +72,10 @@ impl<P: PartyState, S: Step<P>> DynStep<P> for S {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        party: &P,
         material: AnyState,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        Step::online(self, channel, party, own(material)?, inputs)
+        Step::online(self, channel, own(material)?, inputs)
     }
 }
 

@@ -213,7 +213,6 @@ pub trait Step<P: PartyState>: Send + Sync {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        party: &P,
         material: Self::Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError>;

@@ -160,12 +160,12 @@ impl<P: PartyState> Session<P> {
 
     /// Online: what the plan makes in the end, as this party holds it, and the cost of every step.
     fn online(
-        &mut self,
+        &self,
         channel: &mut dyn Channel,
         materials: Vec<Option<AnyState>>,
         input: Share,
     ) -> Result<(Option<Value>, Vec<StepCost>), ExecutionError> {
-        let Self { plan, state } = self;
+        let plan = &self.plan;
         let mut costs = plan.costs(Phase::Online);
         let mut values = Values::new(Some(input));
         for ((visit, last_reads), material) in plan.visits.iter().zip(&plan.last_reads).zip(materials) {
@@ -173,8 +173,7 @@ impl<P: PartyState> Session<P> {
             let made = match plan.step_of(visit).zip(material) {
                 None => move_around(visit.action, &inputs)?,
                 Some(((number, step), material)) => {
-                    let online =
-                        |channel: &mut dyn Channel| step.step.online(channel, state, material, &inputs);
+                    let online = |channel: &mut dyn Channel| step.step.online(channel, material, &inputs);
                     costs[number].measure(channel, online).map_err(ExecutionError::step(&step.name))?
                 }
             };

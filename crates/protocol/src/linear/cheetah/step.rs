@@ -147,7 +147,6 @@ impl Step<Client> for OfSet<ClientLayer> {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Client,
         material: ClientMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
@@ -186,7 +185,6 @@ impl Step<Server> for OfSet<ServerLayer> {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         material: ServerMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {

@@ -282,7 +282,6 @@ impl<E: SlotEncoding> Step<Client> for OfSet<ClientLayer<E>> {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Client,
         material: ClientMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {

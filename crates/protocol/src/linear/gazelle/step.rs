@@ -145,7 +145,6 @@ impl Step<Server> for OfSet<ServerLayer> {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         material: ServerMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {

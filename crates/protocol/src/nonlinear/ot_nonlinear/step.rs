@@ -134,7 +134,6 @@ impl<P: PartyState> Step<P> for Layer {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &P,
         material: Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {

@@ -104,7 +104,6 @@ impl Step<Client> for ClientSoftmax {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Client,
         material: ClientMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
@@ -143,7 +142,6 @@ impl Step<Server> for ServerSoftmax {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         material: ServerMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {

@@ -201,7 +201,6 @@ impl Step<Server> for OfSet<ServerSquare> {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         material: ServerMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {

@@ -201,7 +201,6 @@ impl Step<Client> for ClientLayer {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Client,
         material: ClientMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
@@ -239,7 +238,6 @@ impl Step<Server> for ServerLayer {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         material: ServerMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
@@ -280,7 +278,6 @@ impl Step<Client> for ClientRanking {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Client,
         material: ClientRankingMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
@@ -322,7 +319,6 @@ impl Step<Server> for ServerRanking {
     fn online(
         &self,
         channel: &mut dyn Channel,
-        _: &Server,
         material: ServerRankingMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
