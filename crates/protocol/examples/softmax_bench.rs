@@ -11,8 +11,9 @@ use std::time::Instant;
 use lanner_primitives::Ring;
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::Cost;
-use lanner_protocol::nonlinear::softmax::{ClientSoftmax, Likely, ServerSoftmax, Softmax};
-use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession};
+use lanner_protocol::nonlinear::softmax::{self, Likely};
+use lanner_protocol::nonlinear::yao::{ClientRevealed, EvaluationSession, GarblingSession, ServerRevealed};
+use lanner_protocol::step::Outcome;
 use lanner_share::Share;
 use queue::{Queue, median};
 
@@ -58,7 +59,7 @@ fn measure(
     (digits, classes, paper_ms, paper_mb): (u32, usize, f64, f64),
     repeats: usize,
 ) -> Result<(), Failure> {
-    let softmax = Softmax::new(classes, digits, SCALE, RING)?;
+    let softmax = softmax::softmax(classes, digits, SCALE, RING)?;
     let scores: Vec<i64> = (0..classes as i64).map(|i| i * 7919 % 1009 * 100_000).collect();
     let truth = truth(&scores);
     let (mut at_client, mut at_server) = Queue::pair();
@@ -71,7 +72,7 @@ fn measure(
         let serving = scope.spawn(|| -> Result<u64, Failure> {
             let mut rng = Prg::new(Seed::from_bytes([200; 16]));
             let mut session = GarblingSession::setup(&mut at_server, &mut rng)?;
-            let server = ServerSoftmax::new(softmax.clone());
+            let server = ServerRevealed::new(softmax.clone());
             let before = at_server.sent;
             for repeat in 0..repeats {
                 let material = server.offline(&mut at_server, &mut session, &shares(repeat)?.1, &mut rng)?;
@@ -81,7 +82,7 @@ fn measure(
         });
         let mut session =
             EvaluationSession::setup(&mut at_client, &mut Prg::new(Seed::from_bytes([100; 16])))?;
-        let client = ClientSoftmax::new(softmax.clone());
+        let client = ClientRevealed::new(softmax.clone());
         let (before, mut times) = (at_client.sent, [Vec::new(), Vec::new()]);
         for repeat in 0..repeats {
             let share = shares(repeat)?.0;
@@ -90,8 +91,9 @@ fn measure(
             let material = client.receive(&mut at_client, request)?;
             times[0].push(start.elapsed().as_secs_f64() * 1e3);
             let start = Instant::now();
-            let likely = client.online(&mut at_client, material, &share)?;
+            let outcome = client.online(&mut at_client, material, &share)?;
             times[1].push(start.elapsed().as_secs_f64() * 1e3);
+            let Outcome::Probability(likely) = outcome else { return Err("no probability".into()) };
             check(likely, truth)?;
         }
         let served = serving.join().map_err(|_| "the server failed")??;

@@ -4,10 +4,12 @@
 mod common;
 
 use common::{Party, edge_share, ideal, rng, run, signed, split};
-use lanner_primitives::Prg;
-use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::softmax::{ClientSoftmax, Likely, ServerSoftmax, Softmax};
-use lanner_protocol::nonlinear::yao::{EvaluationSession, GarblingSession, setup_cost};
+use lanner_primitives::{Prg, Ring};
+use lanner_protocol::nonlinear::softmax::{Likely, Precision, softmax};
+use lanner_protocol::nonlinear::yao::{
+    ClientRevealed, EvaluationSession, GarblingSession, Revealed, ServerRevealed, setup_cost,
+};
+use lanner_protocol::step::Outcome;
 use lanner_protocol::{Cost, ProtocolError};
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
@@ -17,7 +19,7 @@ const P: u64 = 1_032_193;
 
 /// What a softmax gives the client for each pair of shares in one session, all asked for before the first is answered.
 fn run_all(
-    softmax: &Softmax,
+    softmax: &Revealed,
     cases: &[(Share, Share)],
     channels: &mut (Party, Party),
     seed: u8,
@@ -26,18 +28,18 @@ fn run_all(
         channels,
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(1)).unwrap();
-            let client = ClientSoftmax::new(softmax.clone());
+            let client = ClientRevealed::new(softmax.clone());
             let requests: Vec<_> =
                 cases.iter().map(|_| client.request(channel, &mut session).unwrap()).collect();
             let materials: Vec<_> =
                 requests.into_iter().map(|request| client.receive(channel, request).unwrap()).collect();
             let online = materials.into_iter().zip(cases);
-            online.map(|(material, (share, _))| client.online(channel, material, share)).collect()
+            online.map(|(material, (share, _))| likely(client.online(channel, material, share)?)).collect()
         },
         |channel| {
             let mut rng = rng(seed);
             let mut session = GarblingSession::setup(channel, &mut rng).unwrap();
-            let server = ServerSoftmax::new(softmax.clone());
+            let server = ServerRevealed::new(softmax.clone());
             let prepare =
                 |(_, share): &(Share, Share)| server.offline(channel, &mut session, share, &mut rng).unwrap();
             let materials: Vec<_> = cases.iter().map(prepare).collect();
@@ -47,6 +49,13 @@ fn run_all(
         },
     );
     likely
+}
+
+fn likely(outcome: Outcome) -> Result<Likely, ProtocolError> {
+    match outcome {
+        Outcome::Probability(likely) => Ok(likely),
+        other => panic!("{other:?} instead of a probability"),
+    }
 }
 
 /// Shares of scores, with edges of the ring among them.
@@ -63,7 +72,7 @@ fn run_one(
     channels: &mut (Party, Party),
     seed: u8,
 ) -> Result<Likely, ProtocolError> {
-    let softmax = Softmax::new(scores.len(), digits, scale, Ring::Prime(P)).unwrap();
+    let softmax = softmax(scores.len(), digits, scale, Ring::Prime(P)).unwrap();
     let case = shared(scores, Ring::Prime(P), &mut rng(seed + 50));
     run_all(&softmax, &[case], channels, seed).remove(0)
 }
@@ -111,8 +120,9 @@ fn check(classes: usize, digits: u32, scale: f64, ring: Ring) {
         .map(|logits| logits.iter().map(|x| ((x / scale) as i64).clamp(-bound, bound)).collect())
         .collect();
     scores.push((0..classes as i64).map(|i| if i % 2 == 0 { bound } else { -bound }).collect());
-    let softmax = Softmax::new(classes, digits, scale, ring).unwrap();
-    let (limit, proved) = (10_f64.powi(-(digits as i32)), softmax.precision().error_bound());
+    let softmax = softmax(classes, digits, scale, ring).unwrap();
+    let precision = Precision::new(classes, digits, scale, ring.bits()).unwrap();
+    let (limit, proved) = (10_f64.powi(-(digits as i32)), precision.error_bound());
     let cases: Vec<_> = scores.iter().map(|x| shared(x, ring, &mut rng)).collect();
     let twin = |scores: &[i64]| Likely::of(scores, digits, scale, ring.bits()).unwrap();
     for (case, scores) in cases.iter().zip(&scores) {
@@ -175,7 +185,7 @@ fn repeated_queries_give_one_result() {
     let edges: Vec<i64> = edges.flat_map(|score| [score, score + 1]).collect();
     assert!(edges.len() > 40);
     let mut rng = rng(8);
-    let softmax = Softmax::new(3, digits, scale, ring).unwrap();
+    let softmax = softmax(3, digits, scale, ring).unwrap();
     let repeated = edges.iter().flat_map(|score| [[0, *score, -9000]; 12]);
     let cases: Vec<_> = repeated
         .map(|scores| {
@@ -193,7 +203,7 @@ fn repeated_queries_give_one_result() {
 #[test]
 fn cost_is_what_is_sent() {
     for (classes, digits, scale) in [(10, 2, 7.3e-5), (3, 6, 1.0), (300, 4, 1e-4)] {
-        let softmax = Softmax::new(classes, digits, scale, Ring::Prime(P)).unwrap();
+        let softmax = softmax(classes, digits, scale, Ring::Prime(P)).unwrap();
         let mut channels = Party::pair();
         run_one(&signed(classes, 400_000, &mut rng(4)), digits, scale, &mut channels, 2).unwrap();
         let sent = |party: &Party| party.sent.iter().map(|(_, body)| body.len() as u64 + 6).sum::<u64>();
@@ -258,8 +268,8 @@ fn outputs_that_cannot_be_are_malformed() {
 #[test]
 fn parameters_without_a_softmax_are_refused() {
     let ring = Ring::Prime(P);
-    assert!(Softmax::new(1, 2, 0.1, ring).is_err());
-    assert!(Softmax::new(10, 0, 0.1, ring).is_err());
-    assert!(Softmax::new(10, 7, 0.1, ring).is_err());
-    assert!(Softmax::new(10, 2, f64::NAN, ring).is_err());
+    assert!(softmax(1, 2, 0.1, ring).is_err());
+    assert!(softmax(10, 0, 0.1, ring).is_err());
+    assert!(softmax(10, 7, 0.1, ring).is_err());
+    assert!(softmax(10, 2, f64::NAN, ring).is_err());
 }

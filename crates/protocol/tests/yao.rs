@@ -9,9 +9,10 @@ use lanner_primitives::{Prg, Ring, parallel};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{
-    ClientLayer, ClientRanking, EvaluationSession, Function, GarblingSession, Layer, Ranking, ServerLayer,
-    ServerRanking, Slope, setup_cost,
+    ClientLayer, ClientRevealed, EvaluationSession, Function, GarblingSession, Layer, Revealed, ServerLayer,
+    ServerRevealed, Slope, setup_cost,
 };
+use lanner_protocol::step::Outcome;
 use lanner_share::Share;
 use lanner_wire::{ChannelError, Kind};
 
@@ -197,13 +198,13 @@ fn argmax(
     from: Ring,
     channels: &mut (Party, Party),
 ) -> Result<usize, ProtocolError> {
-    let layer = Ranking::label(client.len(), from).unwrap();
+    let layer = Revealed::label(client.len(), from).unwrap();
     rank(&layer, client, server, channels).map(|indices| indices[0])
 }
 
 /// The indices that the client gets, or its error.
 fn rank(
-    layer: &Ranking,
+    layer: &Revealed,
     client: &Share,
     server: &Share,
     channels: &mut (Party, Party),
@@ -212,14 +213,18 @@ fn rank(
         channels,
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(1))?;
-            let layer = ClientRanking::new(layer.clone());
+            let layer = ClientRevealed::new(layer.clone());
             let request = layer.request(channel, &mut session)?;
             let material = layer.receive(channel, request)?;
-            layer.online(channel, material, client)
+            Ok(match layer.online(channel, material, client)? {
+                Outcome::Label(label) => vec![label],
+                Outcome::TopK(best) => best,
+                other => panic!("{other:?} instead of indices"),
+            })
         },
         |channel| {
             let mut session = GarblingSession::setup(channel, &mut rng(2))?;
-            let layer = ServerRanking::new(layer.clone());
+            let layer = ServerRevealed::new(layer.clone());
             let material = layer.offline(channel, &mut session, server, &mut rng(3))?;
             layer.online(channel, material)
         },
@@ -281,7 +286,7 @@ fn the_best_in_order_equal_their_twin() {
         ] {
             let server = edge_share(from, scores.len(), &mut rng);
             let client = split(from, &scores, &server);
-            let layer = Ranking::top(scores.len(), best, from).unwrap();
+            let layer = Revealed::top_k(scores.len(), best, from).unwrap();
             let mut channels = Party::pair();
             let indices = rank(&layer, &client, &server, &mut channels).unwrap();
             assert_eq!(indices, ideal::top((&client, &server), best), "{from:?} {best}");
@@ -291,7 +296,7 @@ fn the_best_in_order_equal_their_twin() {
             assert_eq!((cost.client_bytes(), cost.server_bytes()), (sent(&channels.0), sent(&channels.1)));
         }
     }
-    assert!(Ranking::top(10, 0, RINGS[0]).is_err() && Ranking::top(10, 11, RINGS[0]).is_err());
+    assert!(Revealed::top_k(10, 0, RINGS[0]).is_err() && Revealed::top_k(10, 11, RINGS[0]).is_err());
 }
 
 #[test]
@@ -302,7 +307,7 @@ fn an_index_that_comes_twice_is_malformed() {
     let (client, server) = ideal::deal(ring, &[5, 1], &mut rng(8));
     let mut channels = Party::pair();
     channels.1.tamper = Some((DECODING, |bytes| bytes[0] ^= 2));
-    let error = rank(&Ranking::top(2, 2, RINGS[0]).unwrap(), &client, &server, &mut channels).unwrap_err();
+    let error = rank(&Revealed::top_k(2, 2, RINGS[0]).unwrap(), &client, &server, &mut channels).unwrap_err();
     assert!(matches!(error.channel(), Some(ChannelError::Malformed { .. })), "{error}");
 }
 

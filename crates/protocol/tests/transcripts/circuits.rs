@@ -2,11 +2,11 @@
 
 use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare;
-use lanner_protocol::nonlinear::softmax::{ClientSoftmax, ServerSoftmax, Softmax};
+use lanner_protocol::nonlinear::softmax;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::{
-    ClientLayer, ClientRanking, EvaluationSession, Function, GarblingSession, Layer, Ranking, ServerLayer,
-    ServerRanking,
+    ClientLayer, ClientRevealed, EvaluationSession, Function, GarblingSession, Layer, Revealed, ServerLayer,
+    ServerRevealed,
 };
 use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
@@ -24,13 +24,13 @@ const CLASSES: usize = 32;
 pub fn session(number: u8, shares: Shares) -> Transcript {
     let function = Function { relu: true, slope: None, high: None, shift: 7 };
     let layer = Layer::new(function, &Windows::each(COUNT), RING, RING).unwrap();
-    let ranking = Ranking::top(CLASSES, CLASSES, RING).unwrap();
+    let ranking = Revealed::top_k(CLASSES, CLASSES, RING).unwrap();
     let mut channels = End::pair();
     run(
         &mut channels,
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
-            let (layer, ranking) = (ClientLayer::new(layer.clone()), ClientRanking::new(ranking.clone()));
+            let (layer, ranking) = (ClientLayer::new(layer.clone()), ClientRevealed::new(ranking.clone()));
             let requests = (
                 layer.request(channel, &mut session).unwrap(),
                 ranking.request(channel, &mut session).unwrap(),
@@ -45,7 +45,7 @@ pub fn session(number: u8, shares: Shares) -> Transcript {
         |channel| {
             let rng = &mut rng(2 * number + 1);
             let mut session = GarblingSession::setup(channel, rng).unwrap();
-            let (layer, ranking) = (ServerLayer::new(layer.clone()), ServerRanking::new(ranking.clone()));
+            let (layer, ranking) = (ServerLayer::new(layer.clone()), ServerRevealed::new(ranking.clone()));
             let share = shares.server.share(RING, COUNT);
             let material = layer.offline(channel, &mut session, &share, rng).unwrap();
             let scores = shares.server.share(RING, CLASSES);
@@ -65,13 +65,13 @@ const SOFTMAXES: usize = 4;
 
 /// Labels with their probabilities.
 fn softmax(number: u8, shares: Shares) -> Transcript {
-    let softmax = || Softmax::new(CLASSES, 4, 7.3e-5, RING).unwrap();
+    let softmax = || softmax::softmax(CLASSES, 4, 7.3e-5, RING).unwrap();
     let mut channels = End::pair();
     run(
         &mut channels,
         |channel| {
             let mut session = EvaluationSession::setup(channel, &mut rng(2 * number)).unwrap();
-            let client = ClientSoftmax::new(softmax());
+            let client = ClientRevealed::new(softmax());
             for _ in 0..SOFTMAXES {
                 let request = client.request(channel, &mut session).unwrap();
                 let material = client.receive(channel, request).unwrap();
@@ -81,7 +81,7 @@ fn softmax(number: u8, shares: Shares) -> Transcript {
         |channel| {
             let rng = &mut rng(2 * number + 1);
             let mut session = GarblingSession::setup(channel, rng).unwrap();
-            let server = ServerSoftmax::new(softmax());
+            let server = ServerRevealed::new(softmax());
             let scores = shares.server.share(RING, CLASSES);
             for _ in 0..SOFTMAXES {
                 let material = server.offline(channel, &mut session, &scores, rng).unwrap();

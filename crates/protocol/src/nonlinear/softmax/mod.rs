@@ -29,16 +29,11 @@
 //! the paper's bound holds as well; and **the division is done inside the circuit**, since the paper's denominator in the
 //! clear tells more than the digits.
 
-mod client;
-mod cost;
 mod function;
 mod precision;
-mod server;
 mod step;
 mod tables;
 
-pub use client::{ClientMaterial, ClientRequest, ClientSoftmax};
-pub use function::{Likely, Softmax};
+pub use function::{Likely, softmax};
 pub use precision::{MAX_CLASSES, MAX_DIGITS, Precision};
-pub use server::{ServerMaterial, ServerSoftmax};
 pub use step::LabelAndProbability;

@@ -8,7 +8,7 @@ use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::function::{Layer, Ranking};
+use super::function::Layer;
 use super::parts::{Part, in_turns, length, parts};
 use crate::convert::bits_to_ring::ClientBits;
 use crate::step::encoding::{read_bits, read_blocks, write_bits, write_blocks};
@@ -43,19 +43,8 @@ pub struct ClientMaterial {
     output: ClientBits,
 }
 
-/// One-time material of a ranking: garbled tables, labels of random bits, and what decodes the indices.
-///
-/// It is used up by value and cannot be copied:
-///
-/// ```compile_fail
-/// fn twice(material: lanner_protocol::nonlinear::yao::ClientRankingMaterial) {
-///     let copy = material.clone();
-/// }
-/// ```
-pub struct ClientRankingMaterial(pub(super) Revealing);
-
 /// One-time material of a circuit whose outputs the client learns.
-pub(in crate::nonlinear) struct Revealing {
+pub(super) struct Revealing {
     garbled: Garbled,
     decoding: OutputDecoding,
 }
@@ -87,9 +76,6 @@ struct Garbled {
 /// An activation layer on the client's side.
 pub struct ClientLayer(Layer);
 
-/// A ranking on the client's side.
-pub struct ClientRanking(Ranking);
-
 impl EvaluationSession<CotReceiver> {
     /// Set-up, once a session: base transfers, and the salt of the server's garbling.
     ///
@@ -112,7 +98,7 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
     }
 
     /// Asks for the transfers of `instances` of `circuit`, and for `outputs` more.
-    fn request(
+    pub(super) fn request(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -123,15 +109,6 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         let outputs = self.transfers(channel, outputs)?;
         let tweaks = self.take_batches(instances);
         Ok(ClientRequest { inputs, outputs, tweaks })
-    }
-
-    /// Asks for the transfers of a circuit whose outputs the client learns.
-    pub(in crate::nonlinear) fn request_revealing(
-        &mut self,
-        channel: &mut dyn Channel,
-        circuit: &Circuit,
-    ) -> Result<ClientRequest, ProtocolError> {
-        self.request(channel, circuit, 1, 0)
     }
 
     /// Asks for `count` transfers with random choices.
@@ -176,7 +153,7 @@ impl Transfers {
 
 impl ClientRequest {
     /// Receives a circuit whose outputs the client learns, and what decodes them.
-    pub(in crate::nonlinear) fn receive_revealing(
+    pub(super) fn receive_revealing(
         self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -189,21 +166,18 @@ impl ClientRequest {
 }
 
 impl Revealing {
-    pub(in crate::nonlinear) fn encode(&self, writer: &mut Writer) {
+    pub(super) fn encode(&self, writer: &mut Writer) {
         self.garbled.encode(writer);
         writer.bytes(&self.decoding.to_bytes());
     }
 
     /// Reads what [`Self::encode`] wrote of a circuit.
-    pub(in crate::nonlinear) fn decode(
-        reader: &mut Reader<'_>,
-        circuit: &Circuit,
-    ) -> Result<Self, DecodeError> {
+    pub(super) fn decode(reader: &mut Reader<'_>, circuit: &Circuit) -> Result<Self, DecodeError> {
         Ok(Self { garbled: Garbled::decode(reader, circuit, 1)?, decoding: read_decoding(reader, circuit)? })
     }
 
     /// Online: obtains the labels of `input` and evaluates; returns the outputs.
-    pub(in crate::nonlinear) fn reveal(
+    pub(super) fn reveal(
         self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -340,73 +314,6 @@ impl ClientLayer {
         channel.send(kind::MASKED_BITS, &masked.to_bytes())?;
         channel.flush()?;
         Ok(share)
-    }
-}
-
-impl ClientRanking {
-    /// Prepares a ranking.
-    #[must_use]
-    pub fn new(layer: Ranking) -> Self {
-        Self(layer)
-    }
-
-    /// Offline, first half: asks for the transfers.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn request<R: CorrelatedReceiver>(
-        &self,
-        channel: &mut dyn Channel,
-        session: &mut EvaluationSession<R>,
-    ) -> Result<ClientRequest, ProtocolError> {
-        session.request_revealing(channel, self.0.circuit())
-    }
-
-    /// Offline, second half: receives garbled tables and what decodes the indices.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
-    pub fn receive(
-        &self,
-        channel: &mut dyn Channel,
-        request: ClientRequest,
-    ) -> Result<ClientRankingMaterial, ProtocolError> {
-        request.receive_revealing(channel, self.0.circuit()).map(ClientRankingMaterial)
-    }
-
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRankingMaterial, DecodeError> {
-        Revealing::decode(reader, self.0.circuit()).map(ClientRankingMaterial)
-    }
-
-    /// How many indices are asked for in order, or none if it is the label alone.
-    #[must_use]
-    pub fn best(&self) -> Option<usize> {
-        self.0.best()
-    }
-
-    /// Online: the indices of the largest scores, the largest first, ties to the lowest index.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's message is not the one
-    /// due, an index is not of a class, or one comes twice.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ClientRankingMaterial,
-        share: &Share,
-    ) -> Result<Vec<usize>, ProtocolError> {
-        let input = self.0.evaluator_bits(share)?;
-        let outputs = material.0.reveal(channel, self.0.circuit(), &input)?;
-        let width = outputs.len() / self.0.best().unwrap_or(1);
-        let index = |place: usize| (0..width).map(|i| usize::from(outputs.get(place * width + i)) << i).sum();
-        let indices: Vec<usize> = (0..self.0.best().unwrap_or(1)).map(index).collect();
-        let mut seen = vec![false; self.0.classes()];
-        let fresh = |index: &usize| seen.get_mut(*index).is_some_and(|seen| !std::mem::replace(seen, true));
-        if indices.iter().all(fresh) {
-            Ok(indices)
-        } else {
-            Err(ChannelError::Malformed { what: "garbled tables" }.into())
-        }
     }
 }
 

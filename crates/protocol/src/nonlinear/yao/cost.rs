@@ -4,8 +4,9 @@ use lanner_gc::{Circuit, chunk_lengths};
 use lanner_ot::{arithmetic, softspoken};
 use lanner_primitives::{Bits, Block};
 
-use super::function::{Layer, Ranking};
+use super::function::Layer;
 use super::parts::parts;
+use super::revealed::Revealed;
 use crate::{Cost, OfflineCost, ProtocolError};
 
 /// The cost of setting up a session, with [`softspoken`] as the source of transfers.
@@ -55,31 +56,22 @@ impl Layer {
     }
 }
 
-impl Ranking {
+impl Revealed {
     /// The cost of the offline phase.
     #[must_use]
     pub fn offline_cost(&self) -> OfflineCost {
-        revealing_offline_cost(self.circuit())
+        let circuit = self.circuit();
+        OfflineCost {
+            request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
+            answer: tables_cost(circuit, 1).server(Bits::byte_len(circuit.outputs())),
+        }
     }
 
     /// The cost of the online phase.
     #[must_use]
     pub fn online_cost(&self) -> Cost {
-        revealing_online_cost(self.circuit())
+        labels(self.circuit(), 1)
     }
-}
-
-/// The cost of preparing a circuit whose outputs the client learns.
-pub(in crate::nonlinear) fn revealing_offline_cost(circuit: &Circuit) -> OfflineCost {
-    OfflineCost {
-        request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
-        answer: tables_cost(circuit, 1).server(Bits::byte_len(circuit.outputs())),
-    }
-}
-
-/// The cost of evaluating it.
-pub(in crate::nonlinear) fn revealing_online_cost(circuit: &Circuit) -> Cost {
-    labels(circuit, 1)
 }
 
 fn tables_cost(circuit: &Circuit, instances: usize) -> Cost {

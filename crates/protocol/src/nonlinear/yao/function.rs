@@ -2,8 +2,7 @@
 
 use lanner_gc::Circuit;
 use lanner_gc::library::{self, MaskedCircuit};
-use lanner_primitives::Bits;
-use lanner_primitives::Ring;
+use lanner_primitives::{Bits, Ring};
 use lanner_share::Share;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -47,16 +46,6 @@ pub struct Layer {
     windows: Option<Vec<usize>>,
     from: Ring,
     encoding: BitEncoding,
-}
-
-/// The indices of the largest of several shared scores, ties to the lowest: of the one largest, or of some in order.
-#[derive(Clone, Debug)]
-pub struct Ranking {
-    circuit: MaskedCircuit,
-    classes: usize,
-    /// How many are asked for in order; the label alone if there is none.
-    best: Option<usize>,
-    from: Ring,
 }
 
 impl Layer {
@@ -139,59 +128,5 @@ impl Layer {
             Some(windows) => windows.iter().map(|i| values[*i]).collect(),
             None => values.to_vec(),
         }))
-    }
-}
-
-impl Ranking {
-    /// The arg-max of `classes` scores in the ring `from`.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
-    pub fn label(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
-        let circuit = library::argmax(from, classes)?;
-        Ok(Self { circuit, classes, best: None, from })
-    }
-
-    /// The `best` largest of `classes` scores in the ring `from`, in order.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
-    pub fn top(classes: usize, best: usize, from: Ring) -> Result<Self, ProtocolError> {
-        let circuit = library::top_k(from, classes, best)?;
-        Ok(Self { circuit, classes, best: Some(best), from })
-    }
-
-    /// How many are asked for in order, or none if it is the label alone.
-    #[must_use]
-    pub fn best(&self) -> Option<usize> {
-        self.best
-    }
-
-    /// Number of scores.
-    #[must_use]
-    pub fn classes(&self) -> usize {
-        self.classes
-    }
-
-    /// The circuit.
-    #[must_use]
-    pub fn circuit(&self) -> &Circuit {
-        self.circuit.circuit()
-    }
-
-    pub(super) fn garbler_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
-        Ok(self.circuit.garbler_bits(self.checked(share)?)?)
-    }
-
-    pub(super) fn evaluator_bits(&self, share: &Share) -> Result<Bits, ProtocolError> {
-        Ok(self.circuit.evaluator_bits(self.checked(share)?)?)
-    }
-
-    fn checked<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {
-        if (share.ring(), share.len()) == (self.from, self.classes) {
-            Ok(share.values())
-        } else {
-            Err(ProtocolError::Shape { what: "input share of a ranking" })
-        }
     }
 }

@@ -34,17 +34,16 @@ mod cost;
 mod function;
 mod garbling;
 mod parts;
+mod revealed;
 mod server;
 mod step;
 
-pub(in crate::nonlinear) use client::Revealing;
-pub use client::{
-    ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, EvaluationSession,
-};
+pub use client::{ClientLayer, ClientMaterial, ClientRequest, EvaluationSession};
 pub use cost::setup_cost;
-pub(in crate::nonlinear) use cost::{revealing_offline_cost, revealing_online_cost};
-pub use function::{Function, Layer, Ranking, Slope};
-pub(in crate::nonlinear) use garbling::InputLabels;
-pub use server::{GarblingSession, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial};
+pub use function::{Function, Layer, Slope};
+pub(in crate::nonlinear) use revealed::Reading;
+pub use revealed::{
+    ClientRevealed, ClientRevealedMaterial, Revealed, ServerRevealed, ServerRevealedMaterial,
+};
+pub use server::{GarblingSession, ServerLayer, ServerMaterial};
 pub use step::{Activation, ArgMax, TopK};
-pub(in crate::nonlinear) use step::{needs, revealing_memory};

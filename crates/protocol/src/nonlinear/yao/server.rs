@@ -8,7 +8,7 @@ use lanner_wire::{Channel, ChannelError, DecodeError, Kind, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::function::{Layer, Ranking};
+use super::function::Layer;
 use super::garbling::{Garbling, InputLabels};
 use crate::convert::bits_to_ring::ServerBits;
 use crate::{ProtocolError, kind};
@@ -35,22 +35,8 @@ pub struct ServerMaterial {
     output: ServerBits,
 }
 
-/// One-time material of a ranking: what answers the client with labels.
-///
-/// It is used up by value and cannot be copied:
-///
-/// ```compile_fail
-/// fn twice(material: lanner_protocol::nonlinear::yao::ServerRankingMaterial) {
-///     let copy = material.clone();
-/// }
-/// ```
-pub struct ServerRankingMaterial(pub(super) InputLabels);
-
 /// An activation layer on the server's side.
 pub struct ServerLayer(Layer);
-
-/// A ranking on the server's side.
-pub struct ServerRanking(Ranking);
 
 impl GarblingSession<CotSender> {
     /// Set-up, once a session: base transfers with a fresh delta, and a fresh salt.
@@ -86,7 +72,7 @@ impl<S: CorrelatedSender> GarblingSession<S> {
     }
 
     /// Offline: garbles a circuit whose outputs the client learns, and sends what decodes them; returns the `D_i`.
-    pub(in crate::nonlinear) fn garble_revealing(
+    pub(super) fn garble_revealing(
         &mut self,
         channel: &mut dyn Channel,
         circuit: &Circuit,
@@ -184,46 +170,6 @@ impl ServerLayer {
         // C -> S: e
         let masked = receive_bits(channel, kind::MASKED_BITS, self.0.output_bits())?;
         material.output.convert(self.0.encoding(), &masked)
-    }
-}
-
-impl ServerRanking {
-    /// Prepares a ranking.
-    #[must_use]
-    pub fn new(layer: Ranking) -> Self {
-        Self(layer)
-    }
-
-    /// Offline: garbles for the server's share of the scores and sends what decodes the indices.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
-    pub fn offline<S: CorrelatedSender>(
-        &self,
-        channel: &mut dyn Channel,
-        session: &mut GarblingSession<S>,
-        share: &Share,
-        rng: &mut Prg,
-    ) -> Result<ServerRankingMaterial, ProtocolError> {
-        let garbler_bits = self.0.garbler_bits(share)?;
-        session.garble_revealing(channel, self.0.circuit(), &garbler_bits, rng).map(ServerRankingMaterial)
-    }
-
-    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRankingMaterial, DecodeError> {
-        let circuit = self.0.circuit();
-        InputLabels::decode(reader, circuit, circuit.evaluator_inputs()).map(ServerRankingMaterial)
-    }
-
-    /// Online: answers the client's input; the client learns the indices.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
-    pub fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: ServerRankingMaterial,
-    ) -> Result<(), ProtocolError> {
-        material.0.answer(channel)
     }
 }
 

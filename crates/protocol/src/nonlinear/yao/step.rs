@@ -1,21 +1,20 @@
 //! Garbled circuits as steps of a plan.
 
-use lanner_gc::Circuit;
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ClientLayer, ClientMaterial, ClientRanking, ClientRankingMaterial, ClientRequest, Function, Layer,
-    Ranking, ServerLayer, ServerMaterial, ServerRanking, ServerRankingMaterial,
+    ClientLayer, ClientMaterial, ClientRequest, ClientRevealed, ClientRevealedMaterial, Function, Layer,
+    Revealed, ServerLayer, ServerMaterial, ServerRevealed, ServerRevealedMaterial,
 };
 use crate::ProtocolError;
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, LABEL, Memory, ModelParts, Needs, Outcome, Server, Spec, Step,
-    StepCost, Value, ValueType, WORD, Work,
+    BoxedStep, Built, Client, Inputs, Known, LABEL, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
+    Value, ValueType, WORD, Work,
 };
 
 /// A circuit on each window, from ring to ring.
@@ -81,7 +80,7 @@ impl Spec for ArgMax {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(Ranking::label(self.classes, self.from)?))
+        Ok(Box::new(Revealed::label(self.classes, self.from)?))
     }
 }
 
@@ -96,19 +95,13 @@ impl Spec for TopK {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(Ranking::top(self.classes, self.k, self.from)?))
+        Ok(Box::new(Revealed::top_k(self.classes, self.k, self.from)?))
     }
 }
 
 /// What circuits need.
-pub(in crate::nonlinear) fn needs() -> Needs {
+fn needs() -> Needs {
     Needs { garbling: true, ..Needs::default() }
-}
-
-/// What a circuit takes whose outputs the client learns.
-pub(in crate::nonlinear) fn revealing_memory(circuit: &Circuit) -> Memory {
-    let labels = circuit.evaluator_inputs() as u64 * LABEL;
-    Memory { client_material: circuit.table_bytes(1) as u64 + labels, ..Memory::default() }
 }
 
 impl Built for Layer {
@@ -142,7 +135,7 @@ impl Built for Layer {
     }
 }
 
-impl Built for Ranking {
+impl Built for Revealed {
     fn needs(&self) -> Result<Needs, ProtocolError> {
         Ok(needs())
     }
@@ -152,7 +145,9 @@ impl Built for Ranking {
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        Ok(revealing_memory(self.circuit()))
+        let labels = self.circuit().evaluator_inputs() as u64 * LABEL;
+        let client_material = self.circuit().table_bytes(1) as u64 + labels;
+        Ok(Memory { client_material, ..Memory::default() })
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -160,11 +155,11 @@ impl Built for Ranking {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(ClientRanking::new(*self)))
+        Ok(Box::new(ClientRevealed::new(*self)))
     }
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(Box::new(ServerRanking::new(*self)))
+        Ok(Box::new(ServerRevealed::new(*self)))
     }
 }
 
@@ -245,9 +240,9 @@ impl Step<Server> for ServerLayer {
     }
 }
 
-impl Step<Client> for ClientRanking {
+impl Step<Client> for ClientRevealed {
     type Request = ClientRequest;
-    type Material = ClientRankingMaterial;
+    type Material = ClientRevealedMaterial;
 
     fn request(
         &self,
@@ -263,35 +258,31 @@ impl Step<Client> for ClientRanking {
         _: &mut Client,
         request: ClientRequest,
         _: &Inputs,
-    ) -> Result<(ClientRankingMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ClientRevealedMaterial, Option<Value>), ProtocolError> {
         Ok((self.receive(channel, request)?, None))
     }
 
-    fn encode(&self, material: &ClientRankingMaterial, writer: &mut Writer) {
+    fn encode(&self, material: &ClientRevealedMaterial, writer: &mut Writer) {
         material.0.encode(writer);
     }
 
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRankingMaterial, DecodeError> {
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRevealedMaterial, DecodeError> {
         self.decode(reader)
     }
 
     fn online(
         &self,
         channel: &mut dyn Channel,
-        material: ClientRankingMaterial,
+        material: ClientRevealedMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        let best = self.online(channel, material, inputs.share()?)?;
-        Ok(Value::Revealed(match self.best() {
-            Some(_) => Outcome::TopK(best),
-            None => Outcome::Label(best[0]),
-        }))
+        self.online(channel, material, inputs.share()?).map(Value::Revealed)
     }
 }
 
-impl Step<Server> for ServerRanking {
+impl Step<Server> for ServerRevealed {
     type Request = ();
-    type Material = ServerRankingMaterial;
+    type Material = ServerRevealedMaterial;
 
     fn request(&self, _: &mut dyn Channel, _: &mut Server) -> Result<(), ProtocolError> {
         Ok(())
@@ -303,23 +294,23 @@ impl Step<Server> for ServerRanking {
         server: &mut Server,
         (): (),
         known: &Inputs,
-    ) -> Result<(ServerRankingMaterial, Option<Value>), ProtocolError> {
+    ) -> Result<(ServerRevealedMaterial, Option<Value>), ProtocolError> {
         let (garbling, rng) = server.garbling_mut()?;
         Ok((self.offline(channel, garbling, known.share()?, rng)?, None))
     }
 
-    fn encode(&self, material: &ServerRankingMaterial, writer: &mut Writer) {
+    fn encode(&self, material: &ServerRevealedMaterial, writer: &mut Writer) {
         material.0.encode(writer);
     }
 
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRankingMaterial, DecodeError> {
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRevealedMaterial, DecodeError> {
         self.decode(reader)
     }
 
     fn online(
         &self,
         channel: &mut dyn Channel,
-        material: ServerRankingMaterial,
+        material: ServerRevealedMaterial,
         _: &Inputs,
     ) -> Result<Value, ProtocolError> {
         self.online(channel, material)?;

@@ -1,0 +1,218 @@
+//! Circuits on shared scores whose outputs the client learns.
+
+use lanner_gc::Circuit;
+use lanner_gc::library::{self, MaskedCircuit};
+use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
+use lanner_primitives::{Bits, Prg, Ring};
+use lanner_share::Share;
+use lanner_wire::{Channel, ChannelError, DecodeError, Reader};
+
+use super::client::{ClientRequest, EvaluationSession, Revealing};
+use super::garbling::InputLabels;
+use super::server::GarblingSession;
+use crate::ProtocolError;
+use crate::nonlinear::softmax::Likely;
+use crate::step::Outcome;
+
+/// A circuit on shared scores, and how the client reads its outputs.
+#[derive(Clone, Debug)]
+pub struct Revealed {
+    circuit: MaskedCircuit,
+    reading: Reading,
+}
+
+/// How a circuit's output bits are read.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::nonlinear) enum Reading {
+    /// The index of the largest score.
+    Label,
+    /// The indices of the largest scores in order.
+    TopK(usize),
+    /// The index of the largest score, then its probability in units of `10^-digits`.
+    Probability {
+        /// The digits.
+        digits: u32,
+    },
+}
+
+impl Revealed {
+    pub(in crate::nonlinear) const fn new(circuit: MaskedCircuit, reading: Reading) -> Self {
+        Self { circuit, reading }
+    }
+
+    /// The arg-max of `classes` scores in the ring `from`, ties to the lowest index.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
+    pub fn label(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
+        Ok(Self::new(library::argmax(from, classes)?, Reading::Label))
+    }
+
+    /// The `k` largest of `classes` scores in the ring `from`, in order, ties to the lowest index.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
+    pub fn top_k(classes: usize, k: usize, from: Ring) -> Result<Self, ProtocolError> {
+        Ok(Self::new(library::top_k(from, classes, k)?, Reading::TopK(k)))
+    }
+
+    /// The circuit.
+    #[must_use]
+    pub fn circuit(&self) -> &Circuit {
+        self.circuit.circuit()
+    }
+
+    /// What the outputs say; none if no scores have them.
+    fn outcome(&self, outputs: &Bits) -> Option<Outcome> {
+        let word = |bits: std::ops::Range<usize>| {
+            bits.rev().fold(0, |word, i| word << 1 | u64::from(outputs.get(i)))
+        };
+        let classes = self.circuit.values();
+        let class = |bits| Some(word(bits) as usize).filter(|index| *index < classes);
+        match self.reading {
+            Reading::Label => class(0..outputs.len()).map(Outcome::Label),
+            Reading::TopK(k) => {
+                let width = outputs.len() / k;
+                let best: Vec<usize> =
+                    (0..k).map(|place| class(place * width..(place + 1) * width)).collect::<Option<_>>()?;
+                let mut seen = vec![false; classes];
+                let fresh = best.iter().all(|index| !std::mem::replace(&mut seen[*index], true));
+                fresh.then_some(Outcome::TopK(best))
+            }
+            Reading::Probability { digits } => {
+                let index_bits = classes.next_power_of_two().trailing_zeros() as usize;
+                let (label, parts) = (class(0..index_bits)?, word(index_bits..outputs.len()));
+                let likely = Likely { label, parts, digits };
+                (parts <= 10_u64.pow(digits)).then_some(Outcome::Probability(likely))
+            }
+        }
+    }
+
+    fn scores<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {
+        if (share.ring(), share.len()) == (self.circuit.ring(), self.circuit.values()) {
+            Ok(share.values())
+        } else {
+            Err(ProtocolError::Shape { what: "input share of scores" })
+        }
+    }
+}
+
+/// The client's one-time material: the garbled circuit, labels of random bits, and what decodes the outputs.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::nonlinear::yao::ClientRevealedMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ClientRevealedMaterial(pub(super) Revealing);
+
+/// The server's one-time material: what answers the client with labels.
+///
+/// It is used up by value and cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(material: lanner_protocol::nonlinear::yao::ServerRevealedMaterial) {
+///     let copy = material.clone();
+/// }
+/// ```
+pub struct ServerRevealedMaterial(pub(super) InputLabels);
+
+/// The client's side: evaluator.
+pub struct ClientRevealed(Revealed);
+
+/// The server's side: garbler.
+pub struct ServerRevealed(Revealed);
+
+impl ClientRevealed {
+    /// Prepares a circuit.
+    #[must_use]
+    pub fn new(revealed: Revealed) -> Self {
+        Self(revealed)
+    }
+
+    /// Offline, first half: asks for the transfers.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn request<R: CorrelatedReceiver>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &mut EvaluationSession<R>,
+    ) -> Result<ClientRequest, ProtocolError> {
+        session.request(channel, self.0.circuit(), 1, 0)
+    }
+
+    /// Offline, second half: receives the circuit and what decodes it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
+    pub fn receive(
+        &self,
+        channel: &mut dyn Channel,
+        request: ClientRequest,
+    ) -> Result<ClientRevealedMaterial, ProtocolError> {
+        request.receive_revealing(channel, self.0.circuit()).map(ClientRevealedMaterial)
+    }
+
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRevealedMaterial, DecodeError> {
+        Revealing::decode(reader, self.0.circuit()).map(ClientRevealedMaterial)
+    }
+
+    /// Online: what the client learns.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if `share` does not fit; [`ProtocolError::Channel`] if the peer's message is not the one due, an index is
+    /// not of a class, one comes twice, or a probability is above one.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ClientRevealedMaterial,
+        share: &Share,
+    ) -> Result<Outcome, ProtocolError> {
+        let input = self.0.circuit.evaluator_bits(self.0.scores(share)?)?;
+        let outputs = material.0.reveal(channel, self.0.circuit(), &input)?;
+        self.0.outcome(&outputs).ok_or(ChannelError::Malformed { what: "garbled tables" }.into())
+    }
+}
+
+impl ServerRevealed {
+    /// Prepares a circuit.
+    #[must_use]
+    pub fn new(revealed: Revealed) -> Self {
+        Self(revealed)
+    }
+
+    /// Offline: garbles for the server's share of the scores and sends what decodes the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if `share` does not fit; any failure of the channel.
+    pub fn offline<S: CorrelatedSender>(
+        &self,
+        channel: &mut dyn Channel,
+        session: &mut GarblingSession<S>,
+        share: &Share,
+        rng: &mut Prg,
+    ) -> Result<ServerRevealedMaterial, ProtocolError> {
+        let garbler_bits = self.0.circuit.garbler_bits(self.0.scores(share)?)?;
+        session.garble_revealing(channel, self.0.circuit(), &garbler_bits, rng).map(ServerRevealedMaterial)
+    }
+
+    pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRevealedMaterial, DecodeError> {
+        let circuit = self.0.circuit();
+        InputLabels::decode(reader, circuit, circuit.evaluator_inputs()).map(ServerRevealedMaterial)
+    }
+
+    /// Online: answers the client's input; the client learns the outputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer's message is not the one due.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: ServerRevealedMaterial,
+    ) -> Result<(), ProtocolError> {
+        material.0.answer(channel)
+    }
+}
