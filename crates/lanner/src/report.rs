@@ -177,7 +177,10 @@ fn numbers(network: &PublicNetwork) -> String {
     };
     let published = features.is_some_and(|features| features.preprocessing.is_some());
     let others = [
-        (published, "the constants in front of the first layer (exactly, as the owner asked: public preprocessing)"),
+        (
+            published,
+            "the constants in front of the first layer (exactly, as the owner asked: public preprocessing)",
+        ),
         (network.output_scale().is_some(), "the scale of the scores (rounded up to eighths of a doubling)"),
         (
             has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),

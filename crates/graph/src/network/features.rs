@@ -52,8 +52,7 @@ impl Features {
 
     /// The value whose preprocessing gives `y`.
     pub(crate) fn before(&self, feature: usize, y: f64) -> f64 {
-        let undo =
-            |constants: &Preprocessing| (y - constants.terms[feature]) / constants.factors[feature];
+        let undo = |constants: &Preprocessing| (y - constants.terms[feature]) / constants.factors[feature];
         self.preprocessing.as_ref().map_or(y, undo)
     }
 

@@ -21,7 +21,8 @@ pub(super) fn decode(draft: &mut Draft, coded: &Coded) -> Result<(), CompileErro
     let mut shape = vec![1; input.shape.len()];
     shape[coded.axis] = coded.factors.len();
     let mut tensor = |base: &str, values: &[f32]| {
-        let tensor = Tensor::new(shape.clone(), values.to_vec()).unwrap_or_else(|| Tensor::vector(Vec::new()));
+        let tensor =
+            Tensor::new(shape.clone(), values.to_vec()).unwrap_or_else(|| Tensor::vector(Vec::new()));
         draft.add_tensor(&format!("{}/{base}", input.name), tensor)
     };
     let (factor, term) = (tensor("units", &coded.factors)?, tensor("centres", &coded.terms)?);

@@ -4,13 +4,13 @@
 
 use super::QuantizationOptions;
 use super::calibrate::Range;
+use crate::CompileError;
 use crate::float::FloatExecutor;
 use crate::graph::Graph;
 use crate::grid::{GridFactor, power_of_two};
 use crate::network::{Features, Head, InputScale, MAX_CENTRE, MAX_EXPONENT, Preprocessing, position};
 use crate::pass::{Coded, Draft, prepare, prepare_coded, strip};
 use crate::tensor::Tensors;
-use crate::CompileError;
 
 /// How much coarser one unit for all must be than features of their own, and how much larger the error of the scores that follows from it.
 const MARKED: f64 = 4.0;
@@ -144,7 +144,11 @@ fn helps(
     for sample in calibration.chunks_exact(executor.input_len()).take(COMPARED) {
         let inputs = [
             sample.iter().map(|&x| rounded(x, common)).collect::<Vec<_>>(),
-            sample.iter().enumerate().map(|(index, &x)| rounded(x, units.unit(position(shape, axis, index)))).collect(),
+            sample
+                .iter()
+                .enumerate()
+                .map(|(index, &x)| rounded(x, units.unit(position(shape, axis, index))))
+                .collect(),
         ];
         let Ok(scores) = executor.run(sample) else { return Ok(false) };
         for (lost, input) in lost.iter_mut().zip(&inputs) {
@@ -231,7 +235,8 @@ impl Units {
     }
 
     fn coded(&self, axis: usize) -> Coded {
-        let of_all = |what: &dyn Fn(usize) -> f64| (0..self.exponents.len()).map(|j| what(j) as f32).collect();
+        let of_all =
+            |what: &dyn Fn(usize) -> f64| (0..self.exponents.len()).map(|j| what(j) as f32).collect();
         Coded { axis, factors: of_all(&|j| self.factor(j)), terms: of_all(&|j| self.centre(j)) }
     }
 }
@@ -286,7 +291,9 @@ mod tests {
 
     #[test]
     fn powers_of_two_are_the_nearest_on_their_side() {
-        for (x, below, above) in [(1.0, 0, 1.0), (1.5, 0, 2.0), (0.3, -2, 0.5), (1e-30, -100, 2.0_f64.powi(-99))] {
+        for (x, below, above) in
+            [(1.0, 0, 1.0), (1.5, 0, 2.0), (0.3, -2, 0.5), (1e-30, -100, 2.0_f64.powi(-99))]
+        {
             assert_eq!(exponent(x), below);
             assert_eq!(power_of_two_above(x).to_bits(), above.to_bits());
         }

@@ -17,11 +17,11 @@ mod structure;
 use choice::Choice;
 use features::{Prepared, prepare_input};
 
+use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::graph::Graph;
 use crate::network::Network;
 use crate::tensor::Tensors;
-use crate::CompileError;
 
 /// What quantisation aims for.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,8 @@ pub fn compile(
     options: &QuantizationOptions,
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
-    let Prepared { draft, head, samples: coded, coding } = prepare_input(graph, tensors, calibration, &options)?;
+    let Prepared { draft, head, samples: coded, coding } =
+        prepare_input(graph, tensors, calibration, &options)?;
     let samples = calibrate::samples(&draft, calibration)?;
     let observed = calibrate::observe(&draft, &calibrate::samples(&draft, &coded)?)?;
     let mut refused = None;
@@ -94,7 +95,8 @@ pub fn compile(
         let set_aside = samples.len() - kept.len();
         let sparing = set_aside > 0;
         let coding = coding.as_ref();
-        let source = lower::Source { draft: &draft, items: &items, input, coding, options: &options, sparing };
+        let source =
+            lower::Source { draft: &draft, items: &items, input, coding, options: &options, sparing };
         match (Choice { source, head, samples: kept, scores: &observed.scores }).fewest_circuits() {
             Err(error @ CompileError::RangeOverflow { .. }) => refused = Some(error),
             chosen => return Ok(chosen?.with_set_aside(set_aside)),

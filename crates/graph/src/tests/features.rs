@@ -4,17 +4,17 @@ use super::{Random, Sketch, small_network};
 use crate::network::{Features, InputScale, Preprocessing};
 use crate::pass::{Coded, Draft, prepare, prepare_coded};
 use crate::{
-    CompileError, FixedExecutor, FloatExecutor, InputError, Network, Op, PublicNetwork, QuantizationOptions, Tensor,
-    compile,
+    CompileError, FixedExecutor, FloatExecutor, InputError, Network, Op, PublicNetwork, QuantizationOptions,
+    Tensor, compile,
 };
 
 /// The middle and the half width of each feature of the table: from a ratio to an area, one far from 0, two that never change.
 const TABLE: [[f32; 2]; 8] = [
     [0.003, 0.002],
-    [650.0, 400.0],
-    [0.0, 1.0],
-    [1013.0, 4.0],
-    [-40.0, 0.5],
+    [650.0, 500.0],
+    [0.0, 0.8],
+    [1013.0, 3.3],
+    [-40.0, 0.7],
     [14.0, 6.0],
     [0.0, 0.0],
     [7.5, 0.0],
@@ -100,25 +100,25 @@ fn compiled(sketch: &Sketch, axis: usize, options: &QuantizationOptions) -> Netw
     compile(&sketch.graph, &sketch.tensors, &calibration, options).unwrap()
 }
 
-/// The root mean square of the scores' error over that of their deviation from their means, on new samples.
-fn error(sketch: &Sketch, axis: usize, network: &Network) -> f64 {
+/// The root mean square of the scores' error over that of their deviation from their means, on new samples; and how many sums overflow.
+fn error(sketch: &Sketch, axis: usize, network: &Network) -> (f64, usize) {
     let float = FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap();
     let fixed = FixedExecutor::new(network).unwrap();
     let samples = table_samples(&sketch.graph.inputs[0].shape, axis, 80, 12);
     let samples: Vec<&[f32]> = samples.chunks_exact(float.input_len()).collect();
     let scores: Vec<Vec<f32>> = samples.iter().map(|x| float.run(x).unwrap()).collect();
-    let (mut lost, mut spread) = (0.0, 0.0);
+    let (mut lost, mut spread, mut overflows) = (0.0, 0.0, 0);
     for output in 0..float.output_len() {
         let mean: f64 = scores.iter().map(|row| f64::from(row[output])).sum::<f64>() / samples.len() as f64;
         for (x, row) in samples.iter().zip(&scores) {
             let run = fixed.run_real(x).unwrap();
-            assert_eq!(run.overflow_count(), 0);
+            overflows += run.overflow_count();
             let score = f64::from(row[output]);
             lost += (run.output[output] as f64 * network.output_scale() - score).powi(2);
             spread += (score - mean).powi(2);
         }
     }
-    (lost / spread).sqrt()
+    ((lost / spread).sqrt(), overflows)
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn features_of_all_sizes_keep_their_resolution() {
         let features = network.public().input().features.as_ref().unwrap();
         assert_eq!(features.axis, axis);
         let found = error(&sketch, axis, &network);
-        assert!(found < 0.05, "{number}: {found}");
+        assert!(found.0 < 0.05 && found.1 == 0, "{number}: {found:?}");
         // One unit for all, as an owner who states a range has it, loses most of the features.
         let stated = QuantizationOptions { input_range: Some([-100.0, 1200.0]), ..options() };
         let network = compiled(&sketch, axis, &stated);
         assert_eq!(network.public().input().features, None);
-        let found = error(&sketch, axis, &network);
+        let (found, _) = error(&sketch, axis, &network);
         assert!(found > 0.2, "{number}: {found}");
     }
 }
@@ -143,7 +143,7 @@ fn powers_of_two_serve_features_as_primes_do() {
     let (sketch, axis) = sketches().swap_remove(0);
     let network = compiled(&sketch, axis, &QuantizationOptions::powers_of_two());
     let found = error(&sketch, axis, &network);
-    assert!(found < 0.05, "{found}");
+    assert!(found.0 < 0.05 && found.1 == 0, "{found:?}");
 }
 
 /// Units and centres like those that are chosen, on the grid that they lie on.
@@ -191,7 +191,10 @@ fn takers(seed: u64) -> Vec<(Sketch, usize)> {
         (nhwc().conv("a", 4, 3, 1, 1), 2),
         (image().flatten("f").dense("a", 5), 2),
         (image().average_pool("p", 2).conv("a", 4, 2, 1, 0), 0),
-        (image().conv("a", 4, 3, 1, 1).resume("x").conv("b", 4, 1, 1, 0).join("sum", Op::Add, &["a", "b"]), 0),
+        (
+            image().conv("a", 4, 3, 1, 1).resume("x").conv("b", 4, 1, 1, 0).join("sum", Op::Add, &["a", "b"]),
+            0,
+        ),
     ]
 }
 
@@ -203,7 +206,8 @@ fn first_layers_take_units_and_centres_exactly() {
             let coded = drawn(sketch.graph.inputs[0].shape[axis], axis, &mut random);
             let (plain, _) = prepare(&sketch.graph, &sketch.tensors).unwrap();
             let (folded, _) = prepare_coded(&sketch.graph, &sketch.tensors, Some(&coded)).unwrap();
-            let names = |draft: &Draft| draft.graph.nodes.iter().map(|node| node.op.name()).collect::<Vec<_>>();
+            let names =
+                |draft: &Draft| draft.graph.nodes.iter().map(|node| node.op.name()).collect::<Vec<_>>();
             assert_eq!(names(&plain), names(&folded), "{number}");
             let apart = difference(&sketch, &coded, &folded);
             assert!(apart < 2e-5, "{number}: {apart}");
@@ -218,7 +222,9 @@ fn a_centre_folded_through_zero_padding_as_one_bias_is_caught() {
     let (mut folded, _) = prepare_coded(&sketch.graph, &sketch.tensors, Some(&coded)).unwrap();
     assert!(difference(&sketch, &coded, &folded) < 2e-5);
     // The twin gives every place of a channel the bias of the places inside, as if the padding were not zero but the centre.
-    let Op::Conv { bias: Some(bias), .. } = &mut folded.graph.nodes[0].op else { panic!("{:?}", folded.graph) };
+    let Op::Conv { bias: Some(bias), .. } = &mut folded.graph.nodes[0].op else {
+        panic!("{:?}", folded.graph)
+    };
     let whole = folded.tensors.get(bias).unwrap();
     assert_eq!(whole.shape(), [4, 6, 5]);
     let inside = whole.data().chunks_exact(30).map(|channel| channel[2 * 5 + 2]).collect();
@@ -293,9 +299,15 @@ fn what_is_told_is_coarse_and_the_same_for_values_of_one_cell() {
         // The range itself, or with 0, makes 2^8 to 2^9 steps.
         assert!(!is_centred || (230.0..530.0).contains(&units), "{feature}: {units}");
         let centre = features.centres[feature] as f64 * input.unit(feature);
-        assert!(!is_centred || (centre - f64::from(middle)).abs() < 1.3 * f64::from(width), "{feature}: {centre}");
+        assert!(
+            !is_centred || (centre - f64::from(middle)).abs() < 1.3 * f64::from(width),
+            "{feature}: {centre}"
+        );
         let [low, high] = input.limits_of(feature);
-        assert!(low <= f64::from(middle - 2.0 * width) && high >= f64::from(middle + 2.0 * width), "{feature}");
+        assert!(
+            low <= f64::from(middle - 2.0 * width) && high >= f64::from(middle + 2.0 * width),
+            "{feature}"
+        );
     }
     // One person's value, the largest, moves a little: nothing of it is seen.
     let mut alike = 0;
@@ -362,7 +374,7 @@ fn published_preprocessing_is_the_clients() {
         // What is left differs little, so that one unit serves all.
         assert_eq!((&features.exponents, &features.centres), (&vec![0; 8], &vec![0; 8]), "{number}");
         let found = error(&sketch, axis, &network);
-        assert!(found < 0.05, "{number}: {found}");
+        assert!(found.0 < 0.05 && found.1 == 0, "{number}: {found:?}");
         let json = network.public().to_json().unwrap();
         assert_eq!(&PublicNetwork::from_json(&json).unwrap(), network.public());
     }
@@ -449,5 +461,8 @@ fn features_in_files_are_checked() {
     for value in [f32::MIN, -1.0, 0.0, f32::MIN_POSITIVE, f32::MAX] {
         let _ = input.quantize(&vec![value; input.len()]);
     }
-    assert!(input.check(&vec![i64::MAX; input.len()]).is_err() && input.check(&vec![i64::MIN; input.len()]).is_err());
+    assert!(
+        input.check(&vec![i64::MAX; input.len()]).is_err()
+            && input.check(&vec![i64::MIN; input.len()]).is_err()
+    );
 }
