@@ -125,9 +125,10 @@ fn same_operators(draft: &Draft, folded: &Draft) -> bool {
     operators(draft) == operators(folded)
 }
 
-/// Whether rounding with one unit for all makes a markedly larger error of the scores than rounding with these units.
+/// Whether errors of half a unit make a markedly larger error of the scores with one unit for all than with these units.
 ///
-/// That is what a feature's weight and its spread over the samples come to together, on their way through the whole network.
+/// That is what a feature's weight and its spread over the samples come to together, on their way through the whole network. The errors
+/// are drawn rather than those of rounding the samples, which are none where values happen to be multiples of the one unit or the other.
 fn helps(
     draft: &Draft,
     units: &Units,
@@ -139,17 +140,16 @@ fn helps(
     let shape = &draft.graph.inputs[0].shape;
     let common = common_range(ranges).width() / (power_of_two(units.bits as i32) - 1.0);
     let Some(common) = GridFactor::above(common).map(GridFactor::value) else { return Ok(false) };
-    let rounded = |x: f32, unit: f64| ((f64::from(x) / unit).round_ties_even() * unit) as f32;
-    let mut lost = [0.0_f64; 2];
+    let (mut lost, mut drawn) = ([0.0_f64; 2], 0);
     for sample in calibration.chunks_exact(executor.input_len()).take(COMPARED) {
-        let inputs = [
-            sample.iter().map(|&x| rounded(x, common)).collect::<Vec<_>>(),
-            sample
-                .iter()
-                .enumerate()
-                .map(|(index, &x)| rounded(x, units.unit(position(shape, axis, index))))
-                .collect(),
-        ];
+        let mut inputs = [sample.to_vec(), sample.to_vec()];
+        for (index, &x) in sample.iter().enumerate() {
+            let error = draw(drawn) - 0.5;
+            drawn += 1;
+            for (input, unit) in inputs.iter_mut().zip([common, units.unit(position(shape, axis, index))]) {
+                input[index] = (f64::from(x) + error * unit) as f32;
+            }
+        }
         let Ok(scores) = executor.run(sample) else { return Ok(false) };
         for (lost, input) in lost.iter_mut().zip(&inputs) {
             let Ok(found) = executor.run(input) else { return Ok(false) };
@@ -158,6 +158,14 @@ fn helps(
         }
     }
     Ok(lost[0] > 0.0 && lost[0] >= MARKED * MARKED * lost[1])
+}
+
+/// The number `index` of a fixed sequence like one of uniform numbers in [0, 1): `SplitMix64`.
+fn draw(index: u64) -> f64 {
+    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 * power_of_two(-53)
 }
 
 /// What one unit for all is spread over.
