@@ -130,6 +130,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         k: 2,
         digits: 2,
         input_range: None,
+        public_preprocessing: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,
     }

@@ -194,7 +194,7 @@ fn described(input: &str, nodes: &[String]) -> Manifest {
 
 fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
     let json = format!(
-        r#"{{"format_version":4,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
+        r#"{{"format_version":5,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
         nodes.join(",")
     );
     let network = PublicNetwork::from_json(&json).unwrap();
@@ -312,8 +312,8 @@ fn what_is_no_manifest_is_refused() {
         br#"{"a":"#.repeat(500_000),
         text.as_bytes()[..text.len() - 1].to_vec(),
         format!("{text}{text}").into_bytes(),
-        text.replacen("\"format_version\":3", "\"format_version\":2", 1).into_bytes(),
-        text.replacen("\"format_version\":3", "\"format_version\":3,\"format_version\":3", 1).into_bytes(),
+        text.replacen("\"format_version\":4", "\"format_version\":3", 1).into_bytes(),
+        text.replacen("\"format_version\":4", "\"format_version\":4,\"format_version\":4", 1).into_bytes(),
         text.replacen("\"name\"", "\"unknown\":0,\"name\"", 1).into_bytes(),
         nested("[", 100_000).into_bytes(),
         nested("{\"a\":", 100_000).into_bytes(),

@@ -275,8 +275,8 @@ fn a_forged_manifest_is_refused() {
         (&manifest.weights, &"0".repeat(64), "commitment"),
         ("\"ash\"", "\"oak\"", "commitment"),
         ("\"logits\"", "\"label\"", "commitment"),
-        ("\"format_version\":3", "\"format_version\":4", "version"),
-        ("\"format_version\":3,", "", "manifest"),
+        ("\"format_version\":4", "\"format_version\":5", "version"),
+        ("\"format_version\":4,", "", "manifest"),
         ("\"public\":{", "\"public\":{\"unknown\":1,", "unknown"),
         ("\"public\":{", "\"public\":{},\"public\":{", "manifest"),
     ];

@@ -115,6 +115,12 @@ pub enum CompileError {
         /// The stated maximum.
         high: f64,
     },
+    /// A graph whose first constants cannot be published as preprocessing.
+    #[error("public preprocessing: {reason}")]
+    Preprocessing {
+        /// What is wrong and what to do.
+        reason: String,
+    },
     /// An option outside its range.
     #[error("quantisation option `{option}` = {value} is outside {allowed}")]
     Option {
@@ -163,12 +169,16 @@ pub enum InputError {
     },
     /// A value beyond the range that the network accepts.
     #[error(
-        "the input's value {index} is {value}, outside [{low}, {high}], which the model accepts; scale it as in training or have \
-         the model compiled for a wider range"
+        "the input's value {index}{} is {value}, outside [{low}, {high}], which the model accepts{}; scale it as in training or have \
+         the model compiled for a wider range",
+        .feature.map_or_else(String::new, |feature| format!(" (feature {feature})")),
+        if feature.is_some() { " of this feature" } else { "" }
     )]
     OutOfRange {
         /// Its position, row-major.
         index: usize,
+        /// The feature that it is a value of, where features have ranges of their own.
+        feature: Option<usize>,
         /// Its value.
         value: f64,
         /// The smallest value accepted.

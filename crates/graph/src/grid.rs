@@ -47,6 +47,11 @@ impl GridFactor {
         Self::try_from(steps_above(x)).ok()
     }
 
+    /// Two to the power of `exponent`, if that is on the grid.
+    pub(crate) fn power_of_two(exponent: i32) -> Option<Self> {
+        Self::try_from(exponent.checked_mul(STEPS)?).ok()
+    }
+
     /// The one that `x` is, up to the rounding of floats.
     pub(crate) fn exactly(x: f64) -> Option<Self> {
         let nearest = Self::try_from((x.log2() * f64::from(STEPS)).round() as i32).ok()?;
@@ -103,6 +108,11 @@ pub(crate) fn whole_above(least: f64) -> f64 {
 fn steps_above(x: f64) -> i32 {
     const FARTHEST: f64 = (2048 * STEPS) as f64;
     (x.log2() * f64::from(STEPS) - TOLERANCE).ceil().clamp(-FARTHEST, FARTHEST) as i32
+}
+
+/// `2^exponent`, exactly, within the exponents of a normal `f64`.
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
+    power(exponent.clamp(-1022, 1023) * STEPS)
 }
 
 /// `2^(steps/8)`; the power of two in it is exact.

@@ -24,7 +24,9 @@ impl From<CompileError> for Error {
         let kind = match error {
             UnsupportedOp { .. } => ErrorKind::Unsupported,
             CompileError::Calibration { .. } => ErrorKind::Input,
-            CompileError::Option { .. } | CompileError::InputRange { .. } => ErrorKind::Misuse,
+            CompileError::Option { .. }
+            | CompileError::InputRange { .. }
+            | CompileError::Preprocessing { .. } => ErrorKind::Misuse,
             _ => ErrorKind::Model,
         };
         let place = match &error {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::{Error, ErrorKind, Result};
 
 /// The version of model files and manifests that this build reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 3;
+pub(crate) const FORMAT_VERSION: u32 = 4;
 
 /// A model's public half: what a client sees, may pin, and computes with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -28,6 +28,10 @@ pub struct CompileOptions {
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
     /// and the public half then tells of theirs.
     pub input_range: Option<[f64; 2]>,
+    /// Whether the constants in front of the first layer, such as the means and scales of a scaler, are published, for the client to
+    /// apply in floating point. Not together with `input_range`.
+    #[serde(default)]
+    pub public_preprocessing: bool,
     /// The names of the classes, in the order of the scores.
     pub classes: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
@@ -78,7 +82,8 @@ impl CompileOptions {
             Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
         };
-        QuantizationOptions { input_range: self.input_range, ..options }
+        let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);
+        QuantizationOptions { input_range, public_preprocessing, ..options }
     }
 
     /// The output policy.

@@ -1,6 +1,6 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
-use lanner_graph::network::InputScale;
+use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
 use lanner_plan::{Account, BuiltPlan, BuiltStep, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -31,6 +31,9 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "statistical_distance": distances(&account),
         "leakage": leakage(manifest, &account),
     });
+    if let Some(features) = features(network.public().input()) {
+        report["features"] = features;
+    }
     if let Mode::Cheetah(rounding) = manifest.plan.mode {
         let (said, leak) = said_of(rounding);
         report["rounding"] = json!(said);
@@ -39,6 +42,27 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         }
     }
     Ok(report)
+}
+
+/// What is told of each feature of an input whose features have units of their own: the range accepted, a unit, the centre, and of a public
+/// preprocessing the factor and the term.
+fn features(input: &NetworkInput) -> Option<Value> {
+    let features = input.features.as_ref()?;
+    let behind: usize = input.shape[features.axis + 1..].iter().product();
+    let rows = (0..input.shape[features.axis]).map(|feature| {
+        let index = feature * behind;
+        let [low, high] = input.limits_of(index);
+        let unit = input.unit(index);
+        let mut row = json!({
+            "name": feature, "low": low, "high": high, "unit": unit, "centre": features.centres[feature] as f64 * unit,
+        });
+        if let Some(constants) = &features.preprocessing {
+            row["factor"] = json!(constants.factors[feature]);
+            row["term"] = json!(constants.terms[feature]);
+        }
+        row
+    });
+    Some(rows.collect())
 }
 
 /// Bytes that each party keeps, to within small change.
@@ -136,13 +160,27 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
 /// What of the public half follows from weights or samples, or is the owner's word.
 fn numbers(network: &PublicNetwork) -> String {
     let has = |what: fn(&FixedOp) -> bool| network.nodes().iter().any(|node| what(&node.op));
-    let stated = matches!(network.input().scale, InputScale::Stated { .. });
-    let input = if stated {
-        "the input's range as its owner states it"
-    } else {
-        "the input's scale and range (those of the calibration samples, rounded up to eighths of a doubling)"
+    let by_feature = |features: &Features| {
+        features.exponents.iter().any(|exponent| *exponent != features.exponents[0])
+            || features.centres.iter().any(|centre| *centre != 0)
     };
+    let features = network.input().features.as_ref();
+    let input = match network.input().scale {
+        InputScale::Stated { .. } => "the input's range as its owner states it",
+        InputScale::Grid(_) if features.is_some_and(by_feature) => {
+            "for each feature of the input its unit (a power of two, that of the range in the calibration samples) and its centre (to a \
+             quarter of that range or more)"
+        }
+        InputScale::Grid(_) => {
+            "the input's scale and range (those of the calibration samples, rounded up to eighths of a doubling)"
+        }
+    };
+    let published = features.is_some_and(|features| features.preprocessing.is_some());
     let others = [
+        (
+            published,
+            "the constants in front of the first layer (exactly, as the owner asked: public preprocessing)",
+        ),
         (network.output_scale().is_some(), "the scale of the scores (rounded up to eighths of a doubling)"),
         (
             has(|op| matches!(op, FixedOp::Add { .. } | FixedOp::Scale { .. })),

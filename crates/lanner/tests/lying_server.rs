@@ -34,6 +34,7 @@ fn model(seed: usize, output: &str) -> Model {
         k: 1,
         digits: 2,
         input_range: None,
+        public_preprocessing: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
         image: None,
     };

@@ -40,6 +40,7 @@ fn model() -> Model {
         k: 1,
         digits: 2,
         input_range: None,
+        public_preprocessing: false,
         classes: None,
         image: None,
     };

@@ -19,6 +19,7 @@ fn options(output: &str) -> CompileOptions {
         k: 1,
         digits: 2,
         input_range: None,
+        public_preprocessing: false,
         classes: None,
         image: Some(serde_json::json!({"channels": 1})),
     }

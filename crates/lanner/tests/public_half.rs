@@ -20,6 +20,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         k: 2,
         digits: 2,
         input_range: None,
+        public_preprocessing: false,
         classes: None,
         image: None,
     }
@@ -132,7 +133,7 @@ fn a_client_refuses_scores_without_a_scale_and_a_scale_without_scores() {
 #[test]
 fn an_older_manifest_is_refused_naming_both_versions() {
     let mut old = document(&model(4, 1.0, &options("gazelle", "label")));
-    old["format_version"] = json!(2);
+    old["format_version"] = json!(3);
     let error = Manifest::from_json(&old.to_string()).unwrap_err();
-    assert!(error.what.contains("format version 2, this build reads 3"), "{error}");
+    assert!(error.what.contains("format version 3, this build reads 4"), "{error}");
 }

@@ -19,7 +19,7 @@ fn network(modulus: u64, input: &str, nodes: &[(&str, &str, &str)]) -> PublicNet
     };
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
     let json = format!(
-        r#"{{"format_version":4,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":{modulus}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
+        r#"{{"format_version":5,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":{modulus}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
         nodes.join(",")
     );
     PublicNetwork::from_json(&json).unwrap()

@@ -26,7 +26,7 @@ fn linear(name: &str, input: usize, outputs: usize, modulus: u64) -> String {
 
 fn planned(inputs: usize, modulus: u64, nodes: &str, mode: Mode) -> Result<Plan, PlanError> {
     let json = format!(
-        r#"{{"format_version":4,"input":{{"name":"x","shape":[{inputs}],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[{nodes}],"output_scale":0,"head":"scores"}}"#
+        r#"{{"format_version":5,"input":{{"name":"x","shape":[{inputs}],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[{nodes}],"output_scale":0,"head":"scores"}}"#
     );
     plan(&PublicNetwork::from_json(&json).unwrap(), Policy::Logits, mode)
 }

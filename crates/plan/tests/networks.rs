@@ -70,7 +70,7 @@ impl Builder {
 
     fn plan(&self, mode: Mode) -> Plan {
         let json = format!(
-            r#"{{"format_version":4,"input":{{"name":"x","shape":{:?},"scale":{{"grid":0}},"low":0,"high":255,"modulus":{PRIME}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
+            r#"{{"format_version":5,"input":{{"name":"x","shape":{:?},"scale":{{"grid":0}},"low":0,"high":255,"modulus":{PRIME}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
             self.input, self.nodes
         );
         plan(&PublicNetwork::from_json(&json).unwrap(), Policy::Logits, mode).unwrap()

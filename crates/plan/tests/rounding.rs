@@ -17,7 +17,7 @@ fn network(nodes: &[(&str, &[usize], usize)]) -> PublicNetwork {
     };
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
     let json = format!(
-        r#"{{"format_version":4,"input":{{"name":"x","shape":[16],"scale":{{"grid":0}},"low":0,"high":255,"modulus":1048576}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
+        r#"{{"format_version":5,"input":{{"name":"x","shape":[16],"scale":{{"grid":0}},"low":0,"high":255,"modulus":1048576}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
         nodes.join(",")
     );
     PublicNetwork::from_json(&json).unwrap()

@@ -63,8 +63,9 @@ pub fn draw_network(bytes: &[u8], format_version: u32) -> String {
     let shape = if choices.below(4) == 0 { vec![choices.size(12)] } else { choices.sizes::<3>(6).to_vec() };
     let (low, high) = (choices.of(&[0, -1, -100]), choices.of(&[255, 1, 0]));
     let [unit, output_scale] = std::array::from_fn(|_| choices.of(&[-64, 0, -2048, 2048]));
+    let features = if choices.below(4) == 1 { features(choices, &shape) } else { String::new() };
     let input = format!(
-        r#"{{"name":"x","shape":{shape:?},"scale":{{"grid":{unit}}},"low":{low},"high":{high},"modulus":{ring}}}"#
+        r#"{{"name":"x","shape":{shape:?},"scale":{{"grid":{unit}}},{features}"low":{low},"high":{high},"modulus":{ring}}}"#
     );
     let mut drawing = Drawing { values: vec![Value { shape, ring, used: false }], nodes: String::new() };
     for _ in 0..choices.size(12) {
@@ -79,6 +80,19 @@ pub fn draw_network(bytes: &[u8], format_version: u32) -> String {
         replace_a_number(&mut json, choices);
     }
     json
+}
+
+/// Units and centres of the positions along an axis, and constants in front of them.
+fn features(choices: &mut Choices<'_>, shape: &[usize]) -> String {
+    let axis = choices.below(shape.len());
+    let mut of_each = |offered: &[i64]| (0..shape[axis]).map(|_| choices.of(offered)).collect::<Vec<_>>();
+    let (exponents, centres) = (of_each(&[0, -1, -64, 64]), of_each(&[0, 64, -1 << 24]));
+    let (factors, terms) = (of_each(&[1, -1, 1 << 40]), of_each(&[0, -1, 1 << 40]));
+    let constants = match factors.iter().all(|factor| *factor == 1) {
+        true => String::new(),
+        false => format!(r#","preprocessing":{{"factors":{factors:?},"terms":{terms:?}}}"#),
+    };
+    format!(r#""features":{{"axis":{axis},"exponents":{exponents:?},"centres":{centres:?}{constants}}},"#)
 }
 
 impl Drawing {

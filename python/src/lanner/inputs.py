@@ -140,14 +140,15 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     Raises:
         InputError: Naming the first element that is not, and the limit.
     """
+    low, high, unit = entry.limits()
     # Less than half a unit beyond the range rounds back into it.
-    slack = 0.49 * entry.unit
-    outside = (values < entry.low - slack) | (values > entry.high + slack)
+    outside = (values < low - 0.49 * unit) | (values > high + 0.49 * unit)
     if outside.any():
         place = tuple(map(int, np.argwhere(outside)[0]))
+        least, most = (np.broadcast_to(end, values.shape)[place] for end in (low, high))
+        of = "" if entry.features is None else f" of feature {place[entry.features.axis - len(entry.shape)]}"
         raise InputError(
-            f"element {list(place)} is {values[place]:.6g}, outside the accepted range "
-            f"[{entry.low:.6g}, {entry.high:.6g}]",
+            f"element {list(place)} is {values[place]:.6g}, outside the accepted range{of} [{least:.6g}, {most:.6g}]",
             where=where,
             fix="scale the input as the model's owner did, or have the model compiled for such inputs",
         )

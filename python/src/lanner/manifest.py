@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lanner.errors import ModelError
+from lanner.features import Features
 from lanner.images import ImageDescription
 
 
@@ -22,6 +26,7 @@ class InputDescription:
         low: The smallest value of an element that is accepted.
         high: The largest.
         unit: The step of the fixed-point input; values are rounded to it before the range is checked.
+        features: What is accepted of each feature, where they differ; low and high are then those of all together.
     """
 
     name: str
@@ -29,6 +34,7 @@ class InputDescription:
     low: float = float("-inf")
     high: float = float("inf")
     unit: float = 0.0
+    features: Features | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
@@ -37,8 +43,23 @@ class InputDescription:
         if "stated" in scale:
             low, high, steps = (scale["stated"][part] for part in ("low", "high", "steps"))
             return cls(name, shape, float(low), float(high), (high - low) / steps)
-        unit = 2.0 ** (scale["grid"] / 8)
-        return cls(name, shape, document["low"] * unit, document["high"] * unit, unit)
+        unit, ends = 2.0 ** (scale["grid"] / 8), (int(document["low"]), int(document["high"]))
+        if "features" not in document:
+            return cls(name, shape, ends[0] * unit, ends[1] * unit, unit)
+        features = Features.from_document(document["features"], unit, ends)
+        return cls(name, shape, min(features.low), max(features.high), unit, features)
+
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest value accepted of each element, and its unit, in shapes that broadcast to `shape`."""
+        if self.features is not None:
+            return self.features.limits(len(self.shape))
+        low, high, unit = (np.array(value, np.float64) for value in (self.low, self.high, self.unit))
+        return low, high, unit
+
+    def clip(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Samples, shape (..., *shape), with every element brought into the range that is accepted of it."""
+        low, high, _ = self.limits()
+        return np.clip(values, low.astype(np.float32), high.astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True)

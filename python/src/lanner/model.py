@@ -189,6 +189,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     name: str | None = None,
     rounding: str | None = None,
     input_range: tuple[float, float] | None = None,
+    public_preprocessing: bool = False,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -207,7 +208,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             output ``label`` alone, and tells a client that repeats a query more than its label; see SECURITY.md.
         input_range: The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where
             it is not given, twice the range of the calibration samples is accepted, and the client learns it to the
-            next step of 2^(1/8).
+            next step of 2^(1/8); of features that differ much in size, of each the range to a power of two and the
+            middle to a quarter of the range.
+        public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
+            scaler, are published exactly, for the client to apply in floating point.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
@@ -217,7 +221,16 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     """
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
     options = CompileOptions(
-        name or _default_name(model), mode, output, k, digits, classes, description, rounding, input_range
+        name or _default_name(model),
+        mode,
+        output,
+        k,
+        digits,
+        classes,
+        description,
+        rounding,
+        input_range,
+        public_preprocessing,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples)

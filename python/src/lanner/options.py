@@ -59,6 +59,8 @@ class CompileOptions:
             query learns more of the weights than one label tells. Other modes are exact.
         input_range: The smallest and the largest value that an input may have, 0 between them. None takes twice the
             range of the calibration samples, of which the client then learns.
+        public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
+            scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
     """
 
     name: str
@@ -70,6 +72,7 @@ class CompileOptions:
     image: ImageDescription | None = None
     rounding: str | None = None
     input_range: tuple[float, float] | None = None
+    public_preprocessing: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
@@ -82,6 +85,8 @@ class CompileOptions:
             raise MisuseError(f"digits is {self.digits}", fix=f"give 1 to {MAX_DIGITS}")
         if self.input_range is not None:
             _check_range(self.input_range)
+            if self.public_preprocessing:
+                raise MisuseError("public preprocessing does not go with a stated input range", fix="give one of the two")
 
     def check_scores(self, scores: int) -> None:
         """Check that the output policy fits the number of scores.
@@ -107,6 +112,7 @@ class CompileOptions:
                 "image": None if self.image is None else self.image.document(),
                 "name": self.name,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
+                "public_preprocessing": self.public_preprocessing,
             }
         )
 

@@ -20,8 +20,15 @@ def test_document_has_the_agreed_members() -> None:
         "image": None,
         "rounding": None,
         "input_range": None,
+        "public_preprocessing": False,
     }
     assert json.loads(CompileOptions("net", input_range=(-1, 0.5)).document())["input_range"] == [-1.0, 0.5]
+    assert json.loads(CompileOptions("net", public_preprocessing=True).document())["public_preprocessing"] is True
+
+
+def test_a_stated_range_is_not_that_of_preprocessed_values() -> None:
+    with pytest.raises(MisuseError, match="one of the two"):
+        CompileOptions("net", input_range=(0, 1), public_preprocessing=True)
 
 
 @pytest.mark.parametrize("output", ["label", "probability", "top-k"])

@@ -60,8 +60,12 @@ fn check_input(input: &NetworkInput) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// Whether a stated range is one, and the integers are its ends.
+/// Whether a stated range is one, and the integers are its ends; and whether features are described as they must be.
 fn is_sound(input: &NetworkInput) -> bool {
+    if let Some(features) = &input.features {
+        let calibrated = matches!(input.scale, InputScale::Grid(_));
+        return calibrated && features.is_sound(&input.shape);
+    }
     let InputScale::Stated { low, high, .. } = input.scale else { return true };
     let unit = input.scale.unit();
     // A NaN is nowhere.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Features;
 use crate::InputError;
 use crate::accumulator::Accumulator;
 use crate::float::check_input;
-use crate::grid::GridFactor;
+use crate::grid::{GridFactor, power_of_two};
 
 /// What one unit of the input is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,8 +37,13 @@ impl InputScale {
 
     /// The integer nearest to a real value, ties to even; the largest there is for all beyond.
     pub(crate) fn nearest(&self, real: f64) -> i64 {
-        (real / self.unit()).round_ties_even() as i64
+        nearest(real, self.unit())
     }
+}
+
+/// The multiple of a unit that is nearest to a real value.
+fn nearest(real: f64, unit: f64) -> i64 {
+    (real / unit).round_ties_even() as i64
 }
 
 /// The network's input: shape, quantisation and the integers accepted.
@@ -50,6 +56,9 @@ pub struct NetworkInput {
     pub shape: Vec<usize>,
     /// Real value of one unit.
     pub scale: InputScale,
+    /// Units, centres and preprocessing by feature, where one unit does not serve all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
     /// The smallest integer accepted: that of the stated minimum, or else twice the calibrated one, rounded away from 0 to the grid.
     pub low: i64,
     /// The largest integer accepted, likewise.
@@ -72,30 +81,67 @@ impl NetworkInput {
         self.len() == 0
     }
 
-    /// The smallest and the largest real value accepted: the stated range, or else twice the calibrated one, rounded up to the grid.
-    /// What is less than half a unit beyond is accepted too.
+    /// The feature that element `index` is a value of, where features have units of their own.
+    #[must_use]
+    pub fn feature(&self, index: usize) -> Option<usize> {
+        self.features.as_ref().map(|features| features.of(&self.shape, index))
+    }
+
+    /// Real value of one unit of element `index`, after the preprocessing.
+    #[must_use]
+    pub fn unit(&self, index: usize) -> f64 {
+        let exponent = |features: &Features| features.exponents[features.of(&self.shape, index)];
+        self.scale.unit() * power_of_two(self.features.as_ref().map_or(0, exponent))
+    }
+
+    /// The real value that an integer of element `index` stands for.
+    #[must_use]
+    pub fn real(&self, index: usize, integer: i64) -> f64 {
+        let Some(features) = &self.features else { return integer as f64 * self.scale.unit() };
+        let feature = features.of(&self.shape, index);
+        features.before(feature, integer.saturating_add(features.centres[feature]) as f64 * self.unit(index))
+    }
+
+    /// The smallest and the largest real value accepted of any element.
     #[must_use]
     pub fn limits(&self) -> [f64; 2] {
+        let elements = if self.features.is_some() { self.len() } else { 1 };
+        let hull = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+        (1..elements).map(|index| self.limits_of(index)).fold(self.limits_of(0), hull)
+    }
+
+    /// The smallest and the largest real value of element `index` that is accepted: the stated range, or else twice the calibrated one or
+    /// more, as it was rounded up. What is less than half a unit beyond is accepted too.
+    #[must_use]
+    pub fn limits_of(&self, index: usize) -> [f64; 2] {
         match self.scale {
             InputScale::Stated { low, high, .. } => [low, high],
-            InputScale::Grid(_) => [self.low, self.high].map(|end| end as f64 * self.scale.unit()),
+            InputScale::Grid(_) => {
+                let [a, b] = [self.low, self.high].map(|end| self.real(index, end));
+                // A negative factor of the preprocessing exchanges the ends.
+                [a.min(b), a.max(b)]
+            }
         }
     }
 
-    /// The integers of a real input: `x / scale` in `f64`, rounded to nearest with ties to even.
+    /// The integers of a real input: `x / scale` in `f64`, rounded to nearest with ties to even; where features have units of their own,
+    /// as [`Features`] says.
     ///
     /// # Errors
-    /// [`InputError`] if the length is wrong or a value is not finite or beyond [`NetworkInput::limits`].
+    /// [`InputError`] if the length is wrong or a value is not finite or beyond [`NetworkInput::limits_of`].
     pub fn quantize(&self, input: &[f32]) -> Result<Vec<i64>, InputError> {
         check_input(input, &self.shape)?;
         let quantize = |(index, &x): (usize, &f32)| {
             let value = f64::from(x);
-            let rounded = self.scale.nearest(value);
-            if !(self.low..=self.high).contains(&rounded) {
-                let [low, high] = self.limits();
-                return Err(InputError::OutOfRange { index, value, low, high });
-            }
-            Ok(rounded)
+            let rounded = match &self.features {
+                None => self.scale.nearest(value),
+                Some(features) => {
+                    let feature = features.of(&self.shape, index);
+                    let integer = nearest(features.preprocess(feature, value), self.unit(index));
+                    integer.saturating_sub(features.centres[feature])
+                }
+            };
+            self.check_one(index, rounded, value).map(|()| rounded)
         };
         input.iter().enumerate().map(quantize).collect()
     }
@@ -112,17 +158,15 @@ impl NetworkInput {
                 shape: self.shape.clone(),
             });
         }
-        match input.iter().position(|x| !(self.low..=self.high).contains(x)) {
-            None => Ok(()),
-            Some(index) => {
-                let [low, high] = self.limits();
-                Err(InputError::OutOfRange {
-                    index,
-                    value: input[index] as f64 * self.scale.unit(),
-                    low,
-                    high,
-                })
-            }
+        input.iter().enumerate().try_for_each(|(index, &x)| self.check_one(index, x, self.real(index, x)))
+    }
+
+    /// Refuses the integer of element `index`, which stands for `value`, unless it is accepted.
+    fn check_one(&self, index: usize, integer: i64, value: f64) -> Result<(), InputError> {
+        if (self.low..=self.high).contains(&integer) {
+            return Ok(());
         }
+        let [low, high] = self.limits_of(index);
+        Err(InputError::OutOfRange { index, feature: self.feature(index), value, low, high })
     }
 }

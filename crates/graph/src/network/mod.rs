@@ -16,6 +16,7 @@
 mod bounds;
 mod check;
 mod faithful;
+mod features;
 mod file;
 mod input;
 mod op;
@@ -26,6 +27,8 @@ use std::collections::BTreeMap;
 
 use crate::CompileError;
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
+pub use features::{Features, Preprocessing};
+pub(crate) use features::{MAX_CENTRE, MAX_EXPONENT, position};
 pub use file::NetworkManifest;
 pub use input::{InputScale, NetworkInput};
 pub use op::{FixedNode, FixedOp, MAX_FACTOR};
@@ -33,7 +36,7 @@ pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
 
 /// The version of the compiled network's format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// A compiled network: the public half, and the model owner's weights and ranges.
 ///

@@ -175,7 +175,7 @@ enum Commutes {
 }
 
 /// The constant on the other side of a transposition of a value of shape `shape`.
-fn moved_by(op: &Op, shape: &[usize], values: &[f32], back: bool) -> Vec<f32> {
+pub(super) fn moved_by(op: &Op, shape: &[usize], values: &[f32], back: bool) -> Vec<f32> {
     let Op::Transpose { axes } = op else { return values.to_vec() };
     let sources = transpose_sources(shape, axes);
     if !back {

@@ -1,6 +1,6 @@
 //! Passes: rewrites of the float graph that keep its meaning and bring it into the form that fixed point needs.
 //!
-//! In order: nodes that the output does not need go; a final Softmax or `ArgMax` is recorded and goes; products of a value with itself
+//! In order: nodes that the output does not need go; where the input comes coded by feature, constants decode it; a final Softmax or `ArgMax` is recorded and goes; products of a value with itself
 //! become squares; batch normalisation becomes a constant factor and a constant term; an average whose divisor varies becomes one that
 //! counts its padding, times a factor for each place; transpositions move towards the output, where
 //! they meet and cancel; padding joins its convolution; quadratic activations between layers become squares; constants move into
@@ -11,6 +11,7 @@ mod average;
 mod batch_norm;
 mod constant;
 mod fold;
+mod input;
 mod leftover;
 mod order;
 mod pad;
@@ -18,6 +19,7 @@ mod quadratic;
 mod tidy;
 mod transpose;
 
+pub(crate) use input::{Coded, strip};
 pub(crate) use leftover::uniform;
 
 use crate::CompileError;
@@ -35,9 +37,21 @@ pub(crate) struct Draft {
 
 /// Runs every pass; also returns how the graph ended.
 pub(crate) fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head), CompileError> {
+    prepare_coded(graph, tensors, None)
+}
+
+/// As [`prepare`], for an input that comes coded.
+pub(crate) fn prepare_coded(
+    graph: &Graph,
+    tensors: &Tensors,
+    coded: Option<&Coded>,
+) -> Result<(Draft, Head), CompileError> {
     let shapes = infer(graph, tensors)?;
     let mut draft = Draft { graph: graph.clone(), tensors: tensors.clone(), shapes };
     tidy::remove_unused(&mut draft);
+    if let Some(coded) = coded {
+        input::decode(&mut draft, coded)?;
+    }
     let head = tidy::take_head(&mut draft)?;
     tidy::name_squares(&mut draft);
     batch_norm::expand(&mut draft)?;

@@ -6,6 +6,7 @@
 
 mod calibrate;
 mod choice;
+mod features;
 mod item;
 mod layer;
 mod lower;
@@ -14,12 +15,13 @@ mod reach;
 mod structure;
 
 use choice::Choice;
+use features::{Prepared, prepare_input};
 
+use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::graph::Graph;
 use crate::network::Network;
 use crate::tensor::Tensors;
-use crate::{CompileError, pass};
 
 /// What quantisation aims for.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +37,8 @@ pub struct QuantizationOptions {
     /// The smallest and the largest input accepted, with 0 between them. The calibration samples decide where it is `None`, and then the
     /// public half tells of them, to the next step of the grid.
     pub input_range: Option<[f64; 2]>,
+    /// Whether the constants in front of the first layer are published, for the client to apply in floating point.
+    pub public_preprocessing: bool,
     /// Whether a square may take sums that are not rescaled: larger rings, and fewer values in circuits.
     pub squares_of_sums: bool,
 }
@@ -49,6 +53,7 @@ impl Default for QuantizationOptions {
             max_weight_bits: 12,
             accumulators,
             input_range: None,
+            public_preprocessing: false,
             squares_of_sums: true,
         }
     }
@@ -78,9 +83,10 @@ pub fn compile(
     options: &QuantizationOptions,
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
-    let (draft, head) = pass::prepare(graph, tensors)?;
+    let Prepared { draft, head, samples: coded, coding } =
+        prepare_input(graph, tensors, calibration, &options)?;
     let samples = calibrate::samples(&draft, calibration)?;
-    let observed = calibrate::observe(&draft, &samples)?;
+    let observed = calibrate::observe(&draft, &calibrate::samples(&draft, &coded)?)?;
     let mut refused = None;
     for kept in outlier::set_aside(&observed, &samples) {
         let seen = observed.seen(&kept);
@@ -88,7 +94,9 @@ pub fn compile(
         let input = options.input_range.map_or(seen[0].range, |[low, high]| calibrate::Range { low, high });
         let set_aside = samples.len() - kept.len();
         let sparing = set_aside > 0;
-        let source = lower::Source { draft: &draft, items: &items, input, options: &options, sparing };
+        let coding = coding.as_ref();
+        let source =
+            lower::Source { draft: &draft, items: &items, input, coding, options: &options, sparing };
         match (Choice { source, head, samples: kept, scores: &observed.scores }).fewest_circuits() {
             Err(error @ CompileError::RangeOverflow { .. }) => refused = Some(error),
             chosen => return Ok(chosen?.with_set_aside(set_aside)),
@@ -123,6 +131,10 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
         && !(low <= 0.0 && high >= 0.0 && (high - low).is_normal())
     {
         return Err(CompileError::InputRange { low, high });
+    }
+    if options.public_preprocessing && options.input_range.is_some() {
+        let reason = "it does not go with a stated range of inputs; give one of the two".to_owned();
+        return Err(CompileError::Preprocessing { reason });
     }
     match rules.into_iter().find(|rule| !rule.2) {
         Some((option, value, _, allowed)) => Err(CompileError::Option { option, value, allowed }),

@@ -116,7 +116,7 @@ fn read(manifest: &str, weights: &[u8]) -> Option<()> {
 #[test]
 fn seeds_of_fuzzing_are_of_the_present_version() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
-    for (name, count) in [("public_network", 3), ("manifest", 4)] {
+    for (name, count) in [("public_network", 5), ("manifest", 6)] {
         let files: Vec<_> =
             std::fs::read_dir(folder.join(name)).unwrap().map(|file| file.unwrap().path()).collect();
         assert_eq!(files.len(), count);

@@ -2,6 +2,7 @@
 
 mod branches;
 mod compiled;
+mod features;
 mod files;
 mod kernels;
 mod operators;

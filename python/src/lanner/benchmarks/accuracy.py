@@ -80,7 +80,7 @@ def accuracies(
         calibration, _ = tested.load(data, "train", CALIBRATION_SAMPLES)
         model = _compile(tested.name, path, calibration, mode)
         x, y = tested.load(data, "test", limit)
-        x = x.clip(model.manifest.input.low, model.manifest.input.high)
+        x = model.manifest.input.clip(x)
         yield {
             "bench": "accuracy",
             "mode": mode,

@@ -51,7 +51,7 @@ def pneumonia(data: Path | None, protocols: Protocols) -> Built:
             name="pneumonia",
             rounding=protocols.rounding,
         )
-    return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
+    return model, model.manifest.input.clip(samples[-1])
 
 
 def minionn(trained: Path | None, protocols: Protocols) -> Built:
@@ -160,7 +160,7 @@ def _trained(folder: Path, name: str, samples: NDArray[np.float32], protocols: P
     """A network from a folder's ONNX file, calibrated on all samples but the last, which is returned."""
     mode, output, rounding = protocols.mode, protocols.output("logits"), protocols.rounding
     model = compile(folder / "model.onnx", samples[:-1], mode=mode, output=output, name=name, rounding=rounding)
-    return model, samples[-1].clip(model.manifest.input.low, model.manifest.input.high)
+    return model, model.manifest.input.clip(samples[-1])
 
 
 def _block(graph: GraphBuilder, x: Wire, outputs: int, widen: Callable[[GraphBuilder, Wire, int], Wire]) -> Wire:

@@ -31,6 +31,12 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="what an input's values may be, as in --input-range=0,1 (default: twice the calibrated range, rounded up)",
     )
     parser.add_argument(
+        "--public-preprocessing",
+        action="store_true",
+        default=None,
+        help="publish the constants in front of the first layer (a scaler's means and scales) for the client to apply",
+    )
+    parser.add_argument(
         "--image",
         type=Path,
         metavar="S.toml",
@@ -60,7 +66,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     Raises:
         MisuseError: If the file of class names cannot be read.
     """
-    names = ("mode", "rounding", "output", "k", "digits", "image", "input_range")
+    names = ("mode", "rounding", "output", "k", "digits", "image", "input_range", "public_preprocessing")
     keywords = {name: getattr(options, name) for name in names}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}

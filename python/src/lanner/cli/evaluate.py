@@ -77,7 +77,7 @@ def _references(
         for start in range(0, len(x), BATCH):
             batch = x[start : start + BATCH]
             exact.append(model.predict_float(batch))
-            within = np.clip(batch, entry.low, entry.high)
+            within = entry.clip(batch)
             overflows += int((within != batch).reshape(len(batch), -1).any(1).sum())
             values, met = model.predict_integers(within)
             integers.append(values)
@@ -93,7 +93,7 @@ def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Predicti
         entry = client.manifest.input
         with output.progress("secure", len(x)) as advance:
             for index, sample in enumerate(x):
-                prediction = client.predict(np.clip(sample, entry.low, entry.high)).placed(None, index)
+                prediction = client.predict(entry.clip(sample)).placed(None, index)
                 predictions.append(prediction)
                 output.predictions.append(prediction.document())
                 advance()

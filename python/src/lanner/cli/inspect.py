@@ -11,6 +11,7 @@ from typing import Any
 
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
+from lanner.manifest import InputDescription
 from lanner.model import Model, load
 
 NAME = "inspect"
@@ -45,7 +46,7 @@ def show_model(model: Model, output: Output) -> None:
                 manifest.output,
                 manifest.input.name,
                 str(manifest.input.shape),
-                f"{manifest.input.low:.4g} to {manifest.input.high:.4g}",
+                _range(manifest.input),
                 manifest.commitment,
             )
         ],
@@ -67,6 +68,12 @@ def show_report(report: Mapping[str, Any], output: Output) -> None:
                 output.say(f"  {key}: {_cell(entry)}")
         else:
             output.say(f"{name}: {_cell(value)}")
+
+
+def _range(entry: InputDescription) -> str:
+    if entry.features is not None:
+        return "by feature, see below"
+    return f"{entry.low:.4g} to {entry.high:.4g}"
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,4 +75,15 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
     return model, path
 
 
-_COMPILE_ONLY = ("calibration", "mode", "rounding", "output", "k", "digits", "image", "classes")
+_COMPILE_ONLY = (
+    "calibration",
+    "mode",
+    "rounding",
+    "output",
+    "k",
+    "digits",
+    "image",
+    "classes",
+    "input_range",
+    "public_preprocessing",
+)

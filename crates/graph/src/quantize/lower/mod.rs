@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::QuantizationOptions;
 use super::calibrate::Range;
+use super::features::Coding;
 use super::item::Item;
 use super::reach::ends;
 use super::structure::Structure;
@@ -34,6 +35,8 @@ pub(super) struct Source<'a> {
     pub(super) items: &'a [Item<'a>],
     /// The calibrated input.
     pub(super) input: Range,
+    /// How features become that input, where they differ.
+    pub(super) coding: Option<&'a Coding>,
     pub(super) options: &'a QuantizationOptions,
     /// Whether weights get no more bits than they must.
     pub(super) sparing: bool,
@@ -194,6 +197,7 @@ impl<'a> Builder<'a> {
             name: graph_input.name.clone(),
             shape: graph_input.shape.clone(),
             scale,
+            features: source.coding.map(|coding| coding.features(&graph_input.shape, levels)),
             low,
             high,
             accumulator: source.options.accumulators[0],

@@ -9,6 +9,9 @@ use crate::quantize::item::{Action, Item};
 /// The input's scale and the integers accepted; none for a range without width.
 pub(super) fn of_input(source: &Source<'_>, levels: f64) -> Option<(InputScale, [i64; 2])> {
     let Range { low, high } = source.input;
+    if let Some(coding) = source.coding.filter(|coding| coding.has_units()) {
+        return coding.scale(source.input, levels);
+    }
     if source.options.input_range.is_some() {
         let scale = InputScale::Stated { low, high, steps: levels as u32 };
         return Some((scale, [low, high].map(|end| scale.nearest(end))));
