@@ -19,7 +19,7 @@ pub struct CompileOptions {
     /// every integer. Faithful ones depend on random shares, which the client knows its own of: asked again, they tell more of the weights
     /// than the results of the reference do. The other modes are exact.
     pub rounding: Option<String>,
-    /// `label`, `probability`, `top-k` or `logits`.
+    /// `label`, `labels`, `probability`, `top-k`, `logits` or `value`.
     pub output: String,
     /// How many classes `top-k` reveals.
     pub k: u32,
@@ -85,12 +85,14 @@ impl CompileOptions {
     pub(crate) fn policy(&self) -> Result<Policy> {
         match self.output.as_str() {
             "label" => Ok(Policy::Label),
+            "labels" => Ok(Policy::Labels),
             "logits" => Ok(Policy::Logits),
+            "value" => Ok(Policy::Value),
             "probability" => Ok(Policy::Probability { digits: self.digits }),
             "top-k" => Ok(Policy::TopK { k: self.k }),
             other => {
                 let error = Error::new(ErrorKind::Misuse, format!("there is no output policy {other}"));
-                Err(error.fix("give label, probability, top-k or logits"))
+                Err(error.fix("give label, labels, probability, top-k, logits or value"))
             }
         }
     }
