@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
-    /// `gazelle`, `falcon`, `cheetah`, or `auto` for the planner's choice.
+    /// `gazelle`, `falcon`, `cheetah`, or `auto`, which is `cheetah` with exact rounding until the planner chooses for each layer.
     pub mode: String,
     /// `exact`, also where it is `None`, or `faithful`, for mode `cheetah` with output `label` alone. Exact results equal the reference's in
     /// every integer. Faithful ones depend on random shares, which the client knows its own of: asked again, they tell more of the weights
@@ -48,7 +48,8 @@ impl CompileOptions {
                 Err(error.fix("compile with rounding exact, or with output label"))
             }
             ("cheetah", rounding) => Ok(Mode::Cheetah(rounding)),
-            ("gazelle" | "auto", Rounding::Exact) => Ok(Mode::Gazelle),
+            ("auto", Rounding::Exact) => Ok(Mode::Cheetah(Rounding::Exact)),
+            ("gazelle", Rounding::Exact) => Ok(Mode::Gazelle),
             ("falcon", Rounding::Exact) => Ok(Mode::Falcon),
             ("gazelle" | "falcon" | "auto", Rounding::Faithful) => {
                 let error = Error::new(ErrorKind::Misuse, format!("mode {} rounds exactly", self.mode));

@@ -58,7 +58,8 @@ fn a_model_survives_its_file() {
 
 fn survives(options: &CompileOptions) {
     let model = compile(options).unwrap();
-    assert!(options.mode == "auto" || model.manifest().mode == options.mode);
+    let mode = if options.mode == "auto" { "cheetah" } else { &options.mode };
+    assert_eq!(model.manifest().mode, mode);
     let path = place("survives.lanner");
     model.save(&path).unwrap();
     let again = Model::load(&path).unwrap();
@@ -107,7 +108,8 @@ fn mode_cheetah_is_exact_unless_its_owner_says_otherwise() {
         assert!(report["rounding"].as_str().unwrap().starts_with("exact: "));
         assert!(report["leakage"].get("rounding").is_none());
     }
-    assert!(compile(&options("label")).unwrap().report().unwrap().get("rounding").is_none());
+    let gazelle = compile(&rounded(None, "gazelle", "label")).unwrap();
+    assert!(gazelle.report().unwrap().get("rounding").is_none());
 }
 
 /// What belongs to a policy is told, and nothing else.
