@@ -19,7 +19,7 @@ def test_run_in_memory_equals_the_reference(tiny_logits: Path) -> None:
     integers, _ = model.predict_integers(x)
     for sample, values in zip(x, integers, strict=True):
         prediction = lanner.run(model, sample)
-        assert prediction.values == values.tolist()
+        assert prediction.integers == values.tolist()
         assert set(prediction.phases) == {"setup", "offline", "online"}
 
 
