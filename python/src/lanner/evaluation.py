@@ -88,7 +88,7 @@ class Task:
         return Results(labels, np.where(labels == 1, likely, 1 - likely))
 
     def measure(self, results: Results) -> dict[str, Metric]:
-        """The metrics of results by name, those that are known and defined."""
+        """The metrics of results by name, those that are known; NaN where one is not defined."""
         found: dict[str, Metric] = {}
         if results.values is not None:
             found["r2"] = determination(results.values, self.truth)
@@ -97,10 +97,10 @@ class Task:
             found["accuracy"] = accuracy(results.labels, self.truth)
         if results.scores is not None and results.scores.ndim == 1:
             found["auc"] = area_under_roc(results.scores, self.truth)
-        return {name: metric for name, metric in found.items() if not math.isnan(metric.value)}
+        return found
 
     def by_label(self, results: Results) -> list[dict[str, Any]]:
-        """For each of several labels its accuracy and area, NaN where it is not defined; empty for other kinds."""
+        """For each of several labels its metrics, None where one is not defined; empty for other kinds."""
         if self.kind != "labels" or results.labels is None:
             return []
         return [
@@ -108,12 +108,17 @@ class Task:
             for label in range(self.truth.shape[1])
         ]
 
-    def _of_label(self, results: Results, label: int) -> dict[str, float]:
+    def _of_label(self, results: Results, label: int) -> dict[str, float | None]:
         truth = self.truth[:, label]
         found = {} if results.labels is None else {"accuracy": accuracy(results.labels[:, label], truth)}
         if results.scores is not None:
             found["auc"] = area_under_roc(results.scores[:, label], truth)
-        return {name: metric.value for name, metric in found.items() if not math.isnan(metric.value)}
+        return {name: defined(metric) for name, metric in found.items()}
+
+
+def defined(metric: Metric) -> float | None:
+    """A metric's value; None where it is not defined, as the area is where one class alone occurs."""
+    return None if math.isnan(metric.value) else metric.value
 
 
 def task_of(manifest: Manifest, outputs: int, truth: NDArray[Any], path: Path) -> Task:

@@ -49,7 +49,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
     ]
     _show(predictions, y, agreement, output)
-    output.say(f"{len(x)} digits in {duration(seconds)}; the server saw no pixel, the client no weight")
+    mode = model.manifest.mode
+    output.say(f"{len(x)} digits in {duration(seconds)} in mode {mode}; the server saw no pixel, the client no weight")
     output.document({"predictions": document})
     return 0 if all(agreement) else 1
 

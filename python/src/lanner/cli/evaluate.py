@@ -13,7 +13,7 @@ from lanner.agreement import agreeing, agrees
 from lanner.cli.output import Output
 from lanner.cli.process import ServerProcess
 from lanner.errors import InputError, MisuseError
-from lanner.evaluation import Results, Task, task_of
+from lanner.evaluation import Results, Task, defined, task_of
 from lanner.inputs import as_batch, load_array, load_truth
 from lanner.model import Model, load
 from lanner.prediction import Prediction
@@ -115,7 +115,7 @@ def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Predicti
 
 def _document(task: Task, results: Results) -> dict[str, Any]:
     """A computation's metrics; those of each label where there are several."""
-    found: dict[str, Any] = {name: metric.value for name, metric in task.measure(results).items()}
+    found: dict[str, Any] = {name: defined(metric) for name, metric in task.measure(results).items()}
     by_label = task.by_label(results)
     return found | ({"labels": by_label} if by_label else {})
 
@@ -174,7 +174,8 @@ def _show_labels(computed: list[tuple[str, dict[str, Any], str]], output: Output
 
 
 def _cell(name: str, values: dict[str, Any]) -> str | None:
-    return _text(name, values[name]) if name in values else None
+    value = values.get(name)
+    return None if value is None else _text(name, value)
 
 
 def _text(name: str, value: float) -> str:
