@@ -92,9 +92,9 @@ impl Target {
     pub fn check_serving(&self, subject: &Subject) {
         let mut client = Client::connect(&self.config(subject)).unwrap();
         let prediction = client.predict(&subject.sample).unwrap();
-        match &prediction.values {
+        match &prediction.integers {
             Some(values) => assert_eq!(values, &subject.scores),
-            None => assert_eq!(prediction.label, lanner_graph::arg_max(&subject.scores)),
+            None => assert_eq!(prediction.label.unwrap(), lanner_graph::arg_max(&subject.scores)),
         }
         client.close().unwrap();
     }

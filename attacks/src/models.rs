@@ -77,6 +77,12 @@ pub fn best() -> Subject {
     subject("best", "gazelle", "top-k", LINEAR, &[("w1", &[5, 3])], 5)
 }
 
+/// A layer in a coefficient encoding, and which scores are above zero.
+#[must_use]
+pub fn several() -> Subject {
+    subject("several", "cheetah", "labels", LINEAR, &[("w1", &[5, 3])], 5)
+}
+
 /// Layers in coefficient encodings, everything between them by transfers, and an arg-max.
 #[must_use]
 pub fn transfers() -> Subject {

@@ -370,6 +370,12 @@ pub fn check_honest(subject: &Subject) {
         Outcome::Label(label) => assert_eq!(label, best),
         Outcome::Probability(likely) => assert_eq!(likely.label, best),
         Outcome::TopK(labels) => assert_eq!(labels[0], best),
+        Outcome::Labels(labels) => {
+            let scores = subject.scores.iter().enumerate();
+            let positive: Vec<usize> =
+                scores.filter(|(_, score)| **score > 0).map(|(class, _)| class).collect();
+            assert_eq!(labels, positive);
+        }
     }
 }
 

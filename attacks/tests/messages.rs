@@ -2,7 +2,7 @@
 
 use lanner_attacks::guard;
 use lanner_attacks::models::{
-    Subject, best, circuits, faithful, frequency, likely, probability, products, squares, transfers,
+    Subject, best, circuits, faithful, frequency, likely, probability, products, several, squares, transfers,
 };
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
@@ -119,8 +119,8 @@ fn either_party_of_the_frequency_domain_refuses_or_goes_on() {
 }
 
 #[test]
-fn either_party_of_a_probability_or_a_top_k_refuses_or_goes_on() {
-    for subject in [probability(), best(), likely()] {
+fn either_party_of_a_probability_a_top_k_or_several_labels_refuses_or_goes_on() {
+    for subject in [probability(), best(), likely(), several()] {
         attack_predictions(&subject, of_outputs);
         check_honest(&subject);
     }

@@ -144,7 +144,7 @@ fn more_clients_than_fit_are_told_so_and_harm_nobody() {
     // The server has room for 64 sessions, the honest client's among them.
     let crowd: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(target.address()).unwrap()).collect();
     let prediction = honest.predict(&subject.sample).unwrap();
-    assert_eq!(prediction.values.as_ref(), Some(&subject.scores));
+    assert_eq!(prediction.integers.as_ref(), Some(&subject.scores));
     let full = guard::bounded("a full server", {
         let config = target.config(&subject);
         move || Client::connect(&config).err()

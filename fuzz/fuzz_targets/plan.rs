@@ -13,8 +13,10 @@ fuzz_target!(|bytes: &[u8]| {
     let mode =
         [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Cheetah(Rounding::Faithful)]
             [usize::from(first & 3)];
-    let policy = [Policy::Logits, Policy::Label, Policy::TopK { k: 2 }, Policy::Probability { digits: 2 }]
-        [usize::from(first >> 2 & 3)];
+    let probability = Policy::Probability { digits: 2 };
+    let policies =
+        [Policy::Logits, Policy::Label, Policy::TopK { k: 2 }, probability, Policy::Labels, Policy::Value];
+    let policy = policies[usize::from(first >> 2) % policies.len()];
     let Ok(network) = PublicNetwork::from_json(&lanner_testkit::draw_network(rest, FORMAT_VERSION)) else {
         return;
     };

@@ -17,8 +17,8 @@ import numpy as np
 from networks import Compared
 from numpy.typing import NDArray
 
+from lanner.agreement import agrees
 from lanner.benchmarks.graphs import compile_graph
-from lanner.cli.evaluate import agrees
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError

@@ -5,7 +5,7 @@ mod support;
 
 use lanner_gc::library::{
     MaskedCircuit, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip, max_pool_relu_rescale,
-    max_pool_rescale, relu_clip, relu_rescale, rescale, signed_bound, top_k,
+    max_pool_rescale, positive, relu_clip, relu_rescale, rescale, signed_bound, top_k,
 };
 use lanner_primitives::{Bits, Prg, Ring};
 use rand_core::Rng;
@@ -402,6 +402,22 @@ fn top_k_is_the_order_of_the_largest() {
 }
 
 #[test]
+fn positive_values_are_those_above_zero() {
+    for ring in rings() {
+        for k in [1_usize, 2, 5] {
+            let masked = positive(ring, k).unwrap();
+            assert_eq!(masked.circuit().outputs(), k);
+            let b = ring.bits() as usize;
+            assert_eq!(masked.circuit().and_count(), k * (sum_ands(ring, 0) + b - 1));
+            check_regions(&masked, 0, |x| {
+                x.iter().enumerate().fold(0, |word, (place, value)| word | u64::from(*value > 0) << place)
+            });
+        }
+    }
+    assert!(positive(Ring::Pow2(16), 0).is_err());
+}
+
+#[test]
 fn small_primes_exhaustively() {
     for p in [5, 7, 11, 13, 17, 23, 29, 31, 41, 61, 97, 113, 127, 193, 241, 251] {
         let ring = Ring::Prime(p);
@@ -449,6 +465,7 @@ fn garbled_circuits_equal_their_clear_evaluation() {
         argmax(prime, 10).unwrap(),
         argmax_with_max(prime, 7).unwrap(),
         top_k(prime, 7, 3).unwrap(),
+        positive(ring, 5).unwrap(),
     ]
     .into_iter()
     .enumerate()

@@ -91,7 +91,8 @@ impl Manifest {
 
     /// Whether what people are shown agrees with what is computed, and scores are worth something to whoever gets them.
     fn describes_itself(&self) -> bool {
-        let named = |classes: &Vec<String>| classes.len() == self.network.output_len();
+        let named =
+            |classes: &Vec<String>| self.policy.classes(self.network.output_len()) == Some(classes.len());
         self.output == self.policy.name()
             && self.policy.needs_scale() == self.network.output_scale().is_some()
             && self.input == InputDescription::of(&self.network)

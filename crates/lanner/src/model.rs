@@ -63,11 +63,8 @@ impl Model {
         }
         let public = network.public().clone();
         let plan = plan(&public, policy, mode)?;
-        if let Some(classes) = &options.classes
-            && classes.len() != public.output_len()
-        {
-            let what = format!("there are {} class names for {} scores", classes.len(), public.output_len());
-            return Err(Error::new(ErrorKind::Model, what).fix("give one name a line for each score"));
+        if let Some(classes) = &options.classes {
+            check_names(classes.len(), policy.classes(public.output_len()))?;
         }
         let mut salt = [0; 32];
         Prg::from_entropy()
@@ -224,6 +221,21 @@ impl Model {
             return Err(Error::new(ErrorKind::Input, what));
         }
         Ok(samples.chunks(length))
+    }
+}
+
+/// Checks that there is a name for each class.
+fn check_names(names: usize, classes: Option<usize>) -> Result<()> {
+    match classes {
+        Some(classes) if classes == names => Ok(()),
+        Some(classes) => {
+            let what = format!("there are {names} class names for {classes} classes");
+            Err(Error::new(ErrorKind::Model, what).fix("give one name a line for each class"))
+        }
+        None => {
+            let what = "output value has no classes to name".to_owned();
+            Err(Error::new(ErrorKind::Misuse, what).fix("leave the class names out"))
+        }
     }
 }
 

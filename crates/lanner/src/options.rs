@@ -13,13 +13,13 @@ use crate::{Error, ErrorKind, Result};
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
-    /// `gazelle`, `falcon`, `cheetah`, or `auto` for the planner's choice.
+    /// `gazelle`, `falcon`, `cheetah`, or `auto`, which is `cheetah` with exact rounding until the planner chooses for each layer.
     pub mode: String,
     /// `exact`, also where it is `None`, or `faithful`, for mode `cheetah` with output `label` alone. Exact results equal the reference's in
     /// every integer. Faithful ones depend on random shares, which the client knows its own of: asked again, they tell more of the weights
     /// than the results of the reference do. The other modes are exact.
     pub rounding: Option<String>,
-    /// `label`, `probability`, `top-k` or `logits`.
+    /// `label`, `labels`, `probability`, `top-k`, `logits` or `value`.
     pub output: String,
     /// How many classes `top-k` reveals.
     pub k: u32,
@@ -52,7 +52,8 @@ impl CompileOptions {
                 Err(error.fix("compile with rounding exact, or with output label"))
             }
             ("cheetah", rounding) => Ok(Mode::Cheetah(rounding)),
-            ("gazelle" | "auto", Rounding::Exact) => Ok(Mode::Gazelle),
+            ("auto", Rounding::Exact) => Ok(Mode::Cheetah(Rounding::Exact)),
+            ("gazelle", Rounding::Exact) => Ok(Mode::Gazelle),
             ("falcon", Rounding::Exact) => Ok(Mode::Falcon),
             ("gazelle" | "falcon" | "auto", Rounding::Faithful) => {
                 let error = Error::new(ErrorKind::Misuse, format!("mode {} rounds exactly", self.mode));
@@ -90,12 +91,14 @@ impl CompileOptions {
     pub(crate) fn policy(&self) -> Result<Policy> {
         match self.output.as_str() {
             "label" => Ok(Policy::Label),
+            "labels" => Ok(Policy::Labels),
             "logits" => Ok(Policy::Logits),
+            "value" => Ok(Policy::Value),
             "probability" => Ok(Policy::Probability { digits: self.digits }),
             "top-k" => Ok(Policy::TopK { k: self.k }),
             other => {
                 let error = Error::new(ErrorKind::Misuse, format!("there is no output policy {other}"));
-                Err(error.fix("give label, probability, top-k or logits"))
+                Err(error.fix("give label, labels, probability, top-k, logits or value"))
             }
         }
     }

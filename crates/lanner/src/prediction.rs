@@ -1,5 +1,6 @@
 //! What a prediction returns, in the shape of the command line's JSON.
 
+use lanner_graph::{Policy, arg_max};
 use lanner_session::executor::{Outcome, Phase, StepCost};
 use serde::Serialize;
 
@@ -8,18 +9,25 @@ use crate::Manifest;
 /// One prediction: what the output policy reveals, and what it took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// The class of the largest score, ties to the lowest index.
-    pub label: usize,
+    /// The class of the largest score, ties to the lowest index; of one score 1 where it is above zero. `None` where labels do not
+    /// exclude each other, and where there are none.
+    pub label: Option<usize>,
     /// The label's name, where the model names its classes.
     pub class_name: Option<String>,
+    /// The labels whose scores are above zero, where they do not exclude each other.
+    pub labels: Option<Vec<usize>>,
+    /// Their names, where the model names its classes.
+    pub class_names: Option<Vec<String>>,
     /// The label's probability, where the policy reveals it.
     pub probability: Option<f64>,
     /// The best classes, where the policy reveals them.
     pub top: Option<Vec<usize>>,
     /// The scores as real numbers, where the policy reveals them.
     pub logits: Option<Vec<f64>>,
-    /// The scores as the integers of the fixed-point reference, where the policy reveals them.
-    pub values: Option<Vec<i64>>,
+    /// The estimated quantities, of a model whose outputs are some.
+    pub values: Option<Vec<f64>>,
+    /// The scores or quantities as the integers of the fixed-point reference, where the policy reveals them.
+    pub integers: Option<Vec<i64>>,
     /// The mode.
     pub mode: String,
     /// The model's name.
@@ -73,42 +81,75 @@ pub struct LayerCost {
 
 impl Prediction {
     pub(crate) fn new(manifest: &Manifest, outcome: Outcome, setup: &StepCost, costs: &[StepCost]) -> Self {
-        let (mut probability, mut top, mut values) = (None, None, None);
-        let label = match outcome {
-            Outcome::Label(label) => label,
-            Outcome::Probability(likely) => {
-                probability = Some(likely.probability());
-                likely.label
-            }
-            Outcome::TopK(best) => {
-                let label = best.first().copied().unwrap_or(0);
-                top = Some(best);
-                label
-            }
-            Outcome::Logits(scores) => {
-                let label = lanner_graph::arg_max(&scores);
-                values = Some(scores);
-                label
-            }
-        };
-        let logits = values.as_ref().zip(manifest.network.output_scale());
-        let logits = logits.map(|(values, scale)| values.iter().map(|value| *value as f64 * scale).collect());
+        let revealed = Revealed::of(manifest, outcome);
+        let name = |label: &usize| manifest.class_name(*label).map(str::to_owned);
         let mut phases = Phases::default();
         for cost in std::iter::once(setup).chain(costs) {
             phases.of(cost.phase).add(cost);
         }
         Self {
-            label,
-            class_name: manifest.class_name(label).map(str::to_owned),
-            probability,
-            top,
-            logits,
-            values,
+            class_name: revealed.label.as_ref().and_then(name),
+            class_names: revealed.labels.as_ref().and_then(|labels| labels.iter().map(name).collect()),
+            label: revealed.label,
+            labels: revealed.labels,
+            probability: revealed.probability,
+            top: revealed.top,
+            logits: revealed.logits,
+            values: revealed.values,
+            integers: revealed.integers,
             mode: manifest.mode.clone(),
             model: manifest.name.clone(),
             phases,
             layers: costs.iter().map(LayerCost::new).collect(),
         }
+    }
+}
+
+/// What an outcome tells, in the members of a prediction.
+#[derive(Default)]
+struct Revealed {
+    label: Option<usize>,
+    labels: Option<Vec<usize>>,
+    probability: Option<f64>,
+    top: Option<Vec<usize>>,
+    logits: Option<Vec<f64>>,
+    values: Option<Vec<f64>>,
+    integers: Option<Vec<i64>>,
+}
+
+impl Revealed {
+    fn of(manifest: &Manifest, outcome: Outcome) -> Self {
+        let nothing = Self::default();
+        match outcome {
+            Outcome::Label(label) => Self { label: Some(label), ..nothing },
+            Outcome::Labels(labels) => Self { labels: Some(labels), ..nothing },
+            Outcome::Probability(likely) => {
+                Self { label: Some(likely.label), probability: Some(likely.probability()), ..nothing }
+            }
+            Outcome::TopK(best) => Self { label: best.first().copied(), top: Some(best), ..nothing },
+            Outcome::Logits(scores) => {
+                let reals = manifest.network.output_scale().map(|scale| scaled(&scores, scale));
+                let label = label_of(&scores);
+                let integers = Some(scores);
+                match manifest.policy {
+                    Policy::Value => Self { values: reals, integers, ..nothing },
+                    _ => Self { label: Some(label), logits: reals, integers, ..nothing },
+                }
+            }
+        }
+    }
+}
+
+/// Scores as real numbers.
+fn scaled(scores: &[i64], scale: f64) -> Vec<f64> {
+    scores.iter().map(|score| *score as f64 * scale).collect()
+}
+
+/// The label that scores tell; of one alone whether it is above zero.
+fn label_of(scores: &[i64]) -> usize {
+    match scores {
+        [score] => usize::from(*score > 0),
+        _ => arg_max(scores),
     }
 }
 

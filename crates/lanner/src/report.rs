@@ -143,11 +143,13 @@ fn tenths(bits: f64) -> f64 {
 fn leakage(manifest: &Manifest, account: &Account) -> Value {
     let result = match manifest.policy {
         Policy::Label => "the label of its input".to_owned(),
+        Policy::Labels => "which labels its input has".to_owned(),
         Policy::Probability { digits } => {
             format!("the label of its input and the label's probability to {digits} decimal digits")
         }
         Policy::TopK { k } => format!("the {k} best labels of its input, in order"),
         Policy::Logits => "every score of its input".to_owned(),
+        Policy::Value => "every output for its input".to_owned(),
     };
     json!({
         "client": format!("the architecture (operators, shapes, rings, shifts), {}, and {result}", numbers(&manifest.network)),

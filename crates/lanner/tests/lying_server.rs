@@ -135,7 +135,7 @@ fn an_honest_server_is_believed() {
     let pin = Some(honest.manifest().commitment.clone());
     let mut client = Client::connect(&config(&server, pin, None)).unwrap();
     let prediction = client.predict(&sample(3)).unwrap();
-    assert_eq!(prediction.values.as_ref(), honest.fixed(&sample(3)).unwrap().scores.first());
+    assert_eq!(prediction.integers.as_ref(), honest.fixed(&sample(3)).unwrap().scores.first());
     assert!(prediction.class_name.is_some());
     client.close().unwrap();
 }

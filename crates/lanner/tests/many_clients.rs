@@ -94,7 +94,7 @@ fn twenty_clients_at_once_get_their_own_results_and_one_more_is_turned_away() {
                 everyone.wait();
                 // The one too many is turned away.
                 everyone.wait();
-                let values = client.predict(&sample(seed)).unwrap().values.unwrap();
+                let values = client.predict(&sample(seed)).unwrap().integers.unwrap();
                 let truth = model.fixed(&sample(seed)).unwrap();
                 assert_eq!((values, truth.overflows), (truth.scores[0].clone(), 0));
                 everyone.wait();

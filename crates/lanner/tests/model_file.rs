@@ -59,7 +59,8 @@ fn a_model_survives_its_file() {
 
 fn survives(options: &CompileOptions) {
     let model = compile(options).unwrap();
-    assert!(options.mode == "auto" || model.manifest().mode == options.mode);
+    let mode = if options.mode == "auto" { "cheetah" } else { &options.mode };
+    assert_eq!(model.manifest().mode, mode);
     let path = place("survives.lanner");
     model.save(&path).unwrap();
     let again = Model::load(&path).unwrap();
@@ -82,7 +83,7 @@ fn every_mode_predicts_what_its_reference_does() {
         assert_eq!(model.manifest().mode, mode);
         let sample = [0.1, 0.9, 0.3, 0.5];
         let prediction = lanner::run(&model, &sample).unwrap();
-        assert_eq!(prediction.values.as_ref(), model.fixed(&sample).unwrap().scores.first());
+        assert_eq!(prediction.integers.as_ref(), model.fixed(&sample).unwrap().scores.first());
         assert_eq!(model.report().unwrap()["mode"].is_object(), mode == "cheetah");
         assert_eq!(model.secure_error(), 0);
     }
@@ -92,7 +93,7 @@ fn rounded(rounding: Option<&str>, mode: &str, output: &str) -> CompileOptions {
     CompileOptions { mode: mode.to_owned(), rounding: rounding.map(str::to_owned), k: 3, ..options(output) }
 }
 
-const OUTPUTS: [&str; 4] = ["label", "probability", "top-k", "logits"];
+const OUTPUTS: [&str; 6] = ["label", "labels", "probability", "top-k", "logits", "value"];
 
 /// Weights whose scores are far apart, and as many samples as one likes, do not make a model faithful: only its owner does.
 #[test]
@@ -108,7 +109,40 @@ fn mode_cheetah_is_exact_unless_its_owner_says_otherwise() {
         assert!(report["rounding"].as_str().unwrap().starts_with("exact: "));
         assert!(report["leakage"].get("rounding").is_none());
     }
-    assert!(compile(&options("label")).unwrap().report().unwrap().get("rounding").is_none());
+    let gazelle = compile(&rounded(None, "gazelle", "label")).unwrap();
+    assert!(gazelle.report().unwrap().get("rounding").is_none());
+}
+
+/// What belongs to a policy is told, and nothing else.
+#[test]
+fn a_prediction_has_what_its_policy_reveals() {
+    let sample = [0.1, 0.9, 0.3, 0.5];
+    for output in ["labels", "value"] {
+        let classes = (output == "labels").then(|| ["a", "b", "c"].map(str::to_owned).to_vec());
+        let model = compile(&CompileOptions { classes: classes.clone(), ..options(output) }).unwrap();
+        let scores = model.fixed(&sample).unwrap().scores.remove(0);
+        let prediction = lanner::run(&model, &sample).unwrap();
+        assert_eq!((prediction.label, prediction.class_name, prediction.logits), (None, None, None));
+        if let Some(classes) = classes {
+            let positive: Vec<usize> = (0..3).filter(|class| scores[*class] > 0).collect();
+            let names = positive.iter().map(|class| classes[*class].clone()).collect();
+            assert_eq!((prediction.labels, prediction.class_names), (Some(positive), Some(names)));
+            assert_eq!((prediction.values, prediction.integers), (None, None));
+        } else {
+            let scale = model.network().output_scale();
+            let values = scores.iter().map(|score| *score as f64 * scale).collect();
+            assert_eq!((prediction.labels, prediction.class_names), (None, None));
+            assert_eq!((prediction.values, prediction.integers), (Some(values), Some(scores)));
+        }
+    }
+}
+
+#[test]
+fn quantities_have_no_class_names() {
+    let names = Some(["a", "b", "c"].map(str::to_owned).to_vec());
+    let error = compile(&CompileOptions { classes: names, ..options("value") }).err().unwrap();
+    assert_eq!(error.kind, ErrorKind::Misuse);
+    assert!(error.what.contains("no classes"), "{error}");
 }
 
 /// What faithful rounding leaks is told, also of a model that was read from its file.

@@ -57,8 +57,8 @@ impl Totals {
 fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
     let wrong = |reason: String| Err(PlanError::Policy { policy: policy.name(), reason });
     match policy {
-        Policy::Logits => return Ok(()),
-        _ if scores < 2 => return wrong("it needs two scores or more; choose logits".to_owned()),
+        Policy::Logits | Policy::Value => return Ok(()),
+        _ if scores < 2 => return wrong("it needs two scores or more; choose value or logits".to_owned()),
         Policy::TopK { k } if !(1..=scores).contains(&(k as usize)) => {
             return wrong(format!("k is {k} and there are {scores} scores; give 1 to {scores}"));
         }
@@ -74,7 +74,7 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
             let comparisons = (scores as u64).saturating_mul(depth * depth) / 4;
             within("output", "comparisons of a top-k", comparisons, MAX_COMPARISONS)?;
         }
-        Policy::Label => {}
+        Policy::Label | Policy::Labels => {}
     }
     within("output", "classes of an arg-max", scores as u64, MAX_CLASSES)
 }
@@ -195,6 +195,8 @@ mod tests {
             plan(&network("[4]", &linear(outputs)), policy, Mode::Gazelle).unwrap_err().to_string()
         };
         assert!(refusal(1, Policy::Label).contains("two scores"));
+        assert!(refusal(1, Policy::Labels).contains("two scores"));
+        assert!(plan(&network("[4]", &linear(1)), Policy::Value, Mode::Gazelle).is_ok());
         assert!(refusal(1, Policy::Probability { digits: 2 }).contains("two scores"));
         assert!(refusal(1, Policy::TopK { k: 1 }).contains("two scores"));
         assert!(refusal(10, Policy::TopK { k: 0 }).contains("give 1 to 10"));

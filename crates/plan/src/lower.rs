@@ -201,7 +201,8 @@ impl<'n> Planner<'n> {
         let (values, from) = (self.network.output_len(), ring(self.network.accumulator(last)));
         let scores = self.value(&self.network.nodes()[last - 1], last)?;
         let protocol: Protocol = match policy {
-            Policy::Logits => Reveal { values, from }.into(),
+            Policy::Logits | Policy::Value => Reveal { values, from }.into(),
+            Policy::Labels => yao::Positive { classes: values, from }.into(),
             Policy::Label => yao::ArgMax { classes: values, from }.into(),
             Policy::TopK { k } => yao::TopK { classes: values, k: k as usize, from }.into(),
             Policy::Probability { digits } => {
@@ -214,9 +215,9 @@ impl<'n> Planner<'n> {
                 softmax::LabelAndProbability { classes: values, digits, scale, from }.into()
             }
         };
-        // All but the logits come out of a circuit, which is garbled for a share known ahead of time.
+        // All but the scores themselves come out of a circuit, which is garbled for a share known ahead of time.
         let scores = match policy {
-            Policy::Logits => scores,
+            Policy::Logits | Policy::Value => scores,
             _ => self.reshare("output", scores)?,
         };
         self.push("output", vec![scores], protocol)?;

@@ -7,8 +7,14 @@ use lanner_protocol::linear::cheetah::Accuracy;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
 
-const POLICIES: [Policy; 4] =
-    [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
+const POLICIES: [Policy; 6] = [
+    Policy::Label,
+    Policy::Labels,
+    Policy::Probability { digits: 2 },
+    Policy::TopK { k: 2 },
+    Policy::Logits,
+    Policy::Value,
+];
 
 /// Nodes on an input of 16 values, each the operator, the values that it reads, and its number of elements, modulo 2^20.
 fn network(nodes: &[(&str, &[usize], usize)]) -> PublicNetwork {

@@ -218,7 +218,7 @@ fn rank(
             let material = layer.receive(channel, request)?;
             Ok(match layer.online(channel, material, client)? {
                 Outcome::Label(label) => vec![label],
-                Outcome::TopK(best) => best,
+                Outcome::TopK(indices) | Outcome::Labels(indices) => indices,
                 other => panic!("{other:?} instead of indices"),
             })
         },
@@ -297,6 +297,21 @@ fn the_best_in_order_equal_their_twin() {
         }
     }
     assert!(Revealed::top_k(10, 0, RINGS[0]).is_err() && Revealed::top_k(10, 11, RINGS[0]).is_err());
+}
+
+#[test]
+fn the_positive_scores_equal_their_twin() {
+    for from in RINGS {
+        let (top, mut rng) = (largest(from, 0), rng(10));
+        for scores in [vec![0], vec![1, 0, -1], vec![-top, top], vec![-3; 9], signed(100, top, &mut rng)] {
+            let server = edge_share(from, scores.len(), &mut rng);
+            let client = split(from, &scores, &server);
+            let layer = Revealed::positive(scores.len(), from).unwrap();
+            let found = rank(&layer, &client, &server, &mut Party::pair()).unwrap();
+            assert_eq!(found, ideal::positive((&client, &server)), "{from:?} {}", scores.len());
+        }
+    }
+    assert!(Revealed::positive(0, RINGS[0]).is_err());
 }
 
 #[test]

@@ -14,12 +14,13 @@ use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
 
 /// Every mode, and every policy.
-const PLANNED: [(Mode, Policy); 7] = [
+const PLANNED: [(Mode, Policy); 8] = [
     (Mode::Gazelle, Policy::Logits),
     (Mode::Falcon, Policy::Logits),
     (Mode::Cheetah(Rounding::Exact), Policy::Logits),
     (Mode::Cheetah(Rounding::Faithful), Policy::Label),
     (Mode::Gazelle, Policy::Label),
+    (Mode::Gazelle, Policy::Labels),
     (Mode::Gazelle, Policy::TopK { k: 2 }),
     (Mode::Gazelle, Policy::Probability { digits: 2 }),
 ];

@@ -162,9 +162,18 @@ fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
         assert_eq!(logits, truth.iter().map(|run| Outcome::Logits(run.output.clone())).collect::<Vec<_>>());
         let labels = run(network, Policy::Label, mode, &inputs);
         assert_eq!(labels, truth.iter().map(|run| Outcome::Label(run.label())).collect::<Vec<_>>());
+        let positive = run(network, Policy::Labels, mode, &inputs);
+        assert_eq!(positive, truth.iter().map(positive_scores).collect::<Vec<_>>());
+        assert_eq!(run(network, Policy::Value, mode, &inputs[..1]), logits[..1]);
     }
     check_ranking(network, modes[0], &inputs, &truth);
     check_probability(network, modes[0], &inputs, &truth);
+}
+
+/// Which scores are above zero.
+fn positive_scores(truth: &FixedRun) -> Outcome {
+    let scores = truth.output.iter().enumerate();
+    Outcome::Labels(scores.filter(|(_, score)| **score > 0).map(|(class, _)| class).collect())
 }
 
 /// The best classes, in order, and all of them.
@@ -313,7 +322,8 @@ fn check_transcripts(network: &Network, mode: Mode, sample: &[f32]) {
     let other = without_weights(network);
     assert_eq!(network.public(), other.public());
     let input = network.public().input().quantize(sample).unwrap();
-    let every = [Policy::Label, Policy::Probability { digits: 2 }, Policy::TopK { k: 2 }, Policy::Logits];
+    let probability = Policy::Probability { digits: 2 };
+    let every = [Policy::Label, Policy::Labels, probability, Policy::TopK { k: 2 }, Policy::Logits];
     // Faithful rounding goes with labels alone.
     let policies = if mode == Mode::Cheetah(Rounding::Faithful) { &every[..1] } else { &every };
     for &policy in policies {

@@ -55,7 +55,8 @@ fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec
 
 /// Each in turn: network, mode, policy.
 fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
-    let policies = [Policy::Label, Policy::TopK { k: 2 }, Policy::Probability { digits: 2 }, Policy::Logits];
+    let probability = Policy::Probability { digits: 2 };
+    let policies = [Policy::Label, Policy::Labels, Policy::TopK { k: 2 }, probability, Policy::Logits];
     let images = [Mode::Gazelle, EXACT].into_iter().flat_map(|mode| policies.map(|policy| (mode, policy)));
     let images = images.chain([(Mode::Falcon, Policy::Label), (FAITHFUL, Policy::Label)]);
     let images = images.map(|(mode, policy)| (IMAGES, &IMAGES_SHAPES, mode, policy));

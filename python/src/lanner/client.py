@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -107,10 +106,7 @@ class Client:
         if len(batch) != 1:
             raise InputError(f"there are {len(batch)} samples", where="input", fix="predict them one by one")
         check_range(batch, self.manifest.input)
-        prediction = Prediction.from_document(json.loads(self._call(lambda: native.predict(batch[0]))))
-        if prediction.class_name is None:
-            prediction = replace(prediction, class_name=self.manifest.class_name(prediction.label))
-        return prediction
+        return Prediction.from_document(json.loads(self._call(lambda: native.predict(batch[0]))))
 
     def close(self) -> None:
         """End the session. Closing twice does nothing."""

@@ -12,7 +12,7 @@ from lanner.model import Model, compile  # noqa: A004 - the interface's name
 CALIBRATION_SAMPLES = 256
 
 
-def compile_embedded(name: str, mode: str = "auto", output: str = "label", rounding: str | None = None) -> Model:
+def compile_embedded(name: str, mode: str = "auto", output: str | None = None, rounding: str | None = None) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
     Args:

@@ -75,24 +75,18 @@ def load_array(path: Path, member: str = "x") -> NDArray[np.float32]:
     return to_float32(_load_numpy(path, member), where)
 
 
-def load_labels(path: Path) -> NDArray[np.int64]:
-    """Read ``y`` of a ``.npz`` file: one class index per sample.
+def load_truth(path: Path) -> NDArray[Any]:
+    """Read ``y`` of a ``.npz`` file: what is true of each sample, numbers or names of classes.
 
     Raises:
-        InputError: If it is absent or not a vector of whole numbers.
+        InputError: If it is absent, or has no axis of samples.
     """
     if path.suffix.lower() == ".npy":
         raise InputError("there are no labels in a .npy file", where=str(path), fix="give a .npz file with `x` and `y`")
-    labels = np.asarray(_load_numpy(path, "y"))
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise InputError(
-            f"`y` has shape {labels.shape} and type {labels.dtype}",
-            where=str(path),
-            fix="give one whole number per sample",
-        )
-    return labels.astype(np.int64)
+    truth = np.asarray(_load_numpy(path, "y"))
+    if truth.ndim == 0:
+        raise InputError("`y` is a single value", where=str(path), fix="give one for each sample")
+    return truth
 
 
 def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -31,7 +30,4 @@ def run(model: Model, x: ArrayLike) -> Prediction:
     check_range(batch, model.manifest.input)
     with native_errors(model.name):
         text = interruptible(lambda: _native.run_in_memory(model.native, batch[0]))
-    prediction = Prediction.from_document(json.loads(text))
-    if prediction.class_name is not None:
-        return prediction
-    return replace(prediction, class_name=model.manifest.class_name(prediction.label))
+    return Prediction.from_document(json.loads(text))

@@ -30,14 +30,14 @@ class Model:
 
     Attributes:
         native: The native model.
-        softmax_appended: Whether `compile` was asked for a probability of a network that does not end in a softmax.
+        notes: What its owner should know of how `compile` took the network's end, in sentences.
     """
 
     def __init__(
-        self, native: _native.NativeModel, reference: OnnxReference | None = None, *, softmax_appended: bool = False
+        self, native: _native.NativeModel, reference: OnnxReference | None = None, *, notes: Sequence[str] = ()
     ) -> None:
         self.native = native
-        self.softmax_appended = softmax_appended
+        self.notes = tuple(notes)
         self._reference = reference
 
     @cached_property
@@ -80,7 +80,8 @@ class Model:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
 
         Returns:
-            Shape (n, outputs).
+            Shape (n, outputs): the scores before a final softmax or sigmoid. Of a binary classifier of one score they
+            are those of both classes, 0 and the score, unless its output is ``logits``.
 
         Raises:
             InputError: If the shape does not fit or a value is not finite.
@@ -98,7 +99,8 @@ class Model:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
 
         Returns:
-            Real numbers, shape (n, outputs): the integers of `predict_integers` over `logits_scale`.
+            Real numbers, shape (n, outputs) as `predict_float` has them: the integers of `predict_integers` over
+            `logits_scale`.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
@@ -181,7 +183,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     calibration: ArrayLike,
     *,
     mode: str = "auto",
-    output: str = "label",
+    output: str | None = None,
+    output_name: str | None = None,
     k: int = 1,
     digits: int = 2,
     classes: Sequence[str] | None = None,
@@ -196,12 +199,18 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     Args:
         model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
         calibration: Typical samples, shape (n, *input shape); 32 or more are advised.
-        mode: One of gazelle, falcon, cheetah, tabula, spectral, auto.
-        output: What the client learns: label, probability, top-k or logits.
+        mode: One of gazelle, falcon, cheetah, auto; auto is cheetah with exact rounding.
+        output: What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of
+            a network of one score without a sigmoid at its end, a regression, the value. Of a final sigmoid over
+            several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the scores
+            before a final softmax or sigmoid.
+        output_name: Which of the file's outputs is computed, where there are several. The scores of a classifier that
+            has its label beside them, as scikit-learn's, need not be named.
         k: How many classes ``top-k`` reveals.
         digits: How many decimal digits ``probability`` reveals, 1 to 6. The probability is that of a softmax after the
             logits, whether the model ends in one or not.
-        classes: Names of the classes, one per output.
+        classes: Names of the classes, one for each; those in the file where they are not given. One score has two
+            classes.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
         name: The name on the server; the file's name without its suffix where it is not given.
         rounding: For mode ``cheetah``: exact, which is the default, or faithful, which takes fewer bytes, goes with
@@ -233,21 +242,19 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         public_preprocessing,
     )
     samples = to_float32(calibration, "calibration")
-    imported = _import(model, samples)
+    imported = _import(model, samples, output, output_name)
     entry = InputDescription(imported.input_name, imported.input_shape)
     batch = as_batch(samples, entry, "calibration")
     if description is not None:
         description.check_shape(imported.input_shape)
-    _check_classes(classes, imported.graph.output_shape)
-    options.check_scores(int(np.prod(imported.graph.output_shape)))
+    options = options.for_end(imported.policy, int(np.prod(imported.graph.output_shape)), imported.classes)
     with native_errors(options.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
                 imported.graph.document, imported.graph.tensors, batch, options.document()
             )
         )
-    ends = {"Softmax", "LogSoftmax"}.intersection(imported.operators)
-    return Model(native, reference_of(imported), softmax_appended=output == "probability" and not ends)
+    return Model(native, reference_of(imported), notes=imported.policy.notes)
 
 
 def load(path: str | Path) -> Model:
@@ -264,7 +271,7 @@ def load(path: str | Path) -> Model:
         return Model(_native.NativeModel.load(str(path)))
 
 
-def _import(model: object, samples: NDArray[np.float32]) -> ImportedModel:
+def _import(model: object, samples: NDArray[np.float32], output: str | None, output_name: str | None) -> ImportedModel:
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("compiling needs the package onnx", fix="pip install 'lanner[onnx]'")
     from lanner.onnx import export_torch, import_model
@@ -276,8 +283,8 @@ def _import(model: object, samples: NDArray[np.float32]) -> ImportedModel:
                 where="calibration",
                 fix="give several samples, so that the sample's shape is known",
             )
-        return import_model(export_torch(model, samples[:1]))
-    return import_model(model)
+        return import_model(export_torch(model, samples[:1]), output, output_name)
+    return import_model(model, output, output_name)
 
 
 def _default_name(model: object) -> str:
@@ -285,12 +292,6 @@ def _default_name(model: object) -> str:
         return Path(model).stem
     graph = getattr(model, "graph", None)
     return getattr(graph, "name", "") or "model"
-
-
-def _check_classes(classes: Sequence[str] | None, outputs: tuple[int, ...]) -> None:
-    count = int(np.prod(outputs))
-    if classes is not None and len(classes) != count:
-        raise MisuseError(f"there are {len(classes)} class names", fix=f"the model has {count} outputs: name each")
 
 
 _TORCH_MODULE = "torch.nn.modules.module.Module"

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanner.errors import MisuseError, UnsupportedOpError
+from lanner.heads import Policy
 from lanner.images import ImageDescription
 
-#: Modes that the interface names, and those that this version computes.
-MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
-AVAILABLE_MODES = ("gazelle", "falcon", "cheetah", "auto")
+#: Modes that this version computes. ``auto`` is ``cheetah`` with exact rounding.
+MODES = ("gazelle", "falcon", "cheetah", "auto")
+
+#: Modes that the interface names, and that a later version may compute.
+LATER_MODES = ("tabula", "spectral")
 
 #: How mode cheetah rounds.
 ROUNDINGS = ("exact", "faithful")
 
-#: Output policies.
-OUTPUTS = ("label", "probability", "top-k", "logits")
+#: Output policies that an owner can choose. Of labels that do not exclude each other ``label`` is ``labels``.
+OUTPUTS = ("label", "probability", "top-k", "logits", "value")
 
 #: The most decimal digits that ``probability`` reveals.
 MAX_DIGITS = 6
@@ -47,8 +50,8 @@ class CompileOptions:
 
     Attributes:
         name: The model's name on the server.
-        mode: One of `MODES`; ``auto`` lets the planner choose per layer.
-        output: One of `OUTPUTS`.
+        mode: One of `MODES`; ``auto`` is ``cheetah`` with exact rounding.
+        output: One of `OUTPUTS`; None for what the network's end suggests.
         k: How many classes ``top-k`` reveals.
         digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`.
         classes: The names of the classes in the order of the outputs.
@@ -65,7 +68,7 @@ class CompileOptions:
 
     name: str
     mode: str = "auto"
-    output: str = "label"
+    output: str | None = None
     k: int = 1
     digits: int = 2
     classes: Sequence[str] | None = None
@@ -75,10 +78,11 @@ class CompileOptions:
     public_preprocessing: bool = False
 
     def __post_init__(self) -> None:
-        _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
+        check_mode(self.mode)
         if self.rounding is not None:
-            _check_choice("rounding", self.rounding, ROUNDINGS, ROUNDINGS)
-        _check_choice("output", self.output, OUTPUTS, OUTPUTS)
+            _check_choice("rounding", self.rounding, ROUNDINGS)
+        if self.output not in (None, "labels"):
+            _check_choice("output", str(self.output), OUTPUTS)
         if self.k < 1:
             raise MisuseError(f"k is {self.k}", fix="give 1 or more")
         if not 1 <= self.digits <= MAX_DIGITS:
@@ -88,24 +92,28 @@ class CompileOptions:
             if self.public_preprocessing:
                 raise MisuseError("public preprocessing does not go with a stated input range", fix="give one of the two")
 
-    def check_scores(self, scores: int) -> None:
-        """Check that the output policy fits the number of scores.
+    def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
+        """The options for a network's end.
+
+        Args:
+            policy: What follows from `output` and the end.
+            scores: Its number of scores.
+            named: The names that the network's file gives its classes; those of `classes` come before them.
 
         Raises:
-            MisuseError: If there are fewer than two where the policy compares them, or k is larger than their number.
+            MisuseError: If k is larger than the number of scores, or there is not a name for each class.
         """
-        if self.output != "logits" and scores < 2:
-            raise MisuseError(f"output {self.output} compares scores, and the model has {scores}", fix="choose logits")
-        if self.output == "top-k" and self.k > scores:
+        if policy.output == "top-k" and self.k > scores:
             raise MisuseError(f"k is {self.k}, and the model has {scores} scores", fix=f"give 1 to {scores}")
+        return replace(self, output=policy.output, classes=self._names(policy, scores, named))
 
     def document(self) -> str:
-        """The options as the JSON text that the native compiler takes."""
+        """The options as the JSON text that the native compiler takes; the output is ``label`` where none is chosen."""
         return json.dumps(
             {
                 "mode": self.mode,
                 "rounding": self.rounding,
-                "output": self.output,
+                "output": self.output or "label",
                 "k": self.k,
                 "digits": self.digits,
                 "classes": None if self.classes is None else list(self.classes),
@@ -116,14 +124,36 @@ class CompileOptions:
             }
         )
 
+    def _names(self, policy: Policy, scores: int, named: Sequence[str] | None) -> list[str] | None:
+        if policy.output == "value":
+            if self.classes is not None:
+                raise MisuseError("a model with output value has no classes to name", fix="leave the class names out")
+            return None
+        # One score tells two classes apart.
+        count = max(scores, 2)
+        if self.classes is not None and len(self.classes) != count:
+            raise MisuseError(
+                f"there are {len(self.classes)} class names", fix=f"the model has {count} classes: name each"
+            )
+        names = named if self.classes is None else self.classes
+        return None if names is None or len(names) != count else list(names)
 
-def _check_choice(option: str, value: str, known: Sequence[str], available: Sequence[str]) -> None:
+
+def check_mode(mode: str) -> None:
+    """Check that this version computes a mode.
+
+    Raises:
+        UnsupportedOpError: If only a later one may.
+        MisuseError: If there is no such mode.
+    """
+    if mode in LATER_MODES:
+        raise UnsupportedOpError(f"this version does not compute mode {mode}", fix=f"choose one of {', '.join(MODES)}")
+    _check_choice("mode", mode, MODES)
+
+
+def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise MisuseError(f"{option} is {value!r}", fix=f"give one of {', '.join(known)}")
-    if value not in available:
-        raise UnsupportedOpError(
-            f"this version does not compute {option} {value}", fix=f"compile with {' or '.join(available)}"
-        )
 
 
 def _check_range(limits: Sequence[float]) -> None:

@@ -51,12 +51,16 @@ class Prediction:
     Attributes:
         input: The file that the input came from, or None.
         index: The input's place in its file or batch, from 0.
-        label: The class index, where the policy reveals a label.
+        label: The class index, where the policy reveals a label; of one logit 1 where it is above 0.
         class_name: The label's name, where the model names its classes.
+        labels: The indices of the labels that hold, where labels do not exclude each other.
+        class_names: Their names, where the model names its classes.
         probability: The label's probability, where the policy reveals it.
         top: The best classes' indices, the best first, where the policy reveals them.
         logits: The network's outputs as real numbers, where the policy reveals them.
-        values: The outputs as the integers of the fixed-point reference, where the policy reveals them.
+        values: The estimated quantities, of a model whose output is ``value``.
+        integers: Logits or values as the integers of the fixed-point reference, where the policy reveals them; no part
+            of the document.
         mode: The mode that computed the prediction.
         model: The model's name.
         phases: The cost of setup, offline and online.
@@ -74,7 +78,10 @@ class Prediction:
     index: int = 0
     class_name: str | None = None
     top: list[int] | None = None
-    values: list[int] | None = None
+    values: list[float] | None = None
+    labels: list[int] | None = None
+    class_names: list[str] | None = None
+    integers: list[int] | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Prediction:
@@ -92,6 +99,9 @@ class Prediction:
             class_name=document.get("class_name"),
             top=document.get("top"),
             values=document.get("values"),
+            labels=document.get("labels"),
+            class_names=document.get("class_names"),
+            integers=document.get("integers"),
         )
 
     def document(self) -> dict[str, Any]:
@@ -109,6 +119,8 @@ _DOCUMENT_ORDER = (
     "index",
     "label",
     "class_name",
+    "labels",
+    "class_names",
     "probability",
     "top",
     "logits",

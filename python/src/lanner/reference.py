@@ -16,7 +16,7 @@ class OnnxReference:
     """Runs an imported model with onnxruntime.
 
     Args:
-        model: The model; its final softmax or arg-max is left out, so that the outputs are logits.
+        model: The model; its final softmax, sigmoid or arg-max is left out, so that the outputs are logits.
     """
 
     def __init__(self, model: ImportedModel) -> None:
@@ -30,14 +30,15 @@ class OnnxReference:
             x: Shape (n, *input shape).
 
         Returns:
-            Shape (n, outputs).
+            Shape (n, outputs), with the score 0 before the one of a model of two classes.
         """
         try:
             outputs = self._run(x) if self._model.batched else self._run_singly(x)
         except Exception:  # noqa: BLE001 - onnxruntime raises errors of many kinds
             # A file may promise any batch and then reshape to a batch of one.
             outputs = self._run_singly(x)
-        return outputs.reshape(len(x), -1).astype(np.float32, copy=False)
+        scores = outputs.reshape(len(x), -1).astype(np.float32, copy=False)
+        return np.pad(scores, ((0, 0), (1, 0))) if self._model.policy.two_classes else scores
 
     def _run_singly(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.concatenate([self._run(sample[np.newaxis]) for sample in x])

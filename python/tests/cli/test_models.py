@@ -196,7 +196,7 @@ def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.
     node = helper.make_node("Conv", ["x", "w"], ["y"], name="huge")
     path = save_model(tmp_path / "net.onnx", make_model([node], shape, {"w": np.ones(shape, np.float32)}))
     np.save(tmp_path / "ones.npy", np.ones(shape, np.float32))
-    arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--output", "logits"]
+    arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--output", "logits", "--mode", "gazelle"]
     assert main([*arguments, "--calibration", str(tmp_path / "ones.npy"), "--json"]) == 3
     error = document_of(capsys)["error"]
     assert error["kind"] == "model"

@@ -45,7 +45,9 @@ FIELDS = {
     ],
 )
 def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, phases: list[str]) -> None:
-    result = lanner("bench", suite, "--only", name, "--repeat", 1, "--save", tmp_path / "rows.json")
+    result = lanner(
+        "bench", suite, "--mode", "gazelle", "--only", name, "--repeat", 1, "--save", tmp_path / "rows.json"
+    )
     assert result.code == 0, result.errors
     rows = result.document["rows"]
     assert [row["phase"] for row in rows] == phases
@@ -159,5 +161,5 @@ def test_metrics_count_predictions(tmp_path: Path, tiny_label: Path, samples_fil
     assert lines
     assert all(line.startswith("lanner_") for line in lines)
     online = [line for line in lines if line.startswith("lanner_step_seconds") and 'phase="online"' in line]
-    assert any('step="conv1' in line and 'protocol="gazelle.conv"' in line for line in online)
+    assert any('step="conv1' in line and 'protocol="cheetah.conv"' in line for line in online)
     assert all(float(line.rsplit(" ", 1)[1]) >= 0 for line in online)

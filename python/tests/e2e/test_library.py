@@ -19,7 +19,7 @@ def test_run_in_memory_equals_the_reference(tiny_logits: Path) -> None:
     integers, _ = model.predict_integers(x)
     for sample, values in zip(x, integers, strict=True):
         prediction = lanner.run(model, sample)
-        assert prediction.values == values.tolist()
+        assert prediction.integers == values.tolist()
         assert set(prediction.phases) == {"setup", "offline", "online"}
 
 
@@ -39,10 +39,12 @@ def test_equal_scores_share_the_probability_and_the_first_wins(tmp_path: Path) -
     assert prediction.probability == pytest.approx(0.25, abs=0.01)
 
 
-def test_one_score_has_no_probability(tmp_path: Path) -> None:
-    path = score_model(tmp_path / "one.onnx", np.ones((1, 8), np.float32), np.zeros(1, np.float32))
-    with pytest.raises(lanner.MisuseError, match="compares scores, and the model has 1"):
-        lanner.compile(path, np.ones((32, 8), np.float32), mode="falcon", output="probability")
+def test_the_probability_of_one_score_is_its_sigmoid(tmp_path: Path) -> None:
+    path = score_model(tmp_path / "one.onnx", np.full((1, 8), 0.25, np.float32), np.zeros(1, np.float32))
+    model = lanner.compile(path, np.ones((32, 8), np.float32), mode="falcon", output="probability")
+    prediction = lanner.run(model, np.ones(8, np.float32))
+    assert prediction.label == 1
+    assert prediction.probability == pytest.approx(1 / (1 + np.exp(-2)), abs=0.01)
 
 
 def test_a_layer_that_no_ring_holds_is_named(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ def test_pinned_commitment_must_match(tmp_path: Path, tiny_label: Path) -> None:
 
 def test_compile_checks_its_arguments() -> None:
     x = tiny_samples()
-    with pytest.raises(lanner.MisuseError, match="4 outputs"):
+    with pytest.raises(lanner.MisuseError, match="4 classes"):
         lanner.compile(tiny_classifier(), x, classes=["a"])
     with pytest.raises(lanner.MisuseError, match="not a model"):
         lanner.compile(42, x)
@@ -125,7 +127,7 @@ def test_a_stated_range_is_what_clients_see() -> None:
     assert (model.manifest.input.low, model.manifest.input.high) == limits
     assert "as its owner states it" in model.report()["leakage"]["client"]
     largest = np.full(x[0].shape, limits[1], np.float32)
-    assert lanner.run(model, largest).values == model.predict_integers(largest)[0][0].tolist()
+    assert lanner.run(model, largest).integers == model.predict_integers(largest)[0][0].tolist()
     with pytest.raises(lanner.InputError, match="outside the accepted range"):
         lanner.run(model, largest * 1.1)
     with pytest.raises(lanner.InputError, match=r"sample \d+.*outside"):

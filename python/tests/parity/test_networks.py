@@ -38,7 +38,7 @@ def test_every_integer_of_the_secure_run_equals_the_reference(name: str, mode: s
     x = load_digits("test")[0][:5]
     integers, _ = model.predict_integers(x)
     for sample, expected in zip(x, integers, strict=True):
-        assert lanner.run(model, sample).values == expected.tolist()
+        assert lanner.run(model, sample).integers == expected.tolist()
 
 
 @pytest.mark.parametrize("name", ["mnist_c", "mnist_d"])
@@ -108,7 +108,7 @@ def test_secure_scores_of_an_x_ray_equal_the_reference() -> None:
     integers, overflows = model.predict_integers(x)
     assert overflows == 0
     for index in (0, 9):
-        assert lanner.run(model, x[index]).values == integers[index].tolist()
+        assert lanner.run(model, x[index]).integers == integers[index].tolist()
 
 
 def test_pictures_are_the_first_of_each_class() -> None:
@@ -116,13 +116,16 @@ def test_pictures_are_the_first_of_each_class() -> None:
     assert np.array_equal(pictures()[1], np.concatenate([x[y == label][:5] for label in (0, 1)]))
 
 
-def test_accuracy_on_chest_x_rays() -> None:
+@pytest.mark.parametrize(("mode", "most"), [("gazelle", 0.0), ("cheetah", 0.005)])
+def test_accuracy_on_chest_x_rays(mode: str, most: float) -> None:
     x, y = x_rays("test")
-    model = pneumonia(x_rays("train")[0][:256])
+    model = pneumonia(x_rays("train")[0][:256], mode=mode)
     exact = model.predict_float(x)
     integers, overflows = model.predict_integers(x)
     assert overflows == 0
-    assert abs((exact.argmax(1) == y).mean() - (integers.argmax(1) == y).mean()) <= 0.003
+    # Of 624 images, three in mode cheetah.
+    assert abs((exact.argmax(1) == y).mean() - (integers.argmax(1) == y).mean()) <= most
+    assert (exact.argmax(1) != integers.argmax(1)).mean() <= most
     assert (integers.argmax(1) == y).mean() >= 0.87
     assert roc_auc_score(y, integers[:, 1] - integers[:, 0]) >= 0.95
 

@@ -247,7 +247,7 @@ def test_secure_run_equals_the_fixed_point_reference(name: str) -> None:
     integers, overflows = model.predict_integers(x[:2])
     assert overflows == 0
     for sample, expected in zip(x, integers, strict=False):
-        assert lanner.run(model, sample).values == expected.tolist()
+        assert lanner.run(model, sample).integers == expected.tolist()
 
 
 @pytest.mark.parametrize("ending", [["Softmax"], ["LogSoftmax"], ["ArgMax"], ["Softmax", "ArgMax"]])

@@ -16,7 +16,7 @@ import lanner
 from helpers.random_graphs import POISONS, RandomNetwork, random_network
 from lanner._native import run_in_memory
 from lanner.errors import UnsupportedOpError
-from lanner.options import AVAILABLE_MODES
+from lanner.options import MODES
 
 #: The newest opset that the onnxruntime of the lock file takes.
 NEWEST = 26
@@ -46,14 +46,14 @@ def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
     assert model.predict_integers(network.x)[1] == 0
 
 
-@pytest.mark.parametrize("mode", AVAILABLE_MODES)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", SEEDS[::5])
 def test_every_mode_runs_what_the_importer_takes(mode: str, seed: int) -> None:
     network = random_network(seed, opset_of(seed))
     rounding = "exact" if mode == "cheetah" else None
     model = lanner.compile(network.model, network.x, mode=mode, rounding=rounding, output="logits")
     prediction = json.loads(run_in_memory(model.native, network.x[0]))
-    assert prediction["values"] == list(model.predict_integers(network.x[:1])[0][0])
+    assert prediction["integers"] == list(model.predict_integers(network.x[:1])[0][0])
 
 
 @pytest.mark.parametrize("poison", POISONS)

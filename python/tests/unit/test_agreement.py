@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from lanner.cli.evaluate import agrees, are_best
+from lanner.agreement import agreeing, agrees, are_best, labels_of
 from lanner.model import Model
 from lanner.prediction import Prediction
 
@@ -26,7 +26,7 @@ def _prediction(
     values: list[int] | None = None, label: int | None = None, probability: float | None = None
 ) -> Prediction:
     logits = None if values is None else [value / SCALE for value in values]
-    return Prediction(label, probability, logits, {}, [], "cheetah", "net", values=values)
+    return Prediction(label, probability, logits, {}, [], "cheetah", "net", integers=values)
 
 
 @pytest.mark.parametrize("error", [0, 3])
@@ -64,3 +64,25 @@ def test_probabilities_are_the_references_digit_for_digit() -> None:
 
 def test_a_bound_beyond_all_scores_says_nothing_and_fails_nothing() -> None:
     assert agrees(_prediction(label=1), REFERENCE, _model(1 << 60))
+
+
+def test_several_labels_are_those_of_the_positive_scores() -> None:
+    reference = np.array([3, 0, -1, 1], dtype=np.int64)
+    for labels, agreed in [([0, 3], True), ([0, 1, 3], False), ([0], False), ([], False)]:
+        prediction = Prediction(None, None, None, {}, [], "cheetah", "net", labels=labels)
+        assert agrees(prediction, reference, _model(0)) == agreed
+
+
+def test_labels_follow_from_scores_as_the_output_says() -> None:
+    scores = np.array([[0.0, 1.0, -1.0], [2.0, 2.0, 0.5]])
+    labels, several = labels_of(scores, "label"), labels_of(scores, "labels")
+    assert labels is not None
+    assert several is not None
+    assert labels.tolist() == [1, 0]
+    assert several.tolist() == [[0, 1, 0], [1, 1, 1]]
+    assert labels_of(scores, "value") is None
+    assert agreeing(several, np.array([[0, 1, 0], [1, 0, 1]])) == 1
+    # One score alone speaks for class 1, and 0 is not above 0.
+    alone = labels_of(np.array([[-1.0], [0.0], [0.1]]), "logits")
+    assert alone is not None
+    assert alone.tolist() == [0, 0, 1]

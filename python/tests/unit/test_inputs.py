@@ -11,7 +11,7 @@ from lanner.inputs import (
     as_batch,
     check_range,
     fit_sources,
-    load_labels,
+    load_truth,
     read_sources,
     to_float32,
 )
@@ -142,10 +142,10 @@ def test_a_csv_row_has_a_value_per_element(tmp_path: Path) -> None:
         fit_sources(read_sources([tmp_path / "x.csv"]), manifest())
 
 
-def test_labels_are_whole_numbers(tmp_path: Path) -> None:
+def test_the_truth_has_a_place_for_each_sample(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     np.savez(path, x=np.zeros(2), y=np.array([[1], [2]]))
-    assert load_labels(path).tolist() == [1, 2]
-    np.savez(path, x=np.zeros(2), y=np.array([0.5, 1.0]))
-    with pytest.raises(InputError, match="float64"):
-        load_labels(path)
+    assert load_truth(path).tolist() == [[1], [2]]
+    np.savez(path, x=np.zeros(2), y=np.array(3))
+    with pytest.raises(InputError, match="single value"):
+        load_truth(path)

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from lanner.errors import MisuseError, UnsupportedOpError
-from lanner.options import CompileOptions
+from lanner.heads import Policy
+from lanner.options import MODES, CompileOptions
 
 
 def test_document_has_the_agreed_members() -> None:
@@ -31,23 +32,31 @@ def test_a_stated_range_is_not_that_of_preprocessed_values() -> None:
         CompileOptions("net", input_range=(0, 1), public_preprocessing=True)
 
 
-@pytest.mark.parametrize("output", ["label", "probability", "top-k"])
-def test_policies_that_compare_need_two_scores(output: str) -> None:
-    CompileOptions("net", output=output).check_scores(2)
-    with pytest.raises(MisuseError, match="choose logits") as caught:
-        CompileOptions("net", output=output).check_scores(1)
-    assert caught.value.exit_code == 2
-    CompileOptions("net", output="logits").check_scores(1)
-
-
 def test_top_k_needs_k_scores() -> None:
-    CompileOptions("net", output="top-k", k=10).check_scores(10)
-    with pytest.raises(MisuseError, match="give 1 to 10"):
-        CompileOptions("net", output="top-k", k=11).check_scores(10)
+    policy = Policy("top-k")
+    CompileOptions("net", output="top-k", k=10).for_end(policy, 10)
+    with pytest.raises(MisuseError, match="give 1 to 10") as caught:
+        CompileOptions("net", output="top-k", k=11).for_end(policy, 10)
+    assert caught.value.exit_code == 2
+
+
+def test_classes_are_named_by_the_owner_or_else_by_the_file() -> None:
+    label, value, logits = Policy("label"), Policy("value"), Policy("logits")
+    options, named = CompileOptions("net"), CompileOptions("net", classes=["a", "b"])
+    assert named.for_end(label, 2, ["no", "yes"]).classes == ["a", "b"]
+    assert options.for_end(label, 2, ["no", "yes"]).classes == ["no", "yes"]
+    # One score tells two classes apart.
+    assert options.for_end(logits, 1, ["no", "yes"]).classes == ["no", "yes"]
+    assert options.for_end(label, 3, ["no", "yes"]).classes is None
+    assert options.for_end(value, 2, ["no", "yes"]).classes is None
+    for policy, scores, what in [(label, 3, "3 classes"), (value, 2, "no classes")]:
+        with pytest.raises(MisuseError, match=what):
+            named.for_end(policy, scores)
 
 
 @pytest.mark.parametrize("mode", ["tabula", "spectral"])
 def test_later_mode_is_unsupported(mode: str) -> None:
+    assert mode not in MODES
     with pytest.raises(UnsupportedOpError, match=mode):
         CompileOptions("net", mode=mode)
 

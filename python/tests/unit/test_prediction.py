@@ -14,6 +14,8 @@ DOCUMENT = {
     "index": 0,
     "label": 7,
     "class_name": "7",
+    "labels": None,
+    "class_names": None,
     "probability": None,
     "top": None,
     "logits": None,

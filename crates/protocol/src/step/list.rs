@@ -67,6 +67,8 @@ protocols! {
     YaoArgMax(yao::ArgMax),
     /// The best classes in order, which the client learns.
     YaoTopK(yao::TopK),
+    /// Which scores are above zero, which the client learns.
+    YaoPositive(yao::Positive),
     /// The label and its probability, which the client learns.
     Softmax(softmax::LabelAndProbability),
     /// The server opens its share of the scores to the client.

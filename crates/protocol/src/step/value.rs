@@ -96,6 +96,8 @@ pub enum Outcome {
     Probability(Likely),
     /// The indices of the largest scores in order, ties to the lowest index.
     TopK(Vec<usize>),
+    /// The indices of the scores above zero, in rising order.
+    Labels(Vec<usize>),
     /// Every score, as integers at the network's output scale.
     Logits(Vec<i64>),
 }

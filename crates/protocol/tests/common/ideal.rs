@@ -86,6 +86,12 @@ pub(crate) fn argmax(shares: (&Share, &Share)) -> usize {
     values.iter().position(|value| value == largest).unwrap()
 }
 
+/// Which values are above zero.
+pub(crate) fn positive(shares: (&Share, &Share)) -> Vec<usize> {
+    let values = shares.0.reveal(shares.1).unwrap();
+    (0..values.len()).filter(|i| values[*i] > 0).collect()
+}
+
 /// A fresh sharing.
 pub(crate) fn reshare(shares: (&Share, &Share), rng: &mut Prg) -> (Share, Share) {
     deal(shares.0.ring(), &shares.0.reveal(shares.1).unwrap(), rng)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.agreement import agrees
 from lanner.benchmarks.markdown import filled
 from lanner.benchmarks.networks import CIFAR_DEVIATION, CIFAR_MEAN, load_cifar10
-from lanner.cli.evaluate import agrees
 from lanner.cli.process import ServerProcess
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
-from lanner.options import AVAILABLE_MODES
+from lanner.options import MODES
 
 Images = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -188,7 +188,7 @@ TESTED = (
 def main(arguments: Sequence[str]) -> int:
     """Print a document for each network."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.accuracy", description="Print accuracies.")
-    parser.add_argument("--mode", choices=AVAILABLE_MODES, required=True)
+    parser.add_argument("--mode", choices=MODES, required=True)
     parser.add_argument("--data", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N images of each test set")
     parser.add_argument("--only", type=lambda names: names.split(","), default=(), metavar="NAME,...")

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner import local
+from lanner.agreement import agrees
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.rows import Computed, Row, Run, rows_of
-from lanner.cli.evaluate import agrees
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError

@@ -10,16 +10,21 @@ from pathlib import Path
 from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
 from lanner.manifest import Manifest
-from lanner.options import MODES, OUTPUTS, ROUNDINGS
+from lanner.options import LATER_MODES, MODES, OUTPUTS, ROUNDINGS, check_mode
 from lanner.trust import Trust, parse_address
 
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Options that decide how an ONNX model is compiled; None where they are not given."""
     parser.add_argument("--calibration", metavar="X.npy", type=Path, help="typical samples; 32 or more are advised")
-    parser.add_argument("--mode", choices=MODES, help="the protocols (default: auto)")
+    _add_mode(parser)
     _add_rounding(parser)
-    parser.add_argument("--output", choices=OUTPUTS, help="what the client learns (default: label)")
+    parser.add_argument(
+        "--output",
+        choices=OUTPUTS,
+        help="what the client learns (default: label; value of one score without a sigmoid at its end)",
+    )
+    parser.add_argument("--output-name", metavar="NAME", help="which of the file's outputs is computed, of several")
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
     parser.add_argument(
         "--digits", type=int, metavar="L", help="decimal digits of the probability, 1 to 6 (default: 2)"
@@ -47,8 +52,25 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 
 def add_protocol_options(parser: argparse.ArgumentParser) -> None:
     """The protocols of a command that compiles networks of its own."""
-    parser.add_argument("--mode", choices=MODES, default="auto", help="the protocols (default: auto)")
+    _add_mode(parser, "auto")
     _add_rounding(parser)
+
+
+def _add_mode(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    parser.add_argument(
+        "--mode",
+        type=_read_mode,
+        choices=MODES,
+        default=default,
+        help="the protocols (default: auto, which is cheetah with exact rounding)",
+    )
+
+
+def _read_mode(text: str) -> str:
+    """A mode's name; one of a later version has an error of its own, all others are the parser's to refuse."""
+    if text in LATER_MODES:
+        check_mode(text)
+    return text
 
 
 def _add_rounding(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +88,10 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     Raises:
         MisuseError: If the file of class names cannot be read.
     """
-    names = ("mode", "rounding", "output", "k", "digits", "image", "input_range", "public_preprocessing")
+    names = (
+        *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
+        *("input_range", "public_preprocessing"),
+    )
     keywords = {name: getattr(options, name) for name in names}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}

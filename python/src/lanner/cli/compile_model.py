@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.agreement import agreeing, labels_of
 from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
 from lanner.cli.inspect import show_model
 from lanner.cli.output import Output
@@ -45,13 +46,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
         output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
-    warn_of_softmax(model, output)
+    warn_of_ending(model, output)
     model.save(options.target)
     show_model(model, output)
-    output.say(
-        f"fixed-point and float labels agree on {agreement['labels_agree']} of {agreement['samples']} samples; "
-        f"logits differ by at most {agreement['largest_difference']:.3g}"
-    )
+    output.say(_said_of(agreement))
     output.say(f"written to {options.target}")
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
     output.document({**document, "report": model.report()})
@@ -71,17 +69,27 @@ def compile_file(options: argparse.Namespace, samples: NDArray[np.float32], sour
         raise InputError(error.what, where=str(source), fix=error.fix) from None
 
 
-def warn_of_softmax(model: Model, output: Output) -> None:
-    """Say that the probability is one of a softmax that the network does not have."""
-    if model.softmax_appended:
-        output.warn(f"{model.name} does not end in a softmax; one is appended to its scores for the probability")
+def warn_of_ending(model: Model, output: Output) -> None:
+    """Say how the network's end is taken, where that is not plain."""
+    for note in model.notes:
+        output.warn(f"{model.name}: {note}")
 
 
 def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
-    """How the fixed-point network's logits compare with the float reference's."""
+    """How the fixed-point network's logits compare with the float reference's; no labels where it has none."""
     exact, fixed = model.predict_float(samples), model.predict_fixed(samples)
+    labels = [labels_of(scores, model.manifest.output) for scores in (exact, fixed)]
     return {
         "samples": len(exact),
-        "labels_agree": int((exact.argmax(1) == fixed.argmax(1)).sum()),
+        "labels_agree": None if labels[0] is None or labels[1] is None else agreeing(labels[0], labels[1]),
         "largest_difference": float(np.abs(exact - fixed).max()),
     }
+
+
+def _said_of(agreement: dict[str, Any]) -> str:
+    """The comparison for people."""
+    largest, samples = f"{agreement['largest_difference']:.3g}", agreement["samples"]
+    if agreement["labels_agree"] is None:
+        return f"fixed-point and float values differ by at most {largest} on {samples} samples"
+    agree = f"fixed-point and float labels agree on {agreement['labels_agree']} of {samples} samples"
+    return f"{agree}; logits differ by at most {largest}"

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.agreement import agrees
 from lanner.cli.arguments import add_protocol_options
-from lanner.cli.evaluate import agrees, prediction_label
 from lanner.cli.output import Output, duration
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
@@ -49,7 +49,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
     ]
     _show(predictions, y, agreement, output)
-    output.say(f"{len(x)} digits in {duration(seconds)}; the server saw no pixel, the client no weight")
+    mode = model.manifest.mode
+    output.say(f"{len(x)} digits in {duration(seconds)} in mode {mode}; the server saw no pixel, the client no weight")
     output.document({"predictions": document})
     return 0 if all(agreement) else 1
 
@@ -81,7 +82,7 @@ def _classify(path: Path, x: NDArray[np.float32], output: Output) -> tuple[list[
 def _show(predictions: Sequence[Prediction], y: NDArray[np.int64], agreement: Sequence[bool], output: Output) -> None:
     columns = ["index", "label", "truth", "agrees with the fixed-point reference"]
     rows: list[list[object]] = [
-        [prediction.index, prediction_label(prediction), int(truth), agree]
+        [prediction.index, prediction.label, int(truth), agree]
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
     ]
     if any(prediction.probability is not None for prediction in predictions):

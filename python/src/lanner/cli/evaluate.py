@@ -1,33 +1,40 @@
-"""``lanner evaluate``: accuracy of the float, the fixed-point and the secure computation on labelled data."""
+"""``lanner evaluate``: how good the float, the fixed-point and the secure computation are on labelled data."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.agreement import agreeing, agrees
 from lanner.cli.output import Output
 from lanner.cli.process import ServerProcess
 from lanner.errors import InputError, MisuseError
-from lanner.inputs import as_batch, load_array, load_labels
+from lanner.evaluation import Results, Task, defined, task_of
+from lanner.inputs import as_batch, load_array, load_truth
 from lanner.model import Model, load
 from lanner.prediction import Prediction
 
 NAME = "evaluate"
-HELP = "measure accuracy on labelled data: float, fixed-point and secure"
+HELP = "measure accuracy, or a regression's errors, on labelled data: float, fixed-point and secure"
 
 #: Samples computed at once by the references.
 BATCH = 256
+
+#: How metrics are called in tables, and whether they are shares.
+SHOWN = {"accuracy": ("accuracy", True), "auc": ("AUC", False), "r2": ("R2", False)}
+SHOWN["mean_absolute_error"] = ("mean absolute error", False)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.lanner")
-    parser.add_argument("--data", type=Path, required=True, metavar="X.npz", help="samples `x` and labels `y`")
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="X.npz", help="samples `x` and what is true of them `y`"
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     parser.add_argument("--secure", action="store_true", help="also run every sample through the protocol")
 
@@ -38,30 +45,32 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(f"--limit is {options.limit}", fix="give 1 or more")
     model = load(options.model)
     x, y = _read_data(options.data, model, options.limit)
+    task = task_of(model.manifest, model.predict_float(x[:1]).shape[1], y, options.data)
     exact, integers, overflows = _references(model, x, output)
-    fixed_labels = integers.argmax(1)
-    document: dict[str, Any] = {
-        "samples": len(x),
-        "float": {"accuracy": _accuracy(exact.argmax(1), y)},
-        "fixed": {
-            "accuracy": _accuracy(fixed_labels, y),
-            "labels_agree": int((exact.argmax(1) == fixed_labels).sum()),
-            "overflows": overflows,
-        },
-        "secure": None,
-    }
+    results = {"float": task.of_scores(exact), "fixed": task.of_scores(_as_results(integers, model))}
+    document: dict[str, Any] = {"samples": len(x), "task": task.kind}
+    document |= {name: _document(task, result) for name, result in results.items()}
+    document["fixed"] |= _against_float(results["fixed"], results["float"]) | {"overflows": overflows}
+    document["secure"] = None
     predictions = []
     if options.secure:
         predictions = _secure(options.model, x, output)
-        document["secure"] = _compare(predictions, y, integers, model)
-    _show(document, predictions, output)
+        results["secure"] = task.of_predictions(predictions)
+        agree = [
+            agrees(prediction, reference, model) for prediction, reference in zip(predictions, integers, strict=True)
+        ]
+        compared = {"agrees_with_reference": sum(agree), "samples": len(predictions)}
+        document["secure"] = _document(task, results["secure"]) | compared
+    _show(document, task, predictions, output)
     output.document(document)
+    for sentence in _losses(task, results):
+        output.warn(sentence)
     return 0
 
 
-def _read_data(path: Path, model: Model, limit: int | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _read_data(path: Path, model: Model, limit: int | None) -> tuple[NDArray[np.float32], NDArray[Any]]:
     x = as_batch(load_array(path, "x"), model.manifest.input, f"{path}, x")
-    y = load_labels(path)
+    y = load_truth(path)
     if len(x) != len(y):
         raise InputError(f"there are {len(x)} samples and {len(y)} labels", where=str(path), fix="give one label each")
     return x[:limit], y[:limit]
@@ -86,6 +95,10 @@ def _references(
     return np.concatenate(exact), np.concatenate(integers), overflows
 
 
+def _as_results(integers: NDArray[np.int64], model: Model) -> NDArray[np.float64]:
+    return integers / np.float64(model.logits_scale)
+
+
 def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Prediction]:
     """Run every sample through the protocol, with the server in another process."""
     predictions = []
@@ -100,61 +113,70 @@ def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Predicti
     return predictions
 
 
-def _compare(
-    predictions: list[Prediction], y: NDArray[np.int64], integers: NDArray[np.int64], model: Model
-) -> dict[str, Any]:
-    """Accuracy of the protocol, and on how many samples it equals the reference in all that it reveals."""
-    labels = np.array([prediction_label(prediction) for prediction in predictions])
-    agree = [agrees(prediction, reference, model) for prediction, reference in zip(predictions, integers, strict=True)]
-    return {"accuracy": _accuracy(labels, y), "agrees_with_reference": sum(agree), "samples": len(predictions)}
+def _document(task: Task, results: Results) -> dict[str, Any]:
+    """A computation's metrics; those of each label where there are several."""
+    found: dict[str, Any] = {name: defined(metric) for name, metric in task.measure(results).items()}
+    by_label = task.by_label(results)
+    return found | ({"labels": by_label} if by_label else {})
 
 
-def prediction_label(prediction: Prediction) -> int:
-    """The label that a prediction reveals, from its logits where the policy is ``logits``."""
-    if prediction.label is not None:
-        return prediction.label
-    return int(np.argmax(prediction.logits or [0.0]))
+def _against_float(fixed: Results, exact: Results) -> dict[str, Any]:
+    """How the fixed-point results differ from the float's."""
+    if fixed.labels is not None and exact.labels is not None:
+        return {"labels_agree": agreeing(fixed.labels, exact.labels)}
+    if fixed.values is not None and exact.values is not None:
+        return {"largest_difference": float(np.abs(fixed.values - exact.values).max())}
+    return {}
 
 
-def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -> bool:
-    """Whether all that a prediction reveals is what the reference's scores give.
-
-    Only the label of a model that rounds faithfully may be that of scores within `Model.secure_error` of them.
-    """
-    if prediction.values is not None and list(prediction.values) != reference.tolist():
-        return False
-    if prediction.top is not None and not are_best(prediction.top, reference, 0):
-        return False
-    if prediction.probability is not None and prediction.probability != model.probability_of(reference):
-        return False
-    return are_best([prediction_label(prediction)], reference, model.secure_error)
-
-
-def are_best(classes: Sequence[int], reference: NDArray[np.int64], error: int) -> bool:
-    """Whether these can be the best classes, the best first, when no score is off by more than `error`.
-
-    Without an error, ties go to the lowest index.
-    """
-    order = np.argsort(-reference, kind="stable")[: len(classes)]
-    if error == 0:
-        return list(classes) == list(order)
-    distances = np.abs(reference[list(classes)] - reference[order])
-    return len(set(classes)) == len(classes) and bool((distances <= 2 * error).all())
-
-
-def _show(document: dict[str, Any], predictions: list[Prediction], output: Output) -> None:
-    samples, fixed, secure = document["samples"], document["fixed"], document["secure"]
-    rows: list[tuple[object, ...]] = [
-        ("float", f"{document['float']['accuracy']:.2%}", ""),
-        ("fixed-point", f"{fixed['accuracy']:.2%}", f"labels as float on {fixed['labels_agree']} of {samples}"),
+def _losses(task: Task, results: dict[str, Results]) -> list[str]:
+    """What fixed point loses of the float network's quality beyond the standard error, in sentences."""
+    exact, fixed = task.measure(results["float"]), task.measure(results["fixed"])
+    return [
+        f"fixed-point {SHOWN[name][0]} {_text(name, fixed[name].value)} is below float's "
+        f"{_text(name, exact[name].value)} by more than its standard error {_text(name, exact[name].error)}; "
+        "calibrate on samples like these"
+        for name in ("accuracy", "auc", "r2")
+        if name in exact and name in fixed and exact[name].value - fixed[name].value > exact[name].error
     ]
+
+
+def _show(document: dict[str, Any], task: Task, predictions: list[Prediction], output: Output) -> None:
+    samples, fixed, secure = document["samples"], document["fixed"], document["secure"]
+    against = f"labels as float on {fixed.get('labels_agree')} of {samples}"
+    if "largest_difference" in fixed:
+        against = f"off by at most {fixed['largest_difference']:.3g}"
+    computed = [("float", document["float"], ""), ("fixed-point", fixed, against)]
     if secure is not None:
         agreement = f"as fixed-point on {secure['agrees_with_reference']} of {secure['samples']}"
-        rows.append(("secure", f"{secure['accuracy']:.2%}", agreement))
-    output.table(("computation", "accuracy", "agreement"), rows)
+        computed.append(("secure", secure, agreement))
+    shown = [name for name in SHOWN if name in document["float"]]
+    rows = [(name, *(_cell(metric, values) for metric in shown), said) for name, values, said in computed]
+    output.table(("computation", *(SHOWN[metric][0] for metric in shown), "agreement"), rows)
+    if task.kind == "labels":
+        _show_labels(computed, output)
     output.say(f"{samples} samples, {fixed['overflows']} overflows")
     output.costs(predictions)
 
 
-def _accuracy(labels: NDArray[np.int64], y: NDArray[np.int64]) -> float:
-    return float((labels == y).mean())
+def _show_labels(computed: list[tuple[str, dict[str, Any], str]], output: Output) -> None:
+    """A row for each label: its metrics in every computation."""
+    columns = [(name, metric) for name, _, _ in computed for metric in ("accuracy", "auc")]
+    labels = zip(*(values["labels"] for _, values, _ in computed), strict=True)
+    rows = [
+        (
+            label[0]["class_name"] or label[0]["label"],
+            *(_cell(metric, measured) for measured in label for metric in ("accuracy", "auc")),
+        )
+        for label in labels
+    ]
+    output.table(("label", *(f"{name} {SHOWN[metric][0]}" for name, metric in columns)), rows)
+
+
+def _cell(name: str, values: dict[str, Any]) -> str | None:
+    value = values.get(name)
+    return None if value is None else _text(name, value)
+
+
+def _text(name: str, value: float) -> str:
+    return f"{value:.2%}" if SHOWN[name][1] else f"{value:.4g}"

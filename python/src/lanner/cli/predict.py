@@ -53,19 +53,32 @@ def predict_samples(client: Client, samples: Sequence[Sample], output: Output) -
 
 def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:
     """Print results and costs for people."""
-    rows: list[tuple[object, ...]] = [
-        (prediction.input, prediction.index, *result_of(prediction)) for prediction in predictions
+    results = [_result_of(prediction) for prediction in predictions]
+    told = [column for column in results[0] if any(result[column] is not None for result in results)]
+    rows = [
+        (prediction.input, prediction.index, *(result[column] for column in told))
+        for prediction, result in zip(predictions, results, strict=True)
     ]
-    columns = ["input", "index", "label", "class", "probability", "logits"]
-    if any(prediction.top is not None for prediction in predictions):
-        columns.append("best")
-        bests = [" ".join(map(str, prediction.top or [])) for prediction in predictions]
-        rows = [(*row, best) for row, best in zip(rows, bests, strict=True)]
-    output.table(columns, rows)
+    output.table(("input", "index", *told), rows)
     output.costs(predictions)
 
 
-def result_of(prediction: Prediction) -> tuple[object, ...]:
-    """Label, class name, probability and logits as people read them."""
-    logits = None if prediction.logits is None else " ".join(f"{logit:.4g}" for logit in prediction.logits)
-    return (prediction.label, prediction.class_name, prediction.probability, logits)
+def _result_of(prediction: Prediction) -> dict[str, object]:
+    """What a prediction tells as people read it; None for what it does not."""
+    return {
+        "label": prediction.label,
+        "class": prediction.class_name,
+        "labels": _joined(prediction.labels),
+        "classes": _joined(prediction.class_names),
+        "probability": prediction.probability,
+        "best": _joined(prediction.top),
+        "logits": _joined(prediction.logits),
+        "values": _joined(prediction.values),
+    }
+
+
+def _joined(items: Sequence[object] | None) -> str | None:
+    """Items with spaces between them, numbers to four digits; none where there is no list."""
+    if items is None:
+        return None
+    return " ".join(f"{item:.4g}" if isinstance(item, float) else str(item) for item in items) or "none"

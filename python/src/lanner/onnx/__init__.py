@@ -10,14 +10,20 @@ from lanner.onnx.load import export_torch, load_proto
 from lanner.onnx.lowering import ImportedModel, lower_model
 
 
-def import_model(source: object) -> ImportedModel:
+def import_model(source: object, wanted: str | None = None, output_name: str | None = None) -> ImportedModel:
     """Import a model from a path or an ``onnx.ModelProto``.
 
+    Args:
+        source: The path or the model.
+        wanted: The output policy that its owner chose, if any.
+        output_name: The output to compute, where there are several.
+
     Raises:
-        ModelError: If it cannot be read, is damaged, or has not one input and one output.
+        ModelError: If it cannot be read, is damaged, or has not one input, or several outputs of which none is named.
+        MisuseError: If there is no such output, or the policy does not go with the network's end.
         UnsupportedOpError: Naming the node, the operator and the attribute that are not supported.
     """
-    return lower_model(load_proto(source))
+    return lower_model(load_proto(source), wanted, output_name)
 
 
 __all__ = ["ImportedModel", "export_torch", "import_model", "lower_model"]

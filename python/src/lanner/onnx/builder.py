@@ -171,6 +171,11 @@ class GraphBuilder:
         shape = tuple(sum(sides) for sides in zip(before, x.shape, after, strict=True))
         return self.add_node("Pad", (x,), shape, {"before": list(before), "after": list(after)})
 
+    def zero_before(self, x: Wire) -> Wire:
+        """Add the vector of 0 and the one element of x."""
+        self.enter("two_classes")
+        return self.pad(self.reshape(x, (1,)), (1,), (0,))
+
     def concat(self, wires: tuple[Wire, ...], axis: int) -> Wire:
         """Add wires one after another along an axis; they are equal on every other axis."""
         shape = list(wires[0].shape)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from lanner.errors import ModelError, UnsupportedOpError
+from lanner.heads import Policy, choose_policy
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
-from lanner.onnx.ending import ENDINGS, check_ending, take_endings
+from lanner.onnx.ending import ENDINGS, End, check_ending
 from lanner.onnx.folding import fold
 from lanner.onnx.node import Node
+from lanner.onnx.outputs import find_scores
 from lanner.onnx.registry import Value, find_lowering
 
 
@@ -28,8 +30,10 @@ class ImportedModel:
         input_name: The input's name.
         input_shape: The shape of one sample.
         batched: Whether the file's batch axis is symbolic, so that it takes several samples at once.
-        graph: The float graph up to the logits.
+        graph: The float graph up to the logits, with the score 0 before them where the policy has two classes.
         logits: The name of the ONNX tensor that holds the logits.
+        policy: What a client learns of them.
+        classes: The names that the file gives its classes, if any.
         operators: How often each ONNX operator is on the way from the input to the output.
         proto: The ONNX model itself.
     """
@@ -40,30 +44,44 @@ class ImportedModel:
     batched: bool
     graph: FloatGraph
     logits: str
+    policy: Policy
+    classes: tuple[str, ...] | None
     operators: Counter[str]
     proto: onnx.ModelProto
 
 
-def lower_model(proto: onnx.ModelProto) -> ImportedModel:
+def lower_model(proto: onnx.ModelProto, wanted: str | None = None, output_name: str | None = None) -> ImportedModel:
     """Lower a checked model of a current opset.
 
+    Args:
+        proto: The model; where it ends in a linear classifier, that is changed to give its scores.
+        wanted: The output policy that its owner chose, if any.
+        output_name: The output to compute; None for the only one, or that of a classifier's scores.
+
     Raises:
-        ModelError: If it has not exactly one input and one output, or a shape is not fixed.
+        ModelError: If it has not exactly one input, or several outputs of which none is named, or a shape is not fixed.
+        MisuseError: If there is no such output, or the policy does not go with the network's end.
         UnsupportedOpError: Naming the node, the operator and the attribute that no lowering takes.
     """
     graph = proto.graph
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
     entry = _only(graph.input, "input", constants)
-    output = _only(graph.output, "output", {})
+    end = find_scores(graph, constants, wanted, output_name)
     _check_type(entry, graph)
     shape, batched = _sample_shape(entry)
     builder = GraphBuilder(entry.name, shape)
     walk = _Walk(proto, builder, {entry.name: builder.input, **constants})
-    logits = walk.lower_to(output.name)
-    wire = walk.values[logits]
-    if not isinstance(wire, Wire) or wire == builder.input:
-        raise ModelError("the output does not depend on the input", where=output.name, fix="check the model")
-    return ImportedModel(graph.name, entry.name, shape, batched, builder.finish(wire), logits, walk.operators, proto)
+    walk.lower_to(end)
+    wire = walk.scores(end)
+    if wire == builder.input:
+        raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
+    policy = choose_policy(end.head, wire.size, wanted)
+    if policy.two_classes:
+        wire = builder.zero_before(wire)
+    lowered = builder.finish(wire)
+    return ImportedModel(
+        graph.name, entry.name, shape, batched, lowered, end.scores, policy, end.head.classes, walk.operators, proto
+    )
 
 
 class _Walk:
@@ -75,15 +93,20 @@ class _Walk:
         self._proto = proto
         self._builder = builder
 
-    def lower_to(self, output: str) -> str:
-        """Lower what the output depends on; returns the name of the logits."""
-        logits, endings = take_endings(self._proto.graph.node, output)
-        for proto in _ancestors(self._proto.graph.node, logits):
+    def lower_to(self, end: End) -> None:
+        """Lower what the scores depend on, and check what is behind them."""
+        for proto in _ancestors(self._proto.graph.node, end.scores):
             self._lower(Node(proto, [self._value(name, proto) for name in proto.input]))
-        for proto in endings:
-            check_ending(Node(proto, []), self._wire(logits))
+        for proto in end.operators:
+            check_ending(Node(proto, []), self.scores(end))
             self.operators[proto.op_type] += 1
-        return logits
+
+    def scores(self, end: End) -> Wire:
+        """The scores, which depend on the input."""
+        value = self.values[end.scores]
+        if not isinstance(value, Wire):
+            raise ModelError("the output does not depend on the input", where=end.scores, fix="check the model")
+        return value
 
     def _lower(self, node: Node) -> None:
         if node.proto.domain not in ("", "ai.onnx"):
@@ -100,12 +123,6 @@ class _Walk:
         lowered = lowering(node, self._builder)
         values = lowered if isinstance(lowered, tuple) else (lowered,)
         self.values.update((name, value) for name, value in zip(node.proto.output, values, strict=False) if name)
-
-    def _wire(self, name: str) -> Wire:
-        value = self.values[name]
-        if not isinstance(value, Wire):
-            raise ModelError("the output does not depend on the input", where=name, fix="check the model")
-        return value
 
     def _value(self, name: str, proto: onnx.NodeProto) -> Value | None:
         if not name:

@@ -46,4 +46,4 @@ pub use revealed::{
     ClientRevealed, ClientRevealedMaterial, Revealed, ServerRevealed, ServerRevealedMaterial,
 };
 pub use server::{GarblingSession, ServerLayer, ServerMaterial};
-pub use step::{Activation, ArgMax, TopK};
+pub use step::{Activation, ArgMax, Positive, TopK};

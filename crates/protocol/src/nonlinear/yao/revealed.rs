@@ -28,6 +28,8 @@ pub(in crate::nonlinear) enum Reading {
     Label,
     /// The indices of the largest scores in order.
     TopK(usize),
+    /// For each score whether it is above zero.
+    Positive,
     /// The index of the largest score, then its probability in units of `10^-digits`.
     Probability {
         /// The digits.
@@ -56,6 +58,14 @@ impl Revealed {
         Ok(Self::new(library::top_k(from, classes, k)?, Reading::TopK(k)))
     }
 
+    /// Which of `classes` scores in the ring `from` are above zero.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Gc`] if there is no score or the ring has no circuit.
+    pub fn positive(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
+        Ok(Self::new(library::positive(from, classes)?, Reading::Positive))
+    }
+
     /// The circuit.
     #[must_use]
     pub fn circuit(&self) -> &Circuit {
@@ -78,6 +88,9 @@ impl Revealed {
                 let mut seen = vec![false; classes];
                 let fresh = best.iter().all(|index| !std::mem::replace(&mut seen[*index], true));
                 fresh.then_some(Outcome::TopK(best))
+            }
+            Reading::Positive => {
+                Some(Outcome::Labels((0..classes).filter(|class| outputs.get(*class)).collect()))
             }
             Reading::Probability { digits } => {
                 let index_bits = classes.next_power_of_two().trailing_zeros() as usize;

@@ -50,6 +50,15 @@ pub struct TopK {
     pub from: Ring,
 }
 
+/// The scores above zero, whose indices the client learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Positive {
+    /// Number of scores.
+    pub classes: usize,
+    /// The ring of the scores.
+    pub from: Ring,
+}
+
 impl Spec for Activation {
     fn name(&self) -> &'static str {
         "yao.activation"
@@ -96,6 +105,21 @@ impl Spec for TopK {
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Revealed::top_k(self.classes, self.k, self.from)?))
+    }
+}
+
+impl Spec for Positive {
+    fn name(&self) -> &'static str {
+        "yao.positive"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only_known(inputs, self.from, self.classes)?;
+        Ok(ValueType::Revealed)
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Revealed::positive(self.classes, self.from)?))
     }
 }
 

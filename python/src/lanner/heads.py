@@ -1,0 +1,114 @@
+"""What the end of a network says of its scores, and the output policy that follows from it.
+
+A final softmax or sigmoid is not computed: the policy computes label and probability from the scores before it. One
+score behind a sigmoid is a binary classifier's. Its second class is the one that the score speaks for, so the scores of
+the two classes are 0 and it: the larger of them is the label, which a score of exactly 0 leaves at 0, and their softmax
+is the sigmoid of the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from lanner.errors import MisuseError
+
+
+class Ending(Enum):
+    """What a network ends in."""
+
+    NONE = "none"
+    #: Probabilities of classes of which one holds.
+    SOFTMAX = "softmax"
+    #: A probability for each score by itself.
+    SIGMOID = "sigmoid"
+    #: Sigmoids that are divided by their sum: the largest score's class, with a probability that no policy computes.
+    ONE_AGAINST_REST = "one against rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of a network.
+
+    Attributes:
+        ending: What it ends in.
+        classes: The names that the file gives its classes, if any.
+    """
+
+    ending: Ending = Ending.NONE
+    classes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a client learns of a network's scores.
+
+    Attributes:
+        output: One of `lanner.options.OUTPUTS`, or ``labels``: the list of the labels whose scores are above 0.
+        two_classes: Whether the score 0 stands before the network's one score.
+        notes: What the owner should know of the choice.
+    """
+
+    output: str
+    two_classes: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def choose_policy(head: Head, scores: int, wanted: str | None) -> Policy:
+    """The policy for an end of so many scores; `wanted` is the owner's choice, None where there is none.
+
+    Raises:
+        MisuseError: If the choice does not go with the end.
+    """
+    if wanted in ("logits", "value"):
+        return Policy(wanted)
+    if scores == 1:
+        return _of_one(head, wanted)
+    if head.ending is Ending.SIGMOID:
+        return _of_labels(scores, wanted)
+    return Policy(wanted or "label", notes=_note_of_probability(head) if wanted == "probability" else ())
+
+
+def _of_labels(scores: int, wanted: str | None) -> Policy:
+    if wanted == "top-k":
+        return Policy(wanted)
+    if wanted == "probability":
+        raise MisuseError(
+            f"the network ends in a sigmoid over {scores} labels that do not exclude each other, and probability "
+            "is that of one class among others",
+            where="output probability",
+            fix="choose label or logits",
+        )
+    return Policy("labels", notes=(_LABELS.format(scores),))
+
+
+def _of_one(head: Head, wanted: str | None) -> Policy:
+    if head.ending is Ending.SIGMOID:
+        return Policy(wanted or "label", two_classes=True)
+    if head.ending is not Ending.NONE:
+        raise MisuseError(
+            f"the network ends in a {head.ending.value} of one score, which is always 1", fix="choose logits"
+        )
+    if wanted is None:
+        return Policy("value", notes=(_REGRESSION,))
+    return Policy(wanted, two_classes=True, notes=(_BINARY,))
+
+
+def _note_of_probability(head: Head) -> tuple[str, ...]:
+    if head.ending is Ending.ONE_AGAINST_REST:
+        raise MisuseError(
+            "the network's probabilities are sigmoids divided by their sum, which no protocol here computes",
+            where="output probability",
+            fix="choose label, top-k or logits",
+        )
+    return () if head.ending is Ending.SOFTMAX else (_APPENDED,)
+
+
+_APPENDED = "the network does not end in a softmax; one is appended to its scores for the probability"
+_REGRESSION = "the network has one output and no sigmoid at its end, so a prediction is its value"
+_BINARY = (
+    "the network has one score and no sigmoid at its end; the label is 1 where the score is above 0, as for a sigmoid"
+)
+_LABELS = (
+    "the network ends in a sigmoid over {} scores: a prediction is the list of the labels whose scores are above 0"
+)

@@ -1,0 +1,221 @@
+"""What the end of a network says of its scores, and the policy that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from lanner.errors import MisuseError, ModelError, UnsupportedOpError
+from lanner.heads import Ending, Head, choose_policy
+from lanner.onnx.classifier import bare_classifier
+from lanner.onnx.ending import find_end
+from lanner.onnx.outputs import choose_output, find_scores
+
+NONE, SOFTMAX, SIGMOID, REST = Ending.NONE, Ending.SOFTMAX, Ending.SIGMOID, Ending.ONE_AGAINST_REST
+
+
+@pytest.mark.parametrize(
+    ("ending", "scores", "wanted", "output", "two_classes", "notes"),
+    [
+        (SOFTMAX, 3, None, "label", False, 0),
+        (SOFTMAX, 3, "probability", "probability", False, 0),
+        (NONE, 3, None, "label", False, 0),
+        (NONE, 3, "probability", "probability", False, 1),
+        (NONE, 3, "value", "value", False, 0),
+        (REST, 3, "top-k", "top-k", False, 0),
+        (SIGMOID, 1, None, "label", True, 0),
+        (SIGMOID, 1, "probability", "probability", True, 0),
+        (SIGMOID, 1, "top-k", "top-k", True, 0),
+        (SIGMOID, 1, "logits", "logits", False, 0),
+        (NONE, 1, None, "value", False, 1),
+        (NONE, 1, "logits", "logits", False, 0),
+        (NONE, 1, "label", "label", True, 1),
+        (NONE, 1, "probability", "probability", True, 1),
+        (SIGMOID, 4, None, "labels", False, 1),
+        (SIGMOID, 4, "label", "labels", False, 1),
+        (SIGMOID, 4, "top-k", "top-k", False, 0),
+        (SIGMOID, 4, "logits", "logits", False, 0),
+    ],
+)
+def test_the_policy_follows_from_the_end(
+    ending: Ending, scores: int, wanted: str | None, output: str, two_classes: bool, notes: int
+) -> None:
+    policy = choose_policy(Head(ending), scores, wanted)
+    assert (policy.output, policy.two_classes, len(policy.notes)) == (output, two_classes, notes)
+
+
+@pytest.mark.parametrize(
+    ("ending", "scores", "wanted", "reason"),
+    [
+        (SIGMOID, 4, "probability", "do not exclude each other"),
+        (REST, 3, "probability", "divided by their sum"),
+        (SOFTMAX, 1, None, "softmax of one score"),
+    ],
+)
+def test_a_policy_that_does_not_go_with_the_end_is_misuse(
+    ending: Ending, scores: int, wanted: str | None, reason: str
+) -> None:
+    with pytest.raises(MisuseError, match=reason):
+        choose_policy(Head(ending), scores, wanted)
+
+
+INTEGER, FLOAT = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
+KEPT: dict[str, NDArray[np.generic]] = {"names": np.array(["no", "yes"]), "one": np.array(1, np.float32)}
+
+
+def graph_of(nodes: Sequence[onnx.NodeProto], **outputs: int) -> onnx.GraphProto:
+    """A graph whose first node makes ``s`` of ``x``, with outputs of these types."""
+    first = helper.make_node("Relu", ["x"], ["s"], name="scores")
+    inputs = [helper.make_tensor_value_info("x", FLOAT, ["n", 2])]
+    made = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
+    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in KEPT.items()]
+    return helper.make_graph([first, *nodes], "net", inputs, made, tensors)
+
+
+def node(operator: str, inputs: str, output: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401 - as the operator takes
+    return helper.make_node(operator, inputs.split(), [output], **attributes)
+
+
+def ml(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401 - as the operator takes
+    return helper.make_node(operator, inputs.split(), outputs.split(), domain="ai.onnx.ml", **attributes)
+
+
+SIGMOIDS = [
+    node("Sigmoid", "s", "p"),
+    node("Sub", "one p", "q"),
+    node("Concat", "q p", "both", axis=1),
+]
+LABEL = [
+    node("ArgMax", "both", "i", axis=1),
+    ml("ArrayFeatureExtractor", "names i", "name"),
+    node("Identity", "name", "y"),
+]
+ENCODED = ml("LabelEncoder", "i", "y", keys_int64s=[0, 1], values_strings=["cat", "dog"])
+
+ENDS: dict[str, tuple[list[onnx.NodeProto], str, Ending, tuple[str, ...] | None]] = {
+    "nothing": ([node("Identity", "s", "y")], "y", NONE, None),
+    "softmax": ([node("Softmax", "s", "p"), node("Identity", "p", "y")], "s", SOFTMAX, None),
+    "arg-max": ([node("ArgMax", "s", "i", axis=1), node("Cast", "i", "y", to=1)], "s", NONE, None),
+    "sigmoid": ([node("Sigmoid", "s", "p"), node("Reshape", "p shape", "y")], "s", SIGMOID, None),
+    "sigmoid before a softmax": ([node("Sigmoid", "s", "p"), node("Softmax", "p", "y")], "p", SOFTMAX, None),
+    "largest of sigmoids": ([node("Sigmoid", "s", "p"), node("ArgMax", "p", "y", axis=1)], "s", REST, None),
+    "normalised sigmoids": ([node("Sigmoid", "s", "p"), ml("Normalizer", "p", "y", norm="L1")], "s", REST, None),
+    "both probabilities": ([*SIGMOIDS, node("Identity", "both", "y")], "s", SIGMOID, None),
+    "label of both": ([*SIGMOIDS, *LABEL], "s", SIGMOID, ("no", "yes")),
+    "zip of a softmax": (
+        [node("Softmax", "s", "p"), ml("ZipMap", "p", "y", classlabels_int64s=[3, 7])],
+        "s",
+        SOFTMAX,
+        ("3", "7"),
+    ),
+    "encoded label": ([node("ArgMax", "s", "i", axis=1), ENCODED], "s", NONE, ("cat", "dog")),
+    "relu of a softmax": ([node("Softmax", "s", "p"), node("Relu", "p", "y")], "y", NONE, None),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_what_is_behind_the_scores_is_taken_off(case: str) -> None:
+    nodes, scores, ending, classes = ENDS[case]
+    end = find_end(graph_of(nodes, y=FLOAT), "y", KEPT)
+    assert (end.scores, end.head) == (scores, Head(ending, classes))
+
+
+def test_names_are_found_wherever_the_label_is_made() -> None:
+    graph = graph_of([*SIGMOIDS, *LABEL, ml("ZipMap", "both", "z", classlabels_int64s=[0, 1])], both=FLOAT)
+    # Words tell more than numbers.
+    assert find_end(graph, "both", KEPT).head.classes == ("no", "yes")
+
+
+def test_a_classifiers_scores_are_chosen_among_its_outputs() -> None:
+    graph = graph_of([*SIGMOIDS, *LABEL], y=INTEGER, both=FLOAT)
+    assert choose_output(graph, KEPT) == "both"
+    assert choose_output(graph, KEPT, "y") == "y"
+    with pytest.raises(MisuseError, match="no output z; give one of y, both"):
+        choose_output(graph, KEPT, "z")
+
+
+def test_of_several_outputs_one_must_be_named() -> None:
+    other = [node("Relu", "s", "a"), node("Neg", "s", "b"), node("ArgMax", "b", "c", axis=1)]
+    graph = graph_of(other, a=FLOAT, b=FLOAT)
+    with pytest.raises(ModelError, match=r"2 outputs \(a, b\)"):
+        choose_output(graph, KEPT)
+    assert choose_output(graph, KEPT, "b") == "b"
+    # The label of other scores is no reason to choose.
+    with pytest.raises(ModelError, match=r"2 outputs \(a, c\)"):
+        choose_output(graph_of(other, a=FLOAT, c=INTEGER), KEPT)
+
+
+def linear(rows: list[list[float]], intercepts: list[float], transform: str) -> onnx.NodeProto:
+    coefficients = [value for row in rows for value in row]
+    return ml(
+        "LinearClassifier",
+        "s",
+        "label raw",
+        coefficients=coefficients,
+        intercepts=intercepts,
+        classlabels_ints=list(range(max(2, len(rows)))),
+        post_transform=transform,
+    )
+
+
+def run(graph: onnx.GraphProto, x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The graph's first output by onnxruntime."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"x": x})[0])
+
+
+def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    found: NDArray[np.float32] = powers / powers.sum(1, keepdims=True)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "intercepts", "transform", "ending"),
+    [
+        ([[1.0, -2.0], [0.5, 1.0], [0.0, 3.0]], [0.1, 0.2, 0.3], "SOFTMAX", SOFTMAX),
+        ([[-1.5, 2.0], [1.5, -2.0]], [-0.25, 0.25], "LOGISTIC", SOFTMAX),
+        ([[1.0, -2.0], [0.5, 1.0], [0.0, 3.0]], [0.1, 0.2, 0.3], "LOGISTIC", REST),
+        ([[1.0, -2.0], [0.5, 1.0]], [0.1, 0.2], "LOGISTIC", REST),
+        ([[1.0, -2.0], [0.5, 1.0]], [0.1, 0.2], "NONE", NONE),
+    ],
+)
+def test_a_linear_classifier_gives_scores_that_a_softmax_follows(
+    rows: list[list[float]], intercepts: list[float], transform: str, ending: Ending
+) -> None:
+    nodes = [linear(rows, intercepts, transform), ml("Normalizer", "raw", "y", norm="L1")]
+    x = np.random.default_rng(3).standard_normal((20, 2)).astype(np.float32)
+    before = run(graph_of(nodes, y=FLOAT), x)
+    graph = graph_of(nodes, y=FLOAT)
+    end = bare_classifier(find_end(graph, "y", KEPT))
+    assert (end.scores, end.head.ending) == ("raw", ending)
+    assert end.head.classes == tuple(map(str, range(len(rows))))
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info(end.scores, FLOAT, None))
+    scores = run(graph, x)
+    if ending is SOFTMAX:
+        assert np.allclose(softmax(scores), before, atol=1e-6)
+    if transform != "NONE":
+        assert (scores.argmax(1) == before.argmax(1)).all()
+
+
+def test_a_classifier_of_one_row_has_two_scores() -> None:
+    end = bare_classifier(find_end(graph_of([linear([[1.0, 2.0]], [0.5], "LOGISTIC")], raw=FLOAT), "raw", KEPT))
+    assert end.head.ending is SOFTMAX
+
+
+def test_a_value_is_what_the_network_gives() -> None:
+    plain = graph_of([node("Identity", "s", "y")], y=FLOAT)
+    assert find_scores(plain, KEPT, "value", None).scores == "y"
+    for last in ("Softmax", "ArgMax"):
+        with pytest.raises(UnsupportedOpError, match=f"final {last}"):
+            find_scores(graph_of([node(last, "s", "y")], y=FLOAT), KEPT, "value", None)
