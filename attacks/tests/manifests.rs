@@ -302,6 +302,8 @@ fn what_is_no_manifest_is_refused() {
     let nested = |open: &str, depth: usize| {
         text.replacen("\"image\":null", &format!("\"image\":{}", open.repeat(depth)), 1)
     };
+    let features =
+        |of: &str| text.replacen("\"low\":", &format!("\"features\":{of},\"low\":"), 1).into_bytes();
     let documents: Vec<Vec<u8>> = vec![
         Vec::new(),
         b"null".to_vec(),
@@ -318,6 +320,13 @@ fn what_is_no_manifest_is_refused() {
         nested("[", 100_000).into_bytes(),
         nested("{\"a\":", 100_000).into_bytes(),
         text.replacen("\"limit\":", "\"limit\":1e999,\"was\":", 1).into_bytes(),
+        features(r#"{"axis":0,"exponents":[65],"centres":[0]}"#),
+        features(r#"{"axis":0,"exponents":[0],"centres":[-9223372036854775808]}"#),
+        features(r#"{"axis":3,"exponents":[0],"centres":[0]}"#),
+        features(r#"{"axis":0,"exponents":[],"centres":[]}"#),
+        features(
+            r#"{"axis":0,"exponents":[0],"centres":[0],"preprocessing":{"factors":[0.0],"terms":[0.0]}}"#,
+        ),
     ];
     for document in documents {
         let shown = String::from_utf8_lossy(&document[..document.len().min(60)]).into_owned();

@@ -48,9 +48,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
 /// preprocessing the factor and the term.
 fn features(input: &NetworkInput) -> Option<Value> {
     let features = input.features.as_ref()?;
-    let behind: usize = input.shape[features.axis + 1..].iter().product();
-    let rows = (0..input.shape[features.axis]).map(|feature| {
-        let index = feature * behind;
+    let rows = features.first_elements(&input.shape).enumerate().map(|(feature, index)| {
         let [low, high] = input.limits_of(index);
         let unit = input.unit(index);
         let mut row = json!({

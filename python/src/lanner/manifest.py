@@ -50,7 +50,7 @@ class InputDescription:
         return cls(name, shape, min(features.low), max(features.high), unit, features)
 
     def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The smallest and the largest value accepted of each element, and its unit, in shapes that broadcast to `shape`."""
+        """The smallest and largest value accepted of each element, and its unit: shapes that broadcast to `shape`."""
         if self.features is not None:
             return self.features.limits(len(self.shape))
         low, high, unit = (np.array(value, np.float64) for value in (self.low, self.high, self.unit))

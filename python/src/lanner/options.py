@@ -90,7 +90,7 @@ class CompileOptions:
         if self.input_range is not None:
             _check_range(self.input_range)
             if self.public_preprocessing:
-                raise MisuseError("public preprocessing does not go with a stated input range", fix="give one of the two")
+                raise MisuseError("public preprocessing goes with no stated input range", fix="give one of the two")
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
         """The options for a network's end.

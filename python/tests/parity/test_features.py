@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 import lanner
 from helpers.models import save_model
 from helpers.tables import FORMS, Table, table_model, trained
-from lanner.__main__ import main
+from lanner.cli import main
 from lanner.errors import InputError
 from lanner.inputs import check_range
 from lanner.manifest import InputDescription

@@ -45,6 +45,12 @@ impl Features {
         position(shape, self.axis, index)
     }
 
+    /// An element of each feature of an input of this shape, in the features' order.
+    pub fn first_elements(&self, shape: &[usize]) -> impl Iterator<Item = usize> + use<> {
+        let behind: usize = shape[self.axis + 1..].iter().product();
+        (0..shape[self.axis]).map(move |feature| feature * behind)
+    }
+
     /// A value of feature `feature` after the preprocessing.
     pub(crate) fn preprocess(&self, feature: usize, x: f64) -> f64 {
         self.preprocessing.as_ref().map_or(x, |constants| constants.apply(feature, x))

@@ -105,9 +105,9 @@ impl NetworkInput {
     /// The smallest and the largest real value accepted of any element.
     #[must_use]
     pub fn limits(&self) -> [f64; 2] {
-        let elements = if self.features.is_some() { self.len() } else { 1 };
+        let of_features = self.features.iter().flat_map(|features| features.first_elements(&self.shape));
         let hull = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-        (1..elements).map(|index| self.limits_of(index)).fold(self.limits_of(0), hull)
+        of_features.map(|index| self.limits_of(index)).fold(self.limits_of(0), hull)
     }
 
     /// The smallest and the largest real value of element `index` that is accepted: the stated range, or else twice the calibrated one or
@@ -141,7 +141,7 @@ impl NetworkInput {
                     integer.saturating_sub(features.centres[feature])
                 }
             };
-            self.check_one(index, rounded, value).map(|()| rounded)
+            if self.accepts(rounded) { Ok(rounded) } else { Err(self.refusal(index, value)) }
         };
         input.iter().enumerate().map(quantize).collect()
     }
@@ -158,15 +158,19 @@ impl NetworkInput {
                 shape: self.shape.clone(),
             });
         }
-        input.iter().enumerate().try_for_each(|(index, &x)| self.check_one(index, x, self.real(index, x)))
+        match input.iter().position(|&x| !self.accepts(x)) {
+            None => Ok(()),
+            Some(index) => Err(self.refusal(index, self.real(index, input[index]))),
+        }
     }
 
-    /// Refuses the integer of element `index`, which stands for `value`, unless it is accepted.
-    fn check_one(&self, index: usize, integer: i64, value: f64) -> Result<(), InputError> {
-        if (self.low..=self.high).contains(&integer) {
-            return Ok(());
-        }
+    fn accepts(&self, integer: i64) -> bool {
+        (self.low..=self.high).contains(&integer)
+    }
+
+    /// The refusal of element `index` for its value.
+    fn refusal(&self, index: usize, value: f64) -> InputError {
         let [low, high] = self.limits_of(index);
-        Err(InputError::OutOfRange { index, feature: self.feature(index), value, low, high })
+        InputError::OutOfRange { index, feature: self.feature(index), value, low, high }
     }
 }
