@@ -13,7 +13,6 @@ from onnx import helper, numpy_helper
 
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.heads import Ending, Head, choose_policy
-from lanner.onnx.classifier import bare_classifier
 from lanner.onnx.ending import find_end
 from lanner.onnx.outputs import choose_output, find_scores
 
@@ -151,66 +150,13 @@ def test_of_several_outputs_one_must_be_named() -> None:
         choose_output(graph_of(other, a=FLOAT, c=INTEGER), KEPT)
 
 
-def linear(rows: list[list[float]], intercepts: list[float], transform: str) -> onnx.NodeProto:
-    coefficients = [value for row in rows for value in row]
-    return ml(
-        "LinearClassifier",
-        "s",
-        "label raw",
-        coefficients=coefficients,
-        intercepts=intercepts,
-        classlabels_ints=list(range(max(2, len(rows)))),
-        post_transform=transform,
-    )
-
-
-def run(graph: onnx.GraphProto, x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The graph's first output by onnxruntime."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {"x": x})[0])
-
-
-def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    powers = np.exp(scores - scores.max(1, keepdims=True))
-    found: NDArray[np.float32] = powers / powers.sum(1, keepdims=True)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("rows", "intercepts", "transform", "ending"),
-    [
-        ([[1.0, -2.0], [0.5, 1.0], [0.0, 3.0]], [0.1, 0.2, 0.3], "SOFTMAX", SOFTMAX),
-        ([[-1.5, 2.0], [1.5, -2.0]], [-0.25, 0.25], "LOGISTIC", SOFTMAX),
-        ([[1.0, -2.0], [0.5, 1.0], [0.0, 3.0]], [0.1, 0.2, 0.3], "LOGISTIC", REST),
-        ([[1.0, -2.0], [0.5, 1.0]], [0.1, 0.2], "LOGISTIC", REST),
-        ([[1.0, -2.0], [0.5, 1.0]], [0.1, 0.2], "NONE", NONE),
-    ],
-)
-def test_a_linear_classifier_gives_scores_that_a_softmax_follows(
-    rows: list[list[float]], intercepts: list[float], transform: str, ending: Ending
-) -> None:
-    nodes = [linear(rows, intercepts, transform), ml("Normalizer", "raw", "y", norm="L1")]
-    x = np.random.default_rng(3).standard_normal((20, 2)).astype(np.float32)
-    before = run(graph_of(nodes, y=FLOAT), x)
-    graph = graph_of(nodes, y=FLOAT)
-    end = bare_classifier(find_end(graph, "y", KEPT))
-    assert (end.scores, end.head.ending) == ("raw", ending)
-    assert end.head.classes == tuple(map(str, range(len(rows))))
-    del graph.output[:]
-    graph.output.append(helper.make_tensor_value_info(end.scores, FLOAT, None))
-    scores = run(graph, x)
-    if ending is SOFTMAX:
-        assert np.allclose(softmax(scores), before, atol=1e-6)
-    if transform != "NONE":
-        assert (scores.argmax(1) == before.argmax(1)).all()
-
-
-def test_a_classifier_of_one_row_has_two_scores() -> None:
-    end = bare_classifier(find_end(graph_of([linear([[1.0, 2.0]], [0.5], "LOGISTIC")], raw=FLOAT), "raw", KEPT))
-    assert end.head.ending is SOFTMAX
+def test_the_scores_of_a_classifier_are_its_second_output() -> None:
+    classifier = ml("LinearClassifier", "s", "label raw", classlabels_strings=["no", "yes"])
+    graph = graph_of([classifier, node("Identity", "raw", "y")], label=onnx.TensorProto.STRING, y=FLOAT)
+    assert choose_output(graph, KEPT) == "y"
+    for output in ("label", "raw"):
+        end = find_end(graph, output, KEPT)
+        assert (end.scores, end.head.classes, end.operators) == ("raw", ("no", "yes"), [])
 
 
 def test_a_value_is_what_the_network_gives() -> None:

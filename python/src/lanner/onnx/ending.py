@@ -29,7 +29,7 @@ _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Cast")
 ML = "ai.onnx.ml"
 _LABELLING = ("ZipMap", "Normalizer", "ArrayFeatureExtractor", "LabelEncoder")
 
-#: Its classifiers, whose outputs are the label and the scores.
+#: Its classifiers, whose outputs are the label and the scores. What they make of these is an operator of its own.
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 
@@ -58,7 +58,9 @@ def find_end(graph: onnx.GraphProto, output: str, constants: Constants) -> End:
     """
     walk = _Walk(graph, constants)
     scores, ending, operators = walk.back_from(output)
-    return End(scores, Head(ending, walk.names_of(scores) if operators else None), operators)
+    # A classifier makes the scores and is no operator behind them.
+    behind = [node for node in operators if scores not in node.output]
+    return End(scores, Head(ending, walk.names_of(scores)), behind)
 
 
 class _Walk:
@@ -81,7 +83,7 @@ class _Walk:
                 ending = Ending.ONE_AGAINST_REST if picks else Ending.SIGMOID
                 return sigmoid.input[0], ending, [sigmoid, *taken[::-1]]
             if _is_of(node, _CLASSIFIERS, ML) and len(node.output) > 1:
-                return node.output[1], _of_classifier(node), [node, *taken[::-1]]
+                return node.output[1], ending, [node, *taken[::-1]]
             if _is_of(node, ("Softmax", "LogSoftmax")):
                 ending = Ending.SOFTMAX
             elif not _is_of(node, (*_VIEWS, "ArgMax")) and not _is_of(node, _LABELLING, ML):
@@ -120,12 +122,6 @@ class _Walk:
 
 def _is_of(node: onnx.NodeProto | None, operators: Iterable[str], domain: str = "ai.onnx") -> bool:
     return node is not None and node.op_type in operators and (node.domain or "ai.onnx") == domain
-
-
-def _of_classifier(node: onnx.NodeProto) -> Ending:
-    """What a classifier makes of its scores, by its attribute."""
-    transform = Node(node, []).attr("post_transform", "NONE")
-    return {"SOFTMAX": Ending.SOFTMAX, "LOGISTIC": Ending.ONE_AGAINST_REST}.get(transform, Ending.NONE)
 
 
 def check_ending(node: Node, logits: Wire) -> None:

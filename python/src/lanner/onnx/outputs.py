@@ -7,7 +7,6 @@ import onnx
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.heads import Ending
 from lanner.onnx.classes import Constants
-from lanner.onnx.classifier import bare_classifier
 from lanner.onnx.ending import End, find_end
 from lanner.onnx.registry import find_lowering
 
@@ -19,7 +18,7 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
     """The end of the network with the scores to compute; output ``value`` takes nothing off.
 
     Args:
-        graph: The file's graph; a linear classifier at its end is changed to give its scores.
+        graph: The file's graph.
         constants: Its initializers.
         wanted: The output policy that the owner chose, if any.
         output_name: The output that the owner names, if any.
@@ -30,13 +29,12 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
         UnsupportedOpError: If ``value`` is wanted of an end that is not computed in private.
     """
     output = choose_output(graph, constants, output_name)
-    end = bare_classifier(find_end(graph, output, constants))
-    plain = end.head.ending is Ending.NONE and not end.operators
-    if wanted != "value" or plain:
+    end = find_end(graph, output, constants)
+    if wanted != "value" or end.scores == output:
         return end
     if end.head.ending is Ending.SIGMOID and find_lowering("Sigmoid") is not None:
         return End(output)
-    taken = end.operators[0].op_type if end.operators else "LinearClassifier"
+    taken = end.operators[0].op_type if end.operators else "label"
     raise UnsupportedOpError(
         f"output value is what the network gives, and its final {taken} is not computed in private",
         where=f"output {output}",
@@ -91,4 +89,4 @@ def _are_beside(graph: onnx.GraphProto, ends: dict[str, End], output: str) -> bo
         if needed.intersection(node.output):
             needed.update(node.input)
     needed.add(ends[output].scores)
-    return all(end.operators and end.scores in needed for name, end in ends.items() if name != output)
+    return all(end.scores in needed - {name} for name, end in ends.items() if name != output)
