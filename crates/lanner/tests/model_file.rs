@@ -18,6 +18,8 @@ fn options(output: &str) -> CompileOptions {
         output: output.to_owned(),
         k: 1,
         digits: 2,
+        precision: None,
+        allow_imprecise: false,
         input_range: None,
         classes: None,
         image: Some(serde_json::json!({"channels": 1})),
