@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.manifest import InputDescription, Manifest
 from lanner.options import CompileOptions
+from lanner.precision import PrecisionWarning, Reached
 from lanner.reference import OnnxReference, reference_of
 
 if TYPE_CHECKING:
@@ -162,6 +164,11 @@ class Model:
         """
         return self.native.secure_error
 
+    @cached_property
+    def precision(self) -> Reached | None:
+        """What was asked of the model and what it reaches on the calibration samples. The owner's alone."""
+        return Reached.of_report(self.report()["precision"])
+
     def report(self) -> dict[str, Any]:
         """Per node the range, whether it is proved or calibrated, and the bits; what the mode leaks."""
         with native_errors():
@@ -189,6 +196,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     name: str | None = None,
     rounding: str | None = None,
     input_range: tuple[float, float] | None = None,
+    precision: str | int | None = None,
+    allow_imprecise: bool = False,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -208,16 +217,32 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         input_range: The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where
             it is not given, twice the range of the calibration samples is accepted, and the client learns it to the
             next step of 2^(1/8).
+        precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
+            scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
+            not given, 0.5% is aimed at; where that is missed, the most precise network is taken, with a
+            `PrecisionWarning`. ``model.precision`` tells what is reached.
+        allow_imprecise: Take the most precise network, with a `PrecisionWarning`, where `precision` is missed.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
-        ModelError: If the model cannot be read, or a layer's range is too wide for every parameter set.
+        ModelError: If the model cannot be read, a layer's range is too wide for every parameter set, or
+            `precision` is missed.
         UnsupportedOpError: If an operator, the mode or the output policy is not supported.
         InputError: If the calibration samples do not fit the model's input.
     """
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
     options = CompileOptions(
-        name or _default_name(model), mode, output, k, digits, classes, description, rounding, input_range
+        name or _default_name(model),
+        mode,
+        output,
+        k,
+        digits,
+        classes,
+        description,
+        rounding,
+        input_range,
+        precision,
+        allow_imprecise,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples)
@@ -234,7 +259,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             )
         )
     ends = {"Softmax", "LogSoftmax"}.intersection(imported.operators)
-    return Model(native, reference_of(imported), softmax_appended=output == "probability" and not ends)
+    compiled = Model(native, reference_of(imported), softmax_appended=output == "probability" and not ends)
+    if compiled.precision is not None and (shortfall := compiled.precision.shortfall()) is not None:
+        warnings.warn(f"{compiled.name}: {shortfall}", PrecisionWarning, stacklevel=2)
+    return compiled
 
 
 def load(path: str | Path) -> Model:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.images import ImageDescription
+from lanner.precision import parse_precision
 
 #: Modes that the interface names, and those that this version computes.
 MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
@@ -59,6 +60,9 @@ class CompileOptions:
             query learns more of the weights than one label tells. Other modes are exact.
         input_range: The smallest and the largest value that an input may have, 0 between them. None takes twice the
             range of the calibration samples, of which the client then learns.
+        precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
+            activations. None aims at 0.5% and takes the most precise network where that is missed.
+        allow_imprecise: Whether a network that misses the precision asked for is taken, too.
     """
 
     name: str
@@ -70,6 +74,8 @@ class CompileOptions:
     image: ImageDescription | None = None
     rounding: str | None = None
     input_range: tuple[float, float] | None = None
+    precision: str | int | None = None
+    allow_imprecise: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("mode", self.mode, MODES, AVAILABLE_MODES)
@@ -82,6 +88,8 @@ class CompileOptions:
             raise MisuseError(f"digits is {self.digits}", fix=f"give 1 to {MAX_DIGITS}")
         if self.input_range is not None:
             _check_range(self.input_range)
+        if self.precision is not None:
+            parse_precision(self.precision)
 
     def check_scores(self, scores: int) -> None:
         """Check that the output policy fits the number of scores.
@@ -106,6 +114,8 @@ class CompileOptions:
                 "classes": None if self.classes is None else list(self.classes),
                 "image": None if self.image is None else self.image.document(),
                 "name": self.name,
+                "precision": None if self.precision is None else parse_precision(self.precision),
+                "allow_imprecise": self.allow_imprecise,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
             }
         )

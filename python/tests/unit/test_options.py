@@ -20,6 +20,8 @@ def test_document_has_the_agreed_members() -> None:
         "image": None,
         "rounding": None,
         "input_range": None,
+        "precision": None,
+        "allow_imprecise": False,
     }
     assert json.loads(CompileOptions("net", input_range=(-1, 0.5)).document())["input_range"] == [-1.0, 0.5]
 

@@ -11,6 +11,7 @@ from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
 from lanner.manifest import Manifest
 from lanner.options import MODES, OUTPUTS, ROUNDINGS
+from lanner.precision import DEFAULT
 from lanner.trust import Trust, parse_address
 
 
@@ -29,6 +30,18 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         type=_read_range,
         metavar="LOW,HIGH",
         help="what an input's values may be, as in --input-range=0,1 (default: twice the calibrated range, rounded up)",
+    )
+    parser.add_argument(
+        "--precision",
+        metavar="P",
+        help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
+        f"activations, as in --precision 12 (default: {DEFAULT}%, or what comes nearest)",
+    )
+    parser.add_argument(
+        "--allow-imprecise",
+        action="store_true",
+        default=None,
+        help="take the most precise network where --precision is missed",
     )
     parser.add_argument(
         "--image",
@@ -60,7 +73,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     Raises:
         MisuseError: If the file of class names cannot be read.
     """
-    names = ("mode", "rounding", "output", "k", "digits", "image", "input_range")
+    names = ("mode", "rounding", "output", "k", "digits", "image", "input_range", "precision", "allow_imprecise")
     keywords = {name: getattr(options, name) for name in names}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from lanner.cli.arguments import add_compile_options
-from lanner.cli.compile_model import compile_file, warn_of_softmax
+from lanner.cli.compile_model import compile_file, warn_of_precision, warn_of_softmax
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
@@ -56,7 +56,7 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
         given = [name for name in _COMPILE_ONLY if getattr(options, name) is not None]
         if given:
             raise MisuseError(
-                f"--{given[0]} cannot change a compiled model",
+                f"--{given[0].replace('_', '-')} cannot change a compiled model",
                 where=str(options.model),
                 fix="compile the ONNX model again",
             )
@@ -70,9 +70,13 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
     with output.progress(f"compiling {options.model.name}"):
         model = compile_file(options, samples, source, options.model.stem)
     warn_of_softmax(model, output)
+    warn_of_precision(model, output)
     path = folder / "model.lanner"
     model.save(path)
     return model, path
 
 
-_COMPILE_ONLY = ("calibration", "mode", "rounding", "output", "k", "digits", "image", "classes")
+_COMPILE_ONLY = (
+    *("calibration", "mode", "rounding", "output", "k", "digits", "image", "classes"),
+    *("precision", "allow_imprecise"),
+)
