@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Model};
-use lanner_graph::{Graph, Policy, Tensor, Tensors};
+use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ServedModel};
@@ -137,6 +137,8 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         digits: 2,
         input_range: None,
         public_preprocessing: false,
+        precision: Some(Precision::Bits(8)),
+        allow_imprecise: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,
     }

@@ -78,6 +78,20 @@ impl Accumulator {
         smaller - rounding_constant(shift) - 1
     }
 
+    /// The most bits, sign included, of the weights of a layer with sums here: the noise of a layer modulo a power of two grows with its
+    /// weights, and what the ring's bits say of them is all that a client knows. Modulo a prime no noise depends on them.
+    #[must_use]
+    pub const fn weight_bits(self) -> u32 {
+        if !self.is_power_of_two() {
+            return MOST_WEIGHT_BITS;
+        }
+        match self.bits {
+            ..=26 => 12,
+            27..=29 => self.bits - 14,
+            _ => 16,
+        }
+    }
+
     /// How far the sums of a linear layer may be from their exact values: faithful layers modulo a power of two may be off by one.
     pub(crate) const fn sum_error(self) -> i64 {
         self.is_power_of_two() as i64
@@ -100,6 +114,9 @@ impl Accumulator {
 /// The smallest and the largest ring modulo a power of two.
 const LEAST_BITS: u32 = 16;
 const MOST_BITS: u32 = 41;
+
+/// The most bits of a weight whose ring does not say less.
+const MOST_WEIGHT_BITS: u32 = 24;
 
 impl TryFrom<u64> for Accumulator {
     type Error = CompileError;

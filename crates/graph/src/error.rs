@@ -88,8 +88,8 @@ pub enum CompileError {
     },
     /// No ring offered holds a layer's sums at the precision asked for.
     #[error(
-        "layer `{node}`: its sums reach {bound} but the largest ring allows {limit}; normalise its weights, offer a larger ring or \
-         ask for fewer weight bits"
+        "layer `{node}`: its sums reach {bound} but the largest ring allows {limit}; normalise its weights or ask for \
+         fewer bits"
     )]
     RangeOverflow {
         /// The layer.
@@ -98,6 +98,25 @@ pub enum CompileError {
         bound: i128,
         /// The largest absolute value the ring allows.
         limit: i64,
+    },
+    /// The scores miss the precision asked for with all the bits that there is room for.
+    #[error(
+        "layer `{node}`: with {bits} bits, the most that it can have, scores are off by {reached} of their range on the calibration \
+         samples{labels}, and {asked} is asked; ask for less precision, normalise the layer's weights or choose mode cheetah, or accept it \
+         with --allow-imprecise",
+        labels = lost_labels(*.lost)
+    )]
+    Precision {
+        /// The layer.
+        node: String,
+        /// The bits of its activations and weights.
+        bits: u32,
+        /// The percentage asked for.
+        asked: String,
+        /// The percentage reached.
+        reached: String,
+        /// How many samples with a clear label have another one.
+        lost: usize,
     },
     /// The calibration samples cannot be used.
     #[error("calibration samples: {reason}")]
@@ -145,6 +164,15 @@ pub enum CompileError {
         /// What is wrong.
         reason: String,
     },
+}
+
+/// What labels add to a sentence on scores.
+fn lost_labels(lost: usize) -> String {
+    match lost {
+        0 => String::new(),
+        1 => " and the label of one is another".to_owned(),
+        _ => format!(" and the labels of {lost} are others"),
+    }
 }
 
 /// An input that a network cannot take.

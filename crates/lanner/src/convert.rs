@@ -20,7 +20,7 @@ fn sentence(kind: ErrorKind, text: &str) -> Error {
 
 impl From<CompileError> for Error {
     fn from(error: CompileError) -> Self {
-        use CompileError::{RangeOverflow, Shape, UnknownTensor, UnsupportedOp, Wiring};
+        use CompileError::{Precision, RangeOverflow, Shape, UnknownTensor, UnsupportedOp, Wiring};
         let kind = match error {
             UnsupportedOp { .. } => ErrorKind::Unsupported,
             CompileError::Calibration { .. } => ErrorKind::Input,
@@ -34,7 +34,8 @@ impl From<CompileError> for Error {
             | Shape { node, .. }
             | Wiring { node, .. }
             | UnknownTensor { node, .. }
-            | RangeOverflow { node, .. } => node.clone(),
+            | RangeOverflow { node, .. }
+            | Precision { node, .. } => node.clone(),
             _ => String::new(),
         };
         sentence(kind, &error.to_string()).at(place)
@@ -49,15 +50,11 @@ impl From<InputError> for Error {
 
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
-        let (kind, place) = match &error {
-            PlanError::Unsupported { node, .. } => (ErrorKind::Unsupported, node.clone()),
-            PlanError::Policy { .. } => (ErrorKind::Model, "output".to_owned()),
-            PlanError::Layer { node, .. } | PlanError::TooLarge { node, .. } => {
-                (ErrorKind::Model, node.clone())
-            }
-            _ => (ErrorKind::Model, String::new()),
+        let kind = match &error {
+            PlanError::Unsupported { .. } => ErrorKind::Unsupported,
+            _ => ErrorKind::Model,
         };
-        sentence(kind, &error.to_string()).at(place)
+        sentence(kind, &error.to_string()).at(error.place())
     }
 }
 

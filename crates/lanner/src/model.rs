@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use lanner_graph::{
-    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors, compile,
+    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, PublicNetwork,
+    Tensors, compile_to,
 };
-use lanner_plan::{Mode, plan};
+use lanner_plan::{Mode, PlanError, plan};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::softmax::Likely;
@@ -49,7 +50,7 @@ impl Model {
     ///
     /// # Errors
     /// [`ErrorKind::Misuse`] if options do not go together; [`ErrorKind::Unsupported`] naming node and operator; [`ErrorKind::Model`]
-    /// if a sum fits no ring or the graph is damaged.
+    /// if a sum fits no ring, the precision demanded is missed or the graph is damaged.
     pub fn compile(
         graph: Graph,
         tensors: Tensors,
@@ -57,7 +58,10 @@ impl Model {
         options: &CompileOptions,
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
-        let mut network = compile(&graph, &tensors, calibration, &options.quantization(mode))?;
+        let cost =
+            |network: &PublicNetwork| bytes(network, policy, mode).map_err(|error| error.place().to_owned());
+        let rings = options.quantization(mode);
+        let mut network = compile_to(&graph, &tensors, calibration, &rings, options.aim(policy), &cost)?;
         if !policy.needs_scale() {
             network = network.without_public_output_scale();
         }
@@ -237,6 +241,13 @@ fn check_names(names: usize, classes: Option<usize>) -> Result<()> {
             Err(Error::new(ErrorKind::Misuse, what).fix("leave the class names out"))
         }
     }
+}
+
+/// The bytes that a prediction takes, both ways, its offline phase included.
+fn bytes(network: &PublicNetwork, policy: Policy, mode: Mode) -> std::result::Result<u64, PlanError> {
+    let cost = plan(network, policy, mode)?.build()?.cost()?;
+    let all = [cost.offline_total(), cost.online_total()];
+    Ok(all.iter().map(|cost| cost.client_bytes() + cost.server_bytes()).sum())
 }
 
 /// The moduli of the rings, for diagnostics.

@@ -1,6 +1,6 @@
 //! What the owner of a model chooses when compiling it.
 
-use lanner_graph::{Policy, QuantizationOptions};
+use lanner_graph::{Aim, Policy, Precision, QuantizationOptions};
 use lanner_plan::Mode;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::Deserialize;
@@ -25,6 +25,13 @@ pub struct CompileOptions {
     pub k: u32,
     /// Decimal digits that `probability` reveals.
     pub digits: u32,
+    /// The precision asked for. Where it is `None`, half a per cent is aimed at, and the most precise network is taken where that is
+    /// missed.
+    #[serde(default)]
+    pub precision: Option<Precision>,
+    /// Whether a network that misses the precision asked for is taken, too.
+    #[serde(default)]
+    pub allow_imprecise: bool,
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
     /// and the public half then tells of theirs.
     pub input_range: Option<[f64; 2]>,
@@ -77,7 +84,17 @@ impl CompileOptions {
         }
     }
 
-    /// How the network's integers are chosen.
+    /// What the network's precision is to be.
+    pub(crate) fn aim(&self, policy: Policy) -> Aim {
+        Aim {
+            precision: self.precision.unwrap_or_default(),
+            demanded: self.precision.is_some() && !self.allow_imprecise,
+            // Labels, their order and their probabilities are the same whatever is added to all scores.
+            compared: matches!(policy, Policy::Label | Policy::TopK { .. } | Policy::Probability { .. }),
+        }
+    }
+
+    /// The rings of a mode, and the input's range.
     pub(crate) fn quantization(&self, mode: Mode) -> QuantizationOptions {
         let options = match mode {
             Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),

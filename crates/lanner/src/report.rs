@@ -1,5 +1,7 @@
 //! What is known of a compiled model: ranges, bits, operations, circuits, leakage.
 
+mod precision;
+
 use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
 use lanner_plan::{Account, BuiltPlan, BuiltStep, Mode};
@@ -22,6 +24,8 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let steps = built.steps().iter().map(step_report);
     let mut report = json!({
         "mode": manifest.plan.mode,
+        "precision": precision::reached(network),
+        "bits": precision::layers(network),
         "values": network.values(),
         "calibration": {"samples_set_aside": network.set_aside()},
         "steps": steps.collect::<Vec<_>>(),

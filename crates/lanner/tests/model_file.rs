@@ -18,6 +18,8 @@ fn options(output: &str) -> CompileOptions {
         output: output.to_owned(),
         k: 1,
         digits: 2,
+        precision: None,
+        allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
         classes: None,

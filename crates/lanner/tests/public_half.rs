@@ -19,6 +19,8 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         output: output.to_owned(),
         k: 2,
         digits: 2,
+        precision: None,
+        allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
         classes: None,

@@ -62,6 +62,16 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// The node that cannot be planned; empty where it is all of them together.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        match self {
+            Self::Unsupported { node, .. } | Self::TooLarge { node, .. } | Self::Layer { node, .. } => node,
+            Self::Policy { .. } => "output",
+            Self::Distance { .. } => "",
+        }
+    }
+
     /// Whether the parameters have too little room to hide noise, so that others may have more.
     pub(crate) fn is_of_noise(&self) -> bool {
         match self {

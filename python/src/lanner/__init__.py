@@ -25,6 +25,7 @@ from lanner.errors import (
 from lanner.images import ImageDescription
 from lanner.local import run
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
+from lanner.precision import PrecisionWarning
 from lanner.prediction import Layer, Phase, Prediction
 from lanner.server import Server
 
@@ -41,6 +42,7 @@ __all__ = [
     "ModelError",
     "PeerError",
     "Phase",
+    "PrecisionWarning",
     "Prediction",
     "Server",
     "TransportError",

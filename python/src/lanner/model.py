@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.manifest import InputDescription, Manifest
 from lanner.options import CompileOptions
+from lanner.precision import PrecisionWarning, Reached
 from lanner.reference import OnnxReference, reference_of
 
 if TYPE_CHECKING:
@@ -164,6 +166,11 @@ class Model:
         """
         return self.native.secure_error
 
+    @cached_property
+    def precision(self) -> Reached | None:
+        """What was asked of the model and what it reaches on the calibration samples. The owner's alone."""
+        return Reached.of_report(self.report()["precision"])
+
     def report(self) -> dict[str, Any]:
         """Per node the range, whether it is proved or calibrated, and the bits; what the mode leaks."""
         with native_errors():
@@ -193,6 +200,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     rounding: str | None = None,
     input_range: tuple[float, float] | None = None,
     public_preprocessing: bool = False,
+    precision: str | int | None = None,
+    allow_imprecise: bool = False,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -221,10 +230,16 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             middle to a quarter of the range.
         public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
             scaler, are published exactly, for the client to apply in floating point.
+        precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
+            scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
+            not given, 0.5% is aimed at; where that is missed, the most precise network is taken, with a
+            `PrecisionWarning`. ``model.precision`` tells what is reached.
+        allow_imprecise: Take the most precise network, with a `PrecisionWarning`, where `precision` is missed.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
-        ModelError: If the model cannot be read, or a layer's range is too wide for every parameter set.
+        ModelError: If the model cannot be read, a layer's range is too wide for every parameter set, or
+            `precision` is missed.
         UnsupportedOpError: If an operator, the mode or the output policy is not supported.
         InputError: If the calibration samples do not fit the model's input.
     """
@@ -240,6 +255,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         rounding,
         input_range,
         public_preprocessing,
+        precision,
+        allow_imprecise,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples, output, output_name)
@@ -254,7 +271,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
                 imported.graph.document, imported.graph.tensors, batch, options.document()
             )
         )
-    return Model(native, reference_of(imported), notes=imported.policy.notes)
+    compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
+    if compiled.precision is not None and (shortfall := compiled.precision.shortfall()) is not None:
+        warnings.warn(f"{compiled.name}: {shortfall}", PrecisionWarning, stacklevel=2)
+    return compiled
 
 
 def load(path: str | Path) -> Model:

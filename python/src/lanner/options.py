@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
+from lanner.precision import parse_precision
 
 #: Modes that this version computes. ``auto`` is ``cheetah`` with exact rounding.
 MODES = ("gazelle", "falcon", "cheetah", "auto")
@@ -64,6 +65,9 @@ class CompileOptions:
             range of the calibration samples, of which the client then learns.
         public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
             scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
+        precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
+            activations. None aims at 0.5% and takes the most precise network where that is missed.
+        allow_imprecise: Whether a network that misses the precision asked for is taken, too.
     """
 
     name: str
@@ -76,6 +80,8 @@ class CompileOptions:
     rounding: str | None = None
     input_range: tuple[float, float] | None = None
     public_preprocessing: bool = False
+    precision: str | int | None = None
+    allow_imprecise: bool = False
 
     def __post_init__(self) -> None:
         check_mode(self.mode)
@@ -91,6 +97,8 @@ class CompileOptions:
             _check_range(self.input_range)
             if self.public_preprocessing:
                 raise MisuseError("public preprocessing goes with no stated input range", fix="give one of the two")
+        if self.precision is not None:
+            parse_precision(self.precision)
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
         """The options for a network's end.
@@ -119,6 +127,8 @@ class CompileOptions:
                 "classes": None if self.classes is None else list(self.classes),
                 "image": None if self.image is None else self.image.document(),
                 "name": self.name,
+                "precision": None if self.precision is None else parse_precision(self.precision),
+                "allow_imprecise": self.allow_imprecise,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,
             }

@@ -8,9 +8,9 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
 
 use super::{Calibrated, FORMAT_VERSION, FixedOp, LinearWeights, Network, PublicNetwork};
-use crate::CompileError;
 use crate::graph::check_version;
 use crate::tensor::damaged;
+use crate::{CompileError, Reached};
 
 /// A network without its weights: the public half and what calibration saw. Private to the model owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct NetworkManifest {
     /// Calibration samples that no ring holds.
     #[serde(default)]
     set_aside: usize,
+    /// What was asked, and what it reaches on the calibration samples.
+    #[serde(default)]
+    reached: Option<Reached>,
 }
 
 impl NetworkManifest {
@@ -59,7 +62,7 @@ impl Network {
         };
         let values = self.values.iter().map(seen).collect();
         let (format_version, public, set_aside) = (FORMAT_VERSION, self.public.clone(), self.set_aside);
-        let manifest = NetworkManifest { format_version, public, values, set_aside };
+        let manifest = NetworkManifest { format_version, public, values, set_aside, reached: self.reached };
         Ok((manifest, encode(&self.weights)?))
     }
 
@@ -68,7 +71,7 @@ impl Network {
     /// # Errors
     /// [`CompileError`] if the bytes are damaged or the parts contradict each other.
     pub fn from_parts(manifest: NetworkManifest, weights: &[u8]) -> Result<Self, CompileError> {
-        let NetworkManifest { format_version, public, values, set_aside } = manifest;
+        let NetworkManifest { format_version, public, values, set_aside, reached } = manifest;
         if format_version != FORMAT_VERSION {
             let found = format_version;
             return Err(CompileError::FormatVersion {
@@ -78,7 +81,8 @@ impl Network {
             });
         }
         let weights = decode(&public, weights)?;
-        Ok(Self::new(public, weights, &values)?.with_set_aside(set_aside))
+        let network = Self::new(public, weights, &values)?.with_set_aside(set_aside);
+        Ok(Self { reached, ..network })
     }
 }
 

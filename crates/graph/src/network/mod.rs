@@ -25,7 +25,7 @@ mod report;
 
 use std::collections::BTreeMap;
 
-use crate::CompileError;
+use crate::{CompileError, Reached};
 pub(crate) use bounds::{Bound, linear_interval, machine_bounds, propagate, sum_bound};
 pub use features::{Features, Preprocessing};
 pub(crate) use features::{MAX_CENTRE, MAX_EXPONENT, position};
@@ -47,6 +47,7 @@ pub struct Network {
     weights: BTreeMap<usize, LinearWeights>,
     values: Vec<ValueReport>,
     set_aside: usize,
+    reached: Option<Reached>,
 }
 
 /// A linear layer's integers.
@@ -96,13 +97,19 @@ impl Network {
         machine_bounds(&public, &weights)?;
         let bounds = propagate(&public, Some(&weights))?;
         let values = report::join(&public, &bounds, &weights, calibrated)?;
-        Ok(Self { public, weights, values, set_aside: 0 })
+        Ok(Self { public, weights, values, set_aside: 0, reached: None })
     }
 
     /// The network, compiled without a given number of its calibration samples.
     #[must_use]
     pub(crate) fn with_set_aside(self, set_aside: usize) -> Self {
         Self { set_aside, ..self }
+    }
+
+    /// The network, with what it reaches on its calibration samples.
+    #[must_use]
+    pub(crate) fn with_reached(self, reached: Reached) -> Self {
+        Self { reached: Some(reached), ..self }
     }
 
     /// The network whose public half does not say what a unit of the output is worth: for policies that do without.
@@ -133,6 +140,12 @@ impl Network {
     #[must_use]
     pub fn values(&self) -> &[ValueReport] {
         &self.values
+    }
+
+    /// What it reaches on its calibration samples, where a precision was asked for. The owner's alone.
+    #[must_use]
+    pub const fn reached(&self) -> Option<Reached> {
+        self.reached
     }
 
     /// How many calibration samples no ring holds: on those, and on inputs like them, sums overflow.

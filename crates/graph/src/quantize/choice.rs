@@ -10,11 +10,6 @@ use crate::network::{Calibrated, Evidence, Head, Network};
 /// Room beyond twice the calibrated sums, tried in turn: the integers differ a little from the floats that scales were chosen on.
 const SLACK: [f64; 4] = [1.0, 1.03, 1.1, 1.25];
 
-/// The fewest bits of activations and weights around squares that take sums whole.
-const FEWEST: u32 = 5;
-
-const NARROWEST: SquareBits = SquareBits { activations: FEWEST, weights: FEWEST, behind: FEWEST };
-
 /// The error of the scores that saving circuits may cost, relative to their spread over the samples.
 const FAITHFUL: f64 = 1.0 / 15.0;
 
@@ -27,6 +22,15 @@ pub(super) struct Choice<'a> {
     pub(super) scores: &'a [Vec<f32>],
 }
 
+/// A network, and what it makes of the samples.
+pub(super) struct Chosen {
+    pub(super) network: Network,
+    /// Of each sample, in order.
+    pub(super) scores: Vec<Vec<i64>>,
+    /// Of the scores, relative to their spread over the samples.
+    error: f64,
+}
+
 impl Choice<'_> {
     /// The network with the fewest elements in circuits whose scores stay close to the float graph's.
     ///
@@ -34,10 +38,11 @@ impl Choice<'_> {
     ///
     /// # Errors
     /// [`CompileError`] if nothing fits where all squares take rescaled sums.
-    pub(super) fn fewest_circuits(&self) -> Result<Network, CompileError> {
+    pub(super) fn fewest_circuits(&self) -> Result<Chosen, CompileError> {
         let items = self.source.items;
-        let none = Squares { whole: vec![false; items.len()], bits: NARROWEST };
-        let (mut best, usual) = self.network(&none)?;
+        let none = Squares { whole: vec![false; items.len()], bits: self.narrowest() };
+        let mut best = self.network(&none)?;
+        let usual = best.error;
         let rescaled = Structure::new(items, &none).rescaled;
         let offered = self.source.options.squares_of_sums;
         // Where there is no rescale, few bits save no circuit.
@@ -48,36 +53,43 @@ impl Choice<'_> {
         let mut whole = vec![false; items.len()];
         for candidate in candidates {
             whole[candidate] = true;
-            let closest = self.closest(&whole)?.filter(|(_, error)| *error <= FAITHFUL.max(2.0 * usual));
+            let closest = self.closest(&whole)?.filter(|chosen| chosen.error <= FAITHFUL.max(2.0 * usual));
             match closest {
-                Some((network, _)) => best = network,
+                Some(chosen) => best = chosen,
                 None => whole[candidate] = false,
             }
         }
         Ok(best)
     }
 
+    /// The fewest bits around squares that take sums whole.
+    fn narrowest(&self) -> SquareBits {
+        let fewest = self.source.options.min_square_bits;
+        SquareBits { activations: fewest, weights: fewest, behind: fewest }
+    }
+
     /// The network with the smallest error of those that fit, over all ways to share bits between activations and weights.
-    fn closest(&self, whole: &[bool]) -> Result<Option<(Network, f64)>, CompileError> {
-        let options = self.source.options;
+    fn closest(&self, whole: &[bool]) -> Result<Option<Chosen>, CompileError> {
+        let (options, narrowest) = (self.source.options, self.narrowest());
         let most = [options.activation_bits, options.min_weight_bits];
-        let mut closest = self.fitting(whole, NARROWEST)?;
+        let fewest = options.min_square_bits;
+        let mut closest = self.fitting(whole, narrowest)?;
         if closest.is_none() {
             return Ok(None);
         }
-        for activations in FEWEST.min(most[0])..=most[0] {
+        for activations in fewest.min(most[0])..=most[0] {
             // The most bits of weights that fit.
-            let widths = (FEWEST.min(most[1])..=most[1]).rev();
+            let widths = (fewest.min(most[1])..=most[1]).rev();
             let mut fitting =
-                widths.map(|weights| self.fitting(whole, SquareBits { activations, weights, ..NARROWEST }));
+                widths.map(|weights| self.fitting(whole, SquareBits { activations, weights, ..narrowest }));
             let Some(network) = fitting.find_map(Result::transpose).transpose()? else { break };
-            closest = closest.filter(|closest| closest.1 <= network.1).or(Some(network));
+            closest = closest.filter(|closest| closest.error <= network.error).or(Some(network));
         }
         Ok(closest)
     }
 
     /// The network if it fits.
-    fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<(Network, f64)>, CompileError> {
+    fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<Chosen>, CompileError> {
         match self.network(&Squares { whole: whole.to_vec(), bits }) {
             Ok(network) => Ok(Some(network)),
             Err(CompileError::RangeOverflow { .. }) => Ok(None),
@@ -87,7 +99,7 @@ impl Choice<'_> {
 
     /// The network with one way to treat squares, with more and more slack, then with larger rings for the groups that overflow; and
     /// the error of its scores.
-    fn network(&self, squares: &Squares) -> Result<(Network, f64), CompileError> {
+    fn network(&self, squares: &Squares) -> Result<Chosen, CompileError> {
         let structure = Structure::new(self.source.items, squares);
         let mut least = vec![0; structure.groups];
         loop {
@@ -99,7 +111,7 @@ impl Choice<'_> {
                 let Some(overflow) = overflow(&provisional, &measured) else {
                     let network = lowered.network(self.head, Some(&measured))?;
                     let error = self.error(&scores, network.output_scale());
-                    return Ok((network, error));
+                    return Ok(Chosen { network, scores, error });
                 };
                 let node = overflow.node;
                 let beyond_slack = overflow.is_beyond_slack();

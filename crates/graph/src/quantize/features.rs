@@ -22,7 +22,7 @@ const OFF_ZERO: f64 = 2.0;
 const COMPARED: usize = 64;
 
 /// The prepared graph, the input that it takes, and how a real input becomes that.
-pub(super) struct Prepared {
+pub(super) struct CodedInput {
     pub(super) draft: Draft,
     pub(super) head: Head,
     /// The calibration samples as the draft takes them, one after the other.
@@ -58,7 +58,7 @@ pub(super) fn prepare_input(
     tensors: &Tensors,
     calibration: &[f32],
     options: &QuantizationOptions,
-) -> Result<Prepared, CompileError> {
+) -> Result<CodedInput, CompileError> {
     if options.public_preprocessing {
         let stripped = strip(graph, tensors)?;
         let shape = &graph.inputs[0].shape;
@@ -84,7 +84,7 @@ fn by_feature(
     calibration: &[f32],
     options: &QuantizationOptions,
     axes: &[usize],
-) -> Result<Prepared, CompileError> {
+) -> Result<CodedInput, CompileError> {
     let (draft, head) = prepare(graph, tensors)?;
     let shape = &draft.graph.inputs[0].shape;
     let usable = calibration.len() >= shape.iter().product() && calibration.iter().all(|x| x.is_finite());
@@ -101,10 +101,10 @@ fn by_feature(
             let code = |(index, &x): (usize, &f32)| units.code(position(shape, axis, index), x);
             let samples = calibration.iter().enumerate().map(code).collect();
             let coding = Some(Coding { axis, units: Some(units), preprocessing: None });
-            return Ok(Prepared { draft: folded, head, samples, coding });
+            return Ok(CodedInput { draft: folded, head, samples, coding });
         }
     }
-    Ok(Prepared { draft, head, samples: calibration.to_vec(), coding: None })
+    Ok(CodedInput { draft, head, samples: calibration.to_vec(), coding: None })
 }
 
 /// The range of each position of an axis, over samples of this shape; without 0, unless it is among the values.

@@ -140,7 +140,8 @@ impl RealLayer {
         let enough =
             |fitted: &FittedLayer| self.largest() == 0.0 || largest(&fitted.weights) >= half_range(fewest);
         // The scale may be rounded up by a step, and the fewest bits must be left.
-        let finest = self.largest() / (half_range(most) as f64).max(half_range(fewest) as f64 * grid::STEP);
+        let finest = (half_range(most) as f64).max(half_range(fewest) as f64 * grid::STEP);
+        let finest = self.largest() / finest.min(half_range(room.ring.weight_bits()) as f64);
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
         self.fit_proved(room, least).filter(enough).or_else(|| {

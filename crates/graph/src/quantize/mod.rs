@@ -4,18 +4,24 @@
 //! asked for: with sums proved to fit if that is possible, else with room for twice the calibrated sums. Larger sums cost nothing in
 //! a ring already chosen and allow a larger shift, so weights use all the room there is. `docs/numerics.md` is normative.
 
+mod bits;
 mod calibrate;
 mod choice;
+mod closeness;
 mod features;
 mod item;
 mod layer;
 mod lower;
 mod outlier;
+mod precision;
+mod prepared;
 mod reach;
+mod search;
 mod structure;
 
-use choice::Choice;
-use features::{Prepared, prepare_input};
+pub use precision::{Aim, Precision, Reached};
+use prepared::Prepared;
+pub use search::compile_to;
 
 use crate::CompileError;
 use crate::accumulator::Accumulator;
@@ -41,6 +47,8 @@ pub struct QuantizationOptions {
     pub public_preprocessing: bool,
     /// Whether a square may take sums that are not rescaled: larger rings, and fewer values in circuits.
     pub squares_of_sums: bool,
+    /// The fewest bits that activations and weights may be left with around such squares: 2 to 16.
+    pub min_square_bits: u32,
 }
 
 impl Default for QuantizationOptions {
@@ -55,6 +63,7 @@ impl Default for QuantizationOptions {
             input_range: None,
             public_preprocessing: false,
             squares_of_sums: true,
+            min_square_bits: 5,
         }
     }
 }
@@ -83,23 +92,14 @@ pub fn compile(
     options: &QuantizationOptions,
 ) -> Result<Network, CompileError> {
     let options = check(options)?;
-    let Prepared { draft, head, samples: coded, coding } =
-        prepare_input(graph, tensors, calibration, &options)?;
-    let samples = calibrate::samples(&draft, calibration)?;
-    let observed = calibrate::observe(&draft, &calibrate::samples(&draft, &coded)?)?;
+    let prepared = Prepared::new(graph, tensors, calibration, &options)?;
     let mut refused = None;
-    for kept in outlier::set_aside(&observed, &samples) {
-        let seen = observed.seen(&kept);
-        let items = item::items(&draft, &seen)?;
-        let input = options.input_range.map_or(seen[0].range, |[low, high]| calibrate::Range { low, high });
-        let set_aside = samples.len() - kept.len();
-        let sparing = set_aside > 0;
-        let coding = coding.as_ref();
-        let source =
-            lower::Source { draft: &draft, items: &items, input, coding, options: &options, sparing };
-        match (Choice { source, head, samples: kept, scores: &observed.scores }).fewest_circuits() {
+    for kept in prepared.kept() {
+        let part = prepared.part(kept, &options)?;
+        let bits = bits::LayerBits::uniform(&part.items, &options);
+        match part.choose(&options, &bits, part.samples.clone()) {
             Err(error @ CompileError::RangeOverflow { .. }) => refused = Some(error),
-            chosen => return Ok(chosen?.with_set_aside(set_aside)),
+            chosen => return Ok(chosen?.network.with_set_aside(part.set_aside)),
         }
     }
     Err(refused.unwrap_or_else(refuse_all))
@@ -114,8 +114,14 @@ fn refuse_all() -> CompileError {
 fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileError> {
     let mut options = options.clone();
     options.accumulators.sort_by_key(|ring| ring.bits());
-    let QuantizationOptions { activation_bits, min_weight_bits, max_weight_bits, ref accumulators, .. } =
-        options;
+    let QuantizationOptions {
+        activation_bits,
+        min_weight_bits,
+        max_weight_bits,
+        min_square_bits,
+        ref accumulators,
+        ..
+    } = options;
     let rules = [
         ("activation_bits", u64::from(activation_bits), (2..=16).contains(&activation_bits), "2..=16"),
         ("min_weight_bits", u64::from(min_weight_bits), (2..=16).contains(&min_weight_bits), "2..=16"),
@@ -125,6 +131,7 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
             (min_weight_bits..=24).contains(&max_weight_bits),
             "min_weight_bits..=24",
         ),
+        ("min_square_bits", u64::from(min_square_bits), (2..=16).contains(&min_square_bits), "2..=16"),
         ("accumulators", accumulators.len() as u64, !accumulators.is_empty(), "one or more rings"),
     ];
     if let Some([low, high]) = options.input_range

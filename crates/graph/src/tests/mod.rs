@@ -8,6 +8,7 @@ mod kernels;
 mod operators;
 mod passes;
 mod powers_of_two;
+mod precision;
 mod public_half;
 mod refusals;
 

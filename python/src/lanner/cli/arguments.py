@@ -11,6 +11,7 @@ from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
 from lanner.manifest import Manifest
 from lanner.options import LATER_MODES, MODES, OUTPUTS, ROUNDINGS, check_mode
+from lanner.precision import DEFAULT
 from lanner.trust import Trust, parse_address
 
 
@@ -40,6 +41,18 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="publish the constants in front of the first layer (a scaler's means and scales) for the client to apply",
+    )
+    parser.add_argument(
+        "--precision",
+        metavar="P",
+        help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
+        f"activations, as in --precision 12 (default: {DEFAULT}%, or what comes nearest)",
+    )
+    parser.add_argument(
+        "--allow-imprecise",
+        action="store_true",
+        default=None,
+        help="take the most precise network where --precision is missed",
     )
     parser.add_argument(
         "--image",
@@ -90,7 +103,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     """
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
-        *("input_range", "public_preprocessing"),
+        *("input_range", "public_preprocessing", "precision", "allow_imprecise"),
     )
     keywords = {name: getattr(options, name) for name in names}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)

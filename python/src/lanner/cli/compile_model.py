@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from lanner.cli.output import Output
 from lanner.errors import InputError, MisuseError
 from lanner.inputs import load_array
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
+from lanner.precision import PrecisionWarning
 
 NAME = "compile"
 HELP = "compile an ONNX model for serving"
@@ -47,6 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if agreement["samples"] < ADVISED_SAMPLES:
         output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
     warn_of_ending(model, output)
+    warn_of_precision(model, output)
     model.save(options.target)
     show_model(model, output)
     output.say(_said_of(agreement))
@@ -64,7 +67,10 @@ def compile_file(options: argparse.Namespace, samples: NDArray[np.float32], sour
     """
     keywords: dict[str, Any] = compile_keywords(options)
     try:
-        return compile(options.model, samples, name=name, **keywords)
+        with warnings.catch_warnings():
+            # `warn_of_precision` says it.
+            warnings.simplefilter("ignore", PrecisionWarning)
+            return compile(options.model, samples, name=name, **keywords)
     except InputError as error:
         raise InputError(error.what, where=str(source), fix=error.fix) from None
 
@@ -73,6 +79,12 @@ def warn_of_ending(model: Model, output: Output) -> None:
     """Say how the network's end is taken, where that is not plain."""
     for note in model.notes:
         output.warn(f"{model.name}: {note}")
+
+
+def warn_of_precision(model: Model, output: Output) -> None:
+    """Say by how much the precision that is aimed at is missed."""
+    if model.precision is not None and (shortfall := model.precision.shortfall()) is not None:
+        output.warn(shortfall)
 
 
 def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from lanner.cli.arguments import add_compile_options
-from lanner.cli.compile_model import compile_file, warn_of_ending
+from lanner.cli.compile_model import compile_file, warn_of_ending, warn_of_precision
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
@@ -70,6 +70,7 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
     with output.progress(f"compiling {options.model.name}"):
         model = compile_file(options, samples, source, options.model.stem)
     warn_of_ending(model, output)
+    warn_of_precision(model, output)
     path = folder / "model.lanner"
     model.save(path)
     return model, path
@@ -87,4 +88,6 @@ _COMPILE_ONLY = (
     "classes",
     "input_range",
     "public_preprocessing",
+    "precision",
+    "allow_imprecise",
 )

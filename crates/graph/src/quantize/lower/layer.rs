@@ -67,14 +67,14 @@ impl Builder<'_> {
     /// The fewest and the most bits of a layer's weights. What is squared whole gets the fewest; where samples were set aside, the
     /// room that more bits would take is left for inputs like those.
     fn weight_bits(&self, index: usize) -> [u32; 2] {
-        let (structure, options) = (self.structure, self.source.options);
+        let (structure, bits) = (self.structure, self.source.bits.weights[index]);
         let fewest = match (structure.squared[index], structure.behind_squares[index]) {
-            (true, _) => options.min_weight_bits.min(structure.square_bits.weights),
-            (_, true) => options.min_weight_bits.min(structure.square_bits.behind),
-            _ => options.min_weight_bits,
+            (true, _) => bits.min(structure.square_bits.weights),
+            (_, true) => bits.min(structure.square_bits.behind),
+            _ => bits,
         };
         let sparing = structure.squared[index] || self.source.sparing;
-        [fewest, if sparing { fewest } else { options.max_weight_bits }]
+        [fewest, if sparing { fewest } else { self.source.options.max_weight_bits }]
     }
 
     /// The other inputs of the joins among the values reached, each with the value that it is joined with.

@@ -11,6 +11,7 @@ mod shift;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::QuantizationOptions;
+use super::bits::LayerBits;
 use super::calibrate::Range;
 use super::features::Coding;
 use super::item::Item;
@@ -38,6 +39,7 @@ pub(super) struct Source<'a> {
     /// How features become that input, where they differ.
     pub(super) coding: Option<&'a Coding>,
     pub(super) options: &'a QuantizationOptions,
+    pub(super) bits: &'a LayerBits,
     /// Whether weights get no more bits than they must.
     pub(super) sparing: bool,
 }
@@ -46,9 +48,10 @@ impl Source<'_> {
     /// Steps between the smallest and the largest activation where a way to products, joins or the output ends.
     fn levels(&self, structure: &Structure, end: usize) -> f64 {
         let users = structure.users[end].iter();
-        let mut products = users.filter(|&&user| self.items[user].action.multiplies()).peekable();
-        let squared = products.peek().is_some() && products.all(|&user| structure.squared[user]);
-        let bits = self.options.activation_bits;
+        let products = || users.clone().filter(|&&user| self.items[user].action.multiplies());
+        let squared = products().next().is_some() && products().all(|&user| structure.squared[user]);
+        let bits = products().map(|&user| self.bits.activations[user]).max();
+        let bits = bits.unwrap_or(self.options.activation_bits);
         let bits = if squared { bits.min(structure.square_bits.activations) } else { bits };
         ((1_u64 << bits) - 1) as f64
     }

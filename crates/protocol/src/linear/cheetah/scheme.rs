@@ -46,7 +46,7 @@ impl Accuracy {
 }
 
 impl Scheme {
-    /// A layer over `Z_2^bits` whose weights have at most [`Scheme::WEIGHT_BITS`] bits with their sign.
+    /// A layer over `Z_2^bits` whose weights have at most [`Scheme::weight_bits`] bits with their sign.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape does not fit; [`ProtocolError::Bfv`] if its noise leaves too little room.
@@ -57,7 +57,7 @@ impl Scheme {
         parameters: &Parameters,
     ) -> Result<Self, ProtocolError> {
         let packing = Packing::cheapest(shape, parameters.degree())?;
-        let norm = f64::from(1 << (Self::WEIGHT_BITS - 1)) * (packing.taps() as f64).sqrt();
+        let norm = f64::from(1 << (Self::weight_bits(bits) - 1)) * (packing.taps() as f64).sqrt();
         // The scale of the client's message is rounded once, that of the server's once more.
         let noise = NoiseBound::fresh().plus_plaintext().multiplied_by_norm(norm);
         let modulus = match accuracy {
@@ -67,8 +67,16 @@ impl Scheme {
         Ok(Self { packing, parameters: parameters.clone(), modulus, bits, noise, norm })
     }
 
-    /// Bits of a weight, sign included.
-    pub const WEIGHT_BITS: u32 = 12;
+    /// Bits of a weight of a layer over `Z_2^bits`, sign included. Wider weights make more noise, which takes a wider phase to hide, and the
+    /// ring is all that a client knows of them: narrow ones have no room for more than 12 bits beside those of activations.
+    #[must_use]
+    pub const fn weight_bits(bits: u32) -> u32 {
+        match bits {
+            ..=26 => 12,
+            27..=29 => bits - 14,
+            _ => 16,
+        }
+    }
 
     /// The parameters of its ciphertexts.
     #[must_use]

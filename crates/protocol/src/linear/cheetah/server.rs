@@ -51,10 +51,10 @@ impl ServerLayer {
     /// Transforms the filters; `bias` has one integer for each output element.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::WEIGHT_BITS`] bits.
+    /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
     pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self, ProtocolError> {
         let packing = &scheme.packing;
-        let bound = 1_i64 << (Scheme::WEIGHT_BITS - 1);
+        let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
         let fits = |weight: &i64| (-bound..=bound).contains(weight);
         if (weights.len(), bias.len()) != (packing.shape().weights(), packing.shape().outputs()?)
             || !weights.iter().all(fits)

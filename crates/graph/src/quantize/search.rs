@@ -1,0 +1,268 @@
+//! The bits that a precision takes: as few as reach it.
+//!
+//! One number of bits for all layers is bisected first, on some of the samples, and raised until all samples reach what is asked. Then as
+//! many layers as may have one bit less get one less, those with the most elements first, where that makes a prediction cheaper: searched
+//! on the samples with the largest errors, and taken if all samples reach what is asked. Everything is deterministic.
+
+use super::bits::{LayerBits, largest_first, options_for};
+use super::calibrate::Samples;
+use super::closeness::{Closeness, Measured};
+use super::precision::{Aim, Precision, percent};
+use super::prepared::{Part, Prepared};
+use super::{QuantizationOptions, check};
+use crate::CompileError;
+use crate::graph::Graph;
+use crate::network::{Network, PublicNetwork};
+use crate::tensor::Tensors;
+
+/// Products of weights and activations that an attempt may take, and the fewest and the most samples that it is made on.
+const PRODUCTS: usize = 16_000_000_000;
+const FEWEST_SAMPLES: usize = 4;
+const MOST_SAMPLES: usize = 48;
+
+/// How many samples decide which layers have one bit less.
+const WORST_SAMPLES: usize = 16;
+
+/// With fewer bits than these for want of room, samples that run away are set aside.
+const USUAL_BITS: u32 = 8;
+
+/// Compiles a graph with the fewest bits that reach a precision, or with those asked for.
+///
+/// `options` say which rings there are and what an input may be; their bits do not count. `cost` is what a mode makes of a network: the
+/// bytes that a prediction takes, or the name of a node that it has no room for. A network that it has no room for with any number of
+/// bits is returned as it is.
+///
+/// # Errors
+/// As [`super::compile`], and [`CompileError::Precision`] where a precision that is demanded is missed.
+pub fn compile_to(
+    graph: &Graph,
+    tensors: &Tensors,
+    calibration: &[f32],
+    options: &QuantizationOptions,
+    aim: Aim,
+    cost: &dyn Fn(&PublicNetwork) -> Result<u64, String>,
+) -> Result<Network, CompileError> {
+    let options = check(options)?;
+    check_aim(aim.precision)?;
+    let prepared = Prepared::new(graph, tensors, calibration, &options)?;
+    let mut outcome = Err(super::refuse_all());
+    for kept in prepared.kept() {
+        let part = prepared.part(kept, &options)?;
+        let closeness = Closeness::new(&prepared.observed.scores, &part.samples, aim);
+        let most = Precision::MOST_BITS;
+        let search = Search { part: &part, options: &options, closeness, cost, most, limit: None };
+        outcome = search.run(aim.precision).map(|found| found.with_set_aside(part.set_aside));
+        if !is_narrow(&outcome) {
+            break;
+        }
+    }
+    let Found { best, limit } = outcome?;
+    let reached = best.measured.reached;
+    if aim.demanded && !reached.is_met() {
+        let node = limit.map_or_else(|| coarsest(&best.network), |limit| limit.node);
+        let (bits, asked) = (best.bits, aim.precision.to_string());
+        let (lost, reached) = (reached.labels_lost, percent(reached.error));
+        return Err(CompileError::Precision { node, bits, asked, reached, lost });
+    }
+    Ok(best.network.with_reached(reached))
+}
+
+fn check_aim(precision: Precision) -> Result<(), CompileError> {
+    let refuse = |value, allowed| Err(CompileError::Option { option: "precision", value, allowed });
+    match precision {
+        Precision::Bits(bits) if !(Precision::FEWEST_BITS..=Precision::MOST_BITS).contains(&bits) => {
+            refuse(u64::from(bits), "6..=16 bits")
+        }
+        Precision::Error(error) if !(error > 0.0 && error < 1.0) => {
+            refuse((100.0 * error) as u64, "percentages between 0 and 100")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether rings have no room for the usual bits.
+fn is_narrow(outcome: &Result<Found, CompileError>) -> bool {
+    let is_overflow = |error: &CompileError| matches!(error, CompileError::RangeOverflow { .. });
+    match outcome {
+        Ok(Found { best, limit }) => {
+            let limit = limit.as_ref().and_then(|limit| limit.error.as_deref());
+            best.bits < USUAL_BITS && !best.is_met() && limit.is_some_and(is_overflow)
+        }
+        Err(error) => is_overflow(error),
+    }
+}
+
+/// The layer whose weights lose the most.
+fn coarsest(network: &Network) -> String {
+    let layers = network.values().iter().filter_map(|value| Some((value.weights?.error, &value.name)));
+    layers.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name.clone()).unwrap_or_default()
+}
+
+/// An attempt that rings have room for.
+struct Candidate {
+    network: Network,
+    /// Of all layers, or one more than of those that have fewer.
+    bits: u32,
+    measured: Measured,
+    /// Bytes of a prediction.
+    cost: u64,
+}
+
+impl Candidate {
+    fn is_met(&self) -> bool {
+        self.measured.reached.is_met()
+    }
+}
+
+/// Why there is no network with so many bits.
+struct Refusal {
+    node: String,
+    /// Why rings have no room.
+    error: Option<Box<CompileError>>,
+    /// What rings have room for, and the mode has not.
+    refused: Option<Box<Candidate>>,
+}
+
+impl From<CompileError> for Refusal {
+    fn from(error: CompileError) -> Self {
+        let node = match &error {
+            CompileError::RangeOverflow { node, .. } | CompileError::UnsupportedOp { node, .. } => {
+                node.clone()
+            }
+            CompileError::Network { place, .. } => place.clone(),
+            _ => String::new(),
+        };
+        Self { node, error: Some(Box::new(error)), refused: None }
+    }
+}
+
+/// The best network, and why there is none with more bits, if that was seen.
+struct Found {
+    best: Candidate,
+    limit: Option<Refusal>,
+}
+
+impl Found {
+    fn with_set_aside(mut self, set_aside: usize) -> Self {
+        self.best.network = self.best.network.with_set_aside(set_aside);
+        self
+    }
+}
+
+impl TryFrom<Refusal> for Found {
+    type Error = CompileError;
+
+    /// What the mode has no room for is left for it to refuse.
+    fn try_from(refusal: Refusal) -> Result<Self, CompileError> {
+        match refusal {
+            Refusal { refused: Some(candidate), .. } => Ok(Self { best: *candidate, limit: None }),
+            Refusal { error, .. } => Err(error.map_or_else(super::refuse_all, |error| *error)),
+        }
+    }
+}
+
+struct Search<'a> {
+    part: &'a Part<'a>,
+    options: &'a QuantizationOptions,
+    closeness: Closeness<'a>,
+    cost: &'a dyn Fn(&PublicNetwork) -> Result<u64, String>,
+    /// The most bits that are not known to be too many.
+    most: u32,
+    /// Why more are.
+    limit: Option<Refusal>,
+}
+
+impl<'a> Search<'a> {
+    /// The cheapest network found that is what is asked, else the most precise one.
+    fn run(mut self, precision: Precision) -> Result<Found, CompileError> {
+        let all = self.part.samples.clone();
+        if let Precision::Bits(bits) = precision {
+            return self
+                .attempt(bits, 0, &all)
+                .map_or_else(Found::try_from, |best| Ok(Found { best, limit: None }));
+        }
+        let mut bits = match self.fewest_bits(&self.spread()?) {
+            Ok(candidate) => candidate.bits,
+            Err(refusal) => return Found::try_from(refusal),
+        };
+        loop {
+            match self.attempt(bits, 0, &all) {
+                Ok(best) if best.is_met() => {
+                    return Ok(Found { best: self.with_fewer(best), limit: None });
+                }
+                Ok(best) if bits == self.most => return Ok(Found { best, limit: self.limit }),
+                Ok(_) => bits += 1,
+                Err(refusal) if bits == Precision::FEWEST_BITS => return Found::try_from(refusal),
+                Err(refusal) => {
+                    (bits, self.most) = (bits - 1, bits - 1);
+                    self.limit = Some(refusal);
+                }
+            }
+        }
+    }
+
+    /// Samples for the search, evenly spread.
+    fn spread(&self) -> Result<Samples<'a>, CompileError> {
+        let all = &self.part.samples;
+        let count = PRODUCTS / self.part.products()?.max(1);
+        let count = count.clamp(FEWEST_SAMPLES, MOST_SAMPLES).min(all.len());
+        Ok((0..count).map(|index| all[index * all.len() / count]).collect())
+    }
+
+    /// The network with the fewest bits, the same for all layers, that is what is asked; else the one with the most.
+    fn fewest_bits(&mut self, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
+        // Below `low` what is asked is missed; at `high` it is not, or there is no room.
+        let (mut low, mut high) = (Precision::FEWEST_BITS, self.most + 1);
+        let (mut met, mut missed) = (None, None);
+        while low < high {
+            let bits = u32::midpoint(low, high);
+            match self.attempt(bits, 0, samples) {
+                Ok(candidate) if candidate.is_met() => (high, met) = (bits, Some(candidate)),
+                Ok(candidate) => (low, missed) = (bits + 1, Some(candidate)),
+                Err(refusal) => {
+                    (high, met) = (bits, None);
+                    self.most = bits - 1;
+                    self.limit = Some(refusal);
+                }
+            }
+        }
+        let nothing = || super::refuse_all().into();
+        met.or(missed).ok_or_else(|| self.limit.take().unwrap_or_else(nothing))
+    }
+
+    /// The same with one bit less for as many layers as may have it, if that is cheaper.
+    fn with_fewer(&self, best: Candidate) -> Candidate {
+        let bits = best.bits;
+        if bits == Precision::FEWEST_BITS {
+            return best;
+        }
+        let all = &self.part.samples;
+        let worst = &best.measured.worst[..WORST_SAMPLES.min(all.len())];
+        let some: Samples<'a> = all.iter().filter(|(number, _)| worst.contains(number)).copied().collect();
+        // One less for all layers is taken to miss what is asked.
+        let (mut fewer, mut more) = (0, largest_first(&self.part.items).len());
+        while fewer + 1 < more {
+            let middle = usize::midpoint(fewer, more);
+            let meets =
+                |attempt: Result<Candidate, Refusal>| attempt.is_ok_and(|candidate| candidate.is_met());
+            if meets(self.attempt(bits, middle, &some)) { fewer = middle } else { more = middle }
+        }
+        let cheaper = if fewer > 0 { self.attempt(bits, fewer, all).ok() } else { None };
+        cheaper.filter(|candidate| candidate.is_met() && candidate.cost < best.cost).unwrap_or(best)
+    }
+
+    /// The network with so many bits, one less for the first `fewer` layers, on these samples.
+    fn attempt(&self, bits: u32, fewer: usize, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
+        let options = options_for(bits, self.options);
+        let layers = LayerBits::with_fewer(&self.part.items, &options, fewer);
+        let chosen = self.part.choose(&options, &layers, samples.clone())?;
+        let network = chosen.network;
+        let measured = self.closeness.measure(samples, &chosen.scores, network.output_scale());
+        let cost = (self.cost)(network.public());
+        let candidate = |cost| Candidate { network, bits, measured, cost };
+        match cost {
+            Ok(cost) => Ok(candidate(cost)),
+            Err(node) => Err(Refusal { node, error: None, refused: Some(Box::new(candidate(u64::MAX))) }),
+        }
+    }
+}

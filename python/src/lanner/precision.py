@@ -1,0 +1,80 @@
+"""The precision that a model's owner asks for, and what a model reaches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lanner.errors import MisuseError
+
+#: What is aimed at where nothing is asked: the largest error of a score, relative to the range of its sample's scores.
+DEFAULT = "0.5%"
+
+#: The fewest and the most bits that may be asked for.
+BITS = (6, 16)
+
+_FIX = f"give a percentage with its sign, as {DEFAULT}, or a whole number of bits from {BITS[0]} to {BITS[1]}"
+
+
+class PrecisionWarning(UserWarning):
+    """A model does not reach the precision that is aimed at."""
+
+
+def parse_precision(asked: str | int) -> dict[str, float]:
+    """What is asked as the native compiler takes it: a share called ``error``, or ``bits``.
+
+    Args:
+        asked: A percentage above 0% and below 100%, with its sign, or a number of bits.
+
+    Raises:
+        MisuseError: If it is neither.
+    """
+    text = str(asked).strip()
+    if re.fullmatch(r"[0-9]+(\.[0-9]*)?%", text):
+        error = float(text[:-1]) / 100
+        if 0 < error < 1:
+            return {"error": error}
+    elif re.fullmatch(r"[0-9]+", text) and BITS[0] <= int(text) <= BITS[1]:
+        return {"bits": int(text)}
+    raise MisuseError(f"precision is {asked!r}", fix=_FIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a model reaches on its calibration samples.
+
+    Attributes:
+        asked: What was asked or, where nothing was, aimed at: a percentage, or a number of bits.
+        reached: The logit error as a percentage, rounded up.
+        logit_error: The largest error of a score relative to the range of its sample's scores. Under the policies
+            ``label``, ``top-k`` and ``probability`` what all scores of a sample share does not count.
+        is_met: Whether it is what was asked.
+        samples: The calibration samples, without those set aside.
+        labels_kept: Samples whose label is the float network's.
+        labels_lost: Samples whose label is another one though the two best float scores are farther apart than asked.
+    """
+
+    asked: str
+    reached: str
+    logit_error: float
+    is_met: bool
+    samples: int
+    labels_kept: int
+    labels_lost: int
+
+    @classmethod
+    def of_report(cls, entry: Mapping[str, Any] | None) -> Reached | None:
+        """The entry ``precision`` of a model's report; None where a model was compiled before there was one."""
+        return None if entry is None else cls(**entry)
+
+    def shortfall(self) -> str | None:
+        """A sentence on what is missing; None where nothing is."""
+        if self.is_met:
+            return None
+        lost = f" and {self.labels_lost} clear labels are others" if self.labels_lost else ""
+        return (
+            f"scores are off by up to {self.reached} of their range on the calibration samples{lost}, where {self.asked} "
+            "is aimed at, and there is no room for more bits; normalise the weights, or choose mode cheetah"
+        )

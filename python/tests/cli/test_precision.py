@@ -1,0 +1,111 @@
+"""--precision: found, said, stored, and never missed in silence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lanner
+from helpers.models import tiny_classifier, tiny_samples
+from lanner.cli import main
+
+#: Less than 16 bits can give.
+TOO_PRECISE = "0.0001%"
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, tiny_onnx: Path) -> list[str]:
+    calibration = tmp_path / "calibration.npy"
+    np.save(calibration, tiny_samples())
+    return ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+
+
+def document_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    (line,) = capsys.readouterr().out.splitlines()
+    document: dict[str, Any] = json.loads(line)
+    return document
+
+
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah"])
+def test_the_precision_asked_for_is_reached_and_kept_in_the_file(
+    mode: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--precision", "0.2%", "--mode", mode, "--output", "logits", "--json"]) == 0
+    reported = document_of(capsys)["report"]
+    assert reported["precision"]["asked"] == "0.2%"
+    assert reported["precision"]["is_met"]
+    for layer in reported["bits"]:
+        assert layer["activations"] > 8
+        assert layer["weights"] > 8
+    model = lanner.load(arguments[3])
+    assert model.precision is not None
+    assert model.precision.logit_error <= 0.002
+    x = tiny_samples()
+    exact = model.native.float(x)
+    errors = np.abs(model.predict_fixed(x) - exact).max(1)
+    ranges = exact.max(1) - exact.min(1)
+    largest = (errors / np.maximum(ranges, np.sort(ranges)[len(ranges) // 2])).max()
+    assert np.isclose(model.precision.logit_error, largest, rtol=1e-3)
+    assert main(["inspect", arguments[3]]) == 0
+    shown = capsys.readouterr().err
+    assert "asked: 0.2%" in shown
+    assert f"reached: {model.precision.reached}" in shown
+
+
+def test_the_public_half_says_nothing_of_what_is_reached(arguments: list[str], tmp_path: Path) -> None:
+    assert main([*arguments, "--precision", "0.2%"]) == 0
+    public = tmp_path / "public.json"
+    lanner.load(arguments[3]).export_public(public)
+    text = public.read_text()
+    assert "labels_kept" not in text
+    assert "reached" not in text
+
+
+def test_bits_are_those_of_all_layers(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--precision", "10", "--json"]) == 0
+    reported = document_of(capsys)["report"]
+    assert reported["precision"]["asked"] == "10 bits"
+    assert all(layer["weights"] >= 10 for layer in reported["bits"])
+
+
+def test_half_a_per_cent_is_the_default(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--json"]) == 0
+    assert document_of(capsys)["report"]["precision"]["asked"] == "0.5%"
+    model = lanner.compile(tiny_classifier(), tiny_samples())
+    assert model.precision is not None
+    assert model.precision.is_met
+
+
+def test_a_precision_that_is_missed_is_refused_unless_allowed(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--precision", TOO_PRECISE, "--json"]) == 3
+    error = document_of(capsys)["error"]
+    assert error["kind"] == "model"
+    assert error["where"]
+    assert TOO_PRECISE in error["what"]
+    assert "--allow-imprecise" in error["fix"]
+    assert not Path(arguments[3]).exists()
+    assert main([*arguments, "--precision", TOO_PRECISE, "--allow-imprecise"]) == 0
+    assert f"where {TOO_PRECISE} is aimed at" in capsys.readouterr().err
+    with pytest.warns(lanner.PrecisionWarning, match="aimed at"):
+        lanner.compile(tiny_classifier(), tiny_samples(), precision=TOO_PRECISE, allow_imprecise=True)
+    with pytest.raises(lanner.ModelError):
+        lanner.compile(tiny_classifier(), tiny_samples(), precision=TOO_PRECISE)
+
+
+@pytest.mark.parametrize("asked", ["0.5", "5", "200%"])
+def test_what_is_no_precision_is_misuse(asked: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--precision", asked, "--json"]) == 2
+    assert "percentage with its sign" in document_of(capsys)["error"]["fix"]
+
+
+def test_a_compiled_model_keeps_its_precision(
+    tiny_label: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(tiny_label), arguments[5], "--allow-imprecise", "--json"]) == 2
+    assert "--allow-imprecise" in document_of(capsys)["error"]["what"]
