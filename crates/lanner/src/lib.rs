@@ -3,6 +3,7 @@
 //! [`Model::compile`] makes a fixed-point model of a float graph; [`Server`] serves models, [`Client`] asks one for
 //! predictions, [`run`] does both in one process. Every failure is an [`Error`] of three parts: what, where, what to do.
 
+mod choice;
 mod client;
 mod convert;
 mod doctor;
