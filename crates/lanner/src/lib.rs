@@ -21,7 +21,7 @@ pub use client::{Client, ClientConfig};
 pub use doctor::doctor;
 pub use error::{Error, ErrorKind};
 pub use lanner_net::{NetworkProfile, Relay};
-pub use lanner_session::server_loop::{ComputedStep, Snapshot};
+pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
