@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.output import Output
+from lanner.cli.output import Output, counted
 from lanner.cli.process import ServerProcess
 from lanner.errors import InputError, MisuseError
 from lanner.inputs import as_batch, load_array, load_labels
@@ -152,7 +152,7 @@ def _show(document: dict[str, Any], predictions: list[Prediction], output: Outpu
         agreement = f"as fixed-point on {secure['agrees_with_reference']} of {secure['samples']}"
         rows.append(("secure", f"{secure['accuracy']:.2%}", agreement))
     output.table(("computation", "accuracy", "agreement"), rows)
-    output.say(f"{samples} samples, {fixed['overflows']} overflows")
+    output.say(f"{counted(samples, 'sample')}, {counted(fixed['overflows'], 'overflow')}")
     output.costs(predictions)
 
 
