@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
-from lanner.cli.inspect import show_model
-from lanner.cli.output import Output
+from lanner.cli.calibration import load_calibration
+from lanner.cli.output import Output, counted
+from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError, MisuseError
-from lanner.inputs import load_array
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 
 NAME = "compile"
@@ -25,8 +25,8 @@ ADVISED_SAMPLES = 32
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
-    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner")
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx", help="the network")
+    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner", help="the file to write")
     parser.add_argument("--name", help="the model's name on the server (default: the target's, without its suffix)")
     add_compile_options(parser)
 
@@ -38,21 +38,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
             "--calibration is missing", where="lanner compile", fix="give typical samples, 32 or more, as a .npy file"
         )
     check_target(options.target)
-    samples = load_array(options.calibration)
+    samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}"):
         model = compile_file(options, samples, options.calibration, name)
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
-        output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
+        output.warn(f"calibrated on {counted(agreement['samples'], 'sample')}; {ADVISED_SAMPLES} or more are advised")
     warn_of_softmax(model, output)
     model.save(options.target)
-    show_model(model, output)
+    entry = model.manifest
+    output.say(f"{entry.name}: mode {entry.mode}, output {policy_of(entry)}, input {input_of(entry.input)}")
     output.say(
-        f"fixed-point and float labels agree on {agreement['labels_agree']} of {agreement['samples']} samples; "
-        f"logits differ by at most {agreement['largest_difference']:.3g}"
+        f"fixed-point and float labels agree on {agreement['labels_agree']} of "
+        f"{counted(agreement['samples'], 'sample')}; {_difference(agreement)}"
     )
-    output.say(f"written to {options.target}")
+    output.say(f"written to {options.target}; `lanner inspect {options.target}` tells its ranges and what it reveals")
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
     output.document({**document, "report": model.report()})
     return 0
@@ -84,4 +85,23 @@ def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
         "samples": len(exact),
         "labels_agree": int((exact.argmax(1) == fixed.argmax(1)).sum()),
         "largest_difference": float(np.abs(exact - fixed).max()),
+        "largest_share": _largest_share(exact, fixed),
     }
+
+
+def _largest_share(exact: NDArray[np.float32], fixed: NDArray[np.float64]) -> float | None:
+    """The largest difference over the range of its sample's logits; of a single logit, over that of all samples.
+
+    None where there is no range.
+    """
+    ranges = np.ptp(exact, axis=1, keepdims=True) if exact.shape[1] > 1 else np.ptp(exact, axis=0, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = float((np.abs(exact - fixed) / ranges).max())
+    return share if np.isfinite(share) else None
+
+
+def _difference(agreement: dict[str, Any]) -> str:
+    """How far the logits are apart, for people."""
+    largest, share = agreement["largest_difference"], agreement["largest_share"]
+    of_range = "" if share is None else f", and by at most {share:.2%} of the range of a sample's logits"
+    return f"logits differ by at most {largest:.3g}{of_range}"
