@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from lanner.errors import InputError
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
+from lanner.wording import counted
 
 PICTURES = (".png", ".jpg", ".jpeg")
 NUMPY = (".npy", ".npz")
@@ -221,9 +222,9 @@ def _fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) ->
     size = int(np.prod(entry.shape))
     if rows.shape[1] != size:
         raise InputError(
-            f"a row has {rows.shape[1]} values",
+            f"a row has {counted(rows.shape[1], 'value')}",
             where=where,
-            fix=f"the model takes {entry.shape}: {size} values in a row",
+            fix=f"the model takes {entry.shape}: {counted(size, 'value')} in a row",
         )
     return rows.reshape(-1, *entry.shape)
 
@@ -244,7 +245,7 @@ def _read_csv(path: Path) -> NDArray[np.float32]:
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InputError(
-                f"row {number} has {len(row)} values, row 1 has {len(rows[0])}",
+                f"row {number} has {counted(len(row), 'value')}, row 1 has {len(rows[0])}",
                 where=str(path),
                 fix="give rows of equal length",
             )

@@ -20,6 +20,7 @@ from lanner.interrupts import interruptible
 from lanner.manifest import InputDescription, Manifest
 from lanner.options import CompileOptions
 from lanner.reference import OnnxReference, reference_of
+from lanner.wording import counted
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
@@ -277,7 +278,8 @@ def _default_name(model: object) -> str:
 def _check_classes(classes: Sequence[str] | None, outputs: tuple[int, ...]) -> None:
     count = int(np.prod(outputs))
     if classes is not None and len(classes) != count:
-        raise MisuseError(f"there are {len(classes)} class names", fix=f"the model has {count} outputs: name each")
+        fix = f"the model has {counted(count, 'output')}: name each"
+        raise MisuseError(f"the number of class names is {len(classes)}", fix=fix)
 
 
 _TORCH_MODULE = "torch.nn.modules.module.Module"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.images import ImageDescription
+from lanner.wording import counted
 
 #: Modes that the interface names, and those that this version computes.
 MODES = ("gazelle", "falcon", "cheetah", "tabula", "spectral", "auto")
@@ -92,7 +93,7 @@ class CompileOptions:
         if self.output != "logits" and scores < 2:
             raise MisuseError(f"output {self.output} compares scores, and the model has {scores}", fix="choose logits")
         if self.output == "top-k" and self.k > scores:
-            raise MisuseError(f"k is {self.k}, and the model has {scores} scores", fix=f"give 1 to {scores}")
+            raise MisuseError(f"k is {self.k}, and the model has {counted(scores, 'score')}", fix=f"give 1 to {scores}")
 
     def document(self) -> str:
         """The options as the JSON text that the native compiler takes."""

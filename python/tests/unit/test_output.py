@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lanner.cli.output import Output, counted, plain
+from lanner.cli.output import Output, plain
+from lanner.wording import counted
 
 
 @pytest.mark.parametrize(

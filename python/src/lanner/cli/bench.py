@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import add_protocol_options
-from lanner.cli.output import Output, counted, duration, size
+from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
+from lanner.wording import counted
 
 if TYPE_CHECKING:
     from lanner.benchmarks.cases import Case

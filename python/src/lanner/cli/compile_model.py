@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
 from lanner.cli.calibration import load_calibration
-from lanner.cli.output import Output, counted
+from lanner.cli.output import Output
 from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError, MisuseError
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
+from lanner.wording import counted
 
 NAME = "compile"
 HELP = "compile an ONNX model for serving"

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from lanner.cli.arguments import add_protocol_options
 from lanner.cli.evaluate import agrees, prediction_label
 from lanner.cli.example import save_example
-from lanner.cli.output import Output, counted, duration
+from lanner.cli.output import Output, duration
 from lanner.cli.predict import shown_if_broken
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
 from lanner.options import Protocols
 from lanner.prediction import Prediction
+from lanner.wording import counted
 
 NAME = "demo"
 HELP = "classify real handwritten digits in private, with both parties on this machine"

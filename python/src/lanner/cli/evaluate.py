@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.output import Output, counted
+from lanner.cli.output import Output
 from lanner.cli.process import ServerProcess
 from lanner.errors import InputError, MisuseError
 from lanner.inputs import as_batch, load_array, load_labels
 from lanner.model import Model, load
 from lanner.prediction import Prediction
+from lanner.wording import counted
 
 NAME = "evaluate"
 HELP = "measure accuracy on labelled data: float, fixed-point and secure"
@@ -63,7 +64,11 @@ def _read_data(path: Path, model: Model, limit: int | None) -> tuple[NDArray[np.
     x = as_batch(load_array(path, "x"), model.manifest.input, f"{path}, x")
     y = load_labels(path)
     if len(x) != len(y):
-        raise InputError(f"there are {len(x)} samples and {len(y)} labels", where=str(path), fix="give one label each")
+        raise InputError(
+            f"it has {counted(len(x), 'sample')} and {counted(len(y), 'label')}",
+            where=str(path),
+            fix="give one label each",
+        )
     return x[:limit], y[:limit]
 
 

@@ -170,11 +170,6 @@ def _filled(columns: Sequence[str], rows: list[list[object]]) -> tuple[list[str]
     return [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things, as in ``1 sample`` and ``2 samples``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def plain(text: str) -> str:
     """Text as it is printed: neither markup nor anything that a terminal takes for a command.
 

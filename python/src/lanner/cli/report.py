@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lanner.cli.output import TEXT_WIDTH, Output, counted, size
+from lanner.cli.output import TEXT_WIDTH, Output, size
 from lanner.manifest import InputDescription, Manifest
+from lanner.wording import counted
 
 #: Names of the parts of the report's ``leakage`` for people.
 _LEARNS = {

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from lanner.cli.output import Output, counted, duration, size
+from lanner.cli.output import Output, duration, size
 from lanner.server import Server
+from lanner.wording import counted
 
 #: How a connection ended, before the reason: where a model was agreed on, and where not.
 _ENDINGS = {
