@@ -41,11 +41,11 @@ fn refused(request: &ModelRequest) -> String {
 /// The names as a list for people; the server chose them, so that nothing unprintable among them is.
 fn names(models: &[ModelEntry]) -> String {
     let shown = models.iter().take(SHOWN).map(|model| model.name.escape_debug().to_string());
-    let mut names = shown.collect::<Vec<_>>().join(", ");
-    if models.len() > SHOWN {
-        names += &format!(" and {} more", models.len() - SHOWN);
+    let names = shown.collect::<Vec<_>>().join(", ");
+    match models.len().saturating_sub(SHOWN) {
+        0 => names,
+        more => format!("{names} and {more} more"),
     }
-    names
 }
 
 /// Names in a sentence.

@@ -95,6 +95,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         with serve_metrics(options.metrics, server) as metrics:
             output.document({**_document(server), "metrics": metrics})
             _announce(server, output)
+            if metrics is not None:
+                output.say(f"metrics at http://{metrics}/metrics")
             _wait(stopped, server, output)
     finally:
         server.stop(DRAIN_SECONDS if stopped.is_set() else 0.0)
