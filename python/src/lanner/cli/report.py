@@ -39,7 +39,7 @@ _MEMORY = {
 #: What keeps a value within its ring: in a word, and told.
 _ROOM = {
     "proved": ("proved", "no input that is accepted leads to an overflow"),
-    "implied": ("follows", "it cannot overflow unless a value before it does"),
+    "implied": ("implied", "it cannot overflow unless a value before it does"),
     "calibrated": ("2x", "the ring holds twice the largest value seen in the samples; other numbers likewise"),
 }
 
