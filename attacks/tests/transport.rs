@@ -24,7 +24,8 @@ fn plaintext_and_tls_do_not_meet() {
     let address = secure.address().to_owned();
     let error =
         guard::bounded("no TLS", move || Client::connect(&ClientConfig::plaintext(&address)).err()).unwrap();
-    assert_eq!(error.kind, ErrorKind::Peer, "an alert is no Hello: {error}");
+    assert_eq!(error.kind, ErrorKind::Transport, "{error}");
+    assert_eq!(error.what, "the server speaks TLS, and this client does without");
     // And the other way round.
     let config = ClientConfig {
         address: plaintext.address().to_owned(),
@@ -33,6 +34,7 @@ fn plaintext_and_tls_do_not_meet() {
     };
     let error = guard::bounded("no TLS", move || Client::connect(&config).err()).unwrap();
     assert_eq!(error.kind, ErrorKind::Transport, "{error}");
+    assert_eq!(error.what, "the server does without TLS, and this client asks for it");
     secure.check_serving(&subject);
     plaintext.check_serving(&subject);
 }

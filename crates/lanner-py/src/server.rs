@@ -49,6 +49,11 @@ impl NativeServer {
         json(py, &stats)
     }
 
+    fn journal(&self, py: Python<'_>) -> PyResult<String> {
+        let journal = py.detach(|| self.lock().journal());
+        json(py, &journal)
+    }
+
     fn computed(&self, py: Python<'_>) -> PyResult<String> {
         let computed = py.detach(|| self.lock().computed());
         json(py, &computed)

@@ -7,11 +7,13 @@ use std::time::Duration;
 use lanner_net::{Address, ClientTls, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
 use lanner_session::executor::ClientPlan;
-use lanner_session::handshake::{Greeting, ModelRequest};
+use lanner_session::handshake::{Greeting, HandshakeError, ModelRequest};
 use lanner_session::requests::Requester;
+use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use crate::choice::not_served;
 use crate::manifest::parse_commitment;
 use crate::{Error, ErrorKind, Manifest, Prediction, Result};
 
@@ -79,7 +81,14 @@ impl Client {
             Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
         let request = ModelRequest { name: config.model.clone().unwrap_or_default(), pin };
         let binding = channel.binding();
-        let welcomed = Greeting::send(&mut channel, &mut rng)?.request(&mut channel, binding, &request)?;
+        let asked = Greeting::send(&mut channel, &mut rng)?.request(&mut channel, binding, &request);
+        let welcomed = match asked {
+            Err(HandshakeError::Channel(ChannelError::Refused(Refusal::Model))) => {
+                drop(channel);
+                return Err(not_served(open(config, &address), &mut rng, &request));
+            }
+            asked => asked?,
+        };
         let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);

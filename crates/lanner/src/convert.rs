@@ -92,6 +92,10 @@ impl From<HandshakeError> for Error {
             HandshakeError::Channel(channel) => from_channel(channel),
             HandshakeError::UnknownModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
                 .fix("name one of the models that the server printed"),
+            HandshakeError::Tls => {
+                Self::new(ErrorKind::Transport, "the server speaks TLS, and this client does without")
+                    .fix("leave --insecure-plaintext out and give --pin or --ca")
+            }
             HandshakeError::WrongModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
                 .fix("ask the model's owner for the current commitment"),
             _ => sentence(ErrorKind::Peer, &error.to_string()),
@@ -145,6 +149,12 @@ impl From<NetError> for Error {
         let kind = match &error {
             NetError::Address { .. } | NetError::FingerprintText { .. } => ErrorKind::Misuse,
             NetError::Channel(channel) => return from_channel(channel),
+            NetError::Plaintext => {
+                let what = "the server does without TLS, and this client asks for it";
+                return Self::new(ErrorKind::Transport, what).fix(
+                    "have it started without --insecure-plaintext, or, where nobody on the way can interfere, give that here too",
+                );
+            }
             _ => ErrorKind::Transport,
         };
         let fix = match &error {

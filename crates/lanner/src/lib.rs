@@ -3,6 +3,7 @@
 //! [`Model::compile`] makes a fixed-point model of a float graph; [`Server`] serves models, [`Client`] asks one for
 //! predictions, [`run`] does both in one process. Every failure is an [`Error`] of three parts: what, where, what to do.
 
+mod choice;
 mod client;
 mod convert;
 mod doctor;
@@ -20,7 +21,7 @@ pub use client::{Client, ClientConfig};
 pub use doctor::doctor;
 pub use error::{Error, ErrorKind};
 pub use lanner_net::{NetworkProfile, Relay};
-pub use lanner_session::server_loop::{ComputedStep, Snapshot};
+pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};

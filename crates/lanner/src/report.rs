@@ -147,8 +147,10 @@ fn leakage(manifest: &Manifest, account: &Account) -> Value {
         Policy::Label => "the label of its input".to_owned(),
         Policy::Labels => "which labels its input has".to_owned(),
         Policy::Probability { digits } => {
-            format!("the label of its input and the label's probability to {digits} decimal digits")
+            let plural = if digits == 1 { "" } else { "s" };
+            format!("the label of its input and the label's probability to {digits} decimal digit{plural}")
         }
+        Policy::TopK { k: 1 } => "the best label of its input".to_owned(),
         Policy::TopK { k } => format!("the {k} best labels of its input, in order"),
         Policy::Logits => "every score of its input".to_owned(),
         Policy::Value => "every output for its input".to_owned(),

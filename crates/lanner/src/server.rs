@@ -7,11 +7,11 @@ use std::time::Duration;
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
 use lanner_primitives::Prg;
 use lanner_session::executor::ServedModel;
-use lanner_session::handshake::{ModelEntry, Offer, answer};
+use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
 use lanner_session::requests::{Request, Responder};
 use lanner_session::server_loop::{
-    self, ComputedStep, Handler, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
+    self, ComputedStep, Entry, Handler, Journal, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
 };
 use serde::Deserialize;
 
@@ -54,6 +54,7 @@ pub struct Server {
     fingerprint: Option<String>,
     running: Option<server_loop::Server>,
     ended: Snapshot,
+    journal: Arc<Journal>,
 }
 
 impl Server {
@@ -68,7 +69,18 @@ impl Server {
         let models = Arc::new(Models::new(models, limits(config.timeout)?.stall)?);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let ended = Snapshot::default();
-        Ok(Self { config, security, models, max_material, address, fingerprint, running: None, ended })
+        let journal = Arc::default();
+        Ok(Self {
+            config,
+            security,
+            models,
+            max_material,
+            address,
+            fingerprint,
+            running: None,
+            ended,
+            journal,
+        })
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
@@ -89,6 +101,7 @@ impl Server {
         let handler = ModelHandler(Arc::clone(&self.models));
         let running = server_loop::Server::start(Listener::bind(&address)?, options, handler)?;
         self.address = running.address().to_string();
+        self.journal = running.journal();
         self.running = Some(running);
         Ok(())
     }
@@ -122,6 +135,13 @@ impl Server {
     #[must_use]
     pub fn stats(&self) -> Snapshot {
         self.running.as_ref().map_or(self.ended, server_loop::Server::metrics)
+    }
+
+    /// What became of connections since this was last asked, and how many more there were than could be kept: who, which model, how many
+    /// predictions, how each ended. Of a server that was stopped, those that ended while it stopped too.
+    #[must_use]
+    pub fn journal(&self) -> (Vec<Entry>, u64) {
+        self.journal.take()
     }
 
     /// What the running server has computed for each step of each model: wall time without waits and transport.
@@ -202,7 +222,11 @@ impl Handler for ModelHandler {
     ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let mut rng = Prg::from_entropy()?;
         let binding = channel.binding();
-        let (index, agreement) = answer(channel, binding, &self.0.offers, &mut rng)?;
+        let (index, agreement) = match answer(channel, binding, &self.0.offers, &mut rng) {
+            Err(HandshakeError::OnlyListed) => return Ok(()),
+            answered => answered?,
+        };
+        session.is_about(&self.0.offers[index].model.name);
         let model = &self.0.served[index];
         // One for each prediction that is prepared. They outlive the material, however the session ends.
         let mut kept: Vec<Reservation> = Vec::new();

@@ -35,6 +35,8 @@ fn model(seed: usize, output: &str) -> Model {
         digits: 2,
         input_range: None,
         public_preprocessing: false,
+        precision: None,
+        allow_imprecise: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
         image: None,
     };

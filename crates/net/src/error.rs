@@ -57,6 +57,9 @@ pub enum NetError {
     /// The peer closed the connection before the TLS handshake was over.
     #[error("the peer closed the connection during the TLS handshake; it may be busy, or not speak TLS")]
     HandshakeClosed,
+    /// The peer's first bytes are a message without TLS.
+    #[error("the peer does without TLS, and this side asks for it")]
+    Plaintext,
     /// The server's certificate is not the pinned one.
     #[error("the server's certificate is {got}, not the pinned {expected}")]
     WrongPin {

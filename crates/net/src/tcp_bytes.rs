@@ -61,7 +61,11 @@ impl TcpBytes {
             if self.socket.inbox.len() == 0 {
                 self.socket.fill(deadline)?;
             }
-            self.read_records()?;
+            let plain = begins_frame(self.socket.inbox.filled());
+            match self.read_records() {
+                Err(NetError::Tls(_)) if plain => return Err(NetError::Plaintext),
+                read => read?,
+            }
         }
     }
 
@@ -215,6 +219,11 @@ impl Drop for TcpBytes {
         // Best effort: the peer takes the end of the connection for the end either way.
         let _ = self.write_records(Instant::now());
     }
+}
+
+/// Whether bytes that are no TLS begin as a Hello does (kind 1) or a refusal (kind 0): the peer does without TLS.
+const fn begins_frame(bytes: &[u8]) -> bool {
+    matches!(bytes, [_, _, 0, 0, 0 | 1, 0, ..])
 }
 
 /// Hands TLS the next bytes of the inbox, at most as many as it buffers.

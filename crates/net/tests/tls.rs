@@ -3,10 +3,14 @@
 
 mod common;
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::thread;
 use std::time::Instant;
 
-use common::{Authority, PING, PONG, connect, pinned, plaintext_pair, self_signed, tls_pair};
+use common::{
+    Authority, PING, PONG, accept_tcp, connect, listener, pinned, plaintext_pair, self_signed, tls_pair,
+};
 use lanner_net::{
     ClientTls, Fingerprint, Identity, Limits, NetError, ServerTls, StateDirectory, TcpChannel, Transport,
     Trust,
@@ -179,6 +183,26 @@ fn the_self_signed_identity_survives_a_restart_and_a_race() {
         .map(|thread| thread.join().unwrap())
         .collect();
     assert!(fingerprints.iter().all(|fingerprint| *fingerprint == fingerprints[0]));
+}
+
+#[test]
+fn a_peer_without_tls_is_told_from_one_that_speaks_something_else() {
+    let hello = [&[45, 0, 0, 0, 1, 0], &b"lanner\r\n"[..]].concat();
+    let refusal = vec![1, 0, 0, 0, 0, 0, Refusal::Refused.code()];
+    for (first, without) in [(hello, true), (refusal, true), (b"HTTP/1.1 400 Bad Request".to_vec(), false)] {
+        let server = self_signed();
+        let (listener, address) = listener();
+        let client = pinned(&server);
+        let connecting = thread::spawn(move || TcpChannel::connect(&address, &client, Limits::default()));
+        let mut plain = accept_tcp(&listener);
+        plain.write_all(&first).unwrap();
+        let seen = connecting.join().unwrap().err().unwrap();
+        assert_eq!(matches!(seen, NetError::Plaintext), without, "{seen}");
+        let stream = TcpStream::connect(listener.address()).unwrap();
+        (&stream).write_all(&first).unwrap();
+        let seen = TcpChannel::accept(accept_tcp(&listener), &server, Limits::default()).err().unwrap();
+        assert_eq!(matches!(seen, NetError::Plaintext), without, "{seen}");
+    }
 }
 
 #[test]

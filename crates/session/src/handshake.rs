@@ -31,6 +31,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 pub use client::{Greeting, Welcomed};
+use messages::HELLO_LIMIT;
 pub use messages::{ModelEntry, ModelRequest, SessionId};
 pub use server::{Offer, answer};
 
@@ -52,6 +53,12 @@ pub enum HandshakeError {
     /// The peer's first message is not this protocol's.
     #[error("the peer does not speak this protocol")]
     Stranger,
+    /// The peer's first bytes are TLS, and this side does without.
+    #[error("the peer speaks TLS, and this side does without")]
+    Tls,
+    /// The client asked for the models' names and left: nothing is wrong.
+    #[error("the client asked which models there are, and left")]
+    OnlyListed,
     /// The peer plays this party's own part.
     #[error("the peer is also a {role}")]
     Role {
@@ -59,7 +66,7 @@ pub enum HandshakeError {
         role: &'static str,
     },
     /// The server does not serve the model, or not only one when none was named.
-    #[error("there is no model {name:?}")]
+    #[error("{}", if name.is_empty() { "no model was named, and there are several".into() } else { format!("there is no model {name:?}") })]
     UnknownModel {
         /// The name in the request.
         name: String,
@@ -81,6 +88,14 @@ pub enum HandshakeError {
     /// The connection failed, or the peer refused.
     #[error(transparent)]
     Channel(#[from] ChannelError),
+}
+
+impl HandshakeError {
+    /// That a model has another commitment than the pinned one.
+    #[must_use]
+    pub fn wrong_model(pinned: &[u8; 32], got: &[u8; 32]) -> Self {
+        Self::WrongModel { expected: hex(pinned), got: hex(got) }
+    }
 }
 
 impl From<DecodeError> for HandshakeError {
@@ -159,6 +174,20 @@ fn check_confirmation(channel: &mut dyn Channel, expected: &[u8; 16]) -> Result<
 /// Tells the peer why there is no session. The caller fails anyway, so that a failure to tell adds nothing.
 fn refuse(channel: &mut dyn Channel, refusal: Refusal) {
     let _ = channel.send(Kind::REFUSED, &[refusal.code()]).and_then(|()| channel.flush());
+}
+
+/// Receives the peer's Hello, without a look at what is in it.
+fn receive_hello(channel: &mut dyn Channel) -> Result<Vec<u8>, HandshakeError> {
+    match channel.receive_bounded(HELLO, HELLO_LIMIT) {
+        Err(ChannelError::Unexpected { got_length, .. }) if is_tls(got_length) => Err(HandshakeError::Tls),
+        received => Ok(received?),
+    }
+}
+
+/// Whether what was read as a frame's length begins a TLS record: an alert or a handshake, and the version's first byte. No Hello is so
+/// long.
+const fn is_tls(length: usize) -> bool {
+    matches!(length & 0xffff, 0x0315 | 0x0316)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -6,13 +6,15 @@
 
 mod admission;
 mod computations;
+mod journal;
 mod material;
 mod metrics;
 
 use std::error::Error;
 use std::net::{SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,7 @@ use tracing::{debug, info, warn};
 
 use admission::{Admission, Slot};
 pub use computations::ComputedStep;
+pub use journal::{Ending, Entry, Journal};
 use material::Budget;
 pub use material::{Exhausted, Reservation};
 pub use metrics::{Metrics, Snapshot};
@@ -51,6 +54,8 @@ pub struct SessionInfo {
     metrics: Arc<Metrics>,
     material: Arc<Budget>,
     slot: Slot,
+    model: OnceLock<String>,
+    predictions: AtomicU64,
 }
 
 impl SessionInfo {
@@ -76,8 +81,14 @@ impl SessionInfo {
         self.material.reserve(bytes)
     }
 
+    /// Notes the name of the model that the session is about.
+    pub fn is_about(&self, model: &str) {
+        self.model.get_or_init(|| model.to_owned());
+    }
+
     /// Counts one prediction that was made.
     pub fn count_prediction(&self) {
+        self.predictions.fetch_add(1, Ordering::Relaxed);
         self.metrics.count_prediction();
     }
 
@@ -131,6 +142,7 @@ struct Shared {
     admission: Arc<Admission>,
     material: Arc<Budget>,
     metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
 }
 
 impl Server {
@@ -151,7 +163,8 @@ impl Server {
             handler: Box::new(handler),
             admission: Arc::new(admission),
             material: Arc::new(material),
-            metrics: Arc::new(Metrics::default()),
+            metrics: Arc::default(),
+            journal: Arc::default(),
         });
         let accepting = thread::Builder::new().name("accept".into()).spawn({
             let shared = Arc::clone(&shared);
@@ -178,6 +191,12 @@ impl Server {
     #[must_use]
     pub fn computed(&self) -> Vec<ComputedStep> {
         self.shared.metrics.computed()
+    }
+
+    /// What became of connections; it can be read after the server stopped, too.
+    #[must_use]
+    pub fn journal(&self) -> Arc<Journal> {
+        Arc::clone(&self.shared.journal)
     }
 
     /// Accepts no more clients, ends idle sessions, lets the others finish what they serve for at most `grace`, then
@@ -231,6 +250,7 @@ fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     };
     let Some(slot) = shared.admission.knock(abort) else {
         shared.metrics.count_refused();
+        shared.journal.add(Entry::new(peer, Ending::Busy, "too many connections at once"));
         return debug!(%peer, "too many connections at once");
     };
     let shared = Arc::clone(shared);
@@ -238,6 +258,7 @@ fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
         let number = slot.number();
         if catch_unwind(AssertUnwindSafe(|| admit(&shared, stream, peer, slot))).is_err() {
             shared.metrics.count_failure();
+            shared.journal.add(Entry::new(peer, Ending::Failed, "the session's thread panicked"));
             warn!(number, %peer, "the session's thread panicked");
         }
     });
@@ -257,52 +278,66 @@ fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr, slot: Slot) {
         Ok(channel) => channel,
         Err(error) => {
             shared.metrics.count_failed_handshake();
+            shared.journal.add(Entry::new(peer, Ending::NoConnection, error.to_string()));
             return info!(%peer, %error, "no connection");
         }
     };
     if !slot.enter() {
         shared.metrics.count_refused();
+        shared.journal.add(Entry::new(peer, Ending::Busy, "all sessions are taken"));
         info!(%peer, "busy");
         return refuse(&mut channel, Refusal::Busy);
     }
     let (metrics, material) = (Arc::clone(&shared.metrics), Arc::clone(&shared.material));
-    let session = SessionInfo { number: slot.number(), peer, metrics, material, slot };
+    let (number, model, predictions) = (slot.number(), OnceLock::new(), AtomicU64::default());
+    let session = SessionInfo { number, peer, metrics, material, slot, model, predictions };
     shared.metrics.count_session();
-    let served = run(shared, &mut channel, &session);
+    let start = Instant::now();
+    let (ending, reason) = run(shared, &mut channel, &session);
     // A client that lingers holds up nobody's session.
     session.slot.leave();
-    match served {
+    let mut entry = Entry::new(peer, ending, reason);
+    entry.model = session.model.get().cloned();
+    entry.predictions = session.predictions.load(Ordering::Relaxed);
+    shared.journal.add(entry.lasted(start.elapsed(), channel.traffic()));
+    match ending {
         // The client has what it came for; that it left first is no failure.
-        Ok(()) => drop(channel.close(CLOSE_PATIENCE)),
-        Err(refusal) => refuse(&mut channel, refusal),
+        Ending::Done => drop(channel.close(CLOSE_PATIENCE)),
+        Ending::Busy => refuse(&mut channel, Refusal::Busy),
+        _ => refuse(&mut channel, Refusal::Refused),
     }
     let traffic = channel.traffic();
     shared.metrics.count_traffic(traffic);
     info!(number = session.number, %peer, sent = traffic.sent, received = traffic.received, "session ended");
 }
 
-/// Runs the handler; whatever it does stays within its session. If it did not serve the client to the end, returns what the client is
-/// told.
-fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> Result<(), Refusal> {
+/// Runs the handler; whatever it does stays within its session. Returns how it ended and, if something went wrong, why.
+fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (Ending, String) {
     let SessionInfo { number, peer, .. } = session;
     info!(number, %peer, "session");
-    match catch_unwind(AssertUnwindSafe(|| shared.handler.serve(channel, session))) {
-        Ok(Ok(())) => return Ok(()),
+    let failed = match catch_unwind(AssertUnwindSafe(|| shared.handler.serve(channel, session))) {
+        Ok(Ok(())) => return (Ending::Done, String::new()),
         // A session that was cut while it waited has lost nothing.
         Ok(Err(error)) if session.is_stopping() => {
             info!(number, %peer, %error, "session ended by the stop");
-            return Err(Refusal::Refused);
+            return (Ending::Stopped, error.to_string());
         }
         Ok(Err(error)) if error.is::<Exhausted>() => {
             shared.metrics.count_refused();
             info!(number, %peer, %error, "busy");
-            return Err(Refusal::Busy);
+            return (Ending::Busy, error.to_string());
         }
-        Ok(Err(error)) => warn!(number, %peer, %error, "session failed"),
-        Err(_) => warn!(number, %peer, "session panicked"),
-    }
+        Ok(Err(error)) => {
+            warn!(number, %peer, %error, "session failed");
+            (Ending::Failed, error.to_string())
+        }
+        Err(_) => {
+            warn!(number, %peer, "session panicked");
+            (Ending::Failed, "the session panicked".to_owned())
+        }
+    };
     shared.metrics.count_failure();
-    Err(Refusal::Refused)
+    failed
 }
 
 /// Tells a client that it is refused. It may be gone: that changes nothing.

@@ -278,3 +278,26 @@ fn garbage_gets_an_error_and_no_session() {
     questions.extend((0..100).map(|_| (Kind(2), vec![])));
     assert!(matches!(send(questions), HandshakeError::Channel(ChannelError::Malformed { .. })));
 }
+
+#[test]
+fn a_peer_that_speaks_tls_is_told_from_one_that_sends_garbage() {
+    // The beginnings of a TLS alert, for the client, and of a TLS Hello, for the server, as frames: length and kind.
+    let (mut near, mut far) = pair();
+    far.send(Kind(0x0202), &vec![0; 0x0003_0315]).unwrap();
+    far.flush().unwrap();
+    assert!(matches!(request(&mut near, "digits", None), Err(HandshakeError::Tls)));
+    let ((), server) = converse(|channel| {
+        channel.send(Kind(0x0100), &vec![0; 0x0001_0316]).ok();
+        channel.flush().ok();
+        assert!(matches!(channel.receive_header(), Err(ChannelError::Refused(Refusal::Refused))));
+    });
+    assert!(matches!(server, Err(HandshakeError::Tls)));
+}
+
+#[test]
+fn a_client_may_list_the_models_and_leave() {
+    let (models, server) =
+        converse(|channel| Greeting::send(channel, &mut rng(1)).unwrap().list(channel).unwrap());
+    assert_eq!(models.len(), 2);
+    assert!(matches!(server, Err(HandshakeError::OnlyListed)));
+}

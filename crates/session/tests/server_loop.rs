@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use lanner_net::{
     Address, ClientTls, Identity, Limits, Listener, ServerTls, StateDirectory, TcpChannel, Transport, Trust,
 };
-use lanner_session::server_loop::{Handler, Security, Server, ServerOptions, SessionInfo, Snapshot};
+use lanner_session::server_loop::{
+    Ending, Entry, Handler, Security, Server, ServerOptions, SessionInfo, Snapshot,
+};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 const ECHO: Kind = Kind(100);
@@ -34,6 +36,7 @@ impl Handler for Echo {
         session: &SessionInfo,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         assert_eq!(thread::current().name(), Some(format!("session-{}", session.number).as_str()));
+        session.is_about("echo");
         let mut kept = Vec::new();
         loop {
             let (kind, length) = match session.while_idle(|| channel.receive_header()) {
@@ -150,6 +153,46 @@ fn one_client_too_many_hears_that_the_server_is_busy() {
     drop(second);
     ask(&mut service.client(), ECHO).unwrap();
     assert_eq!(service.server.metrics().refused, 1);
+}
+
+#[test]
+fn the_journal_says_what_became_of_each_connection() {
+    let service = start(1, LONG);
+    let journal = service.server.journal();
+    let next = || {
+        let start = Instant::now();
+        loop {
+            if let (mut entries, 0) = journal.take()
+                && let Some(entry) = entries.pop()
+            {
+                assert!(entries.is_empty(), "{entries:?}");
+                return entry;
+            }
+            assert!(start.elapsed() < LONG);
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let mut served = service.client();
+    ask(&mut served, ECHO).unwrap();
+    ask(&mut served, ECHO).unwrap();
+    assert!(journal.take().0.is_empty(), "nothing has ended");
+    ask(&mut service.client(), ECHO).unwrap_err();
+    assert_eq!(next().ending, Ending::Busy);
+    drop(served);
+    let Entry { ending, model, predictions, sent, received, time, reason, .. } = next();
+    assert_eq!((ending, model.as_deref(), predictions, reason.as_str()), (Ending::Done, Some("echo"), 2, ""));
+    assert!(sent > 2000 && received > 2000 && time > 1.7e9);
+    ask(&mut service.client(), BIG).unwrap_err();
+    let Entry { ending, reason, .. } = next();
+    assert_eq!((ending, reason.as_str()), (Ending::Failed, "1000 bytes are too many"));
+    service.raw().write_all(&[45, 0, 0, 0, 1, 0]).unwrap();
+    let Entry { ending, model, reason, .. } = next();
+    assert_eq!((ending, model), (Ending::NoConnection, None));
+    assert_eq!(reason, "the peer does without TLS, and this side asks for it");
+    let mut idle = service.client();
+    ask(&mut idle, ECHO).unwrap();
+    let _ = service.server.stop(LONG);
+    assert_eq!(next().predictions, 1, "what ends while the server stops is told too");
 }
 
 #[test]

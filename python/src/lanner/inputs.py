@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner.errors import InputError
-from lanner.images import open_image
+from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
+from lanner.wording import counted
 
 PICTURES = (".png", ".jpg", ".jpeg")
 NUMPY = (".npy", ".npz")
@@ -48,12 +49,12 @@ class Sample:
 
 
 def read_sources(paths: Sequence[Path]) -> list[Source]:
-    """Read files as far as it can be done without knowing the model.
+    """Read files as far as it can be done without knowing the model. A folder stands for the files in it.
 
     Raises:
-        InputError: If a file is missing, unreadable, of an unknown kind, not numeric, or not finite.
+        InputError: If a file is missing, unreadable, of an unknown kind, not numeric, or not finite; or there is none.
     """
-    return [_read_source(path) for path in paths]
+    return [_read_source(file) for path in paths for file in _files_of(path)]
 
 
 def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
@@ -63,6 +64,17 @@ def fit_sources(sources: Sequence[Source], manifest: Manifest) -> list[Sample]:
         InputError: If a shape or a range does not fit, or a picture is given to a model that describes none.
     """
     return [sample for source in sources for sample in _fit_source(source, manifest)]
+
+
+def stack_sources(
+    sources: Sequence[Source], entry: InputDescription, image: ImageDescription | None, model: str
+) -> NDArray[np.float32]:
+    """Files as one batch of a model's input, shape (n, *sample); no range is checked.
+
+    Raises:
+        InputError: If a shape does not fit, or a picture is given without a description of pictures; `model` is named.
+    """
+    return np.concatenate([_batch_of(source, entry, image, model) for source in sources])
 
 
 def load_array(path: Path, member: str = "x") -> NDArray[np.float32]:
@@ -163,31 +175,51 @@ def _read_source(path: Path) -> Source:
     raise InputError(f"files of kind {suffix or 'without a suffix'} are not read", where=str(path), fix=f"give {known}")
 
 
+def _files_of(path: Path) -> list[Path]:
+    """The path itself, or a folder's pictures, else its other files of known kinds, by their names.
+
+    Left out are hidden files, folders within, and what lies beside pictures, such as a table of their labels.
+    """
+    if not path.is_dir():
+        return [path]
+    visible = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith(".")]
+    for kinds in (PICTURES, TABLES):
+        files = [file for file in visible if file.suffix.lower() in kinds]
+        if files:
+            return files
+    known = ", ".join((*TABLES, *PICTURES))
+    raise InputError("there are no inputs in this folder", where=str(path), fix=f"give {known} files")
+
+
 def _fit_source(source: Source, manifest: Manifest) -> list[Sample]:
-    entry, where = manifest.input, str(source.path)
+    where = str(source.path)
+    batch = _batch_of(source, manifest.input, manifest.image, manifest.name)
+    check_range(batch, manifest.input, where)
+    return [Sample(where, index, values) for index, values in enumerate(batch)]
+
+
+def _batch_of(
+    source: Source, entry: InputDescription, image: ImageDescription | None, model: str
+) -> NDArray[np.float32]:
+    where = str(source.path)
     if source.values is not None:
         values = source.values
         if source.path.suffix.lower() == ".csv":
             values = _fit_rows(values, entry, where)
-        batch = as_batch(values, entry, where)
-    elif manifest.image is None:
+        return as_batch(values, entry, where)
+    if image is None:
         shape = str(entry.shape).replace(" ", "")
-        raise InputError(
-            f"model {manifest.name} does not describe images", where=where, fix=f"pass .npy of shape {shape}"
-        )
-    else:
-        batch = manifest.image.load(source.path, entry.shape)[np.newaxis]
-    check_range(batch, entry, where)
-    return [Sample(where, index, values) for index, values in enumerate(batch)]
+        raise InputError(f"model {model} does not describe images", where=where, fix=f"pass .npy of shape {shape}")
+    return image.load(source.path, entry.shape)[np.newaxis]
 
 
 def _fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> NDArray[np.float32]:
     size = int(np.prod(entry.shape))
     if rows.shape[1] != size:
         raise InputError(
-            f"a row has {rows.shape[1]} values",
+            f"a row has {counted(rows.shape[1], 'value')}",
             where=where,
-            fix=f"the model takes {entry.shape}: {size} values in a row",
+            fix=f"the model takes {entry.shape}: {counted(size, 'value')} in a row",
         )
     return rows.reshape(-1, *entry.shape)
 
@@ -208,7 +240,7 @@ def _read_csv(path: Path) -> NDArray[np.float32]:
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InputError(
-                f"row {number} has {len(row)} values, row 1 has {len(rows[0])}",
+                f"row {number} has {counted(len(row), 'value')}, row 1 has {len(rows[0])}",
                 where=str(path),
                 fix="give rows of equal length",
             )

@@ -11,6 +11,7 @@ from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
 from lanner.precision import parse_precision
+from lanner.wording import counted
 
 #: Modes that this version computes. ``auto`` is ``cheetah`` with exact rounding.
 MODES = ("gazelle", "falcon", "cheetah", "auto")
@@ -112,7 +113,7 @@ class CompileOptions:
             MisuseError: If k is larger than the number of scores, or there is not a name for each class.
         """
         if policy.output == "top-k" and self.k > scores:
-            raise MisuseError(f"k is {self.k}, and the model has {scores} scores", fix=f"give 1 to {scores}")
+            raise MisuseError(f"k is {self.k}, and the model has {counted(scores, 'score')}", fix=f"give 1 to {scores}")
         return replace(self, output=policy.output, classes=self._names(policy, scores, named))
 
     def document(self) -> str:

@@ -110,6 +110,18 @@ class Server:
             stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
 
+    def journal(self) -> tuple[list[dict[str, Any]], int]:
+        """What became of connections since this was last asked, the oldest first, and how many more there were.
+
+        Of each: the ``time`` of its end (seconds since 1970), ``peer`` (address), ``model`` (None if it did not get so
+        far), ``predictions``, ``seconds`` that it lasted, bytes ``sent`` and ``received``, its ``ending`` (``done``,
+        ``stopped`` by the server's stop, ``busy``, ``failed`` or ``no_connection``) and, where something went wrong,
+        the ``reason``. At most 1024 are kept.
+        """
+        with native_errors():
+            entries, omitted = json.loads(self._native.journal())
+        return entries, omitted
+
     def computed(self) -> list[dict[str, Any]]:
         """How long the running server has computed, by model, phase, step and protocol.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,9 @@ def test_few_calibration_samples_are_noted(tmp_path: Path, tiny_onnx: Path, caps
     target = tmp_path / "net.lanner"
     assert main(["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(tmp_path / "one.npy")]) == 0
     output = capsys.readouterr()
-    assert output.out == ""
-    assert "32 or more are advised" in output.err
+    assert "calibrated on 1 sample; 32 or more are advised" in output.err
+    assert "agree on 1 of 1 sample; logits differ by at most" in output.out
+    assert "% of the range of a sample's logits" in output.out
 
 
 def test_same_model_has_another_commitment_each_time() -> None:
@@ -79,9 +81,9 @@ def test_compile_and_inspect_say_how_mode_cheetah_rounds_and_what_that_leaks(
     leak = report["leakage"].get("rounding")
     assert (leak is not None) == (rounding == "faithful")
     assert main(["inspect", target]) == 0
-    told = capsys.readouterr().err
-    assert f"rounding: {report['rounding']}" in told
-    assert leak is None or f"rounding: {leak}" in told
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"rounding {report['rounding']}" in told
+    assert leak is None or f"rounding {leak}" in told
 
 
 @pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah"])
@@ -131,8 +133,30 @@ def test_inspect_shows_onnx_and_compiled(tiny_onnx: Path, tiny_label: Path, caps
     for path in (tiny_onnx, tiny_label):
         assert main(["inspect", str(path)]) == 0
         output = capsys.readouterr()
-        assert output.out == ""
-        assert "conv1" in output.err
+        assert output.err == ""
+        assert "conv1" in output.out
+
+
+@pytest.mark.parametrize(("mode", "policy"), [("gazelle", "label"), ("falcon", "probability"), ("cheetah", "logits")])
+def test_inspect_reads_well_in_80_columns(
+    tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str], mode: str, policy: str
+) -> None:
+    model = lanner.compile(tiny_onnx, tiny_samples(), mode=mode, output=policy, input_range=(0, 1))
+    model.save(tmp_path / "net.lanner")
+    assert main(["inspect", str(tmp_path / "net.lanner")]) == 0
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= 80
+    assert "_" not in told
+    assert not set("{}[]") & set(told)
+    assert "values from 0 to 1" in told
+    (entry,) = (line.split() for line in told.splitlines() if line.startswith("x "))
+    assert entry[-1] == "proved"
+    for value in model.report()["values"]:
+        low, high = (f"{value[end] * value['scale']:.3g}" for end in ("low", "high"))
+        assert f"{low} to {high}" in told
+    for title in ("What each party learns", "Security", "Memory"):
+        assert f"\n{title}\n" in told
+    assert re.search(r"server +[\d.]+ [KM]B for the model", told)
 
 
 def test_export_writes_the_public_half(tmp_path: Path, tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +285,7 @@ def test_the_input_range_can_be_stated(
     target = tmp_path / "net.lanner"
     arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration)]
     assert main([*arguments, "--input-range=-4,4.5"]) == 0
-    assert "-4 to 4.5" in capsys.readouterr().err
+    assert "values from -4 to 4.5" in capsys.readouterr().out
     entry = lanner.load(target).manifest.input
     assert (entry.low, entry.high) == (-4.0, 4.5)
 

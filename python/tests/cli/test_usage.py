@@ -77,8 +77,9 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"Conv", "Gemm", "Softmax"} <= set(document["operators"])
     assert main(["doctor"]) == 0
     output = capsys.readouterr()
-    assert output.out == ""
-    assert "numpy" in output.err
+    assert output.err == ""
+    assert "numpy" in output.out
+    assert max(map(len, output.out.splitlines())) <= 80
 
 
 def test_units_for_people() -> None:

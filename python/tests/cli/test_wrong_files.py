@@ -156,12 +156,13 @@ def test_wrong_calibration_exits_6_naming_its_file(
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("samples.csv", "a file of kind .csv is not read here"),
+        ("samples.txt", "files of kind .txt are not read"),
+        ("samples.csv", "a row has 3 values"),
         ("damaged.npy", "cannot be read as a NumPy file (its beginning is none)"),
         ("absent.npy", "no such file"),
     ],
 )
-def test_calibration_that_is_no_numpy_file_exits_6(
+def test_calibration_that_cannot_be_read_exits_6(
     name: str, what: str, tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if name != "absent.npy":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanner.cli.output import Output, plain
+from lanner.wording import counted
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,45 @@ def test_no_name_in_a_table_reaches_the_terminal_as_a_command(capsys: pytest.Cap
     output = Output(json=False)
     output.table(("class",), [("\x1b[2Jcat",)])
     output.say("label \x1b[2Jcat")
-    printed = capsys.readouterr().err
-    assert printed.count("\\x1b[2Jcat") == 2
+    output.section("\x1b[2Jcat", [("\x1b[2Jcat", "\x1b[2Jcat")])
+    printed = capsys.readouterr().out
+    assert printed.count("\\x1b[2Jcat") == 5
     assert "\x1b" not in printed
+
+
+def test_streams(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(json=False)
+    output.say("a result")
+    output.tell("what goes on")
+    output.warn("mind this")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("a result\n", "what goes on\nnote: mind this\n")
+    output = Output(json=True)
+    output.say("a result")
+    output.tell("what goes on")
+    output.log("a session")
+    output.document({"a": 1})
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ('{"a": 1}\n', "a session\n")
+
+
+def test_what_carries_nothing_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(json=False)
+    output.table(("name", "empty", "blank", "some"), [("a", None, "", None), ("b", None, "", 0)])
+    header, first, second, _ = capsys.readouterr().out.split("\n", 3)
+    assert (header.split(), first.split(), second.split()) == (["name", "some"], ["a", "-"], ["b", "0"])
+    output.table(("name",), [])
+    output.section("Title", [("name", None), ("other", "")])
+    assert capsys.readouterr().out == ""
+
+
+def test_sections_are_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(json=False).section("Title", [("name", "word " * 40), ("other name", "short")])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].startswith("  name        word")
+    assert lines[2].startswith(" " * 14 + "word")
+
+
+def test_numbers_of_things() -> None:
+    assert [counted(count, "sample") for count in (0, 1, 2)] == ["0 samples", "1 sample", "2 samples"]

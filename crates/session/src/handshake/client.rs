@@ -3,10 +3,10 @@
 use lanner_wire::{Channel, Decode, Encode, Refusal};
 use rand_core::CryptoRng;
 
-use super::messages::{HELLO_LIMIT, Hello, MODELS_LIMIT, Models, Role, WELCOME_LIMIT, Welcome};
+use super::messages::{Hello, MODELS_LIMIT, Models, Role, WELCOME_LIMIT, Welcome};
 use super::{
     Agreement, CONFIRM, HELLO, HandshakeError, LIST_MODELS, MODEL_REQUEST, MODELS, ModelEntry, ModelRequest,
-    WELCOME, check_confirmation, derive, hex, refuse,
+    WELCOME, check_confirmation, derive, receive_hello, refuse,
 };
 
 /// A client that has introduced itself.
@@ -65,7 +65,7 @@ impl Greeting {
         if let Some(peer) = &self.peer {
             return Ok(peer.clone());
         }
-        let peer = channel.receive_bounded(HELLO, HELLO_LIMIT)?;
+        let peer = receive_hello(channel)?;
         Hello::check(&peer, Role::Client)?;
         self.peer = Some(peer.clone());
         Ok(peer)
@@ -79,7 +79,7 @@ fn check_model(
 ) -> Result<(), HandshakeError> {
     if let Some(pin) = request.pin.filter(|pin| *pin != model.commitment) {
         refuse(channel, Refusal::Model);
-        return Err(HandshakeError::WrongModel { expected: hex(&pin), got: hex(&model.commitment) });
+        return Err(HandshakeError::wrong_model(&pin, &model.commitment));
     }
     if !request.name.is_empty() && request.name != model.name {
         refuse(channel, Refusal::Model);

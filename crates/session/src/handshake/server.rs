@@ -3,10 +3,10 @@
 use lanner_wire::{Channel, ChannelError, Decode, Encode, Kind, Refusal};
 use rand_core::CryptoRng;
 
-use super::messages::{HELLO_LIMIT, Hello, Models, REQUEST_LIMIT, Role, SessionId, Welcome};
+use super::messages::{Hello, Models, REQUEST_LIMIT, Role, SessionId, Welcome};
 use super::{
     Agreement, CONFIRM, HELLO, HandshakeError, LIST_MODELS, MODEL_REQUEST, MODELS, ModelEntry, ModelRequest,
-    WELCOME, check_confirmation, derive, hex, refuse,
+    WELCOME, check_confirmation, derive, receive_hello, refuse,
 };
 
 /// A model that a server serves.
@@ -47,7 +47,7 @@ fn converse(
     offers: &[Offer],
     rng: &mut impl CryptoRng,
 ) -> Result<(usize, Agreement), HandshakeError> {
-    let peer = channel.receive_bounded(HELLO, HELLO_LIMIT)?;
+    let peer = receive_hello(channel)?;
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
     let own = Hello { role: Role::Server, nonce }.to_bytes();
@@ -68,18 +68,21 @@ fn converse(
 
 /// Lists the models as often as the client asks (within reason), until it wants one.
 fn receive_request(channel: &mut dyn Channel, offers: &[Offer]) -> Result<Vec<u8>, HandshakeError> {
-    for _ in 0..QUESTION_LIMIT {
-        match channel.receive_header()? {
-            (LIST_MODELS, 0) => {
-                let models = Models(offers.iter().map(|offer| offer.model.clone()).collect());
-                channel.send(MODELS, &models.to_bytes())?;
-            }
-            (MODEL_REQUEST, length) if length <= REQUEST_LIMIT => {
-                let mut question = vec![0; length];
-                channel.receive_body(&mut question)?;
-                return Ok(question);
-            }
-            (got, got_length) => return Err(unexpected(got, got_length)),
+    for asked in 0..QUESTION_LIMIT {
+        match channel.receive_header() {
+            Err(ChannelError::Disconnected) if asked > 0 => return Err(HandshakeError::OnlyListed),
+            header => match header? {
+                (LIST_MODELS, 0) => {
+                    let models = Models(offers.iter().map(|offer| offer.model.clone()).collect());
+                    channel.send(MODELS, &models.to_bytes())?;
+                }
+                (MODEL_REQUEST, length) if length <= REQUEST_LIMIT => {
+                    let mut question = vec![0; length];
+                    channel.receive_body(&mut question)?;
+                    return Ok(question);
+                }
+                (got, got_length) => return Err(unexpected(got, got_length)),
+            },
         }
     }
     Err(ChannelError::Malformed { what: "handshake: too many questions" }.into())
@@ -100,7 +103,7 @@ fn choose(offers: &[Offer], request: &ModelRequest) -> Result<usize, HandshakeEr
     let index = index.ok_or_else(unknown)?;
     let got = &offers[index].model.commitment;
     match request.pin {
-        Some(pin) if pin != *got => Err(HandshakeError::WrongModel { expected: hex(&pin), got: hex(got) }),
+        Some(pin) if pin != *got => Err(HandshakeError::wrong_model(&pin, got)),
         _ => Ok(index),
     }
 }
@@ -115,11 +118,12 @@ const fn refusal(error: &HandshakeError) -> Option<Refusal> {
             Some(Refusal::Size)
         }
         HandshakeError::Stranger
+        | HandshakeError::Tls
         | HandshakeError::Role { .. }
         | HandshakeError::Channel(ChannelError::Unexpected { .. } | ChannelError::Malformed { .. }) => {
             Some(Refusal::Refused)
         }
-        HandshakeError::Channel(_) | HandshakeError::Confirmation => None,
+        HandshakeError::Channel(_) | HandshakeError::Confirmation | HandshakeError::OnlyListed => None,
     }
 }
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from lanner.cli.output import Output
 from lanner.cli.parser import parse
@@ -16,6 +16,8 @@ from lanner.interrupts import abandoned_calls
 
 INTERRUPTED = 130
 TERMINATED = 143
+#: Nobody reads the output any more.
+CLOSED_PIPE = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,11 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     output = Output(json="--json" in arguments)
     signal.signal(signal.SIGTERM, _terminate)
-    try:
-        code = _run(arguments, output)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    code = _run(arguments, output)
+    for stream in (sys.stdout, sys.stderr):
+        _flush(stream)
     if abandoned_calls():
         # The native call's thread would otherwise wake up in an interpreter that is being torn down.
         os._exit(code)
@@ -51,9 +51,7 @@ def _run(arguments: list[str], output: Output) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except BrokenPipeError:
-        # Nobody reads the output any more; keep Python from complaining when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return CLOSED_PIPE
     except BaseException as error:  # noqa: BLE001 - also a panic of the native module, which is no Exception
         if "LANNER_TRACEBACK" in os.environ:
             traceback.print_exc()
@@ -62,6 +60,16 @@ def _run(arguments: list[str], output: Output) -> int:
         )
         return 1
     return code
+
+
+def _flush(stream: IO[str] | None) -> None:
+    """Print what is left; where nobody reads it any more, keep Python from complaining of that at its end."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _terminate(_signal: int, _frame: object) -> NoReturn:

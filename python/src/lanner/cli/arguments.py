@@ -14,10 +14,15 @@ from lanner.options import LATER_MODES, MODES, OUTPUTS, ROUNDINGS, check_mode
 from lanner.precision import DEFAULT
 from lanner.trust import Trust, parse_address
 
+#: What holds inputs, for help texts.
+KINDS = "a .npy, .npz, .csv, .png or .jpg file, or a folder of such files"
+
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Options that decide how an ONNX model is compiled; None where they are not given."""
-    parser.add_argument("--calibration", metavar="X.npy", type=Path, help="typical samples; 32 or more are advised")
+    parser.add_argument(
+        "--calibration", metavar="X.npy", type=Path, help=f"typical samples: {KINDS}; 32 or more are advised"
+    )
     _add_mode(parser)
     _add_rounding(parser)
     parser.add_argument(

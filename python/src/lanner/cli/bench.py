@@ -15,6 +15,7 @@ from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
+from lanner.wording import counted
 
 if TYPE_CHECKING:
     from lanner.benchmarks.cases import Case
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             try:
                 measured = _measure(case, options, networks)
                 totals = (f"{row.network} {duration(row.seconds)}" for row in measured if row.phase == "total")
-                output.say(f"{case.name}: {', '.join(totals)}")
+                output.tell(f"{case.name}: {', '.join(totals)}")
                 rows += measured
             except LannerError as error:
                 output.warn(f"{case.name} failed: {error}")
@@ -84,7 +85,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     output.document(document)
     if failures:
-        output.say(f"{len(failures)} of {len(chosen)} benchmarks failed")
+        output.warn(f"{len(failures)} of {counted(len(chosen), 'benchmark')} failed")
     return failures[0].exit_code if failures else 0
 
 
@@ -142,9 +143,7 @@ def _show(rows: Sequence[Row], output: Output) -> None:
         "rounds",
         "n",
         "paper",
-        "",
         "public code",
-        "",
     )
     shown = [
         (
@@ -157,8 +156,8 @@ def _show(rows: Sequence[Row], output: Output) -> None:
             size(row.bytes),
             row.rounds,
             row.repeat,
-            *_figures(row.paper),
-            *_figures(row.public_code),
+            _figures(row.paper),
+            _figures(row.public_code),
         )
         for row in rows
     ]
@@ -166,7 +165,8 @@ def _show(rows: Sequence[Row], output: Output) -> None:
     output.say("time: what the client waits; server: what the server computes; medians of n, TLS on, both parties here")
 
 
-def _figures(given: dict[str, Any] | None) -> tuple[str | None, str | None]:
-    """Seconds and bytes for people."""
+def _figures(given: dict[str, Any] | None) -> str:
+    """Seconds and bytes for people, as far as they are given."""
     seconds, transferred = (given or {}).get("seconds"), (given or {}).get("bytes")
-    return None if seconds is None else duration(seconds), None if transferred is None else size(transferred)
+    told = (None if seconds is None else duration(seconds), None if transferred is None else size(transferred))
+    return ", ".join(text for text in told if text is not None)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from lanner.agreement import agreeing, labels_of
 from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
-from lanner.cli.inspect import show_model
+from lanner.cli.calibration import load_calibration
 from lanner.cli.output import Output
+from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError, MisuseError
-from lanner.inputs import load_array
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
+from lanner.wording import counted
 
 NAME = "compile"
 HELP = "compile an ONNX model for serving"
@@ -28,8 +29,8 @@ ADVISED_SAMPLES = 32
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
-    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner")
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx", help="the network")
+    parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner", help="the file to write")
     parser.add_argument("--name", help="the model's name on the server (default: the target's, without its suffix)")
     add_compile_options(parser)
 
@@ -41,19 +42,20 @@ def run(options: argparse.Namespace, output: Output) -> int:
             "--calibration is missing", where="lanner compile", fix="give typical samples, 32 or more, as a .npy file"
         )
     check_target(options.target)
-    samples = load_array(options.calibration)
+    samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
     with output.progress(f"compiling {options.model.name}"):
         model = compile_file(options, samples, options.calibration, name)
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
-        output.warn(f"calibrated on {agreement['samples']} samples; {ADVISED_SAMPLES} or more are advised")
+        output.warn(f"calibrated on {counted(agreement['samples'], 'sample')}; {ADVISED_SAMPLES} or more are advised")
     warn_of_ending(model, output)
     warn_of_precision(model, output)
     model.save(options.target)
-    show_model(model, output)
-    output.say(_said_of(agreement))
-    output.say(f"written to {options.target}")
+    entry = model.manifest
+    output.say(f"{entry.name}: mode {entry.mode}, output {policy_of(entry)}, input {input_of(entry.input)}")
+    output.say(_said_of(agreement, model))
+    output.say(f"written to {options.target}; `lanner inspect {options.target}` tells its ranges and what it reveals")
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
     output.document({**document, "report": model.report()})
     return 0
@@ -98,10 +100,11 @@ def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
     }
 
 
-def _said_of(agreement: dict[str, Any]) -> str:
+def _said_of(agreement: dict[str, Any], model: Model) -> str:
     """The comparison for people."""
-    largest, samples = f"{agreement['largest_difference']:.3g}", agreement["samples"]
+    largest, samples = f"{agreement['largest_difference']:.3g}", counted(agreement["samples"], "sample")
+    of_range = "" if model.precision is None else f", {model.precision.reached} of their range"
     if agreement["labels_agree"] is None:
-        return f"fixed-point and float values differ by at most {largest} on {samples} samples"
-    agree = f"fixed-point and float labels agree on {agreement['labels_agree']} of {samples} samples"
-    return f"{agree}; logits differ by at most {largest}"
+        return f"fixed-point and float values differ by at most {largest}{of_range}, on {samples}"
+    agree = f"fixed-point and float labels agree on {agreement['labels_agree']} of {samples}"
+    return f"{agree}; logits differ by at most {largest}{of_range}"

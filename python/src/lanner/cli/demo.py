@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from lanner.agreement import agrees
 from lanner.cli.arguments import add_protocol_options
+from lanner.cli.example import save_example
 from lanner.cli.output import Output, duration
+from lanner.cli.predict import shown_if_broken
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
 from lanner.options import Protocols
 from lanner.prediction import Prediction
+from lanner.wording import counted
 
 NAME = "demo"
 HELP = "classify real handwritten digits in private, with both parties on this machine"
@@ -30,10 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_protocol_options(parser)
     parser.add_argument("--images", type=int, default=10, metavar="N", help="how many digits (default: 10)")
+    parser.add_argument(
+        "--save", type=Path, metavar="DIR", help="only write the network and digits into a folder, to try the others"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Serve the embedded network in another process and classify digits that training did not see."""
+    """Serve the embedded network in another process and classify digits that training did not see, or save both."""
+    if options.save is not None:
+        return save_example(options.save, NETWORK, output)
     x, y = _digits(options.images)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         with output.progress(f"compiling {NETWORK}"):
@@ -49,8 +57,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
     ]
     _show(predictions, y, agreement, output)
-    mode = model.manifest.mode
-    output.say(f"{len(x)} digits in {duration(seconds)} in mode {mode}; the server saw no pixel, the client no weight")
+    done = f"{counted(len(x), 'digit')} in {duration(seconds)} in mode {model.manifest.mode}"
+    output.say(f"{done}; the server saw no pixel, the client no weight")
     output.document({"predictions": document})
     return 0 if all(agreement) else 1
 
@@ -67,10 +75,14 @@ def _digits(count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 def _classify(path: Path, x: NDArray[np.float32], output: Output) -> tuple[list[Prediction], float]:
     """The predictions and the seconds they took, from connecting on."""
-    predictions = []
+    predictions: list[Prediction] = []
     with ServerProcess([str(path)]) as server:
         started = time.perf_counter()
-        with server.connect() as client, output.progress("classifying", len(x)) as advance:
+        with (
+            server.connect() as client,
+            shown_if_broken(predictions, output),
+            output.progress("classifying", len(x)) as advance,
+        ):
             for index, sample in enumerate(x):
                 prediction = client.predict(sample).placed(None, index)
                 predictions.append(prediction)

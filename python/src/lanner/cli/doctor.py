@@ -50,8 +50,8 @@ def run(_options: argparse.Namespace, output: Output) -> int:
         "missing": missing,
     }
     output.table(("package", "version"), [("python", document["python"]), *packages.items()])
-    show_report(native, output)
-    output.say(f"ONNX operators: {', '.join(operators) or 'none without the package onnx'}")
+    show_report({name: value for name, value in native.items() if name != "rings"}, output)
+    output.section("ONNX operators", [("", ", ".join(operators) or "none without the package onnx")])
     for lack in missing:
         output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
     output.document(document)

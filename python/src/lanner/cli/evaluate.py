@@ -17,6 +17,7 @@ from lanner.evaluation import Results, Task, defined, task_of
 from lanner.inputs import as_batch, load_array, load_truth
 from lanner.model import Model, load
 from lanner.prediction import Prediction
+from lanner.wording import counted
 
 NAME = "evaluate"
 HELP = "measure accuracy, or a regression's errors, on labelled data: float, fixed-point and secure"
@@ -72,7 +73,11 @@ def _read_data(path: Path, model: Model, limit: int | None) -> tuple[NDArray[np.
     x = as_batch(load_array(path, "x"), model.manifest.input, f"{path}, x")
     y = load_truth(path)
     if len(x) != len(y):
-        raise InputError(f"there are {len(x)} samples and {len(y)} labels", where=str(path), fix="give one label each")
+        raise InputError(
+            f"it has {counted(len(x), 'sample')} and {counted(len(y), 'label')}",
+            where=str(path),
+            fix="give one label each",
+        )
     return x[:limit], y[:limit]
 
 
@@ -155,7 +160,7 @@ def _show(document: dict[str, Any], task: Task, predictions: list[Prediction], o
     output.table(("computation", *(SHOWN[metric][0] for metric in shown), "agreement"), rows)
     if task.kind == "labels":
         _show_labels(computed, output)
-    output.say(f"{samples} samples, {fixed['overflows']} overflows")
+    output.say(f"{counted(samples, 'sample')}, {counted(fixed['overflows'], 'overflow')}")
     output.costs(predictions)
 
 

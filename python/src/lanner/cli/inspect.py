@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lanner.cli.output import Output
+from lanner.cli.report import show_identity, show_known
 from lanner.errors import MisuseError
-from lanner.manifest import InputDescription
 from lanner.model import Model, load
 
 NAME = "inspect"
@@ -36,44 +36,31 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def show_model(model: Model, output: Output) -> None:
     """Print a compiled model's manifest and report for people."""
-    manifest, report = model.manifest, model.report()
-    output.table(
-        ("model", "mode", "output", "input", "shape", "range", "commitment"),
-        [
-            (
-                manifest.name,
-                manifest.mode,
-                manifest.output,
-                manifest.input.name,
-                str(manifest.input.shape),
-                _range(manifest.input),
-                manifest.commitment,
-            )
-        ],
-    )
-    show_report(report, output)
+    report = model.report()
+    show_identity(model.manifest, report.get("rounding"), output)
+    show_report(show_known(report, output), output)
 
 
 def show_report(report: Mapping[str, Any], output: Output) -> None:
-    """Print a report: each list of objects as a table, everything else as lines."""
-    for name, value in report.items():
+    """Print a report: each list of objects as a table, everything else as lines; nothing that is empty."""
+    for key, value in report.items():
+        name = key.replace("_", " ")
         if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             rows = [_flat(row) for row in value]
             found = dict.fromkeys(column for row in rows for column in row)
             columns = sorted(found, key=lambda column: column != "name")
             output.table(columns, [[_cell(row.get(column)) for column in columns] for row in rows], name)
         elif isinstance(value, dict):
-            output.say(f"{name}:")
-            for key, entry in value.items():
-                output.say(f"  {key}: {_cell(entry)}")
-        else:
-            output.say(f"{name}: {_cell(value)}")
+            output.section(name, [(inner.replace("_", " "), _said(entry)) for inner, entry in value.items()])
+        elif value not in (None, [], ""):
+            output.say(f"{name}: {_said(value)}")
 
 
-def _range(entry: InputDescription) -> str:
-    if entry.features is not None:
-        return "by feature, see below"
-    return f"{entry.low:.4g} to {entry.high:.4g}"
+def _said(value: object) -> str:
+    """A value for people: yes and no instead of JSON's words, lists without brackets."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_said, value)) if isinstance(value, list) else str(_cell(value))
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

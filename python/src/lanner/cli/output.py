@@ -1,12 +1,15 @@
-"""Where output goes: one JSON document on standard output, everything for people on standard error."""
+"""Where output goes: results on standard output, for people or as one JSON document; all else on standard error."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,6 +21,9 @@ from lanner.prediction import Prediction
 
 #: Columns of what is not printed to a terminal, so that no table is folded.
 LOG_WIDTH = 240
+
+#: Columns of text in sentences, at most.
+TEXT_WIDTH = 80
 
 
 class Output:
@@ -33,9 +39,8 @@ class Output:
     def __init__(self, *, json: bool) -> None:
         self.json = json
         self.predictions: list[dict[str, Any]] = []
-        self._console = Console(
-            stderr=True, highlight=False, soft_wrap=True, width=None if sys.stderr.isatty() else LOG_WIDTH
-        )
+        self._results = _console(sys.stdout)
+        self._notes = _console(sys.stderr)
         self._printed = False
 
     def document(self, document: Mapping[str, Any]) -> None:
@@ -45,28 +50,57 @@ class Output:
             sys.stdout.write(json.dumps(document) + "\n")
             sys.stdout.flush()
 
-    def say(self, sentence: str) -> None:
-        """Print a line for people."""
+    def say(self, sentence: str, *, whole: bool = False) -> None:
+        """Print a line of a result for people; `whole` keeps a terminal's line breaks out of what is to be copied."""
         if not self.json:
-            self._console.print(plain(sentence))
+            _print(self._results, plain(sentence), whole=whole)
+
+    def section(self, title: str, lines: Iterable[tuple[str, str | None]]) -> None:
+        """Print named texts for people under a title, each wrapped; nothing if none of them has content."""
+        told = [(name, text) for name, text in lines if text]
+        if self.json or not told:
+            return
+        longest = max(len(name) for name, _ in told)
+        column = longest + 2 if longest else 0
+        width = min(self._results.width, TEXT_WIDTH) - 2
+        self._results.print(f"[bold]{plain(title)}[/bold]")
+        for name, text in told:
+            wrapped = textwrap.wrap(text, max(width - column, 20), break_on_hyphens=False)
+            for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False):
+                self._results.print(plain(f"  {start:<{column}}{line}".rstrip()))
+        self._results.print()
+
+    def tell(self, sentence: str) -> None:
+        """Print a line that is no result: what goes on."""
+        if not self.json:
+            self.log(sentence)
+
+    def log(self, sentence: str) -> None:
+        """Print a line of a log, which is kept even with ``--json``."""
+        _print(self._notes, plain(sentence))
 
     def warn(self, sentence: str) -> None:
         """Print a line that people should see even with ``--json``."""
-        self._console.print(f"[yellow]note:[/yellow] {plain(sentence)}")
+        _print(self._notes, f"[yellow]note:[/yellow] {plain(sentence)}")
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-        """Print a table for people; columns of numbers are aligned to the right."""
-        if self.json:
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "", width: int | None = None
+    ) -> None:
+        """Print a table for people, without columns that are empty; columns of numbers are aligned to the right.
+
+        It is as wide as it needs to be, at most as the terminal and, where given, as `width`.
+        """
+        columns, shown = _filled(columns, [list(row) for row in rows])
+        if self.json or not columns:
             return
-        shown = [list(row) for row in rows]
         table = Table(title=plain(title) or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
         for index, column in enumerate(columns):
-            numeric = bool(shown) and all(isinstance(row[index], int | float | None) for row in shown)
+            numeric = all(isinstance(row[index], int | float | None) for row in shown)
             table.add_column(plain(column), justify="right" if numeric else "left", overflow="fold")
         for row in shown:
             table.add_row(*(plain(_text(value)) for value in row))
-        self._console.print(table)
-        self._console.print()
+        self._results.print(table, soft_wrap=False, width=width)
+        self._results.print()
 
     @contextmanager
     def progress(self, description: str, total: int | None = None) -> Iterator[Advance]:
@@ -74,14 +108,14 @@ class Output:
         columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
         if total is not None:
             columns[2:2] = [BarColumn(), MofNCompleteColumn()]
-        shown = self._console.is_terminal
-        with Progress(*columns, console=self._console, transient=True, disable=not shown) as progress:
+        shown = self._notes.is_terminal
+        with Progress(*columns, console=self._notes, transient=True, disable=not shown) as progress:
             task = progress.add_task(description, total=total)
             yield Advance(progress, task)
 
     def fail(self, error: LannerError) -> None:
         """Print an error: a sentence for people and, with ``--json``, the document of the command."""
-        self._console.print(f"[red]error:[/red] {plain(str(error))}")
+        _print(self._notes, f"[red]error:[/red] {plain(str(error))}")
         self.document({"error": error.document(), "predictions": self.predictions})
 
     def costs(self, predictions: Sequence[Prediction]) -> None:
@@ -115,6 +149,25 @@ class Advance:
     def __call__(self, description: str | None = None, steps: int = 1) -> None:
         """Advance by a number of steps and, where given, describe what comes next."""
         self._progress.update(self._task, advance=steps, description=description)
+
+
+def _console(stream: IO[str] | None) -> Console:
+    """A console on a stream that may be closed, or no terminal."""
+    if stream is None:
+        stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as the process
+    width = None if stream.isatty() else LOG_WIDTH
+    return Console(file=stream, highlight=False, soft_wrap=True, width=width)
+
+
+def _print(console: Console, text: str, *, whole: bool = False) -> None:
+    """Print a line, between words of which a terminal's lines end; elsewhere it stays one line."""
+    console.print(text, soft_wrap=whole or not console.is_terminal)
+
+
+def _filled(columns: Sequence[str], rows: list[list[object]]) -> tuple[list[str], list[list[object]]]:
+    """The columns that say something in some row, and the rows of these."""
+    kept = [index for index in range(len(columns)) if any(row[index] not in (None, "") for row in rows)]
+    return [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
 
 
 def plain(text: str) -> str:

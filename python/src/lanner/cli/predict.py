@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from lanner.cli.arguments import add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.arguments import KINDS, add_peer_arguments, add_peer_options, read_peer
 from lanner.cli.output import Output
 from lanner.client import Client
 from lanner.inputs import Sample, fit_sources, read_sources
@@ -19,7 +20,7 @@ HELP = "classify inputs by a server that does not see them"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_peer_arguments(parser)
-    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT", help=".npy .npz .csv .png .jpg")
+    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT", help=KINDS)
     add_peer_options(parser)
 
 
@@ -41,14 +42,25 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def predict_samples(client: Client, samples: Sequence[Sample], output: Output) -> list[Prediction]:
     """Predict samples one by one; each is kept in `output` as soon as it is done."""
-    predictions = []
-    with output.progress("predicting", len(samples)) as advance:
+    predictions: list[Prediction] = []
+    with shown_if_broken(predictions, output), output.progress("predicting", len(samples)) as advance:
         for sample in samples:
             prediction = client.predict(sample.values).placed(sample.source, sample.index)
             predictions.append(prediction)
             output.predictions.append(prediction.document())
             advance()
     return predictions
+
+
+@contextmanager
+def shown_if_broken(predictions: Sequence[Prediction], output: Output) -> Iterator[None]:
+    """Print for people what was predicted when the body fails: it was paid for, and the error follows it."""
+    try:
+        yield
+    except BaseException:
+        if predictions:
+            show_predictions(predictions, output)
+        raise
 
 
 def show_predictions(predictions: Sequence[Prediction], output: Output) -> None:

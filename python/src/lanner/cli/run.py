@@ -6,13 +6,14 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from lanner.cli.arguments import add_compile_options
+from lanner.cli.arguments import KINDS, add_compile_options
+from lanner.cli.calibration import load_calibration
 from lanner.cli.compile_model import compile_file, warn_of_ending, warn_of_precision
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
 from lanner.errors import MisuseError
-from lanner.inputs import fit_sources, load_array, read_sources
+from lanner.inputs import fit_sources, read_sources
 from lanner.model import Model, load
 from lanner.network import read_network
 
@@ -23,7 +24,7 @@ HELP = "run a model on an input in private, with both parties on this machine"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
-    parser.add_argument("input", type=Path, metavar="INPUT", help=".npy .npz .csv .png .jpg")
+    parser.add_argument("input", type=Path, metavar="INPUT", help=KINDS)
     add_compile_options(parser)
     parser.add_argument(
         "--network", metavar="NAME", default="loopback", help="loopback, lan, wan or FILE.toml (default: loopback)"
@@ -61,12 +62,10 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
                 fix="compile the ONNX model again",
             )
         return load(options.model), options.model
-    if options.calibration is None and options.input.suffix.lower() not in (".npy", ".npz"):
-        raise MisuseError("--calibration is missing", where="lanner run", fix="only .npy and .npz can stand in for it")
     if options.calibration is None:
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
     source = options.calibration or options.input
-    samples = load_array(source)
+    samples = load_calibration(source, options)
     with output.progress(f"compiling {options.model.name}"):
         model = compile_file(options, samples, source, options.model.stem)
     warn_of_ending(model, output)

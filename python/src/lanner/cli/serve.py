@@ -16,6 +16,8 @@ from typing import Any
 from lanner.cli.memory import give_back_large_buffers
 from lanner.cli.metrics import serve_metrics
 from lanner.cli.output import Output
+from lanner.cli.report import input_of
+from lanner.cli.sessions import log_sessions
 from lanner.errors import MisuseError
 from lanner.model import Model, load
 from lanner.server import DEFAULT_SESSIONS, DEFAULT_TIMEOUT, Server
@@ -27,24 +29,42 @@ HELP = "serve compiled models over TLS"
 #: Seconds that sessions under way may take to end after SIGTERM.
 DRAIN_SECONDS = 30.0
 
+#: How often what became of sessions is logged, in seconds.
+LOG_SECONDS = 0.5
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("models", nargs="+", metavar="[NAME=]MODEL.lanner")
-    parser.add_argument("--listen", default=f"127.0.0.1:{DEFAULT_PORT}", metavar="HOST:PORT")
+    parser.add_argument("models", nargs="+", metavar="[NAME=]MODEL.lanner", help="compiled models")
+    parser.add_argument(
+        "--listen",
+        default=f"127.0.0.1:{DEFAULT_PORT}",
+        metavar="HOST:PORT",
+        help=f"where clients connect; port 0 is a free one (default: 127.0.0.1:{DEFAULT_PORT}, this machine alone)",
+    )
     parser.add_argument("--tls-cert", type=Path, metavar="F", help="a certificate, instead of a self-signed one")
     parser.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
     parser.add_argument("--client-ca", type=Path, metavar="F", help="authorities whose certificates clients must show")
     parser.add_argument("--metrics", metavar="ADDR", help="serve counters for Prometheus at HOST:PORT/metrics")
-    parser.add_argument("--max-sessions", type=int, metavar="N", default=DEFAULT_SESSIONS)
+    parser.add_argument(
+        "--max-sessions",
+        type=int,
+        metavar="N",
+        default=DEFAULT_SESSIONS,
+        help=f"clients served at once; others are told that the server is busy (default: {DEFAULT_SESSIONS})",
+    )
     parser.add_argument(
         "--max-material",
         type=int,
         metavar="BYTES",
-        help="one-time material that all sessions keep together (a quarter of the memory)",
+        help="one-time material that all sessions keep together (default: a quarter of the memory)",
     )
     parser.add_argument(
-        "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for a client"
+        "--timeout",
+        type=float,
+        metavar="S",
+        default=DEFAULT_TIMEOUT,
+        help=f"seconds to wait for a client (default: {DEFAULT_TIMEOUT:g})",
     )
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
     # For the commands that start a server: it must not outlive them, however they end.
@@ -52,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Serve until SIGTERM, which drains and exits 0, or Ctrl-C."""
+    """Serve until SIGTERM or Ctrl-C, which drain and exit 0."""
     give_back_large_buffers()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
@@ -75,13 +95,25 @@ def run(options: argparse.Namespace, output: Output) -> int:
         with serve_metrics(options.metrics, server) as metrics:
             output.document({**_document(server), "metrics": metrics})
             _announce(server, output)
-            # Waiting in slices lets Python run the signals' handlers on every platform.
-            while not stopped.wait(1.0):
-                pass
+            if metrics is not None:
+                output.say(f"metrics at http://{metrics}/metrics")
+            _wait(stopped, server, output)
     finally:
         server.stop(DRAIN_SECONDS if stopped.is_set() else 0.0)
-    output.say("stopped")
+        log_sessions(server, output)
+    output.tell("stopped")
     return 0
+
+
+def _wait(stopped: threading.Event, server: Server, output: Output) -> None:
+    """Log sessions until the server is to stop."""
+    try:
+        # Waiting in slices lets Python run the signals' handlers on every platform.
+        while not stopped.wait(LOG_SECONDS):
+            log_sessions(server, output)
+    except KeyboardInterrupt:
+        output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; press Ctrl-C again to cut them off")
+        stopped.set()
 
 
 def _await_end_of_input(stopped: threading.Event) -> None:
@@ -117,17 +149,15 @@ def _document(server: Server) -> dict[str, Any]:
 
 
 def _announce(server: Server, output: Output) -> None:
-    rows = [
-        (name, str(model.manifest.input.shape), model.manifest.mode, model.manifest.output, model.commitment)
-        for name, model in server.models.items()
-    ]
-    output.table(("model", "input", "mode", "output", "commitment"), rows)
+    for name, model in server.models.items():
+        entry = model.manifest
+        said = f"mode {entry.mode}, output {entry.output}, input {input_of(entry.input)}"
+        output.section(f"Model {name}", [("", said), ("", f"commitment {entry.commitment}")])
     output.say(f"listening on {server.address}")
-    output.say(
-        f"fingerprint {server.fingerprint}" if server.fingerprint else "PLAINTEXT: anyone on the way can interfere"
-    )
+    trust = f"fingerprint {server.fingerprint}" if server.fingerprint else "PLAINTEXT: anyone on the way can interfere"
+    output.say(trust, whole=True)
     for name in server.models:
-        output.say(predict_line(server, name))
+        output.say(predict_line(server, name), whole=True)
 
 
 def predict_line(server: Server, model: str) -> str:

@@ -1,0 +1,209 @@
+"""A compiled model as a person reads it: sentences, units, real numbers instead of integers and their scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lanner.cli.output import TEXT_WIDTH, Output, size
+from lanner.manifest import InputDescription, Manifest
+from lanner.wording import counted
+
+#: Names of the parts of the report's ``leakage`` for people.
+_LEARNS = {
+    "client": "client",
+    "rounding": "rounding",
+    "ciphertexts": "ciphertexts",
+    "server": "server",
+    "not_protected": "not protected",
+}
+
+#: What a step does, in the order of interest; what is not among them is not shown.
+_COUNTS = (
+    ("instances", "instance"),
+    ("and_gates", "AND gate"),
+    ("transfers", "transfer"),
+    ("multiplications", "product"),
+    ("rotations", "rotation"),
+)
+
+#: What a party's memory is for.
+_MEMORY = {
+    "bytes": "for the model",
+    "bytes_per_session": "for each session",
+    "bytes_per_prediction": "for each prediction that is prepared",
+    "bytes_at_work": "at work",
+}
+
+#: What keeps a value within its ring: in a word, and told.
+_ROOM = {
+    "proved": ("proved", "no input that is accepted leads to an overflow"),
+    "implied": ("implied", "it cannot overflow unless a value before it does"),
+    "calibrated": ("2x", "the ring holds twice the largest value seen in the samples; other numbers likewise"),
+}
+
+
+def show_identity(manifest: Manifest, rounding: str | None, output: Output) -> None:
+    """Print what a model is: name, mode, policy, input, classes, commitment."""
+    classes = None if manifest.classes is None else ", ".join(manifest.classes)
+    lines = [
+        ("mode", manifest.mode),
+        ("rounding", rounding),
+        ("output", policy_of(manifest)),
+        ("input", input_of(manifest.input)),
+        ("pictures", None if manifest.image is None else "the client makes inputs of PNG and JPEG files"),
+        ("classes", classes),
+        ("commitment", manifest.commitment),
+    ]
+    output.section(f"Model {manifest.name}", lines)
+
+
+def policy_of(manifest: Manifest) -> str:
+    """What the client learns, in a few words."""
+    if manifest.digits is not None:
+        return f"{manifest.output} ({counted(manifest.digits, 'decimal digit')})"
+    return manifest.output
+
+
+def input_of(entry: InputDescription) -> str:
+    """An input's name, shape and accepted range."""
+    values = (
+        f"values from {entry.low:.4g} to {entry.high:.4g}"
+        if entry.features is None
+        else "each feature in its own range"
+    )
+    return f"{entry.name} {entry.shape}, {values}"
+
+
+def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
+    """Print what is known of a compiled model; returns the members of the report that this says nothing of."""
+    rest = dict(report)
+    # Both are told with the model itself.
+    rest.pop("mode", None)
+    rest.pop("rounding", None)
+    leakage = rest.pop("leakage")
+    learns = [(_LEARNS.get(name, _words(name)), leakage[name]) for name in (*_LEARNS, *leakage) if name in leakage]
+    output.section("What each party learns", list(dict(learns).items()))
+    _show_security(rest, output)
+    _show_memory(rest.pop("memory"), output)
+    aside = rest.pop("calibration")["samples_set_aside"]
+    output.section("Calibration", [("", f"{counted(aside, 'sample')} set aside, far from all others" if aside else "")])
+    _show_precision(rest.pop("precision", None), output)
+    # The table of values has the bits too.
+    rest.pop("bits", None)
+    _show_features(rest.pop("features", []), output)
+    _show_layers(rest.pop("steps"), output)
+    _show_values(rest.pop("values"), output)
+    return rest
+
+
+def _show_security(rest: dict[str, Any], output: Output) -> None:
+    parts = ", ".join(f"{part['name']} {part['bits']} bits" for part in rest.pop("security"))
+    distance, sets = rest.pop("statistical_distance"), rest.pop("parameters")
+    count, predictions = distance["ciphertexts_per_prediction"], round(math.log2(distance["predictions"]))
+    hidden = f"masks are uniform: no distance, with {count} ciphertexts a prediction"
+    if distance["bits"] is not None:
+        hidden = (
+            f"2^-{distance['ciphertext_bits']:g} for each of {count} ciphertexts a prediction, "
+            f"2^-{distance['bits']:g} over 2^{predictions} predictions"
+        )
+    chosen = ", ".join(f"{each['set']} ({_keys(each)})" for each in sets)
+    lines = [("strength", parts), ("statistical distance", hidden if count else None), ("parameter sets", chosen)]
+    output.section("Security", lines)
+
+
+def _keys(parameters: Mapping[str, Any]) -> str:
+    keys = parameters["evaluation_keys"]
+    return f"degree {parameters['degree']}" + (f", {counted(keys, 'evaluation key')}" if keys else "")
+
+
+def _show_memory(memory: Mapping[str, int], output: Output) -> None:
+    def of(party: str) -> str:
+        told = ((memory.get(f"{party}_{name}"), purpose) for name, purpose in _MEMORY.items())
+        return ", ".join(f"{size(count)} {purpose}" for count, purpose in told if count)
+
+    output.section("Memory", [(party, of(party)) for party in ("server", "client")])
+
+
+def _show_precision(precision: Mapping[str, Any] | None, output: Output) -> None:
+    if precision is None:
+        return
+    samples = precision["samples"]
+    lines = [
+        ("asked", precision["asked"]),
+        ("reached", f"logits off by at most {precision['reached']} of their range on {counted(samples, 'sample')}"),
+        ("labels", f"as the float network's on {precision['labels_kept']} of {samples}"),
+    ]
+    output.section("Precision", lines)
+
+
+def _show_features(features: Sequence[Mapping[str, Any]], output: Output) -> None:
+    constants = any("factor" in feature for feature in features)
+    rows = [
+        (
+            feature["name"],
+            f"{feature['low']:.4g} to {feature['high']:.4g}",
+            f"{feature['unit']:.3g}",
+            f"{feature['centre']:.4g}",
+            *((f"{feature['factor']:.6g}", f"{feature['term']:.6g}") if constants else ()),
+        )
+        for feature in features
+    ]
+    columns = ("feature", "accepted", "unit", "centre", *(("published factor", "published term") if constants else ()))
+    output.table(columns, rows, width=TEXT_WIDTH)
+
+
+def _show_layers(steps: Sequence[Mapping[str, Any]], output: Output) -> None:
+    rows = [(step["name"], step["protocol"], _rings(step), _work(step)) for step in steps]
+    output.table(("layer", "protocol", "ring bits", "work of one prediction"), rows, width=TEXT_WIDTH)
+
+
+def _rings(step: Mapping[str, Any]) -> str | None:
+    """The bits of the ring of a step's input and, where it differs, of its output."""
+    rings = [step.get("ring"), step.get("output_ring")]
+    bits = [str((int(modulus) - 1).bit_length()) for modulus in rings if modulus is not None]
+    return " to ".join(bits) or None
+
+
+def _work(step: Mapping[str, Any]) -> str:
+    told = [counted(step[name], noun) for name, noun in _COUNTS if step.get(name)]
+    if "input_ciphertexts" in step:
+        told.append(f"{counted(step['input_ciphertexts'], 'ciphertext')} in, {step['output_ciphertexts']} out")
+    return ", ".join(told)
+
+
+def _show_values(values: Sequence[Mapping[str, Any]], output: Output) -> None:
+    rows = [
+        (
+            value["name"],
+            _real(value["calibrated"], value["scale"]),
+            _real((value["low"], value["high"]), value["scale"]),
+            max(abs(value["low"]), abs(value["high"])).bit_length(),
+            (value["weights"] or {}).get("bits"),
+            _margin(value),
+        )
+        for value in values
+    ]
+    output.table(("value", "seen in samples", "possible", "bits", "weight bits", "room"), rows, width=TEXT_WIDTH)
+    kinds = {value["evidence"] for value in values}
+    output.section("Room before an overflow", [(name, text) for kind, (name, text) in _ROOM.items() if kind in kinds])
+
+
+def _real(ends: Sequence[int], scale: float) -> str:
+    low, high = (f"{end * scale:.3g}" for end in ends)
+    return f"{low} to {high}"
+
+
+def _margin(value: Mapping[str, Any]) -> str:
+    """What keeps a value from overflowing: a proof, or how far beyond the largest one seen its ring reaches."""
+    if value["evidence"] != "calibrated":
+        return _ROOM[value["evidence"]][0]
+    seen = max(map(abs, value["calibrated"]))
+    if seen == 0 or value["limit"] >= 100 * seen:
+        return "over 100x"
+    return f"{value['limit'] / seen:.1f}x"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,46 @@
+"""A batch that breaks: people see what was predicted, then the error."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pytest
+
+from lanner.cli.output import Output
+from lanner.cli.predict import predict_samples
+from lanner.client import Client
+from lanner.errors import TransportError
+from lanner.inputs import Sample
+from lanner.prediction import Layer, Phase, Prediction
+
+
+class Breaking:
+    """A client whose server is gone after some predictions."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def predict(self, _values: object) -> Prediction:
+        """One prediction, while there are any left."""
+        if self.left == 0:
+            raise TransportError("the peer closed the connection")
+        self.left -= 1
+        phases = {name: Phase(0.1, 10, 20, 1) for name in ("setup", "offline", "online")}
+        layers = [Layer("fc1", "gazelle.fc", "online", 0.1, 30, 1)]
+        return Prediction(4, None, None, phases, layers, "gazelle", "digits")
+
+
+@pytest.mark.parametrize("finished", [0, 2])
+def test_what_is_finished_is_shown(finished: int, capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(json=False)
+    samples = [Sample("x.npy", index, np.zeros(3, np.float32)) for index in range(3)]
+    with pytest.raises(TransportError) as caught:
+        predict_samples(cast(Client, Breaking(finished)), samples, output)
+    output.fail(caught.value)
+    printed = capsys.readouterr()
+    assert [line.split() for line in printed.out.splitlines() if "x.npy" in line] == [
+        ["x.npy", str(index), "4"] for index in range(finished)
+    ]
+    assert printed.err == "error: the peer closed the connection\n"
+    assert len(output.predictions) == finished
