@@ -41,6 +41,8 @@ fn model() -> Model {
         digits: 2,
         input_range: None,
         public_preprocessing: false,
+        precision: None,
+        allow_imprecise: false,
         classes: None,
         image: None,
     };
