@@ -76,11 +76,11 @@ impl Choice<'_> {
         Ok(closest)
     }
 
-    /// The network if it fits.
+    /// The network if it fits; a join whose inputs find no common scale does not, where it has one when all squares are rescaled.
     fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<(Network, f64)>, CompileError> {
         match self.network(&Squares { whole: whole.to_vec(), bits }) {
             Ok(network) => Ok(Some(network)),
-            Err(CompileError::RangeOverflow { .. }) => Ok(None),
+            Err(CompileError::RangeOverflow { .. } | CompileError::UnsupportedOp { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -118,11 +118,8 @@ def _weighted(graph: GraphBuilder, x: Wire, slope: NDArray[np.float32]) -> Wire:
     channels = x.shape[0]
     whole = np.broadcast_to(slope, x.shape).reshape(channels, -1)
     if (whole == whole[:, :1]).all():
-        rows = (channels, 1, x.size // channels)
-        both = graph.concat((graph.reshape(x, rows), graph.reshape(graph.relu(x), rows)), 1)
-        image = graph.reshape(both, (2 * channels, rows[2], 1))
         taps = np.stack([whole[:, 0], np.float32(1.0) - whole[:, 0]], 1).reshape(channels, 2, 1, 1)
-        return graph.reshape(graph.one_tap(image, taps, channels), x.shape)
+        return graph.reshape(graph.pair(x, graph.relu(x), taps), x.shape)
     bent = graph.multiply_constant(graph.relu(x), np.float32(1.0) - slope)
     return graph.add(graph.multiply_constant(x, slope), bent)
 

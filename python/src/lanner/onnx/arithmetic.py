@@ -73,21 +73,16 @@ def lower_neg(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Pow")
 def lower_pow(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Pow`` with exponent 1, 2, 3 or 4, by squares; the result has x's shape.
+    """Lower ``Pow`` with exponent 1 or 2; the result has x's shape.
 
     Raises:
-        UnsupportedOpError: If the exponent is another.
+        UnsupportedOpError: If the exponent is another: higher powers have more bits than rings hold.
     """
     x, exponent = node.wire(0), node.weight(1)
-    known = float(exponent.reshape(())) if exponent.size == 1 else 0.0
-    if known not in (1.0, 2.0, 3.0, 4.0) or exponent.ndim > len(x.shape) + 1:
-        raise node.unsupported("input 1", "must be 1, 2, 3 or 4")
-    if known == 1.0:
-        return x
-    square = graph.square(x)
-    if known == 2.0:
-        return square
-    return graph.multiply(x, square) if known == 3.0 else graph.square(square)
+    known = float(exponent.reshape(())) if exponent.size == 1 and exponent.ndim <= len(x.shape) + 1 else 0.0
+    if known not in (1.0, 2.0):
+        raise node.unsupported("input 1", "must be 1 or 2")
+    return x if known == 1.0 else graph.square(x)
 
 
 def _total(node: Node, graph: GraphBuilder) -> Wire:
