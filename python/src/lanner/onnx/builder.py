@@ -172,7 +172,9 @@ class GraphBuilder:
         channels, rest = x.shape[0], x.size // x.shape[0]
         taps = np.tile(np.array([[1, 1], [1, -1]], np.float32), (channels, 1)).reshape(-1, 2, 1, 1)
         squares = self.reshape(self.square(self.pair(x, y, taps)), (channels, 2, rest))
-        of_sum, of_difference = (self.slice(squares, (range(channels), range(at, at + 1), range(rest))) for at in (0, 1))
+        of_sum, of_difference = (
+            self.slice(squares, (range(channels), range(at, at + 1), range(rest))) for at in (0, 1)
+        )
         return self.reshape(self.scale(self.subtract(of_sum, of_difference), 0.25), x.shape)
 
     def pair(self, x: Wire, y: Wire, taps: NDArray[np.float32]) -> Wire:

@@ -35,7 +35,7 @@ def lower_conv_transpose(node: Node, graph: GraphBuilder) -> Wire:
     margins = _margins(node, x.shape[1:], weight.shape[2:], strides, dilations)
     kernel = pair(weight.shape[2:], 1)
     before, after = pair([low for low, _ in margins], 0), pair([high for _, high in margins], 0)
-    image = _cut(graph, _spread(graph, graph.image(x), pair(strides, 1)), before, after)
+    image = _cut(node, graph, _spread(graph, graph.image(x), pair(strides, 1)), before, after)
     # (g, in / g, out / g, ...) becomes (g, out / g, in / g, ...), each kernel from its end.
     grouped = weight.reshape(groups, channels // groups, weight.shape[1], *kernel)
     turned = np.swapaxes(grouped, 1, 2)[..., ::-1, ::-1]
@@ -62,12 +62,15 @@ def _spread(graph: GraphBuilder, image: Wire, strides: tuple[int, int]) -> Wire:
     return graph.slice(whole, (range(channels), range((height - 1) * down + 1), range((width - 1) * right + 1)))
 
 
-def _cut(graph: GraphBuilder, image: Wire, before: tuple[int, int], after: tuple[int, int]) -> Wire:
+def _cut(node: Node, graph: GraphBuilder, image: Wire, before: tuple[int, int], after: tuple[int, int]) -> Wire:
     """Cut off what negative margins leave out."""
-    sides = zip(before, image.shape[1:], after, strict=True)
-    return graph.slice(
-        image, (range(image.shape[0]), *(range(max(-low, 0), side - max(-high, 0)) for low, side, high in sides))
+    kept = tuple(
+        range(max(-low, 0), side - max(-high, 0))
+        for low, side, high in zip(before, image.shape[1:], after, strict=True)
     )
+    if not all(kept):
+        raise node.unsupported("pads", "leaves nothing of the image")
+    return graph.slice(image, (range(image.shape[0]), *kept))
 
 
 def _margins(
@@ -80,34 +83,46 @@ def _margins(
         ModelError: If nothing is left.
     """
     count = len(sides)
-    extra = [int(number) for number in node.attr("output_padding", [0] * count)]
-    pads = [int(pad) for pad in node.attr("pads", [0] * 2 * count)]
-    shape: list[int] = list(node.attr("output_shape", []))[-count:]
     auto = node.attr("auto_pad", "NOTSET") or "NOTSET"
     if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise node.unsupported("auto_pad", f"is {auto}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported")
-    if len(extra) != count or min(extra) < 0:
-        raise node.unsupported("output_padding", f"is {extra}; {count} numbers from 0 are needed")
-    if len(pads) != 2 * count:
-        raise node.unsupported("pads", f"is {pads}; {2 * count} numbers are needed")
-    if len(shape) not in (0, count):
-        raise node.unsupported("output_shape", f"is {shape}; {count} numbers are needed")
-    if auto == "VALID":
-        pads = [0] * 2 * count
-    if auto.startswith("SAME") and not shape:
-        shape = [side * stride for side, stride in zip(sides, strides, strict=True)]
-    margins = []
-    for axis in range(count):
-        reach = (kernel[axis] - 1) * dilations[axis]
-        whole = (sides[axis] - 1) * strides[axis] + 1 + reach + extra[axis]
-        low, high = pads[axis], pads[axis + count]
-        if shape:
-            total = whole - shape[axis]
-            small = max(total, 0) // 2
-            low = small if auto == "SAME_UPPER" else max(total, 0) - small
-            high = total - low
+    pads = _numbers(node, "pads", 2 * count) if auto != "VALID" else [0] * 2 * count
+    extra = _numbers(node, "output_padding", count)
+    reaches = [(k - 1) * dilation for k, dilation in zip(kernel, dilations, strict=True)]
+    wholes = [
+        (side - 1) * stride + 1 + reach + more
+        for side, stride, reach, more in zip(sides, strides, reaches, extra, strict=True)
+    ]
+    cuts = _cuts(node, auto, wholes, [side * stride for side, stride in zip(sides, strides, strict=True)])
+    cuts = cuts or list(zip(pads[:count], pads[count:], strict=True))
+    for axis, (whole, (low, high)) in enumerate(zip(wholes, cuts, strict=True)):
         if whole - low - high < 1:
             what = f"nothing is left of axis {axis + 2} of ConvTranspose"
             raise ModelError(what, where=node.where, fix="check the pads")
-        margins.append((reach - low, reach - high + extra[axis]))
-    return margins
+    return [(reach - low, reach - high + more) for reach, more, (low, high) in zip(reaches, extra, cuts, strict=True)]
+
+
+def _cuts(node: Node, auto: str, wholes: list[int], same: list[int]) -> list[tuple[int, int]]:
+    """How much is cut off both ends of each axis where the result's sides are given; empty where pads are."""
+    shape: list[int] = list(node.attr("output_shape", []))[-len(wholes) :]
+    if not shape and not auto.startswith("SAME"):
+        return []
+    if len(shape) not in (0, len(wholes)):
+        raise node.unsupported("output_shape", f"is {shape}; {len(wholes)} numbers are needed")
+    cuts = []
+    for whole, side in zip(wholes, shape or same, strict=True):
+        total = whole - side
+        if not shape and total < 0:
+            # Runtimes make images of two sizes here.
+            raise node.unsupported("auto_pad", f"is {auto}, with strides that the kernel does not reach over")
+        small = max(total, 0) // 2
+        low = small if auto == "SAME_UPPER" else max(total, 0) - small
+        cuts.append((low, total - low))
+    return cuts
+
+
+def _numbers(node: Node, name: str, count: int) -> list[int]:
+    values: list[int] = list(node.attr(name, [0] * count))
+    if len(values) != count or min(values) < 0:
+        raise node.unsupported(name, f"is {values}; {count} numbers from 0 are needed")
+    return values

@@ -74,7 +74,7 @@ def _matrices(
     operands = [weight.astype(np.float64) for weight in weights]
     operands += [np.ones(sides[letter]) for letter in ones]
     if not operands:
-        return np.ones([1], np.float32)
+        return np.ones([], np.float32)
     try:
         product = np.einsum(equation, *operands)
     except ValueError:

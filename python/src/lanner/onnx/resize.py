@@ -44,6 +44,7 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If the mode is another, the sizes are not constant, or samples would be added.
     """
     node.require("mode", "nearest")
+    node.require("keep_aspect_ratio_policy", "stretch")
     x = node.wire(0)
     coordinates, nearest = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", _FLOOR)
     if coordinates not in _COORDINATES:
@@ -52,63 +53,50 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
         )
     if nearest not in _NEAREST:
         raise node.unsupported("nearest_mode", f"is {nearest}; {', '.join(_NEAREST)} are known")
-    axes = _axes(node, (BATCH, *x.shape))
-    if axes[0].target != BATCH or min(axis.target for axis in axes) < 1:
+    axes = _axes(node, (BATCH, *x.shape), coordinates == _CROP)
+    if axes[0].scale != 1.0 or axes[0].target != BATCH or min(axis.target for axis in axes) < 1:
         shape = tuple(axis.target for axis in axes)
         raise node.unsupported("sizes", f"turns {x.batch_shape} into {shape}; samples must stay apart")
+    whole = all(axis.target == axis.source for axis in axes)
     outside = []
     for place, axis in enumerate(axes[1:]):
-        if axis.scale == 1.0 and axis.source == axis.target and coordinates != _CROP:
-            outside.append((0, 0))
-            continue
         found = _COORDINATES[coordinates](np.arange(axis.target, dtype=np.float32), axis)
         inside = (found >= 0) & (found <= axis.source - 1) if coordinates == _CROP else np.full(found.shape, True)
         if not inside.any():
             raise node.unsupported("roi", "holds nothing of the input")
+        picked = np.clip(_NEAREST[nearest](found[inside]), 0, axis.source - 1).astype(np.int64).tolist()
+        if (whole or axis.scale == 1.0) and picked != list(range(axis.source)):
+            # By the standard other elements are taken; onnxruntime takes the axis as it is.
+            raise node.unsupported(
+                "sizes", f"keeps axis {place + 1} but not its elements, which runtimes do differently"
+            )
         outside.append((int(inside.argmax()), int(inside[::-1].argmax())))
-        picked = np.clip(_NEAREST[nearest](found[inside]), 0, axis.source - 1).astype(np.int64)
-        x = pick(graph, x, place, picked.tolist())
+        x = pick(graph, x, place, picked)
     return pad_with(graph, x, outside, float(node.attr("extrapolation_value", 0.0)))
 
 
-def _axes(node: Node, source: tuple[int, ...]) -> list[Axis]:
+def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
     """All axes, the batch included."""
     rank = len(source)
-    listed = [int(axis) for axis in node.attr("axes", list(range(rank)))]
+    listed: list[int] = list(node.attr("axes", list(range(rank))))
     if not all(-rank <= axis < rank for axis in listed):
         raise node.unsupported("axes", f"is {listed}, of {rank} axes")
     scales, sizes = _numbers(node, 2), _numbers(node, 3)
-    given = scales if scales.size else sizes
-    if given.size != len(listed) or (scales.size and sizes.size):
+    if (scales if scales.size else sizes).size != len(listed) or (scales.size and sizes.size):
         raise node.unsupported("inputs", "must be one scale or one size for each axis")
-    windows = _numbers(node, 1) if node.attr("coordinate_transformation_mode", "") == _CROP else np.zeros(0)
-    if node.attr("coordinate_transformation_mode", "") == _CROP and windows.size != 2 * len(listed):
+    edges = _numbers(node, 1).tolist() if crops else [0.0] * len(listed) + [1.0] * len(listed)
+    if len(edges) != 2 * len(listed):
         raise node.unsupported("roi", "must be a start and an end for each axis")
     axes = [Axis(side, side, np.float32(1.0), (0.0, 1.0)) for side in source]
-    kept = _kept_ratio(node, [source[axis] for axis in listed], sizes)
     for place, axis in enumerate(listed):
-        window = (float(windows[place]), float(windows[place + len(listed)])) if windows.size else (0.0, 1.0)
-        side = source[axis]
+        side, window = source[axis], (edges[place], edges[place + len(listed)])
         if scales.size:
             scale = np.float32(scales[place])
             axes[axis] = Axis(side, math.floor(scale * np.float32(side)), scale, window)
         else:
-            target = int(sizes[place]) if kept is None else math.floor(kept * side + 0.5)
-            axes[axis] = Axis(
-                side, target, np.float32(target) / np.float32(side) if kept is None else np.float32(kept), window
-            )
+            target = int(sizes[place])
+            axes[axis] = Axis(side, target, np.float32(target) / np.float32(side), window)
     return axes
-
-
-def _kept_ratio(node: Node, sides: list[int], sizes: NDArray[np.generic]) -> float | None:
-    """The one scale of all axes that ``keep_aspect_ratio_policy`` asks for, or None."""
-    policy = node.attr("keep_aspect_ratio_policy", "stretch")
-    if policy == "stretch" or not sizes.size:
-        return None
-    if policy not in ("not_larger", "not_smaller"):
-        raise node.unsupported("keep_aspect_ratio_policy", f"is {policy}; stretch, not_larger, not_smaller are known")
-    ratios = [float(size) / side for size, side in zip(sizes.tolist(), sides, strict=True)]
-    return min(ratios) if policy == "not_larger" else max(ratios)
 
 
 def _numbers(node: Node, index: int) -> NDArray[np.generic]:
