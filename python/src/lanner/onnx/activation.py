@@ -81,11 +81,12 @@ def lower_hard_sigmoid(node: Node, graph: GraphBuilder) -> Wire:
 def lower_hard_swish(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``HardSwish``; the result has x's shape.
 
-    With ``u = clip(x + 3, 0, 6)`` it is ``(u^2 - 3 u) / 6 + relu(x - 3)``, here with the square completed.
+    With ``u = clip(x + 3, 0, 6)`` it is ``(u^2 - 3 u) / 6 + relu(x - 3)``. The square takes the clip itself: behind a
+    term fixed point would need a layer in front of it.
     """
     x = node.wire(0)
     u = graph.clip(graph.shift(x, 3.0), 6.0)
-    middle = graph.shift(graph.scale(graph.square(graph.shift(u, -1.5)), 1.0 / 6.0), -0.375)
+    middle = graph.add(graph.scale(graph.square(u), 1.0 / 6.0), graph.scale(u, -0.5))
     return graph.add(middle, graph.relu(graph.shift(x, -3.0)))
 
 

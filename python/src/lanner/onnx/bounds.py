@@ -31,8 +31,8 @@ def between(graph: GraphBuilder, x: Wire, low: float, high: float) -> Wire:
     """Add ``min(max(x, low), high)``, of which fixed point has the one from 0 as a single operator."""
     if abs(low) <= NEAR:
         return graph.shift(graph.clip(graph.shift(x, -low), high - low), low)
-    bounded = at_least(graph, x, np.array(low, np.float32))
-    return at_most(graph, bounded, np.array(high, np.float32))
+    above = graph.relu(graph.shift(x, -high))
+    return graph.subtract(at_least(graph, x, np.array(low, np.float32)), above)
 
 
 def _is_near(bound: NDArray[np.float32]) -> bool:
