@@ -23,6 +23,9 @@ def complete_resizes(proto: onnx.ModelProto) -> None:
     """
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
     for node in proto.graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    for node in proto.graph.node:
         if node.op_type != "Resize" or len(node.input) < 3:
             continue
         scales = np.ravel(constants.get(node.input[2], np.zeros(0)))
