@@ -76,7 +76,7 @@ impl Choice<'_> {
         Ok(closest)
     }
 
-    /// The network if it fits; a join whose inputs find no common scale does not, where it has one when all squares are rescaled.
+    /// The network if it fits. Neither does one in which a join finds no common scale: it has one where all squares are rescaled.
     fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<(Network, f64)>, CompileError> {
         match self.network(&Squares { whole: whole.to_vec(), bits }) {
             Ok(network) => Ok(Some(network)),
