@@ -34,7 +34,7 @@ SUPPORTED = [
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
-    *(operator for operator in SMOOTH if operator not in ("Log", "Celu")),
+    *SMOOTH,
     *("LSTM", "GRU", "RNN", "Sqrt", "Reciprocal", "Sign", "Floor", "LpPool", "InstanceNormalization"),
 ]
 
