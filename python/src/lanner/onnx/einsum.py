@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import string
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,13 @@ from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
 from lanner.onnx.gemm import grouped
 from lanner.onnx.node import Node
+from lanner.onnx.reduction import sum_along
 from lanner.onnx.registry import lowers
 
 
 @lowers("Einsum")
 def lower_einsum(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Einsum`` of one secret, alone or with constants, to a product with constant matrices.
+    """Lower ``Einsum`` of one secret: sums along axes, then a product with constant matrices if there are constants.
 
     Raises:
         UnsupportedOpError: If two operands are secret, the secret names an axis twice, or samples would be mixed.
@@ -25,63 +27,62 @@ def lower_einsum(node: Node, graph: GraphBuilder) -> Wire:
     secrets = [index for index, value in enumerate(node.inputs) if isinstance(value, Wire)]
     if len(secrets) > 1:
         raise node.unsupported(f"input {secrets[1]}", "must be a constant: a product of secrets is not supported")
-    place = secrets[0]
-    x = node.wire(place)
-    terms, output = _terms(node, (BATCH, *x.shape), place)
-    own, batch = terms[place], terms[place][0]
-    others = [index for index in range(len(terms)) if index != place]
+    x = node.wire(secrets[0])
+    terms, result = _terms(node, (BATCH, *x.shape), secrets[0])
+    own = terms.pop(secrets[0])
+    named = "".join(terms)
     if len(set(own)) < len(own):
         raise node.unsupported("equation", "takes a diagonal of the secret")
-    if output[:1] != batch or len(output) < 2 or len(set(output)) < len(output):
+    if result[:1] != own[0] or len(result) < 2 or len(set(result)) < len(result) or own[0] in named:
         raise node.unsupported("equation", f"is {_equation(node)}; samples must stay apart")
-    weights = [node.weight(index) for index in others]
-    if any(batch in terms[index] for index in others):
-        raise node.unsupported("equation", f"is {_equation(node)}; a constant must not name the axis of samples")
-    sides = dict(zip(own[1:], x.shape, strict=True))
-    named = "".join(terms[index] for index in others)
-    groups = [letter for letter in output[1:] if letter in sides and letter in named]
-    rows = [letter for letter in output[1:] if letter in sides and letter not in named]
-    columns = [letter for letter in output[1:] if letter not in sides]
-    inner = [letter for letter in own[1:] if letter not in output]
-    matrices = _matrices(node, [terms[index] for index in others], weights, groups, inner, columns, sides)
-    sizes = {**sides, **dict(zip(columns, matrices.shape[len(groups) + len(inner) :], strict=True))}
-
-    def count(letters: list[str]) -> int:
-        return math.prod(sizes[letter] for letter in letters)
-
-    ordered = graph.transpose(x, tuple(own.index(letter) - 1 for letter in (*groups, *rows, *inner)))
-    stacked = graph.reshape(ordered, (count(groups), count(rows), count(inner)))
-    product = grouped(graph, stacked, matrices.reshape(count(groups), count(inner), count(columns)))
-    made = (*groups, *rows, *columns)
-    whole = graph.reshape(product, tuple(sizes[letter] for letter in made))
-    return graph.transpose(whole, tuple(made.index(letter) for letter in output[1:]))
+    own, result = own[1:], result[1:]
+    kept = "".join(letter for letter in own if letter in result or letter in named)
+    if not kept:
+        raise node.unsupported("equation", f"is {_equation(node)}, which leaves no axis of the secret")
+    sides = dict(zip(own, x.shape, strict=True))
+    if kept != own:
+        summed = sum_along(graph, x, [place for place, letter in enumerate(own) if letter not in kept])
+        x = graph.reshape(summed, tuple(sides[letter] for letter in kept))
+    if terms:
+        weights = [node.weight(index) for index in range(len(node.inputs)) if index != secrets[0]]
+        x, kept = _product(node, graph, x, kept, _Constants(terms, weights), result)
+    return graph.transpose(x, tuple(kept.index(letter) for letter in result))
 
 
-def _matrices(
-    node: Node,
-    terms: list[str],
-    weights: list[NDArray[np.float32]],
-    groups: list[str],
-    inner: list[str],
-    columns: list[str],
-    sides: dict[str, int],
-) -> NDArray[np.float32]:
-    """The product of the constants over the named axes; what only the secret sums over is a row of ones for each."""
-    named = "".join(terms)
-    ones = [letter for letter in inner if letter not in named]
-    target = "".join((*groups, *inner, *columns))
-    equation = ",".join((*terms, *ones)) + "->" + target
-    operands = [weight.astype(np.float64) for weight in weights]
-    operands += [np.ones(sides[letter]) for letter in ones]
-    if not operands:
-        return np.ones([], np.float32)
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """The constants of an equation, and the letters of each one's axes."""
+
+    terms: list[str]
+    weights: list[NDArray[np.float32]]
+
+
+def _product(
+    node: Node, graph: GraphBuilder, x: Wire, own: str, constants: _Constants, result: str
+) -> tuple[Wire, str]:
+    """Multiply x, whose axes have the letters `own`, by the constants; also returns the letters of the product."""
+    named = "".join(constants.terms)
+    groups = [letter for letter in result if letter in own and letter in named]
+    rows = [letter for letter in result if letter in own and letter not in named]
+    columns = [letter for letter in result if letter not in own]
+    inner = [letter for letter in own if letter not in result]
+    sizes = dict(zip(own, x.shape, strict=True))
     try:
-        product = np.einsum(equation, *operands)
+        equation = f"{','.join(constants.terms)}->{''.join((*groups, *inner, *columns))}"
+        matrices = np.einsum(equation, *(weight.astype(np.float64) for weight in constants.weights))
     except ValueError:
-        product = np.zeros([])
-    if product.shape[: len(groups) + len(inner)] != tuple(sides[letter] for letter in (*groups, *inner)):
+        matrices = np.zeros([])
+    if matrices.shape[: len(groups) + len(inner)] != tuple(sizes[letter] for letter in (*groups, *inner)):
         raise node.unsupported("equation", f"is {_equation(node)}, which does not fit the inputs' shapes")
-    return np.asarray(product, np.float32)
+    sizes.update(zip(columns, matrices.shape[len(groups) + len(inner) :], strict=True))
+    stacks, heights, depth, widths = (
+        math.prod(sizes[letter] for letter in letters) for letters in (groups, rows, inner, columns)
+    )
+    ordered = graph.transpose(x, tuple(own.index(letter) for letter in (*groups, *rows, *inner)))
+    stacked = graph.reshape(ordered, (stacks, heights, depth))
+    product = grouped(graph, stacked, matrices.reshape(stacks, depth, widths).astype(np.float32))
+    made = "".join((*groups, *rows, *columns))
+    return graph.reshape(product, tuple(sizes[letter] for letter in made)), made
 
 
 def _terms(node: Node, source: tuple[int, ...], place: int) -> tuple[list[str], str]:

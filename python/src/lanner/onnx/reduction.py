@@ -28,9 +28,9 @@ def lower_reduce_sum(node: Node, graph: GraphBuilder) -> Wire:
         x = absolute(graph, x)
     if not axes:
         return x
-    mean = graph.global_average_pool(_columns(graph, x, axes))
-    count = 1 if node.operator == "ReduceMean" else math.prod(x.shape[axis] for axis in axes)
-    return graph.reshape(graph.scale(mean, float(count)), _reduced(node, x, axes))
+    if node.operator == "ReduceMean":
+        return graph.reshape(graph.global_average_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
+    return graph.reshape(sum_along(graph, x, axes), _reduced(node, x, axes))
 
 
 @lowers("ReduceMax", "ReduceMin")
@@ -49,6 +49,12 @@ def lower_reduce_max(node: Node, graph: GraphBuilder) -> Wire:
         return graph.reshape(graph.global_max_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
     largest = graph.global_max_pool(_columns(graph, graph.negate(x), axes))
     return graph.reshape(graph.negate(largest), _reduced(node, x, axes))
+
+
+def sum_along(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
+    """Add the sums along one axis or more; the result is (c, 1, 1), with a channel for each element that is kept."""
+    mean = graph.global_average_pool(_columns(graph, x, axes))
+    return graph.scale(mean, float(math.prod(x.shape[axis] for axis in axes)))
 
 
 def _axes(node: Node) -> list[int]:
