@@ -37,6 +37,9 @@ class OnnxReference:
         except Exception:  # noqa: BLE001 - onnxruntime raises errors of many kinds
             # A file may promise any batch and then reshape to a batch of one.
             outputs = self._run_singly(x)
+        if outputs.shape[:1] != x.shape[:1]:
+            # Or resize it to one.
+            outputs = self._run_singly(x)
         scores = outputs.reshape(len(x), -1).astype(np.float32, copy=False)
         return np.pad(scores, ((0, 0), (1, 0))) if self._model.policy.two_classes else scores
 

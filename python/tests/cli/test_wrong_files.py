@@ -56,7 +56,6 @@ MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], str, str]] = {
     "an operator that is not supported": (lambda: single("Sin"), "node odd", "operator Sin is not supported"),
     "no layer": (lambda: single("Relu"), "net", "no convolution or matrix product"),
     "an input of integers": (lambda: of_type(onnx.TensorProto.INT64), "node conv1", "input x of Conv is of type INT64"),
-    "half precision": (lambda: of_type(onnx.TensorProto.FLOAT16), "node conv1", "input x of Conv is of type FLOAT16"),
     "a batch of four": (
         lambda: changed(lambda m: set_side(m, 0, 4)),
         "input x",

@@ -27,11 +27,13 @@ SECRET, RESULT = "the_secret", "the_result"
 #: The first axis of these operators' input is the batch.
 BATCHED = {
     *("Conv", "Gemm", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "Flatten"),
+    *("ConvTranspose", "GlobalMaxPool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth"),
     *("Softmax", "LogSoftmax", "ArgMax", "LSTM", "GRU", "RNN"),
+    *("InstanceNormalization", "LpPool"),
 }
 
 #: Any one of these operators' operands may be secret, or all.
-OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat"}
+OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min", "Sum", "Mean", "Einsum"}
 
 #: These may only end a network; what precedes them are the logits.
 ENDINGS = {"Softmax", "LogSoftmax", "ArgMax"}
@@ -83,7 +85,8 @@ class _Case:
 def _collected(operator: str) -> list[_Case]:
     """The cases whose graph is this one operator; importing a module of the package computes its cases."""
     package = importlib.import_module("onnx.backend.test.case.node")
-    importlib.import_module(f"{package.__name__}.{MODULES.get(operator, operator.lower())}")
+    with np.errstate(divide="ignore"):
+        importlib.import_module(f"{package.__name__}.{MODULES.get(operator, operator.lower())}")
     # The package's public function would compute the cases of all operators.
     cases = package._NodeTestCases
     single = [case for case in cases if [node.op_type for node in case.model.graph.node] == [operator]]
@@ -98,11 +101,12 @@ def _collected(operator: str) -> list[_Case]:
 
 
 def _choices(node: onnx.NodeProto, inputs: dict[str, Array]) -> list[tuple[int, ...]]:
-    """Which inputs may be secret; all of them only where they are of the type that secrets have."""
-    if node.op_type not in OPERANDS:
+    """Which inputs may be secret; all of them only where they are of one type of floats."""
+    if node.op_type not in OPERANDS or len(node.input) < 2:
         return [(0,)] if node.input else [()]
     vectors: list[tuple[int, ...]] = [(index,) for index, name in enumerate(node.input) if np.ndim(inputs[name]) > 0]
-    floats = all(np.asarray(value).dtype == np.float32 for value in inputs.values())
+    types = {np.asarray(value).dtype for value in inputs.values()}
+    floats = len(types) == 1 and types.pop().kind == "f"
     return [*vectors, tuple(range(len(node.input)))] if floats and len(vectors) == len(node.input) else vectors
 
 
@@ -115,6 +119,8 @@ def _network(name: str, case: _Case, secrets: Sequence[str]) -> NodeCase:
     under_test.CopyFrom(node)
     under_test.name = "under_test"
     if not batched:
+        if node.op_type == "Einsum":
+            _lift_equation(under_test, [key in secrets for key in node.input])
         _lift(under_test, constants, np.ndim(next(iter(inputs.values()), 0)))
     builder = _Builder(constants)
     if len(secrets) == 1:
@@ -225,21 +231,41 @@ def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
         _set(node, axis=axis + 1 if axis >= 0 else axis)
         if node.op_type == "Concat":
             constants.update({key: value[np.newaxis] for key, value in constants.items()})
-    elif node.op_type == "Reshape":
+    elif node.op_type in ("Reshape", "Expand", "Tile"):
         constants[name[1]] = np.concatenate([[1], constants[name[1]]]).astype(np.int64)
-    elif node.op_type in ("Squeeze", "Unsqueeze", "ReduceMean"):
+    elif node.op_type.startswith("Reduce"):
+        _lift_reduction(node, constants, rank)
+    elif node.op_type in ("Squeeze", "Unsqueeze"):
         constants[name[1]] = _up(constants[name[1]])
     elif node.op_type == "Slice":
-        if len(node.input) < 4:
-            node.input.append("axes")
-            constants["axes"] = np.arange(len(constants[name[1]]))
-        constants[node.input[3]] = _up(constants[node.input[3]])
+        listed = constants.get(name.get(3, ""), np.arange(len(constants[name[1]])))
+        node.input[:] = [*node.input[:3], "axes", *node.input[4:]]
+        constants["axes"] = _up(listed)
+    elif node.op_type == "Pad" and len(node.input) == 4:
+        constants[name[3]] = _up(constants[name[3]])
     elif node.op_type == "Pad":
-        if len(node.input) == 4:
-            constants[name[3]] = _up(constants[name[3]])
-        else:
-            before, after = np.split(constants[name[1]], 2)
-            constants[name[1]] = np.concatenate([[0], before, [0], after])
+        constants[name[1]] = np.insert(constants[name[1]], [0, rank], 0)
+
+
+def _lift_reduction(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
+    listed = constants.get(node.input[1] if len(node.input) > 1 else "", np.zeros(0))
+    if listed.size:
+        constants[node.input[1]] = _up(listed)
+    elif not _attribute(node, "noop_with_empty_axes"):
+        # All axes of the case are all but the first one here.
+        del node.input[1:]
+        node.input.append("axes")
+        constants["axes"] = np.arange(1, rank + 1)
+
+
+def _lift_equation(node: onnx.NodeProto, secret: Sequence[bool]) -> None:
+    """Name a first axis of the secret operands and the result."""
+    left, arrow, result = _attribute(node, "equation").decode().replace(" ", "").partition("->")
+    letters = left.replace(",", "").replace(".", "")
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    terms = [f"z{term}" if chosen else term for term, chosen in zip(left.split(","), secret, strict=True)]
+    _set(node, equation=f"{','.join(terms)}->z{result}")
 
 
 def _up(axes: Array) -> Array:
@@ -257,4 +283,4 @@ def _set(node: onnx.NodeProto, **values: object) -> None:
 
 
 #: Modules of the onnx package that are not named as their operator in lower case.
-MODULES = {"BatchNormalization": "batch_normalization"}
+MODULES = {"BatchNormalization": "batch_normalization", "InstanceNormalization": "instance_normalization"}

@@ -71,11 +71,19 @@ class OpsetWriter:
             return self.node("Pad", x, mode="constant", pads=pads, value=value)
         return self.node("Pad", x, self.integers(pads), self.floats(value))
 
-    def reduce_mean(self, x: str, axes: Sequence[int], keepdims: int) -> str:
-        """ReduceMean."""
+    def reduce(self, operator: str, x: str, axes: Sequence[int], keepdims: int) -> str:
+        """ReduceMean or ReduceMax."""
         if self.opset < 18:
-            return self.node("ReduceMean", x, axes=axes, keepdims=keepdims)
-        return self.node("ReduceMean", x, self.integers(axes), keepdims=keepdims)
+            return self.node(operator, x, axes=axes, keepdims=keepdims)
+        return self.node(operator, x, self.integers(axes), keepdims=keepdims)
+
+    def upsample(self, x: str, scales: Sequence[float]) -> str:
+        """Nearest elements, each as often as its axis' scale says."""
+        if self.opset < 9:
+            return self.node("Upsample", x, mode="nearest", scales=scales)
+        if self.opset < 11:
+            return self.node("Upsample" if self.opset == 9 else "Resize", x, self.floats(scales), mode="nearest")
+        return self.node("Resize", x, self.floats([]), self.floats(scales), mode="nearest")
 
     def slice(self, x: str, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int], step: int) -> str:
         """Slice; opsets before 10 have no steps."""

@@ -127,7 +127,7 @@ class RandomGraph:
             self.then("GlobalAveragePool")
             self.value, size = self.write.node("Flatten", self.value), self.shape[0]
         elif head == "mean":
-            self.value, size = self.write.reduce_mean(self.value, [2, 3], 0), self.shape[0]
+            self.value, size = self.write.reduce("ReduceMean", self.value, [2, 3], 0), self.shape[0]
         elif head == "flatten":
             self.value = self.write.node("Flatten", self.value, axis=1)
         elif head == "reshape":
@@ -164,7 +164,7 @@ def _conv(graph: RandomGraph) -> None:
     channels = graph.shape[0]
     groups = graph.pick(1, 1, channels)
     outputs = groups * int(graph.rng.integers(1, 4))
-    window = [int(graph.rng.integers(1, 4)), int(graph.rng.integers(1, 4))]
+    window = [min(int(graph.rng.integers(1, 4)), side) for side in graph.shape[1:]]
     dilations = [2, 1] if graph.rng.random() < 0.2 and graph.shape[1] > 5 else [1, 1]
     inputs = [graph.weights(outputs, channels // groups, *window)]
     if graph.rng.random() < 0.5:
@@ -294,6 +294,51 @@ def _dropout(graph: RandomGraph) -> None:
     graph.value = graph.write.dropout(graph.value)
 
 
+def _slopes(graph: RandomGraph) -> None:
+    graph.then("PRelu", graph.numbers(graph.shape[0], 1, 1, low=0.0))
+
+
+def _gate(graph: RandomGraph) -> None:
+    channels = graph.shape[0]
+    mean = graph.write.node("GlobalAveragePool", graph.value)
+    gate = graph.write.node("HardSigmoid", graph.write.node("Conv", mean, graph.weights(channels, channels, 1, 1)))
+    graph.then("Mul", gate)
+    # Squares of squares would have more bits than rings hold: a layer comes first.
+    graph.value = graph.conv_like(1.0)
+
+
+def _hard_swish(graph: RandomGraph) -> None:
+    graph.then("HardSwish")
+    graph.value = graph.conv_like(1.0)
+
+
+def _extremum(graph: RandomGraph) -> None:
+    if graph.rng.random() < 0.5:
+        graph.then(graph.pick("Max", "Min"), graph.numbers(graph.shape[0], 1, 1))
+    else:
+        graph.then(graph.pick("Max", "Min"), graph.conv_like(1.0))
+
+
+def _conv_transpose(graph: RandomGraph) -> None:
+    channels, height, width = graph.shape
+    weight = graph.write.floats(graph.rng.standard_normal((channels, 2, 3, 2)) / math.sqrt(3 * channels))
+    graph.then("ConvTranspose", weight, strides=[2, 1], pads=[1, 0, 1, 1])
+    graph.shape = (2, 2 * height - 1, width)
+
+
+def _upsample(graph: RandomGraph) -> None:
+    channels, height, width = graph.shape
+    graph.value = graph.write.upsample(graph.value, [1.0, 1.0, 2.0, 1.0])
+    graph.shape = (channels, 2 * height, width)
+
+
+def _reduced(graph: RandomGraph) -> None:
+    """What is left of an axis, beside the image."""
+    reduced = graph.write.reduce("ReduceMax", graph.value, [3], 1)
+    graph.value = graph.write.node("Concat", graph.value, reduced, axis=3)
+    graph.shape = (*graph.shape[:2], graph.shape[2] + 1)
+
+
 STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "conv": _conv,
     "second conv": _conv,
@@ -315,21 +360,29 @@ STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "concat with a constant": _concat_constant,
     "views": _views,
     "transposed": _transposed,
+    "magnitudes": lambda graph: graph.then("Abs"),
+    "slopes by channel": _slopes,
+    "hard swish": _hard_swish,
+    "gate": _gate,
+    "extremum": _extremum,
+    "transposed convolution": _conv_transpose,
+    "upsample": _upsample,
+    "reduced": _reduced,
     "identity": lambda graph: graph.then("Identity"),
     "dropout": _dropout,
 }
 
 #: Steps that older opsets do not have.
-FIRST_OPSET = {"pool rounding up": 10}
+FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8}
 
 #: Operators that lanner does not take, each as a step on an image; they are named after this.
 POISONS: dict[str, Callable[[RandomGraph], None]] = {
     "Sigmoid": lambda graph: graph.then("Sigmoid"),
     "Tanh": lambda graph: graph.then("Tanh"),
     "Exp": lambda graph: graph.then("Exp"),
-    "Mul": lambda graph: graph.then("Mul", graph.write.node("Relu", graph.value)),
+    "MatMul": lambda graph: graph.then("MatMul", graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2])),
     "Div": lambda graph: graph.then("Div", graph.conv_like(1.0)),
-    "LeakyRelu": lambda graph: graph.then("LeakyRelu", alpha=-0.5),
+    "Sqrt": lambda graph: graph.then("Sqrt"),
     "MaxPool": lambda graph: graph.then("MaxPool", kernel_shape=[1, 1], strides=[1, 1], auto_pad="SAME"),
     "Transpose": lambda graph: graph.then("Transpose", perm=[1, 0, 2, 3]),
     "Softmax": lambda graph: graph.then("Softmax", axis=1),

@@ -57,7 +57,7 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "operator": (single("Sin"), "operator Sin"),
     "softmax over space": (single("Softmax", axis=2), "axis of Softmax"),
     "dilated pool": (single("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]), "dilations of MaxPool"),
-    "three-dimensional kernel": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
+    "kernel of one axis on an image": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
     "flatten elsewhere": (single("Flatten", axis=2), "axis of Flatten"),
     "transpose of the batch": (single("Transpose", perm=[1, 0, 2, 3]), "perm of Transpose"),
     "concat with a constant for several samples": (
@@ -71,32 +71,77 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "concat of samples": (single("Concat", "x", axis=0), "axis of Concat"),
     "slice of samples": (single("Slice", "f", "t", "f", "t", weights=bounds(f=[0], t=[2])), "steps of Slice"),
     "slice of nothing": (single("Slice", "f", "t", "a", weights=bounds(f=[5], t=[2], a=[2])), "ends of Slice"),
-    "pad by reflection": (single("Pad", "p", weights=bounds(p=[0] * 8), mode="reflect"), "mode of Pad"),
+    "pad by more than there is to reflect": (
+        single("Pad", "p", weights=bounds(p=[0, 0, 0, 8, 0, 0, 0, 0]), mode="reflect"),
+        "pads of Pad",
+    ),
     "pad of the batch": (single("Pad", "p", weights=bounds(p=[1] + [0] * 7)), "pads of Pad"),
     "split of samples": (single("Split", "s", weights=bounds(s=[1]), axis=0), "axis of Split"),
-    "gather here and there": (single("Gather", "i", weights=bounds(i=[0, 1, 4]), axis=2), "input 1 of Gather"),
+    "gather beyond the axis": (single("Gather", "i", weights=bounds(i=[0, 8]), axis=2), "input 1 of Gather"),
     "gather of samples": (single("Gather", "i", weights=bounds(i=[0])), "axis of Gather"),
-    "slopes per channel": (
-        single("PRelu", "w", weights={"w": np.array([[[0.1]], [[0.2]], [[0.3]]], np.float32)}),
-        "input 1 of PRelu",
-    ),
-    "sum of two shapes": (
+    "slopes that do not broadcast": (single("PRelu", "w", weights=weight(2, 1, 1)), "input 1 of PRelu"),
+    "jump": (single("ThresholdedRelu", alpha=0.5), "alpha of ThresholdedRelu"),
+    "sum of two ranks": (
         make_model(
             [
-                helper.make_node("GlobalAveragePool", ["x"], ["m"]),
+                helper.make_node("ReduceMean", ["x"], ["m"], axes=[1, 2], keepdims=0),
                 helper.make_node("Add", ["x", "m"], ["y"], name="under_test"),
             ],
             IMAGE,
             {},
         ),
+        "input 1 of Add",
+    ),
+    "sum of two shapes": (
+        make_model(
+            [
+                helper.make_node("Slice", ["x", "f", "t", "a"], ["s"]),
+                helper.make_node("Add", ["x", "s"], ["y"], name="under_test"),
+            ],
+            IMAGE,
+            bounds(f=[0], t=[2], a=[2]),
+        ),
         "inputs of Add",
     ),
+    "resize of samples": (
+        single("Resize", "", "s", weights={"s": np.array([2, 1, 1, 1], np.float32)}, mode="nearest"),
+        "sizes of Resize",
+    ),
+    "resize between elements": (
+        single("Resize", "", "s", weights={"s": np.array([1, 1, 2, 2], np.float32)}, mode="linear"),
+        "mode of Resize",
+    ),
+    "resize that runtimes do differently": (
+        single(
+            "Resize",
+            "",
+            "s",
+            weights={"s": np.array([1, 1, 1.1, 1], np.float32)},
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        ),
+        "sizes of Resize",
+    ),
+    "transposed convolution of two secrets": (single("ConvTranspose", "x"), "input 1 of ConvTranspose"),
+    "transposed convolution that runtimes do differently": (
+        single("ConvTranspose", "w", weights=weight(3, 2, 1, 1), strides=[2, 2], auto_pad="SAME_UPPER"),
+        "auto_pad of ConvTranspose",
+    ),
+    "blocks that do not fit": (single("DepthToSpace", blocksize=2), "blocksize of DepthToSpace"),
+    "tile of samples": (single("Tile", "r", weights=bounds(r=[2, 1, 1, 1])), "repeats of Tile"),
+    "expansion of samples": (single("Expand", "s", weights=bounds(s=[2, 3, 8, 8])), "shape of Expand"),
+    "sum over samples": (single("Einsum", equation="nchw->c"), "equation of Einsum"),
+    "diagonal": (single("Einsum", equation="ncii->nci"), "equation of Einsum"),
+    "einsum of two secrets": (single("Einsum", "x", equation="nchw,nchw->n"), "input 1 of Einsum"),
     "cast to integers": (single("Cast", to=6), "to of Cast"),
     "reshape across samples": (
         single("Reshape", "w", weights={"w": np.array([3, -1], np.int64)}),
         "shape of Reshape",
     ),
-    "mean over channels": (single("ReduceMean", axes=[1]), "axes of ReduceMean"),
+    "mean over samples": (single("ReduceMean", axes=[0, 1]), "axes of ReduceMean"),
+    "mean over everything": (single("ReduceMean"), "axes of ReduceMean"),
+    "maximum that leaves no axis": (single("ReduceMax", axes=[1, 2, 3], keepdims=0), "keepdims of ReduceMax"),
+    "length": (single("ReduceL2", axes=[1]), "operator ReduceL2"),
     "division by zero": (single("Div", "w", weights={"w": np.zeros(1, np.float32)}), "input 1 of Div"),
     "constant that enlarges": (single("Add", "w", weights=weight(2, 3, 8, 8)), "input 1 of Add"),
     "cube": (single("Pow", "w", weights={"w": np.float32(3)}), "input 1 of Pow"),
@@ -171,11 +216,12 @@ def test_one_input_and_one_output() -> None:
         import_model(model)
 
 
-def test_input_must_be_float32() -> None:
-    model = single("Relu")
-    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
-    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
-    with pytest.raises(UnsupportedOpError, match="node under_test: input x of Relu is of type DOUBLE"):
+@pytest.mark.parametrize("kind", [onnx.TensorProto.INT64, onnx.TensorProto.BOOL])
+def test_input_must_be_of_floats_or_be_cast_to_them(kind: int) -> None:
+    model = single("Transpose", perm=[0, 2, 3, 1])
+    for entry in (model.graph.input[0], model.graph.output[0]):
+        entry.type.tensor_type.elem_type = kind
+    with pytest.raises(UnsupportedOpError, match="node under_test: input x of Transpose is of type"):
         import_model(model)
 
 

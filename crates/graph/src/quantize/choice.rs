@@ -88,11 +88,11 @@ impl Choice<'_> {
         Ok(closest)
     }
 
-    /// The network if it fits.
+    /// The network if it fits. Neither does one in which a join finds no common scale: it has one where all squares are rescaled.
     fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<Chosen>, CompileError> {
         match self.network(&Squares { whole: whole.to_vec(), bits }) {
             Ok(network) => Ok(Some(network)),
-            Err(CompileError::RangeOverflow { .. }) => Ok(None),
+            Err(CompileError::RangeOverflow { .. } | CompileError::UnsupportedOp { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

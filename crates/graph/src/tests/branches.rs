@@ -274,6 +274,22 @@ fn a_square_that_fits_whole_needs_no_circuit() {
 }
 
 #[test]
+fn bits_with_which_no_join_finds_a_scale_are_not_chosen() {
+    let mut sketch = Sketch::new(&[6], 7)
+        .dense("a", 4)
+        .op("clip", Op::Clip(Clip { min: Some(0.0), max: Some(1.0) }))
+        .add_constant("moved", &[4])
+        .op("sq", Op::Square)
+        .resume("a")
+        .relu("r")
+        .join("sum", Op::Add, &["sq", "r"])
+        .dense("b", 3);
+    let network = compiled(&mut sketch);
+    let (error, _) = agreement(&mut sketch, &network);
+    assert!(error < 0.1, "{error}");
+}
+
+#[test]
 fn a_square_without_a_rescale_before_it_costs_the_layer_behind_no_bits() {
     let mut sketch = Sketch::new(&[6], 19).op("sq", Op::Square).dense("a", 4);
     let network = compiled(&mut sketch);

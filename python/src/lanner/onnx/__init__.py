@@ -5,7 +5,23 @@
 
 from __future__ import annotations
 
-from lanner.onnx import activation, arithmetic, conv, gemm, movement, normalization, pool, shape
+from lanner.onnx import (
+    activation,
+    arithmetic,
+    blocks,
+    conv,
+    conv_transpose,
+    einsum,
+    extremum,
+    gemm,
+    movement,
+    normalization,
+    pad,
+    pool,
+    reduction,
+    resize,
+    shape,
+)
 from lanner.onnx.load import export_torch, load_proto
 from lanner.onnx.lowering import ImportedModel, lower_model
 
@@ -29,4 +45,7 @@ def import_model(source: object, wanted: str | None = None, output_name: str | N
 __all__ = ["ImportedModel", "export_torch", "import_model", "lower_model"]
 
 #: Importing these modules registers their lowerings.
-FAMILIES = (activation, arithmetic, conv, gemm, movement, normalization, pool, shape)
+FAMILIES = (
+    *(activation, arithmetic, blocks, conv, conv_transpose, einsum, extremum, gemm, movement, normalization, pad),
+    *(pool, reduction, resize, shape),
+)

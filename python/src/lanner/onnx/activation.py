@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lanner.onnx.bounds import at_least, at_most, between
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
@@ -18,47 +20,109 @@ def lower_relu(node: Node, graph: GraphBuilder) -> Wire:
 @lowers("LeakyRelu")
 def lower_leaky_relu(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``LeakyRelu``; the result has x's shape."""
-    x = node.wire(0)
-    return graph.add_node("LeakyRelu", (x,), x.shape, {"alpha": float(node.attr("alpha", 0.01))})
+    return _sloped(graph, node.wire(0), float(node.attr("alpha", 0.01)))
 
 
 @lowers("PRelu")
 def lower_prelu(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``PRelu`` with one slope for all elements, which is ``LeakyRelu``; the result has x's shape.
+    """Lower ``PRelu``, which is ``LeakyRelu`` where all slopes are one; the result has x's shape.
+
+    With other slopes than one for all it is ``slope * x + (1 - slope) * relu(x)``.
 
     Raises:
-        UnsupportedOpError: If the slopes are not constant or differ.
+        UnsupportedOpError: If the slopes are not constant, or do not broadcast to x's shape.
     """
     x, slope = node.wire(0), node.weight(1)
-    if np.unique(slope).size != 1:
-        raise node.unsupported("input 1", "holds several slopes; only one for all elements is supported")
-    return graph.add_node("LeakyRelu", (x,), x.shape, {"alpha": float(slope.flat[0])})
+    if slope.ndim == len(x.shape) + 1 and slope.shape[0] == 1:
+        slope = slope[0]
+    try:
+        fits = np.broadcast_shapes(x.shape, slope.shape) == x.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise node.unsupported("input 1", f"has shape {slope.shape}, which does not broadcast to {x.batch_shape}")
+    if np.unique(slope).size == 1:
+        return _sloped(graph, x, float(slope.flat[0]))
+    return _weighted(graph, x, slope)
+
+
+@lowers("Abs")
+def lower_abs(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``Abs``: ``2 relu(x) - x``; the result has x's shape."""
+    return absolute(graph, node.wire(0))
 
 
 @lowers("Clip")
 def lower_clip(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Clip``; bounds that clip nothing in float32 count as absent.
 
-    Fixed point clips from 0, so other bounds are moved there: ``clip(x, low, high)`` is
-    ``clip(x - low, 0, high - low) + low``, and ``min(x, high)`` is ``high - max(high - x, 0)``.
-
     Raises:
         UnsupportedOpError: If a bound is not constant, or the lower one is above the upper one.
     """
     x = node.wire(0)
     low, high = _bound(node, 1), _bound(node, 2)
-    if high is None:
-        return x if low is None else _shift(graph, graph.relu(_shift(graph, x, -low)), low)
-    if low is None:
-        return graph.subtract_from(high, graph.relu(graph.subtract_from(high, x)))
-    if low > high:
-        raise node.unsupported("input 1", f"is {low:g}, above input 2, which is {high:g}")
-    bounds = {"min": 0.0, "max": high - low}
-    return _shift(graph, graph.add_node("Clip", (_shift(graph, x, -low),), x.shape, bounds), low)
+    if low is not None and high is not None:
+        if low > high:
+            raise node.unsupported("input 1", f"is {low:g}, above input 2, which is {high:g}")
+        return between(graph, x, low, high)
+    if low is not None:
+        return at_least(graph, x, np.array(low, np.float32))
+    return x if high is None else at_most(graph, x, np.array(high, np.float32))
 
 
-def _shift(graph: GraphBuilder, x: Wire, distance: float) -> Wire:
-    return x if distance == 0.0 else graph.add_constant(x, np.array(distance, np.float32))
+@lowers("HardSigmoid")
+def lower_hard_sigmoid(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``HardSigmoid``: ``alpha * x + beta``, clipped to [0, 1]; the result has x's shape."""
+    slope, term = float(node.attr("alpha", 0.2)), float(node.attr("beta", 0.5))
+    return graph.clip(graph.shift(graph.scale(node.wire(0), slope), term), 1.0)
+
+
+@lowers("HardSwish")
+def lower_hard_swish(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``HardSwish``; the result has x's shape.
+
+    With ``u = clip(x + 3, 0, 6)`` it is ``(u^2 - 3 u) / 6 + relu(x - 3)``. The square takes the clip itself: behind a
+    term fixed point would need a layer in front of it.
+    """
+    x = node.wire(0)
+    u = graph.clip(graph.shift(x, 3.0), 6.0)
+    middle = graph.add(graph.scale(graph.square(u), 1.0 / 6.0), graph.scale(u, -0.5))
+    return graph.add(middle, graph.relu(graph.shift(x, -3.0)))
+
+
+@lowers("ThresholdedRelu")
+def lower_thresholded_relu(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``ThresholdedRelu`` with alpha 0, which is ``Relu``.
+
+    Raises:
+        UnsupportedOpError: If alpha is another number, where the function jumps.
+    """
+    if float(node.attr("alpha", 1.0)) != 0.0:
+        raise node.unsupported("alpha", "must be 0: a function that jumps is not supported")
+    return graph.relu(node.wire(0))
+
+
+def absolute(graph: GraphBuilder, x: Wire) -> Wire:
+    """Add ``|x|``."""
+    return graph.subtract(graph.scale(graph.relu(x), 2.0), x)
+
+
+def _sloped(graph: GraphBuilder, x: Wire, alpha: float) -> Wire:
+    """Add ``x`` where positive, else ``alpha * x``; fixed point has slopes from 0 to 1."""
+    if 0.0 <= alpha <= 1.0 or not np.isfinite(alpha):
+        return graph.elementwise("LeakyRelu", x, {"alpha": alpha})
+    return graph.add(graph.scale(x, alpha), graph.scale(graph.relu(x), 1.0 - alpha))
+
+
+def _weighted(graph: GraphBuilder, x: Wire, slope: NDArray[np.float32]) -> Wire:
+    """Add ``slope * x + (1 - slope) * relu(x)`` as one convolution of one tap, where slopes differ by channel alone."""
+    channels = x.shape[0]
+    whole = np.broadcast_to(slope, x.shape).reshape(channels, -1)
+    if (whole == whole[:, :1]).all():
+        taps = np.stack([whole[:, 0], np.float32(1.0) - whole[:, 0]], 1).reshape(channels, 2, 1, 1)
+        return graph.reshape(graph.pair(x, graph.relu(x), taps), x.shape)
+    bent = graph.multiply_constant(graph.relu(x), np.float32(1.0) - slope)
+    return graph.add(graph.multiply_constant(x, slope), bent)
 
 
 def _bound(node: Node, index: int) -> float | None:

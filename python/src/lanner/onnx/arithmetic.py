@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
-from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
+from lanner.onnx.operands import read_operands
 from lanner.onnx.registry import lowers
 
 
-@lowers("Add")
+@lowers("Add", "Sum")
 def lower_add(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Add``; the result has the secret operand's shape."""
-    if _both_secret(node):
-        return graph.add(*_equal_shapes(node))
-    x, value, _ = _secret_and_constant(node)
-    return graph.add_constant(x, value)
+    """Lower ``Add`` and ``Sum`` of any number of values; the result has the shape to which all broadcast."""
+    return _total(node, graph)
+
+
+@lowers("Mean")
+def lower_mean(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``Mean`` of any number of values; the result has the shape to which all broadcast."""
+    return graph.scale(_total(node, graph), 1.0 / len(node.inputs))
 
 
 @lowers("Sub")
 def lower_sub(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Sub`` to sums with a negated operand; the result has the secret operand's shape."""
-    if _both_secret(node):
-        x, y = _equal_shapes(node)
-        return graph.add(x, graph.negate(y))
-    x, value, constant_first = _secret_and_constant(node)
-    if constant_first:
-        return graph.subtract_from(value, x)
-    return graph.add_constant(x, -value)
+    """Lower ``Sub`` to sums with a negated operand; the result has the shape to which both broadcast."""
+    operands = read_operands(node, graph)
+    if not operands.constants:
+        return graph.subtract(operands.secrets[0], operands.secrets[1])
+    (x,), (value,) = operands.secrets, operands.constants
+    if isinstance(node.inputs[0], Wire):
+        return graph.add_constant(x, -value)
+    return graph.subtract_from(value, x)
 
 
 @lowers("Mul")
 def lower_mul(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Mul``; the result has the secret operand's shape."""
-    if _both_secret(node):
-        x, y = _equal_shapes(node)
-        return graph.square(x) if x == y else graph.multiply(x, y)
-    x, value, _ = _secret_and_constant(node)
-    return graph.multiply_constant(x, value)
+    """Lower ``Mul``; of two secrets it is a difference of squares. The result has the shape to which both broadcast."""
+    operands = read_operands(node, graph)
+    if not operands.constants:
+        return graph.multiply(operands.secrets[0], operands.secrets[1])
+    return graph.multiply_constant(operands.secrets[0], operands.constants[0])
 
 
 @lowers("Div")
@@ -50,10 +54,15 @@ def lower_div(node: Node, graph: GraphBuilder) -> Wire:
     """
     if not isinstance(node.inputs[0], Wire) or isinstance(node.inputs[1], Wire):
         raise node.unsupported("input 1", "must be a constant: division by a secret is not supported")
-    x, value, _ = _secret_and_constant(node)
-    if not np.all(value):
+    operands = read_operands(node, graph)
+    divisor = operands.constants[0].astype(np.float64)
+    if not np.all(divisor):
         raise node.unsupported("input 1", "holds a zero")
-    return graph.multiply_constant(x, (1.0 / value.astype(np.float64)).astype(np.float32))
+    with np.errstate(over="ignore"):
+        reciprocal = (1.0 / divisor).astype(np.float32)
+    if not np.isfinite(reciprocal).all():
+        raise node.unsupported("input 1", "holds a number whose reciprocal is beyond float32")
+    return graph.multiply_constant(operands.secrets[0], reciprocal)
 
 
 @lowers("Neg")
@@ -64,41 +73,21 @@ def lower_neg(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Pow")
 def lower_pow(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Pow`` with exponent 2; the result has x's shape.
+    """Lower ``Pow`` with exponent 1 or 2; the result has x's shape.
 
     Raises:
-        UnsupportedOpError: If the exponent is not 2.
+        UnsupportedOpError: If the exponent is another: higher powers have more bits than rings hold.
     """
     x, exponent = node.wire(0), node.weight(1)
-    if exponent.size != 1 or float(exponent.reshape(())) != 2.0:
-        raise node.unsupported("input 1", "must be 2")
-    return graph.square(x)
+    known = float(exponent.reshape(())) if exponent.size == 1 and exponent.ndim <= len(x.shape) + 1 else 0.0
+    if known not in (1.0, 2.0):
+        raise node.unsupported("input 1", "must be 1 or 2")
+    return x if known == 1.0 else graph.square(x)
 
 
-def _both_secret(node: Node) -> bool:
-    return all(isinstance(value, Wire) for value in node.inputs)
-
-
-def _equal_shapes(node: Node) -> tuple[Wire, Wire]:
-    x, y = node.wire(0), node.wire(1)
-    if x.shape != y.shape:
-        raise node.unsupported("inputs", f"have shapes {x.shape} and {y.shape}; they must be equal")
-    return x, y
-
-
-def _secret_and_constant(node: Node) -> tuple[Wire, NDArray[np.float32], bool]:
-    """The secret operand, the constant without its batch axis, and whether the constant stands first."""
-    constant_first = not isinstance(node.inputs[0], Wire)
-    x, value = node.wire(int(constant_first)), node.weight(int(not constant_first))
-    if value.ndim == len(x.shape) + 1 and value.shape[0] == 1:
-        value = value[0]
-    try:
-        fits = np.broadcast_shapes(x.shape, value.shape) == x.shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise node.unsupported(
-            f"input {int(not constant_first)}",
-            f"has shape {value.shape}, which does not broadcast to {x.shape}",
-        )
-    return x, value, constant_first
+def _total(node: Node, graph: GraphBuilder) -> Wire:
+    operands = read_operands(node, graph)
+    total = functools.reduce(graph.add, operands.secrets)
+    if not operands.constants:
+        return total
+    return graph.add_constant(total, functools.reduce(np.add, operands.constants))

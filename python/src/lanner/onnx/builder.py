@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 #: The version of the graph's JSON form.
 FORMAT_VERSION = 2
 
+#: How many values one node of the graph may join.
+MAX_INPUTS = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Wire:
@@ -63,6 +66,8 @@ class GraphBuilder:
         self._tensors: dict[str, NDArray[np.float32]] = {}
         self._names = {self.input.name}
         self._base = ""
+        self._images: dict[str, Wire] = {}
+        self._operators: dict[str, str] = {}
 
     def enter(self, name: str) -> None:
         """Name the nodes added from here on after an ONNX node."""
@@ -91,7 +96,37 @@ class GraphBuilder:
             members[role] = None if tensor is None else self._keep(f"{name}.{role}", tensor)
         op: Any = {operator: members} if members else operator
         self._nodes.append({"name": name, "op": op, "inputs": [wire.name for wire in inputs]})
+        self._operators[name] = operator
         return Wire(name, shape)
+
+    def is_relu(self, x: Wire) -> bool:
+        """Whether a wire is what a ReLU made, so that nothing of it is below 0."""
+        return self._operators.get(self._images.get(x.name, x).name) == "Relu"
+
+    def elementwise(
+        self,
+        operator: str,
+        x: Wire,
+        attributes: dict[str, Any] | None = None,
+        tensors: dict[str, NDArray[np.float32] | None] | None = None,
+    ) -> Wire:
+        """Add a node that works on each element alone, or by the first axis; rows stay a view of their image."""
+        image = self._images.get(x.name)
+        if image is None:
+            return self.add_node(operator, (x,), x.shape, attributes, tensors)
+        return self.rows(self.add_node(operator, (image,), image.shape, attributes, tensors))
+
+    def image(self, x: Wire) -> Wire:
+        """Rows (c, length) as the image (c, 1, length); an image (c, h, w) as it is."""
+        if len(x.shape) != 2:
+            return x
+        return self._images.get(x.name) or self.reshape(x, (x.shape[0], 1, x.shape[1]))
+
+    def rows(self, image: Wire) -> Wire:
+        """An image (c, 1, length) as rows (c, length); `image` takes them back without a node."""
+        x = self.reshape(image, (image.shape[0], image.shape[2]))
+        self._images[x.name] = image
+        return x
 
     def matmul(self, x: Wire, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> Wire:
         """Add ``x @ weight + bias``: x (n_in,), weight (n_in, n_out), bias (n_out,)."""
@@ -105,11 +140,11 @@ class GraphBuilder:
 
     def add_constant(self, x: Wire, value: NDArray[np.float32]) -> Wire:
         """Add ``x + value``, where value broadcasts to x's shape."""
-        return self.add_node("AddConstant", (x,), x.shape, tensors={"value": value})
+        return self._with_constant("AddConstant", x, value)
 
     def multiply_constant(self, x: Wire, value: NDArray[np.float32]) -> Wire:
         """Add ``x * value``, where value broadcasts to x's shape."""
-        return self.add_node("MulConstant", (x,), x.shape, tensors={"value": value})
+        return self._with_constant("MulConstant", x, value)
 
     def negate(self, x: Wire) -> Wire:
         """Add ``-x``."""
@@ -123,17 +158,60 @@ class GraphBuilder:
         """Add the sum of two wires of equal shape."""
         return self.add_node("Add", (x, y), x.shape)
 
+    def subtract(self, x: Wire, y: Wire) -> Wire:
+        """Add the difference of two wires of equal shape."""
+        return self.add(x, self.negate(y))
+
     def multiply(self, x: Wire, y: Wire) -> Wire:
-        """Add the element-wise product of two wires of equal shape."""
-        return self.add_node("Mul", (x, y), x.shape)
+        """Add the element-wise product of two wires of equal shape: ``((x + y)^2 - (x - y)^2) / 4``.
+
+        One layer makes sum and difference, behind which fixed point rescales before it squares.
+        """
+        if x == y:
+            return self.square(x)
+        channels, rest = x.shape[0], x.size // x.shape[0]
+        taps = np.tile(np.array([[1, 1], [1, -1]], np.float32), (channels, 1)).reshape(-1, 2, 1, 1)
+        squares = self.reshape(self.square(self.pair(x, y, taps)), (channels, 2, rest))
+        of_sum, of_difference = (
+            self.slice(squares, (range(channels), range(at, at + 1), range(rest))) for at in (0, 1)
+        )
+        return self.reshape(self.scale(self.subtract(of_sum, of_difference), 0.25), x.shape)
+
+    def pair(self, x: Wire, y: Wire, taps: NDArray[np.float32]) -> Wire:
+        """Add weighted sums of two wires of equal shape, channel by channel.
+
+        Args:
+            x: Shape (c, ...).
+            y: As x.
+            taps: The weights of x and y, (c k, 2, 1, 1): k sums for each channel.
+
+        Returns:
+            Shape (c k, elements of a channel, 1).
+        """
+        channels = x.shape[0]
+        rows = (channels, 1, x.size // channels)
+        both = self.concat((self.reshape(x, rows), self.reshape(y, rows)), 1)
+        return self.one_tap(self.reshape(both, (2 * channels, rows[2], 1)), taps, channels)
+
+    def scale(self, x: Wire, factor: float) -> Wire:
+        """Add ``factor * x``; nothing where the factor is 1."""
+        return x if factor == 1.0 else self.multiply_constant(x, np.array(factor, np.float32))
+
+    def shift(self, x: Wire, term: float) -> Wire:
+        """Add ``x + term``; nothing where the term is 0."""
+        return x if term == 0.0 else self.add_constant(x, np.array(term, np.float32))
 
     def square(self, x: Wire) -> Wire:
         """Add ``x * x``."""
-        return self.add_node("Square", (x,), x.shape)
+        return self.elementwise("Square", x)
 
     def relu(self, x: Wire) -> Wire:
         """Add ``max(x, 0)``."""
-        return self.add_node("Relu", (x,), x.shape)
+        return self.elementwise("Relu", x)
+
+    def clip(self, x: Wire, high: float) -> Wire:
+        """Add ``min(max(x, 0), high)``; fixed point clips from 0 alone."""
+        return self.elementwise("Clip", x, {"min": 0.0, "max": high})
 
     def reshape(self, x: Wire, shape: tuple[int, ...]) -> Wire:
         """Add another view of the same elements; none where the shape stays."""
@@ -178,6 +256,11 @@ class GraphBuilder:
 
     def concat(self, wires: tuple[Wire, ...], axis: int) -> Wire:
         """Add wires one after another along an axis; they are equal on every other axis."""
+        if len(wires) == 1:
+            return wires[0]
+        if len(wires) > MAX_INPUTS:
+            parts = [wires[first : first + MAX_INPUTS] for first in range(0, len(wires), MAX_INPUTS)]
+            return self.concat(tuple(self.concat(part, axis) for part in parts), axis)
         shape = list(wires[0].shape)
         shape[axis] = sum(wire.shape[axis] for wire in wires)
         return self.add_node("Concat", wires, tuple(shape), {"axis": axis})
@@ -185,6 +268,11 @@ class GraphBuilder:
     def global_average_pool(self, x: Wire) -> Wire:
         """Add the mean over height and width: x (c, h, w); the result is (c, 1, 1)."""
         return self.add_node("GlobalAveragePool", (x,), (x.shape[0], 1, 1))
+
+    def global_max_pool(self, x: Wire) -> Wire:
+        """Add the maximum over height and width: x (c, h, w); the result is (c, 1, 1)."""
+        attributes = {"kernel": list(x.shape[1:]), "strides": [1, 1], "pads": [0] * 4}
+        return self.add_node("MaxPool", (x,), (x.shape[0], 1, 1), attributes)
 
     def finish(self, output: Wire) -> FloatGraph:
         """Return the graph with this wire as its output."""
@@ -195,6 +283,11 @@ class GraphBuilder:
             "output": output.name,
         }
         return FloatGraph(json.dumps(document), dict(self._tensors), output.shape)
+
+    def _with_constant(self, operator: str, x: Wire, value: NDArray[np.float32]) -> Wire:
+        if x.name in self._images and value.ndim == 2:
+            value = value[:, np.newaxis, :]
+        return self.elementwise(operator, x, tensors={"value": value})
 
     def _fresh_name(self, operator: str) -> str:
         base = self._base or operator

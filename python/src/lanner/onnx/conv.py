@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lanner.errors import ModelError
 from lanner.onnx.builder import GraphBuilder, Wire
@@ -13,31 +14,45 @@ from lanner.onnx.window import resolve_window
 
 @lowers("Conv")
 def lower_conv(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Conv`` over images.
+    """Lower ``Conv`` over images or rows.
 
-    Shapes: x (c_in, h, w), weight (c_out, c_in / group, kh, kw), bias (c_out,); the result is (c_out, h', w').
+    Shapes: x (c_in, h, w) or (c_in, l), weight (c_out, c_in / group, kh, kw) or (c_out, c_in / group, k), bias
+    (c_out,); the result is (c_out, h', w') or (c_out, l').
 
     Raises:
-        UnsupportedOpError: If the weights are not constant or the convolution is not two-dimensional.
+        UnsupportedOpError: If the weights are not constant or the convolution has three axes.
         ModelError: If the kernel's shape is not that of the weights.
     """
-    x, weight = node.wire(0), node.weight(1)
-    if len(x.shape) != 3:
-        raise node.unsupported("input 0", f"has shape {x.batch_shape}; an image is needed")
-    if weight.ndim != 4:
-        raise node.unsupported("input 1", f"has shape {weight.shape}; (out, in / group, height, width) is needed")
-    bias = None if node.constant(2) is None else node.weight(2)
-    kernel = (weight.shape[2], weight.shape[3])
-    stated = tuple(node.attr("kernel_shape", list(kernel)))
-    if stated != kernel:
-        what = f"kernel_shape of Conv is {stated}, and its weights are of {kernel}"
-        raise ModelError(what, where=node.where, fix="export the model again")
-    window = resolve_window(node, kernel, (x.shape[1], x.shape[2]))
+    x, weight, bias = read_kernel(node, "(out, in / group, height, width)")
+    window = resolve_window(node, weight.shape[2:], x.shape[1:])
     attributes = {
         "strides": list(window.strides),
         "pads": list(window.pads),
         "dilations": list(window.dilations),
         "groups": int(node.attr("group", 1)),
     }
-    tensors = {"weight": weight, "bias": None if bias is None else np.ravel(bias)}
-    return graph.add_node("Conv", (x,), (weight.shape[0], *window.output), attributes, tensors)
+    tensors = {"weight": weight.reshape(*weight.shape[:2], *window.kernel), "bias": bias}
+    result = graph.add_node("Conv", (graph.image(x),), (weight.shape[0], *window.output), attributes, tensors)
+    return graph.rows(result) if len(x.shape) == 2 else result
+
+
+def read_kernel(node: Node, axes: str) -> tuple[Wire, NDArray[np.float32], NDArray[np.float32] | None]:
+    """The input, the weights and the bias of a convolution of one or two axes.
+
+    Raises:
+        UnsupportedOpError: If the weights are not constant or there are more axes.
+        ModelError: If the kernel's shape is not that of the weights.
+    """
+    x, weight = node.wire(0), node.weight(1)
+    if len(x.shape) not in (2, 3):
+        raise node.unsupported("input 0", f"has shape {x.batch_shape}; an image or rows of channels are needed")
+    if weight.ndim != len(x.shape) + 1:
+        needed = axes if len(x.shape) == 3 else axes.replace("height, width", "length")
+        raise node.unsupported("input 1", f"has shape {weight.shape}; {needed} is needed")
+    bias = None if node.constant(2) is None else np.ravel(node.weight(2))
+    kernel = weight.shape[2:]
+    stated = tuple(node.attr("kernel_shape", list(kernel)))
+    if stated != kernel:
+        what = f"kernel_shape of {node.operator} is {stated}, and its weights are of {kernel}"
+        raise ModelError(what, where=node.where, fix="export the model again")
+    return x, weight, bias

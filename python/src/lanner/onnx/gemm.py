@@ -72,14 +72,14 @@ def _rows_by_matrix(node: Node, graph: GraphBuilder, x: Wire, weight: NDArray[np
     if count == 1:
         product = graph.matmul(graph.reshape(x, (inner,)), weight.reshape(inner, columns))
     elif math.prod(weight.shape[:-2]) == 1:
-        product = _grouped(graph, graph.reshape(x, (1, count, inner)), weight.reshape(1, inner, columns))
+        product = grouped(graph, graph.reshape(x, (1, count, inner)), weight.reshape(1, inner, columns))
     else:
         matrices = np.broadcast_to(weight, (*leading, inner, columns)).reshape(-1, inner, columns)
-        product = _grouped(graph, graph.reshape(x, (len(matrices), x.shape[-2], inner)), matrices)
+        product = grouped(graph, graph.reshape(x, (len(matrices), x.shape[-2], inner)), matrices)
     return graph.reshape(product, (*x.shape[:-1], columns))
 
 
-def _grouped(graph: GraphBuilder, x: Wire, matrices: NDArray[np.float32]) -> Wire:
+def grouped(graph: GraphBuilder, x: Wire, matrices: NDArray[np.float32]) -> Wire:
     """Multiply x (g, m, k) by matrices (g, k, n): the inner axis becomes the channels, the rows the picture."""
     groups, rows, inner = x.shape
     columns = matrices.shape[-1]

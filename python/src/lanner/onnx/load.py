@@ -1,4 +1,4 @@
-"""Reads an ONNX model, checks it, and brings older opsets up to the one that the lowerings are written for."""
+"""Reads an ONNX model, checks it, and brings it to an opset and to numbers that the lowerings are written for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from google.protobuf.message import DecodeError
 from onnx import checker, inliner, version_converter
 
 from lanner.errors import MisuseError, ModelError
+from lanner.onnx.earlier import PLAIN_RESIZE, complete_resizes
+from lanner.onnx.external import external_files, load_external
+from lanner.onnx.number_types import to_float32
 
 #: Lowerings read operators as of this opset or later; models of an earlier one are converted to it.
 OLDEST_OPSET = 13
@@ -35,12 +38,17 @@ def load_proto(source: object) -> onnx.ModelProto:
     elif isinstance(source, onnx.ModelProto):
         proto, where = onnx.ModelProto(), source.graph.name or "model"
         proto.CopyFrom(source)
+        if external_files(proto):
+            what = f"its weights are in the file {external_files(proto)[0]}, which is not read"
+            raise ModelError(what, where=where, fix="give the path of the model, or load it with its weights")
     else:
         raise MisuseError(
             f"a {type(source).__name__} is not a model",
             fix="give a path, an onnx.ModelProto or a torch.nn.Module",
         )
-    return _convert(_checked(proto, where), where)
+    converted = _convert(_checked(proto, where), where)
+    to_float32(converted)
+    return converted
 
 
 def export_torch(module: Any, sample: Any) -> onnx.ModelProto:  # noqa: ANN401 - torch is not a dependency
@@ -79,13 +87,15 @@ def _read(path: Path) -> onnx.ModelProto:
     if not path.is_file():
         raise ModelError("no such file", where=str(path), fix="check the path")
     try:
-        return onnx.load(str(path))
+        proto = onnx.load(str(path), load_external_data=False)
     except (DecodeError, OSError, ValueError, checker.ValidationError) as error:
         raise ModelError(
             f"cannot be read as ONNX ({_sentence(error)})",
             where=str(path),
             fix="export or copy the file again",
         ) from None
+    load_external(proto, path)
+    return proto
 
 
 def _checked(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
@@ -114,13 +124,16 @@ def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
     if opset >= OLDEST_OPSET:
         return proto
     try:
-        return version_converter.convert_version(proto, OLDEST_OPSET)
+        converted = version_converter.convert_version(proto, OLDEST_OPSET)
     except (RuntimeError, ValueError, checker.ValidationError) as error:
         raise ModelError(
             f"opset {opset} cannot be converted to {OLDEST_OPSET} ({_sentence(error)})",
             where=where,
             fix=f"export the model with opset {OLDEST_OPSET} or later",
         ) from None
+    if opset <= PLAIN_RESIZE:
+        complete_resizes(converted)
+    return converted
 
 
 def _sentence(error: Exception) -> str:

@@ -178,7 +178,7 @@ def _only(
 
 
 def _check_type(entry: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
-    """Check that the input is a tensor of float32; otherwise name the first node that reads it."""
+    """Check that the input is a tensor of float32, as `to_float32` left it; else name the first node that reads it."""
     kind = entry.type.WhichOneof("value") or "tensor_type"
     if kind == "tensor_type" and entry.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
         return
@@ -186,7 +186,7 @@ def _check_type(entry: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     reader = next((node for node in graph.node if entry.name in node.input), onnx.NodeProto(op_type="the graph"))
     raise Node(reader, []).unsupported(
         f"input {entry.name}",
-        f"is of type {shown.removesuffix('_type')}; only tensors of float32 are supported",
+        f"is of type {shown.removesuffix('_type')}; tensors of floats are needed, or of integers that are cast to them",
         "export the model with a float32 input",
     )
 

@@ -12,6 +12,7 @@ from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
+from lanner.onnx.selection import along, broadcast, pick, tile
 
 
 @lowers("Transpose")
@@ -37,7 +38,7 @@ def lower_concat(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If the shapes do not fit, or samples would be joined.
     """
     wires = [value for value in node.inputs if isinstance(value, Wire)]
-    axis = _sample_axis(node, wires[0], node.attr("axis", 0))
+    axis = sample_axis(node, wires[0], node.attr("axis", 0))
     parts = [
         value if isinstance(value, Wire) else _without_batch(node, index) for index, value in enumerate(node.inputs)
     ]
@@ -84,10 +85,10 @@ def lower_slice(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If a bound is not constant, nothing is left, or samples are picked.
     """
     x = node.wire(0)
-    starts, ends = _integers(node, 1) or [], _integers(node, 2) or []
-    axes = _integers(node, 3)
+    starts, ends = integers(node, 1) or [], integers(node, 2) or []
+    axes = integers(node, 3)
     axes = list(range(len(starts))) if axes is None else axes
-    steps = _integers(node, 4) or [1] * len(starts)
+    steps = integers(node, 4) or [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise node.unsupported("axes", "differs in length from starts, ends or steps")
     picks = [range(side) for side in (BATCH, *x.shape)]
@@ -112,97 +113,72 @@ def lower_split(node: Node, graph: GraphBuilder) -> tuple[Wire, ...]:
         UnsupportedOpError: If the sizes are not constant or do not add up, or samples would be parted.
     """
     x = node.wire(0)
-    axis = _sample_axis(node, x, node.attr("axis", 0))
+    axis = sample_axis(node, x, node.attr("axis", 0))
     count, side = len(node.proto.output), x.shape[axis]
-    sizes = _integers(node, 1)
+    sizes = integers(node, 1)
     if sizes is None:
         chunk = -(-side // count)
         sizes = [min(chunk, side - first) for first in range(0, side, chunk)]
     if len(sizes) != count or sum(sizes) != side or min(sizes) < 1:
         raise node.unsupported("split", f"is {sizes}; {count} positive sizes that add up to {side} are needed")
     ends = list(itertools.accumulate(sizes))
-    whole = tuple(range(side) for side in x.shape)
-    return tuple(
-        graph.slice(x, (*whole[:axis], range(end - size, end), *whole[axis + 1 :]))
-        for size, end in zip(sizes, ends, strict=True)
-    )
+    return tuple(graph.slice(x, along(x, axis, range(end - size, end))) for size, end in zip(sizes, ends, strict=True))
 
 
 @lowers("Gather")
 def lower_gather(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Gather`` of one constant index, or of several at equal distances, to a slice.
+    """Lower ``Gather`` of constant indices, in any order and number, to slices that are joined.
 
     Raises:
-        UnsupportedOpError: If the indices are not constant or not at equal distances, or samples are picked.
+        UnsupportedOpError: If the indices are not constant, none, or beyond the axis, or samples are picked.
     """
     x = node.wire(0)
-    axis = _sample_axis(node, x, node.attr("axis", 0))
+    axis = sample_axis(node, x, node.attr("axis", 0))
     indices = np.asarray(node.constant(1))
     side = x.shape[axis]
     listed = [int(index) for index in np.ravel(indices)]
-    if indices.ndim > 1 or not listed or not all(-side <= index < side for index in listed):
-        raise node.unsupported("input 1", f"is {listed}; indices below {side} in one row are needed")
-    pick = _as_range([index % side for index in listed])
-    if pick is None:
-        raise node.unsupported("input 1", f"is {listed}; the indices must be at equal distances")
-    whole = tuple(range(side) for side in x.shape)
-    sliced = graph.slice(x, (*whole[:axis], pick, *whole[axis + 1 :]))
-    if indices.ndim == 1:
-        return sliced
-    if len(x.shape) == 1:
+    if not listed or not all(-side <= index < side for index in listed):
+        raise node.unsupported("input 1", f"is {listed}; indices below {side} are needed")
+    if indices.ndim == 0 and len(x.shape) == 1:
         raise node.unsupported("input 1", "is a scalar, which leaves no axis; gather a list of one index")
-    return graph.reshape(sliced, (*sliced.shape[:axis], *sliced.shape[axis + 1 :]))
+    picked = pick(graph, x, axis, [index % side for index in listed])
+    return graph.reshape(picked, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
-@lowers("Pad")
-def lower_pad(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Pad`` with a constant; negative pads cut off first, and another constant than 0 is added to the zeros.
+@lowers("Expand")
+def lower_expand(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``Expand`` to a constant shape: axes of one element are repeated.
 
     Raises:
-        UnsupportedOpError: If the mode is not ``constant``, samples are added, or nothing is left.
+        UnsupportedOpError: If the shape is not constant, does not fit, or repeats samples.
     """
-    node.require("mode", "constant")
-    x = node.wire(0)
-    value = 0.0 if node.constant(2) is None else float(node.weight(2).reshape(()))
-    before, after = _pads(node, len(x.shape) + 1)
-    if before[0] or after[0]:
-        raise node.unsupported("pads", "adds samples to the batch")
-    kept = tuple(
-        range(max(-low, 0), side - max(-high, 0))
-        for low, side, high in zip(before[1:], x.shape, after[1:], strict=True)
-    )
-    if not all(kept):
-        raise node.unsupported("pads", f"leaves nothing of {x.shape}")
-    zeros = [tuple(max(pad, 0) for pad in pads[1:]) for pads in (before, after)]
-    padded = graph.pad(graph.slice(x, kept), zeros[0], zeros[1])
-    if value == 0.0 or not any(zeros[0] + zeros[1]):
-        return padded
-    inside = np.zeros([len(side) for side in kept], np.float32)
-    return graph.add_constant(padded, np.pad(inside, list(zip(*zeros, strict=True)), constant_values=value))
+    x, wanted = node.wire(0), tuple(integers(node, 1) or [])
+    source = (BATCH, *x.shape)
+    try:
+        shape = np.broadcast_shapes(source, wanted)
+    except ValueError:
+        shape = ()
+    if len(shape) != len(source) or shape[0] != BATCH or 0 in shape:
+        raise node.unsupported("shape", f"turns {x.batch_shape} into {wanted}; samples must stay apart")
+    return broadcast(graph, x, shape[1:])
 
 
-def _pads(node: Node, rank: int) -> tuple[list[int], list[int]]:
-    """Pads before and after, per axis, with the batch axis."""
-    pads, axes = _integers(node, 1) or [], _integers(node, 3)
-    axes = list(range(rank)) if axes is None else axes
-    if len(pads) != 2 * len(axes) or not all(-rank <= axis < rank for axis in axes):
-        raise node.unsupported("pads", f"is {pads}; two numbers per axis are needed")
-    before, after = [0] * rank, [0] * rank
-    for position, axis in enumerate(axes):
-        before[axis], after[axis] = pads[position], pads[len(axes) + position]
-    return before, after
+@lowers("Tile")
+def lower_tile(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``Tile`` with constant repeats to joins of the value with itself.
+
+    Raises:
+        UnsupportedOpError: If the repeats are not constant, not one from 1 for each axis, or repeat samples.
+    """
+    x, times = node.wire(0), integers(node, 1) or []
+    if len(times) != len(x.shape) + 1 or times[0] != 1 or min(times) < 1:
+        raise node.unsupported("repeats", f"is {times}; samples must stay apart, and something must be left")
+    for axis, count in enumerate(times[1:]):
+        x = tile(graph, x, axis, count)
+    return x
 
 
-def _as_range(indices: list[int]) -> range | None:
-    """The range that yields the indices, or None."""
-    step = indices[1] - indices[0] if len(indices) > 1 else 1
-    if step == 0:
-        return None
-    pick = range(indices[0], indices[0] + step * len(indices), step)
-    return pick if list(pick) == indices else None
-
-
-def _sample_axis(node: Node, x: Wire, axis: int) -> int:
+def sample_axis(node: Node, x: Wire, axis: int) -> int:
     """An axis, counted without the batch."""
     rank = len(x.shape) + 1
     if not -rank <= axis < rank or axis % rank == 0:
@@ -210,6 +186,7 @@ def _sample_axis(node: Node, x: Wire, axis: int) -> int:
     return axis % rank - 1
 
 
-def _integers(node: Node, index: int) -> list[int] | None:
+def integers(node: Node, index: int) -> list[int] | None:
+    """A constant input as a list of integers; None where it is absent."""
     value = node.constant(index)
     return None if value is None else [int(number) for number in np.ravel(np.asarray(value))]

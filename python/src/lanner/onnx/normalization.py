@@ -25,4 +25,4 @@ def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
     for name, tensor in tensors.items():
         if tensor.shape != x.shape[:1]:
             raise ModelError(f"{name} has shape {tensor.shape}, not {x.shape[:1]}", where=node.where)
-    return graph.add_node("BatchNorm", (x,), x.shape, {"eps": float(node.attr("epsilon", 1e-5))}, dict(tensors))
+    return graph.elementwise("BatchNorm", x, {"eps": float(node.attr("epsilon", 1e-5))}, dict(tensors))

@@ -9,6 +9,7 @@ import numpy as np
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.folding import BATCH
 from lanner.onnx.node import Node
+from lanner.onnx.number_types import FLOATS
 from lanner.onnx.registry import lowers
 
 
@@ -20,7 +21,7 @@ def lower_identity(node: Node, graph: GraphBuilder) -> Wire:  # noqa: ARG001 - a
         UnsupportedOpError: If a Dropout trains or its mask is used, or a Cast is not to a float type.
     """
     node.single_output()
-    if node.operator == "Cast" and node.attr("to", 1) not in _FLOATS:
+    if node.operator == "Cast" and node.attr("to", 1) not in FLOATS:
         raise node.unsupported("to", "is not a float type")
     if node.operator == "Dropout":
         training = node.constant(2)
@@ -85,7 +86,3 @@ def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str) -> 
     if len(shape) < 2 or shape[0] != BATCH or math.prod(shape) != x.size:
         raise node.unsupported(attribute, f"turns {x.batch_shape} into {tuple(shape)}; samples must stay apart")
     return graph.reshape(x, tuple(shape[1:]))
-
-
-#: FLOAT, FLOAT16, DOUBLE and BFLOAT16 of ``onnx.TensorProto.DataType``.
-_FLOATS = (1, 10, 11, 16)

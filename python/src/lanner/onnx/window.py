@@ -1,7 +1,8 @@
-"""Sliding windows over images: strides, dilations, and the padding that ``auto_pad`` and ``ceil_mode`` stand for."""
+"""Sliding windows over images and rows: strides, dilations, and the padding that attributes stand for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanner.errors import ModelError
@@ -29,60 +30,74 @@ class Window:
     overhang: tuple[int, int]
 
 
-def resolve_window(node: Node, kernel: tuple[int, int], image: tuple[int, int]) -> Window:
-    """Resolve a node's window attributes for an image of a given height and width.
+def resolve_window(node: Node, kernel: tuple[int, ...], sides: tuple[int, ...]) -> Window:
+    """Resolve a node's window attributes for an image of a given height and width, or for rows of a given length.
+
+    Rows are images of height 1.
 
     Raises:
-        ModelError: If the window does not fit the image.
+        ModelError: If the window does not fit.
         UnsupportedOpError: If ``auto_pad`` is unknown or a pad is negative.
     """
-    strides, dilations = _pair(node, "strides"), _pair(node, "dilations")
+    count = len(sides)
+    strides, dilations = positive(node, "strides", count), positive(node, "dilations", count)
     ceil = bool(node.attr("ceil_mode", 0))
-    begins, ends = _pads(node, kernel, image, strides, dilations)
+    begins, ends = _pads(node, kernel, sides, strides, dilations)
     axes = [
-        _axis(image[axis], kernel[axis], strides[axis], dilations[axis], (begins[axis], ends[axis]), ceil)
-        for axis in (0, 1)
+        _axis(sides[axis], kernel[axis], strides[axis], dilations[axis], (begins[axis], ends[axis]), ceil)
+        for axis in range(count)
     ]
-    output = (axes[0][0], axes[1][0])
-    overhang = (axes[0][1], axes[1][1])
-    if min(output) < 1:
+    if min(windows for windows, _ in axes) < 1:
         raise ModelError(
-            f"a window of {kernel[0]} x {kernel[1]} does not fit an image of {image[0]} x {image[1]}",
+            f"a window of {_product(kernel)} does not fit {'an image' if count == 2 else 'rows'} of {_product(sides)}",
             where=node.where,
             fix="check the input's shape and the pads",
         )
-    pads = (begins[0], begins[1], ends[0] + overhang[0], ends[1] + overhang[1])
-    return Window(kernel, strides, dilations, pads, output, overhang)
+    overhang = pair([reach for _, reach in axes], 0)
+    (top, left), (bottom, right) = pair(begins, 0), pair(ends, 0)
+    pads = (top, left, bottom + overhang[0], right + overhang[1])
+    output = pair([windows for windows, _ in axes], 1)
+    return Window(pair(kernel, 1), pair(strides, 1), pair(dilations, 1), pads, output, overhang)
 
 
-def _pair(node: Node, name: str) -> tuple[int, int]:
-    values = [int(value) for value in node.attr(name, [1, 1])]
-    if len(values) != 2 or min(values) < 1:
-        raise node.unsupported(name, f"is {values}; two positive numbers are needed")
-    return (values[0], values[1])
+def pair(values: Sequence[int], above: int) -> tuple[int, int]:
+    """One number each for height and width; of rows there is the second one alone."""
+    return (values[0], values[1]) if len(values) == 2 else (above, values[0])
+
+
+def positive(node: Node, name: str, count: int) -> list[int]:
+    """A list attribute of numbers from 1, which are 1 by default.
+
+    Raises:
+        UnsupportedOpError: If these are not as many numbers from 1.
+    """
+    values = [int(value) for value in node.attr(name, [1] * count)]
+    if len(values) != count or min(values) < 1:
+        raise node.unsupported(name, f"is {values}; {count} numbers from 1 are needed")
+    return values
+
+
+def _product(sides: Sequence[int]) -> str:
+    return " x ".join(map(str, sides))
 
 
 def _pads(
-    node: Node,
-    kernel: tuple[int, int],
-    image: tuple[int, int],
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
+    node: Node, kernel: Sequence[int], sides: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """Padding before and after, per axis."""
-    auto = node.attr("auto_pad", "NOTSET")
+    auto, count = node.attr("auto_pad", "NOTSET"), len(sides)
     if auto in ("NOTSET", ""):
-        pads = [int(pad) for pad in node.attr("pads", [0, 0, 0, 0])]
-        if len(pads) != 4 or min(pads) < 0:
-            raise node.unsupported("pads", f"is {pads}; four numbers from 0 are needed")
-        return pads[:2], pads[2:]
+        pads = [int(pad) for pad in node.attr("pads", [0] * 2 * count)]
+        if len(pads) != 2 * count or min(pads) < 0:
+            raise node.unsupported("pads", f"is {pads}; {2 * count} numbers from 0 are needed")
+        return pads[:count], pads[count:]
     if auto == "VALID":
-        return [0, 0], [0, 0]
+        return [0] * count, [0] * count
     if auto not in ("SAME_UPPER", "SAME_LOWER"):
         raise node.unsupported("auto_pad", f"is {auto}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported")
     totals = [
         max((-(-size // stride) - 1) * stride + (k - 1) * dilation + 1 - size, 0)
-        for size, k, stride, dilation in zip(image, kernel, strides, dilations, strict=True)
+        for size, k, stride, dilation in zip(sides, kernel, strides, dilations, strict=True)
     ]
     small, large = [total // 2 for total in totals], [total - total // 2 for total in totals]
     return (small, large) if auto == "SAME_UPPER" else (large, small)

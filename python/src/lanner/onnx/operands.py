@@ -1,0 +1,60 @@
+"""Operands of element-wise operators at one shape, by numpy's rule within a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.folding import BATCH
+from lanner.onnx.node import Node
+from lanner.onnx.selection import broadcast
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """What an element-wise operator combines.
+
+    Attributes:
+        secrets: The operands computed from the input, all of one shape.
+        constants: The others, without a batch axis; each broadcasts to that shape.
+    """
+
+    secrets: list[Wire]
+    constants: list[NDArray[np.float32]]
+
+
+def read_operands(node: Node, graph: GraphBuilder) -> Operands:
+    """Read all inputs; secrets of fewer elements than the result are repeated.
+
+    Raises:
+        UnsupportedOpError: If the shapes do not fit, or the batch axis would meet another axis.
+    """
+    rank = max(len(value.shape) for value in node.inputs if isinstance(value, Wire))
+    shapes, constants = [], []
+    for index, value in enumerate(node.inputs):
+        if isinstance(value, Wire):
+            if len(value.shape) != rank:
+                raise _misfit(node, index, value.batch_shape)
+            shapes.append(value.shape)
+            continue
+        constant = node.weight(index)
+        if constant.ndim == rank + 1 and constant.shape[0] == BATCH:
+            constant = constant[0]
+        if constant.ndim > rank:
+            raise _misfit(node, index, str(constant.shape))
+        shapes.append(constant.shape)
+        constants.append(constant)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = ", ".join(map(str, shapes))
+        raise node.unsupported("inputs", f"have shapes {listed}, which do not broadcast") from None
+    secrets = [broadcast(graph, value, shape) for value in node.inputs if isinstance(value, Wire)]
+    return Operands(secrets, constants)
+
+
+def _misfit(node: Node, index: int, shape: str) -> Exception:
+    return node.unsupported(f"input {index}", f"has shape {shape}, which would not keep samples apart")

@@ -1,0 +1,91 @@
+"""Sums, means and maxima along axes of a sample."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lanner.onnx.activation import absolute
+from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.node import Node
+from lanner.onnx.registry import lowers
+
+
+@lowers("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1")
+def lower_reduce_sum(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower sums along axes, of the elements, their squares or their magnitudes, and means: a pool over all of them.
+
+    Shapes: x (...); the result has sides of 1 at the axes, or lacks them without ``keepdims``.
+
+    Raises:
+        UnsupportedOpError: If the axes are not constant, or samples would be mixed.
+    """
+    x, axes = node.wire(0), _axes(node)
+    if node.operator == "ReduceSumSquare":
+        x = graph.square(x)
+    elif node.operator == "ReduceL1":
+        x = absolute(graph, x)
+    if not axes:
+        return x
+    if node.operator == "ReduceMean":
+        return graph.reshape(graph.global_average_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
+    return graph.reshape(sum_along(graph, x, axes), _reduced(node, x, axes))
+
+
+@lowers("ReduceMax", "ReduceMin")
+def lower_reduce_max(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower the largest or the smallest along axes: a pool over all of them.
+
+    Shapes: x (...); the result has sides of 1 at the axes, or lacks them without ``keepdims``.
+
+    Raises:
+        UnsupportedOpError: If the axes are not constant, or samples would be mixed.
+    """
+    x, axes = node.wire(0), _axes(node)
+    if not axes:
+        return x
+    if node.operator == "ReduceMax":
+        return graph.reshape(graph.global_max_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
+    largest = graph.global_max_pool(_columns(graph, graph.negate(x), axes))
+    return graph.reshape(graph.negate(largest), _reduced(node, x, axes))
+
+
+def sum_along(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
+    """Add the sums along one axis or more; the result is (c, 1, 1), with a channel for each element that is kept."""
+    mean = graph.global_average_pool(_columns(graph, x, axes))
+    return graph.scale(mean, float(math.prod(x.shape[axis] for axis in axes)))
+
+
+def _axes(node: Node) -> list[int]:
+    """The axes, counted without the batch, in order; empty where nothing is reduced."""
+    x = node.wire(0)
+    rank = len(x.shape) + 1
+    listed = node.constant(1) if len(node.inputs) > 1 else None
+    axes = list(node.attr("axes", [])) if listed is None else np.ravel(np.asarray(listed)).tolist()
+    if not axes and node.attr("noop_with_empty_axes", 0):
+        return []
+    if not axes or not all(-rank <= axis < rank and axis % rank for axis in axes):
+        raise node.unsupported("axes", f"is {axes or 'absent'}; samples must stay apart")
+    places = sorted({axis % rank - 1 for axis in axes})
+    if len(places) == len(x.shape) and not node.attr("keepdims", 1):
+        raise node.unsupported("keepdims", "is 0 with all axes, which leaves none; keep them")
+    return places
+
+
+def _columns(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
+    """An image of one channel for each result, which holds what is reduced to it."""
+    kept = [axis for axis in range(len(x.shape)) if axis not in axes]
+    if kept == [0] and len(axes) < 3:
+        return graph.image(x)
+    moved = graph.transpose(x, (*kept, *axes))
+    if len(kept) == 1 and len(axes) == 2:
+        return moved
+    channels = math.prod(x.shape[axis] for axis in kept)
+    return graph.reshape(moved, (channels, x.size // channels, 1))
+
+
+def _reduced(node: Node, x: Wire, axes: list[int]) -> tuple[int, ...]:
+    if node.attr("keepdims", 1):
+        return tuple(1 if axis in axes else side for axis, side in enumerate(x.shape))
+    return tuple(side for axis, side in enumerate(x.shape) if axis not in axes)

@@ -1,0 +1,164 @@
+"""Resizing to the nearest element, which is a movement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.folding import BATCH
+from lanner.onnx.node import Node
+from lanner.onnx.pad import pad_with
+from lanner.onnx.registry import lowers
+from lanner.onnx.selection import pick
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How an axis is resized.
+
+    Attributes:
+        source: The number of elements before.
+        target: The number of elements after.
+        scale: Elements after for each one before, as the file has it; not quite ``target / source``.
+        window: The part of the axis that mode ``tf_crop_and_resize`` takes, from 0 to 1.
+    """
+
+    source: int
+    target: int
+    scale: np.float32
+    window: tuple[float, float]
+
+
+@lowers("Resize")
+def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``Resize`` in mode ``nearest``, with every way to count coordinates.
+
+    Which element is the nearest is computed in float32, as onnxruntime does.
+
+    Raises:
+        UnsupportedOpError: If the mode is another, the sizes are not constant, or samples would be added.
+    """
+    node.require("mode", "nearest")
+    node.require("keep_aspect_ratio_policy", "stretch")
+    x = node.wire(0)
+    coordinates, nearest = node.attr("coordinate_transformation_mode", "half_pixel"), node.attr("nearest_mode", _FLOOR)
+    if coordinates not in _COORDINATES:
+        raise node.unsupported(
+            "coordinate_transformation_mode", f"is {coordinates}; {', '.join(_COORDINATES)} are known"
+        )
+    if nearest not in _NEAREST:
+        raise node.unsupported("nearest_mode", f"is {nearest}; {', '.join(_NEAREST)} are known")
+    axes = _axes(node, (BATCH, *x.shape), coordinates == _CROP)
+    if axes[0].scale != 1.0 or axes[0].target != BATCH or min(axis.target for axis in axes) < 1:
+        shape = tuple(axis.target for axis in axes)
+        raise node.unsupported("sizes", f"turns {x.batch_shape} into {shape}; samples must stay apart")
+    whole = all(axis.target == axis.source for axis in axes)
+    outside = []
+    for place, axis in enumerate(axes[1:]):
+        found = _COORDINATES[coordinates](np.arange(axis.target, dtype=np.float32), axis)
+        inside = (found >= 0) & (found <= axis.source - 1) if coordinates == _CROP else np.full(found.shape, True)
+        if not inside.any():
+            raise node.unsupported("roi", "holds nothing of the input")
+        picked = np.clip(_NEAREST[nearest](found[inside]), 0, axis.source - 1).astype(np.int64).tolist()
+        if (whole or axis.scale == 1.0) and picked != list(range(axis.source)):
+            # By the standard other elements are taken; onnxruntime takes the axis as it is.
+            raise node.unsupported(
+                "sizes", f"keeps axis {place + 1} but not its elements, which runtimes do differently"
+            )
+        outside.append((int(inside.argmax()), int(inside[::-1].argmax())))
+        x = pick(graph, x, place, picked)
+    return pad_with(graph, x, outside, float(node.attr("extrapolation_value", 0.0)))
+
+
+def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
+    """All axes, the batch included."""
+    rank = len(source)
+    listed: list[int] = list(node.attr("axes", list(range(rank))))
+    if not all(-rank <= axis < rank for axis in listed):
+        raise node.unsupported("axes", f"is {listed}, of {rank} axes")
+    scales, sizes = _numbers(node, 2), _numbers(node, 3)
+    if (scales if scales.size else sizes).size != len(listed) or (scales.size and sizes.size):
+        raise node.unsupported("inputs", "must be one scale or one size for each axis")
+    edges = _numbers(node, 1).tolist() if crops else [0.0] * len(listed) + [1.0] * len(listed)
+    if len(edges) != 2 * len(listed):
+        raise node.unsupported("roi", "must be a start and an end for each axis")
+    axes = [Axis(side, side, np.float32(1.0), (0.0, 1.0)) for side in source]
+    for place, axis in enumerate(listed):
+        side, window = source[axis], (edges[place], edges[place + len(listed)])
+        if scales.size:
+            scale = np.float32(scales[place])
+            axes[axis] = Axis(side, math.floor(scale * np.float32(side)), scale, window)
+        else:
+            target = int(sizes[place])
+            axes[axis] = Axis(side, target, np.float32(target) / np.float32(side), window)
+    return axes
+
+
+def _numbers(node: Node, index: int) -> NDArray[np.generic]:
+    value = node.constant(index)
+    return np.zeros(0, np.float32) if value is None else np.ravel(value)
+
+
+def _half_pixel(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    return (x + _HALF) / axis.scale - _HALF
+
+
+def _half_pixel_symmetric(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    adjustment = np.float32(axis.target) / (axis.scale * np.float32(axis.source))
+    offset = np.float32(axis.source) / np.float32(2.0) * (np.float32(1.0) - adjustment)
+    return offset + _half_pixel(x, axis)
+
+
+def _pytorch_half_pixel(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    return _half_pixel(x, axis) if axis.target > 1 else x * _ZERO
+
+
+def _align_corners(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    if axis.target == 1:
+        return x * _ZERO
+    return x * np.float32(axis.source - 1) / np.float32(axis.target - 1)
+
+
+def _tf_half_pixel(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    return (x + _HALF) / axis.scale
+
+
+def _asymmetric(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    return x / axis.scale
+
+
+def _crop(x: NDArray[np.float32], axis: Axis) -> NDArray[np.float32]:
+    start, end = (np.float32(edge) for edge in axis.window)
+    last = np.float32(axis.source - 1)
+    if axis.target == 1:
+        return x * _ZERO + _HALF * (start + end) * last
+    return start * last + x * (end - start) * last / np.float32(axis.target - 1)
+
+
+_HALF, _ZERO = np.float32(0.5), np.float32(0.0)
+_CROP = "tf_crop_and_resize"
+_FLOOR = "round_prefer_floor"
+
+#: Where an element of the result lies among those of the axis before it.
+_COORDINATES: dict[str, Callable[[NDArray[np.float32], Axis], NDArray[np.float32]]] = {
+    "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
+    "pytorch_half_pixel": _pytorch_half_pixel,
+    "align_corners": _align_corners,
+    "tf_half_pixel_for_nn": _tf_half_pixel,
+    "asymmetric": _asymmetric,
+    _CROP: _crop,
+}
+
+#: Which element is nearest to a place between two.
+_NEAREST: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    _FLOOR: lambda x: np.ceil(x - _HALF),
+    "round_prefer_ceil": lambda x: np.floor(x + _HALF),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
