@@ -31,7 +31,10 @@ pub(super) fn decode(draft: &mut Draft, coded: &Coded) -> Result<(), CompileErro
         let uses = draft.graph.nodes[index].inputs.contains(&input.name);
         let mut last = input.name.clone();
         let steps = [
-            (Op::MulConstant { value: factor.clone() }, coded.factors.iter().any(|factor| *factor != 1.0)),
+            (
+                Op::MulConstant { value: factor.clone() },
+                coded.factors.iter().any(|factor| factor.to_bits() != 1.0_f32.to_bits()),
+            ),
             (Op::AddConstant { value: term.clone() }, coded.terms.iter().any(|term| *term != 0.0)),
         ];
         for (op, _) in steps.into_iter().filter(|(_, is_needed)| uses && *is_needed) {

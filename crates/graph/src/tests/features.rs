@@ -314,13 +314,13 @@ fn what_is_told_is_coarse_and_the_same_for_values_of_one_cell() {
     }
     // One person's value, the largest, moves a little: nothing of it is seen.
     let mut alike = 0;
-    for feature in 0..6 {
+    for (feature, [_, width]) in TABLE.into_iter().take(6).enumerate() {
         let largest = |samples: &[f32]| {
             (0..60).map(|row| 8 * row + feature).max_by(|a, b| samples[*a].total_cmp(&samples[*b])).unwrap()
         };
         let mut moved = calibration.clone();
         let at = largest(&moved);
-        moved[at] += 0.05 * TABLE[feature][1];
+        moved[at] += 0.05 * width;
         assert_ne!(moved, calibration);
         alike += usize::from(public(&moved) == input);
     }
