@@ -39,6 +39,8 @@ fn model() -> Model {
         output: "logits".to_owned(),
         k: 1,
         digits: 2,
+        precision: None,
+        allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
         precision: None,

@@ -215,13 +215,14 @@ def test_unsupported_operator_exits_3_naming_it(
 
 
 def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # 2.4 million products of full size fit no ring.
+    # 2.4 million products of full size and many bits fit no ring.
     shape = (1, 1, 1200, 2000)
     node = helper.make_node("Conv", ["x", "w"], ["y"], name="huge")
     path = save_model(tmp_path / "net.onnx", make_model([node], shape, {"w": np.ones(shape, np.float32)}))
     np.save(tmp_path / "ones.npy", np.ones(shape, np.float32))
     arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--output", "logits", "--mode", "gazelle"]
-    assert main([*arguments, "--calibration", str(tmp_path / "ones.npy"), "--json"]) == 3
+    arguments += ["--calibration", str(tmp_path / "ones.npy"), "--precision", "16"]
+    assert main([*arguments, "--json"]) == 3
     error = document_of(capsys)["error"]
     assert error["kind"] == "model"
     assert error["where"] == "huge"

@@ -38,9 +38,10 @@ def test_the_precision_asked_for_is_reached_and_kept_in_the_file(
     reported = document_of(capsys)["report"]
     assert reported["precision"]["asked"] == "0.2%"
     assert reported["precision"]["is_met"]
+    assert [layer["name"] for layer in reported["bits"]] == ["conv1", "fc1"]
     for layer in reported["bits"]:
-        assert layer["activations"] > 8
-        assert layer["weights"] > 8
+        assert 6 <= layer["activations"] <= 16
+        assert 6 <= layer["weights"] <= 16
     model = lanner.load(arguments[3])
     assert model.precision is not None
     assert model.precision.logit_error <= 0.002

@@ -20,8 +20,9 @@ const PRODUCTS: usize = 16_000_000_000;
 const FEWEST_SAMPLES: usize = 4;
 const MOST_SAMPLES: usize = 48;
 
-/// How many samples decide which layers have one bit less.
+/// How many samples decide which layers have one bit less, and how many such choices are checked on all.
 const WORST_SAMPLES: usize = 16;
+const CHECKS: usize = 2;
 
 /// With fewer bits than these for want of room, samples that run away are set aside.
 const USUAL_BITS: u32 = 8;
@@ -247,8 +248,9 @@ impl<'a> Search<'a> {
                 |attempt: Result<Candidate, Refusal>| attempt.is_ok_and(|candidate| candidate.is_met());
             if meets(self.attempt(bits, middle, &some)) { fewer = middle } else { more = middle }
         }
-        let cheaper = if fewer > 0 { self.attempt(bits, fewer, all).ok() } else { None };
-        cheaper.filter(|candidate| candidate.is_met() && candidate.cost < best.cost).unwrap_or(best)
+        let checked = (1..=fewer).rev().take(CHECKS).filter_map(|fewer| self.attempt(bits, fewer, all).ok());
+        let met = checked.filter(Candidate::is_met).find(|candidate| candidate.cost < best.cost);
+        met.unwrap_or(best)
     }
 
     /// The network with so many bits, one less for the first `fewer` layers, on these samples.
