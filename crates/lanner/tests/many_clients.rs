@@ -43,8 +43,6 @@ fn model() -> Model {
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
-        precision: None,
-        allow_imprecise: false,
         classes: None,
         image: None,
     };
