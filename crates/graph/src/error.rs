@@ -1,7 +1,7 @@
 //! What can go wrong with a model, and what can go wrong with an input.
 //!
 //! The two are separate because they are different people's mistakes: a [`CompileError`] is the model owner's, an [`InputError`]
-//! the data owner's. Each message is one sentence: what, where, what to do.
+//! the data owner's. Each displays what is wrong and where; `fix` is what to do about it.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum CompileError {
     /// The JSON of a graph or network does not parse.
-    #[error("the {what} does not parse: {reason}; write it again with this version")]
+    #[error("the {what} does not parse: {reason}")]
     Json {
         /// Which document.
         what: &'static str,
@@ -18,9 +18,7 @@ pub enum CompileError {
         reason: String,
     },
     /// A file of another format version.
-    #[error(
-        "the {what} has format version {found}, this build reads {expected}; compile the model again or update lanner"
-    )]
+    #[error("the {what} has format version {found}, this build reads {expected}")]
     FormatVersion {
         /// Which document.
         what: &'static str,
@@ -30,15 +28,13 @@ pub enum CompileError {
         expected: u32,
     },
     /// A tensor file that does not parse or holds an unexpected tensor.
-    #[error("the tensor file is damaged: {reason}; export the weights again")]
+    #[error("the tensor file is damaged: {reason}")]
     TensorFile {
         /// What is wrong.
         reason: String,
     },
     /// A node refers to a tensor that is not there.
-    #[error(
-        "node `{node}` needs the tensor `{tensor}`, which the weights do not hold; export the model again"
-    )]
+    #[error("node `{node}` needs the tensor `{tensor}`, which the weights do not hold")]
     UnknownTensor {
         /// The node.
         node: String,
@@ -46,7 +42,7 @@ pub enum CompileError {
         tensor: String,
     },
     /// A tensor holds NaN or infinity.
-    #[error("tensor `{tensor}` holds NaN or infinity; retrain or repair the model")]
+    #[error("tensor `{tensor}` holds NaN or infinity")]
     NotFinite {
         /// The tensor.
         tensor: String,
@@ -60,9 +56,7 @@ pub enum CompileError {
         reason: String,
     },
     /// No node has weights.
-    #[error(
-        "the network has no convolution or matrix product with weights, so there is no model to protect; compute it in the clear"
-    )]
+    #[error("the network has no convolution or matrix product with weights, so there is no model to protect")]
     NoLayer,
     /// Shapes do not fit an operator.
     #[error("node `{node}` ({operator}): {reason}")]
@@ -75,7 +69,7 @@ pub enum CompileError {
         reason: String,
     },
     /// The fixed-point path does not have this operator, or not with this attribute.
-    #[error("node `{node}`: {operator} with {attribute} is not supported; {fix}")]
+    #[error("node `{node}`: {operator} with {attribute} is not supported")]
     UnsupportedOp {
         /// The node.
         node: String,
@@ -87,10 +81,7 @@ pub enum CompileError {
         fix: &'static str,
     },
     /// No ring offered holds a layer's sums at the precision asked for.
-    #[error(
-        "layer `{node}`: its sums reach {bound} but the largest ring allows {limit}; normalise its weights or ask for \
-         fewer bits"
-    )]
+    #[error("layer `{node}`: its sums reach {bound} but the largest ring allows {limit}")]
     RangeOverflow {
         /// The layer.
         node: String,
@@ -102,8 +93,7 @@ pub enum CompileError {
     /// The scores miss the precision asked for with all the bits that there is room for.
     #[error(
         "layer `{node}`: with {bits} bits, the most that it can have, scores are off by {reached} of their range on the calibration \
-         samples{labels}, and {asked} is asked; ask for less precision, normalise the layer's weights or choose mode cheetah, or accept it \
-         with --allow-imprecise",
+         samples{labels}, and {asked} is asked",
         labels = lost_labels(*.lost)
     )]
     Precision {
@@ -121,13 +111,13 @@ pub enum CompileError {
     /// The calibration samples cannot be used.
     #[error("calibration samples: {reason}")]
     Calibration {
-        /// What is wrong and what to pass.
+        /// What is wrong.
         reason: String,
+        /// What to pass.
+        fix: String,
     },
     /// A stated range of the input that is none.
-    #[error(
-        "the input range [{low}, {high}] is not usable; give two numbers with 0 between them, not both 0"
-    )]
+    #[error("the input range [{low}, {high}] is not usable")]
     InputRange {
         /// The stated minimum.
         low: f64,
@@ -137,8 +127,10 @@ pub enum CompileError {
     /// A graph whose first constants cannot be published as preprocessing.
     #[error("public preprocessing: {reason}")]
     Preprocessing {
-        /// What is wrong and what to do.
+        /// What is wrong.
         reason: String,
+        /// What to do.
+        fix: &'static str,
     },
     /// An option outside its range.
     #[error("quantisation option `{option}` = {value} is outside {allowed}")]
@@ -151,19 +143,55 @@ pub enum CompileError {
         allowed: &'static str,
     },
     /// The modulus is none of those that the protocols offer.
-    #[error("{modulus} is not the modulus of a ring of this build; compile the model again")]
+    #[error("{modulus} is not the modulus of a ring of this build")]
     UnknownModulus {
         /// The modulus.
         modulus: u64,
     },
     /// A compiled network that contradicts itself.
-    #[error("compiled network, {place}: {reason}; compile the model again")]
+    #[error("compiled network, {place}: {reason}")]
     Network {
         /// The node, or the part.
         place: String,
         /// What is wrong.
         reason: String,
     },
+}
+
+impl CompileError {
+    /// What to do about it; empty where nothing can be suggested.
+    #[must_use]
+    pub fn fix(&self) -> &str {
+        match self {
+            Self::Json { .. } => "write it again with this version",
+            Self::FormatVersion { .. } => "compile the model again or update lanner",
+            Self::TensorFile { .. } => "export the weights again",
+            Self::UnknownTensor { .. } => "export the model again",
+            Self::NotFinite { .. } => "retrain or repair the model",
+            Self::NoLayer => "compute it in the clear",
+            Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
+            Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
+            Self::Precision { .. } => {
+                "ask for less precision, normalise the layer's weights or choose mode cheetah, or accept it with --allow-imprecise"
+            }
+            Self::Calibration { fix, .. } => fix,
+            Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",
+            Self::UnknownModulus { .. } | Self::Network { .. } => "compile the model again",
+            Self::Wiring { .. } | Self::Shape { .. } | Self::Option { .. } => "",
+        }
+    }
+}
+
+impl InputError {
+    /// What to do about it; empty where nothing can be suggested.
+    #[must_use]
+    pub const fn fix(&self) -> &'static str {
+        match self {
+            Self::Length { .. } => "",
+            Self::NotFinite { .. } => "pass finite numbers",
+            Self::OutOfRange { .. } => "scale it as in training or have the model compiled for a wider range",
+        }
+    }
 }
 
 /// What labels add to a sentence on scores.
@@ -190,15 +218,14 @@ pub enum InputError {
         shape: Vec<usize>,
     },
     /// NaN or infinity.
-    #[error("the input's value {index} is NaN or infinite; pass finite numbers")]
+    #[error("the input's value {index} is NaN or infinite")]
     NotFinite {
         /// Its position, row-major.
         index: usize,
     },
     /// A value beyond the range that the network accepts.
     #[error(
-        "the input's value {index}{} is {value}, outside [{low}, {high}], which the model accepts{}; scale it as in training or have \
-         the model compiled for a wider range",
+        "the input's value {index}{} is {value}, outside [{low}, {high}], which the model accepts{}",
         .feature.map_or_else(String::new, |feature| format!(" (feature {feature})")),
         if feature.is_some() { " of this feature" } else { "" }
     )]

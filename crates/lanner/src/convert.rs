@@ -10,14 +10,6 @@ use lanner_wire::{ChannelError, Refusal};
 
 use crate::{Error, ErrorKind};
 
-/// The layers write "what; what to do": this takes the sentence apart.
-fn sentence(kind: ErrorKind, text: &str) -> Error {
-    match text.rsplit_once("; ") {
-        Some((what, fix)) => Error::new(kind, what).fix(fix),
-        None => Error::new(kind, text),
-    }
-}
-
 impl From<CompileError> for Error {
     fn from(error: CompileError) -> Self {
         use CompileError::{Precision, RangeOverflow, Shape, UnknownTensor, UnsupportedOp, Wiring};
@@ -38,13 +30,13 @@ impl From<CompileError> for Error {
             | Precision { node, .. } => node.clone(),
             _ => String::new(),
         };
-        sentence(kind, &error.to_string()).at(place)
+        Self::new(kind, error.to_string()).at(place).fix(error.fix())
     }
 }
 
 impl From<InputError> for Error {
     fn from(error: InputError) -> Self {
-        sentence(ErrorKind::Input, &error.to_string())
+        Self::new(ErrorKind::Input, error.to_string()).fix(error.fix())
     }
 }
 
@@ -54,7 +46,7 @@ impl From<PlanError> for Error {
             PlanError::Unsupported { .. } => ErrorKind::Unsupported,
             _ => ErrorKind::Model,
         };
-        sentence(kind, &error.to_string()).at(error.place())
+        Self::new(kind, error.to_string()).at(error.place()).fix(error.fix())
     }
 }
 
@@ -98,7 +90,10 @@ impl From<HandshakeError> for Error {
             }
             HandshakeError::WrongModel { .. } => Self::new(ErrorKind::Peer, error.to_string())
                 .fix("ask the model's owner for the current commitment"),
-            _ => sentence(ErrorKind::Peer, &error.to_string()),
+            HandshakeError::Version { .. } | HandshakeError::Parameters => {
+                Self::new(ErrorKind::Peer, error.to_string()).fix("use the same release on both sides")
+            }
+            _ => Self::new(ErrorKind::Peer, error.to_string()),
         }
     }
 }
@@ -170,9 +165,9 @@ impl From<NetError> for Error {
             NetError::HandshakeTimedOut { .. } | NetError::HandshakeClosed => {
                 "check that the address is a lanner server's"
             }
+            NetError::State { fix, .. } => fix,
             _ => "",
         };
-        let split = sentence(kind, &error.to_string());
-        if fix.is_empty() { split } else { Self::new(kind, error.to_string()).fix(fix) }
+        Self::new(kind, error.to_string()).fix(fix)
     }
 }

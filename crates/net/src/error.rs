@@ -55,7 +55,7 @@ pub enum NetError {
         seconds: u64,
     },
     /// The peer closed the connection before the TLS handshake was over.
-    #[error("the peer closed the connection during the TLS handshake; it may be busy, or not speak TLS")]
+    #[error("the peer closed the connection during the TLS handshake: it may be busy, or not speak TLS")]
     HandshakeClosed,
     /// The peer's first bytes are a message without TLS.
     #[error("the peer does without TLS, and this side asks for it")]
@@ -92,6 +92,8 @@ pub enum NetError {
         path: PathBuf,
         /// What is wrong with it.
         what: String,
+        /// What to do; empty where nothing can be suggested.
+        fix: String,
     },
     /// The connection failed.
     #[error(transparent)]

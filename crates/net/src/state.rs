@@ -129,11 +129,19 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 fn refuse_shared(path: &Path, metadata: &Metadata, fix: &str) -> Result<(), NetError> {
     // An owner may do whatever the mode says, and a process of root enters anyway: it must not trust what somebody put in its way.
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(state_error(path, &"belongs to another user; use a directory of your own"));
+        let what = "belongs to another user".to_owned();
+        return Err(NetError::State {
+            path: path.to_owned(),
+            what,
+            fix: "use a directory of your own".to_owned(),
+        });
     }
     match metadata.mode() & 0o077 {
         0 => Ok(()),
-        _ => Err(state_error(path, &format!("others may use it; run {fix} {}", path.display()))),
+        _ => {
+            let fix = format!("run {fix} {}", path.display());
+            Err(NetError::State { path: path.to_owned(), what: "others may use it".to_owned(), fix })
+        }
     }
 }
 
@@ -143,7 +151,7 @@ fn refuse_shared(_: &Path, _: &Metadata, _: &str) -> Result<(), NetError> {
 }
 
 fn state_error(path: &Path, what: &dyn std::fmt::Display) -> NetError {
-    NetError::State { path: path.to_owned(), what: what.to_string() }
+    NetError::State { path: path.to_owned(), what: what.to_string(), fix: String::new() }
 }
 
 #[cfg(test)]

@@ -23,13 +23,13 @@ pub enum PlanError {
     Policy {
         /// The policy asked for.
         policy: &'static str,
-        /// What does not fit, and what would.
+        /// What does not fit.
         reason: String,
+        /// What would.
+        fix: String,
     },
     /// The network is larger than either party may be made to prepare for.
-    #[error(
-        "node {node}: the network has {count} {what} up to here, and the limit is {limit}; make it smaller"
-    )]
+    #[error("node {node}: the network has {count} {what} up to here, and the limit is {limit}")]
     TooLarge {
         /// The node.
         node: String,
@@ -43,7 +43,7 @@ pub enum PlanError {
     /// The ciphertexts of many predictions would together tell more of the weights than they may.
     #[error(
         "the {ciphertexts} ciphertexts of a prediction would, over 2^20 predictions, be within 2^-{bits:.1} of what hides the weights, and \
-         2^-40 is demanded; make the network smaller, or its rings narrower by fewer bits of weights and activations"
+         2^-40 is demanded"
     )]
     Distance {
         /// Ciphertexts of a prediction.
@@ -62,6 +62,19 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// What to do about it; empty where nothing can be suggested.
+    #[must_use]
+    pub fn fix(&self) -> &str {
+        match self {
+            Self::Policy { fix, .. } => fix,
+            Self::TooLarge { .. } => "make it smaller",
+            Self::Distance { .. } => {
+                "make the network smaller, or its rings narrower by fewer bits of weights and activations"
+            }
+            Self::Unsupported { .. } | Self::Layer { .. } => "",
+        }
+    }
+
     /// The node that cannot be planned; empty where it is all of them together.
     #[must_use]
     pub fn place(&self) -> &str {

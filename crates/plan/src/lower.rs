@@ -208,8 +208,8 @@ impl<'n> Planner<'n> {
             Policy::Probability { digits } => {
                 let missing = || PlanError::Policy {
                     policy: policy.name(),
-                    reason: "the network does not tell what its scores are worth; compile it again"
-                        .to_owned(),
+                    reason: "the network does not tell what its scores are worth".to_owned(),
+                    fix: "compile it again".to_owned(),
                 };
                 let scale = self.network.output_scale().ok_or_else(missing)?;
                 softmax::LabelAndProbability { classes: values, digits, scale, from }.into()

@@ -43,7 +43,7 @@ pub const WIRE_VERSION: u32 = 1;
 #[non_exhaustive]
 pub enum HandshakeError {
     /// The peer speaks another version.
-    #[error("this side speaks wire version {ours}, the peer {theirs}; use the same release on both")]
+    #[error("this side speaks wire version {ours}, the peer {theirs}")]
     Version {
         /// The version of this side.
         ours: u32,
@@ -80,7 +80,7 @@ pub enum HandshakeError {
         got: String,
     },
     /// The parties derive different parameters from the same model.
-    #[error("client and server derive different parameters from the model; use the same release on both")]
+    #[error("client and server derive different parameters from the model")]
     Parameters,
     /// The parties saw different handshakes.
     #[error("client and server saw different handshakes")]

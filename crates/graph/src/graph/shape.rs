@@ -32,7 +32,7 @@ pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileE
     shapes.insert(input.name.clone(), input.shape.clone());
     for node in &graph.nodes {
         if node.name.is_empty() || shapes.contains_key(&node.name) {
-            return Err(wiring(&node.name, "its name is empty or taken; rename the node".to_owned()));
+            return Err(wiring(&node.name, "its name is empty or taken".to_owned()));
         }
         let shape = node_shape(node, &shapes, tensors)?;
         check_size(&node.name, &shape)?;

@@ -102,23 +102,19 @@ pub(crate) fn strip(graph: &Graph, tensors: &Tensors) -> Result<Stripped, Compil
             _ => break,
         }
     }
-    let refuse = |reason: &str| CompileError::Preprocessing { reason: reason.to_owned() };
+    let refuse =
+        |reason: &str| CompileError::Preprocessing { reason: reason.to_owned(), fix: "compile without it" };
     if taken == 0 {
-        return Err(refuse(
-            "no constant factor or term stands in front of the first layer; compile without it",
-        ));
+        return Err(refuse("no constant factor or term stands in front of the first layer"));
     }
     let told = (0..input.shape.len()).find_map(|axis| {
         let by_feature = |values: &[f64]| by_position(values, &input.shape, axis);
         Some((axis, Preprocessing { factors: by_feature(&factors)?, terms: by_feature(&terms)? }))
     });
-    let (axis, preprocessing) = told.ok_or_else(|| {
-        refuse("the constants in front of the first layer differ along several axes; compile without it")
-    })?;
+    let (axis, preprocessing) =
+        told.ok_or_else(|| refuse("the constants in front of the first layer differ along several axes"))?;
     if !preprocessing.is_sound(input.shape[axis]) {
-        return Err(refuse(
-            "a factor in front of the first layer is 0, or a constant there is too large; compile without it",
-        ));
+        return Err(refuse("a factor in front of the first layer is 0, or a constant there is too large"));
     }
     draft.shapes = infer(&draft.graph, &draft.tensors)?;
     Ok(Stripped { graph: draft.graph, tensors: draft.tensors, axis, preprocessing })

@@ -61,11 +61,12 @@ pub(super) fn samples<'s>(draft: &Draft, calibration: &'s [f32]) -> Result<Sampl
     let samples = calibration.chunks_exact(shape.iter().product());
     if samples.len() == 0 || !samples.remainder().is_empty() {
         let reason = format!(
-            "{} values are not a whole number of samples of {} values; pass an array of shape [samples, {shape:?}]",
+            "{} values are not a whole number of samples of {} values",
             calibration.len(),
             shape.iter().product::<usize>(),
         );
-        return Err(CompileError::Calibration { reason });
+        let fix = format!("pass an array of shape [samples, {shape:?}]");
+        return Err(CompileError::Calibration { reason, fix });
     }
     Ok(samples.enumerate().collect())
 }
@@ -79,10 +80,8 @@ pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, 
         let ranges = values.iter().enumerate().map(|(id, values)| {
             range_of(values).ok_or_else(|| {
                 let node = id.checked_sub(1).map_or("the input", |index| &draft.graph.nodes[index].name);
-                let reason = format!(
-                    "sample {number} makes `{node}` infinite or NaN; check the weights and the sample"
-                );
-                CompileError::Calibration { reason }
+                let reason = format!("sample {number} makes `{node}` infinite or NaN");
+                CompileError::Calibration { reason, fix: "check the weights and the sample".to_owned() }
             })
         });
         observed.ranges.push(ranges.collect::<Result<_, _>>()?);
@@ -143,5 +142,5 @@ pub(super) fn integer_ranges(
 }
 
 fn refuse(number: usize, error: &InputError) -> CompileError {
-    CompileError::Calibration { reason: format!("sample {number}: {error}") }
+    CompileError::Calibration { reason: format!("sample {number}: {error}"), fix: error.fix().to_owned() }
 }

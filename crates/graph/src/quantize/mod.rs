@@ -107,7 +107,7 @@ pub fn compile(
 
 /// No scale fits, without a value to blame.
 fn refuse_all() -> CompileError {
-    CompileError::Calibration { reason: "no scale fits; pass other samples".to_owned() }
+    CompileError::Calibration { reason: "no scale fits".to_owned(), fix: "pass other samples".to_owned() }
 }
 
 /// Sorts the rings and checks every option.
@@ -140,8 +140,8 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
         return Err(CompileError::InputRange { low, high });
     }
     if options.public_preprocessing && options.input_range.is_some() {
-        let reason = "it does not go with a stated range of inputs; give one of the two".to_owned();
-        return Err(CompileError::Preprocessing { reason });
+        let reason = "it does not go with a stated range of inputs".to_owned();
+        return Err(CompileError::Preprocessing { reason, fix: "give one of the two" });
     }
     match rules.into_iter().find(|rule| !rule.2) {
         Some((option, value, _, allowed)) => Err(CompileError::Option { option, value, allowed }),

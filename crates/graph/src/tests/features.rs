@@ -390,7 +390,7 @@ fn preprocessing_that_cannot_be_published_is_refused() {
         let size: usize = sketch.graph.inputs[0].shape.iter().product();
         let samples = Random(1).reals(size * 8, 0.0, 1.0);
         match compile(&sketch.graph, &sketch.tensors, &samples, options).unwrap_err() {
-            CompileError::Preprocessing { reason } => reason,
+            CompileError::Preprocessing { reason, .. } => reason,
             other => panic!("{other}"),
         }
     };

@@ -24,8 +24,9 @@ pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError
         return Ok(());
     }
     let reason = "it shows how values were rounded, and under faithful rounding a client that repeats one query can compute \
-                  weights from that; round exactly, or choose label";
-    Err(PlanError::Policy { policy: policy.name(), reason: reason.to_owned() })
+                  weights from that";
+    let fix = "round exactly, or choose label";
+    Err(PlanError::Policy { policy: policy.name(), reason: reason.to_owned(), fix: fix.to_owned() })
 }
 
 impl Planner<'_> {

@@ -191,8 +191,9 @@ impl<'a> Builder<'a> {
         let ends = ends(source.items, structure, 0);
         let levels = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
         let (scale, [low, high]) = scale::of_input(&source, levels).ok_or_else(|| {
-            let reason = "every value is 0; pass samples like those that the model will see".to_owned();
-            CompileError::Calibration { reason }
+            let reason = "every value is 0".to_owned();
+            let fix = "pass samples like those that the model will see".to_owned();
+            CompileError::Calibration { reason, fix }
         })?;
         let unit = scale.unit();
         let graph_input = &source.draft.graph.inputs[0];
