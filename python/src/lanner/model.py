@@ -119,16 +119,21 @@ class Model:
             x: One sample, shape `manifest.input.shape`, or several, (n, *shape).
 
         Returns:
-            Shape (n,).
+            Shape (n,); of one score the larger of its sigmoid and the rest.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
+            MisuseError: If the model has no classes of which one holds.
         """
+        if self.manifest.output in ("labels", "value"):
+            raise MisuseError(f"a model with output {self.manifest.output} has no probability of one class")
         integers = self.predict_integers(x)[0]
         revealed = [self.probability_of(row) for row in integers]
         if None not in revealed:
             return np.array(revealed, np.float64)
         logits = integers / np.float64(self.logits_scale)
+        if logits.shape[1] == 1:
+            logits = np.pad(logits, ((0, 0), (1, 0)))
         probabilities: NDArray[np.float64] = 1.0 / np.exp(logits - logits.max(1, keepdims=True)).sum(1)
         return probabilities
 

@@ -84,6 +84,10 @@ def test_one_score_without_a_sigmoid_is_a_value_unless_its_owner_says_otherwise(
     prediction = lanner.run(logits, x[0])
     # Of one logit the sign says the label: the largest of one is no result.
     assert (prediction.label, prediction.integers) == (int(score > 0), [score])
+    expected = 1 / (1 + np.exp(-np.abs(logits.predict_fixed(x)[:, 0])))
+    assert np.allclose(logits.predict_probability(x), expected)
+    with pytest.raises(MisuseError, match="no probability"):
+        model.predict_probability(x)
 
 
 @pytest.mark.parametrize("mode", MODES)
