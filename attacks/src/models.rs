@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner::{CompileOptions, Model};
-use lanner_graph::{Graph, Policy, Tensor, Tensors};
+use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ServedModel};
@@ -129,6 +129,9 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         output: output.to_owned(),
         k: 2,
         digits: 2,
+        // Attacks name the messages of these bits.
+        precision: Some(Precision::Bits(8)),
+        allow_imprecise: false,
         input_range: None,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,

@@ -102,7 +102,7 @@ pub enum CompileError {
     /// The scores miss the precision asked for with all the bits that there is room for.
     #[error(
         "layer `{node}`: with {bits} bits, the most that it can have, scores are off by {reached} of their range on the calibration \
-         samples{labels}, and {asked} is asked; ask for less precision, normalise the layer's weights or choose mode cheetah, or accept it \
+         samples{labels}, and {asked} is asked; ask for less precision, normalise the layer's weights, or accept it \
          with --allow-imprecise",
         labels = lost_labels(*.lost)
     )]

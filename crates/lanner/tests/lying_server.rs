@@ -33,6 +33,8 @@ fn model(seed: usize, output: &str) -> Model {
         output: output.to_owned(),
         k: 1,
         digits: 2,
+        precision: None,
+        allow_imprecise: false,
         input_range: None,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
         image: None,

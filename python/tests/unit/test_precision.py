@@ -13,7 +13,13 @@ from lanner.precision import Reached, parse_precision
 
 @pytest.mark.parametrize(
     ("asked", "expected"),
-    [("0.5%", {"error": 0.005}), ("25%", {"error": 0.25}), (" 1.% ", {"error": 0.01}), ("12", {"bits": 12}), (6, {"bits": 6})],
+    [
+        ("0.5%", {"error": 0.005}),
+        ("25%", {"error": 0.25}),
+        (" 1.% ", {"error": 0.01}),
+        ("12", {"bits": 12}),
+        (6, {"bits": 6}),
+    ],
 )
 def test_a_percentage_has_its_sign_and_bits_have_none(asked: str | int, expected: dict[str, float]) -> None:
     assert parse_precision(asked) == expected
