@@ -61,7 +61,7 @@ class CompileOptions:
         input_range: The smallest and the largest value that an input may have, 0 between them. None takes twice the
             range of the calibration samples, of which the client then learns.
         precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
-            activations. None aims at 0.5% and takes the most precise network where that is missed.
+            activations. None aims at 0.5% and takes the network with the most bits where that is missed.
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
     """
 
