@@ -135,6 +135,9 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         output: output.to_owned(),
         k: 2,
         digits: 2,
+        // Attacks name the messages of these bits.
+        precision: Some(Precision::Bits(8)),
+        allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
         precision: Some(Precision::Bits(8)),

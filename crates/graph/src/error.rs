@@ -172,7 +172,7 @@ impl CompileError {
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",
             Self::Precision { .. } => {
-                "ask for less precision, normalise the layer's weights or choose mode cheetah, or accept it with --allow-imprecise"
+                "ask for less precision, normalise the layer's weights, or accept it with --allow-imprecise"
             }
             Self::Calibration { fix, .. } => fix,
             Self::InputRange { .. } => "give two numbers with 0 between them, not both 0",

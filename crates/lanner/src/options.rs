@@ -25,7 +25,7 @@ pub struct CompileOptions {
     pub k: u32,
     /// Decimal digits that `probability` reveals.
     pub digits: u32,
-    /// The precision asked for. Where it is `None`, half a per cent is aimed at, and the most precise network is taken where that is
+    /// The precision asked for. Where it is `None`, half a per cent is aimed at, and the network with the most bits is taken where that is
     /// missed.
     #[serde(default)]
     pub precision: Option<Precision>,

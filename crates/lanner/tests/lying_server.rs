@@ -33,6 +33,8 @@ fn model(seed: usize, output: &str) -> Model {
         output: output.to_owned(),
         k: 1,
         digits: 2,
+        precision: None,
+        allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
         precision: None,

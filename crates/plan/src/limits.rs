@@ -194,7 +194,8 @@ mod tests {
             )
         };
         let refusal = |outputs, policy| {
-            plan(&network("[4]", &linear(outputs)), policy, Mode::Gazelle).unwrap_err().to_string()
+            let error = plan(&network("[4]", &linear(outputs)), policy, Mode::Gazelle).unwrap_err();
+            format!("{error}; {}", error.fix())
         };
         assert!(refusal(1, Policy::Label).contains("two scores"));
         assert!(refusal(1, Policy::Labels).contains("two scores"));

@@ -76,6 +76,5 @@ class Reached:
         lost = f" and {self.labels_lost} clear labels are others" if self.labels_lost else ""
         return (
             f"scores are off by up to {self.reached} of their range on the calibration samples{lost}, where "
-            f"{self.asked} is aimed at, and there is no room for more bits; normalise the weights, or choose mode "
-            "cheetah"
+            f"{self.asked} is aimed at, and there is no room for more bits; normalise the weights, or ask for less"
         )

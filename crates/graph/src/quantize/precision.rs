@@ -44,7 +44,7 @@ impl fmt::Display for Precision {
 pub struct Aim {
     /// What is asked.
     pub precision: Precision,
-    /// Whether a network that misses it is refused; else the most precise one is taken.
+    /// Whether a network that misses it is refused; else the one with the most bits is taken.
     pub demanded: bool,
     /// Whether scores are compared with each other alone, so that an error that all of a sample share changes nothing.
     pub compared: bool,

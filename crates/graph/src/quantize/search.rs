@@ -174,7 +174,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The cheapest network found that is what is asked, else the most precise one.
+    /// The cheapest network found that is what is asked, else the one with the most bits.
     fn run(mut self, precision: Precision) -> Result<Found, CompileError> {
         let all = self.part.samples.clone();
         if let Precision::Bits(bits) = precision {

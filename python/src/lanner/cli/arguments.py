@@ -51,13 +51,13 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--precision",
         metavar="P",
         help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
-        f"activations, as in --precision 12 (default: {DEFAULT}%, or what comes nearest)",
+        f"activations, as in --precision 12 (default: {DEFAULT}%, or the most bits that there is room for)",
     )
     parser.add_argument(
         "--allow-imprecise",
         action="store_true",
         default=None,
-        help="take the most precise network where --precision is missed",
+        help="take the network with the most bits where --precision is missed",
     )
     parser.add_argument(
         "--image",
