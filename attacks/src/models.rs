@@ -140,8 +140,6 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
-        precision: Some(Precision::Bits(8)),
-        allow_imprecise: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,
     }
