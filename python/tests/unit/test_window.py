@@ -38,3 +38,10 @@ def test_window_that_does_not_fit_is_a_model_error() -> None:
     proto = helper.make_node("MaxPool", ["x"], ["y"], name="pool", kernel_shape=[9, 9])
     with pytest.raises(ModelError, match=r"node pool.*9 x 9.*5 x 5"):
         resolve_window(Node(proto, []), (9, 9), (5, 5))
+
+
+def test_rows_are_images_of_height_one() -> None:
+    attributes: dict[str, Any] = {"kernel_shape": [3], "strides": [2], "pads": [2, 1], "dilations": [2], "ceil_mode": 1}
+    window = resolve_window(Node(helper.make_node("MaxPool", ["x"], ["y"], **attributes), []), (3,), (7,))
+    assert (window.kernel, window.strides, window.dilations) == ((1, 3), (1, 2), (1, 2))
+    assert (window.pads, window.output, window.overhang) == ((0, 2, 0, 2), (1, 4), (0, 1))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from lanner.onnx.bounds import at_least, at_most, between
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
+from lanner.onnx.pairing import weighted_sums
 from lanner.onnx.registry import lowers
 
 
@@ -120,7 +121,7 @@ def _weighted(graph: GraphBuilder, x: Wire, slope: NDArray[np.float32]) -> Wire:
     whole = np.broadcast_to(slope, x.shape).reshape(channels, -1)
     if (whole == whole[:, :1]).all():
         taps = np.stack([whole[:, 0], np.float32(1.0) - whole[:, 0]], 1).reshape(channels, 2, 1, 1)
-        return graph.reshape(graph.pair(x, graph.relu(x), taps), x.shape)
+        return graph.reshape(weighted_sums(graph, x, graph.relu(x), taps), x.shape)
     bent = graph.multiply_constant(graph.relu(x), np.float32(1.0) - slope)
     return graph.add(graph.multiply_constant(x, slope), bent)
 

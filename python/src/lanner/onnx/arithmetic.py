@@ -9,6 +9,7 @@ import numpy as np
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
 from lanner.onnx.operands import read_operands
+from lanner.onnx.pairing import product
 from lanner.onnx.registry import lowers
 
 
@@ -41,7 +42,7 @@ def lower_mul(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Mul``; of two secrets it is a difference of squares. The result has the shape to which both broadcast."""
     operands = read_operands(node, graph)
     if not operands.constants:
-        return graph.multiply(operands.secrets[0], operands.secrets[1])
+        return product(graph, operands.secrets[0], operands.secrets[1])
     return graph.multiply_constant(operands.secrets[0], operands.constants[0])
 
 

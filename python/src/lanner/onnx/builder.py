@@ -162,37 +162,6 @@ class GraphBuilder:
         """Add the difference of two wires of equal shape."""
         return self.add(x, self.negate(y))
 
-    def multiply(self, x: Wire, y: Wire) -> Wire:
-        """Add the element-wise product of two wires of equal shape: ``((x + y)^2 - (x - y)^2) / 4``.
-
-        One layer makes sum and difference, behind which fixed point rescales before it squares.
-        """
-        if x == y:
-            return self.square(x)
-        channels, rest = x.shape[0], x.size // x.shape[0]
-        taps = np.tile(np.array([[1, 1], [1, -1]], np.float32), (channels, 1)).reshape(-1, 2, 1, 1)
-        squares = self.reshape(self.square(self.pair(x, y, taps)), (channels, 2, rest))
-        of_sum, of_difference = (
-            self.slice(squares, (range(channels), range(at, at + 1), range(rest))) for at in (0, 1)
-        )
-        return self.reshape(self.scale(self.subtract(of_sum, of_difference), 0.25), x.shape)
-
-    def pair(self, x: Wire, y: Wire, taps: NDArray[np.float32]) -> Wire:
-        """Add weighted sums of two wires of equal shape, channel by channel.
-
-        Args:
-            x: Shape (c, ...).
-            y: As x.
-            taps: The weights of x and y, (c k, 2, 1, 1): k sums for each channel.
-
-        Returns:
-            Shape (c k, elements of a channel, 1).
-        """
-        channels = x.shape[0]
-        rows = (channels, 1, x.size // channels)
-        both = self.concat((self.reshape(x, rows), self.reshape(y, rows)), 1)
-        return self.one_tap(self.reshape(both, (2 * channels, rows[2], 1)), taps, channels)
-
     def scale(self, x: Wire, factor: float) -> Wire:
         """Add ``factor * x``; nothing where the factor is 1."""
         return x if factor == 1.0 else self.multiply_constant(x, np.array(factor, np.float32))
