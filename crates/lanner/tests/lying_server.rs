@@ -37,8 +37,6 @@ fn model(seed: usize, output: &str) -> Model {
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,
-        precision: None,
-        allow_imprecise: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
         image: None,
     };
