@@ -84,6 +84,15 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_lists_nothing_is_told_as_such() {
+        let mut rng = Prg::from_entropy().unwrap();
+        let silent = Err(Error::new(ErrorKind::Peer, "the server refused the session"));
+        let error = not_served(silent, &mut rng, &request("digits", None));
+        assert_eq!(error.what, "the server has no model digits, and it does not tell which it serves");
+        assert_eq!(error.kind, ErrorKind::Peer);
+    }
+
+    #[test]
     fn names_do_not_command_a_terminal() {
         let hostile = [ModelEntry { name: "\u{1b}[2J".to_owned(), commitment: [0; 32] }];
         assert!(!choose(&hostile, &request("x", None)).what.contains('\u{1b}'));

@@ -106,7 +106,7 @@ def test_a_picture_needs_a_description(tmp_path: Path) -> None:
         ("x.npy", b"\x93NUMPY\x01\x00garbage", "cannot be read"),
         ("x.npz", b"PK\x03\x04", "cannot be read"),
         ("x.csv", b"a,b\n1,2\n", "line 1"),
-        ("x.csv", b"1,2\n3\n", "row 2 has 1 values"),
+        ("x.csv", b"1,2\n3\n", "row 2 has 1 value,"),
         ("x.csv", b"", "no rows"),
         ("x.csv", b"1,nan\n", "nan"),
         ("x.csv", b"\xff\xfe\x00", "cannot be read"),

@@ -47,8 +47,8 @@ class Output:
         """Print the command's one document, on one line, with ``--json``; nothing else."""
         if self.json and not self._printed:
             self._printed = True
-            sys.stdout.write(json.dumps(document) + "\n")
-            sys.stdout.flush()
+            self._results.file.write(json.dumps(document) + "\n")
+            self._results.file.flush()
 
     def say(self, sentence: str, *, whole: bool = False) -> None:
         """Print a line of a result for people; `whole` keeps a terminal's line breaks out of what is to be copied."""

@@ -10,7 +10,9 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from lanner.cli.memory import give_back_large_buffers
@@ -90,6 +92,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )
+    _on_interrupt(lambda *_: stopped.set())
     server.start()
     try:
         with serve_metrics(options.metrics, server) as metrics:
@@ -105,15 +108,19 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
+def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
+    """Say what Ctrl-C does, unless it is ignored, as in a shell's background job: it is for the job in front."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
+
+
 def _wait(stopped: threading.Event, server: Server, output: Output) -> None:
     """Log sessions until the server is to stop."""
-    try:
-        # Waiting in slices lets Python run the signals' handlers on every platform.
-        while not stopped.wait(LOG_SECONDS):
-            log_sessions(server, output)
-    except KeyboardInterrupt:
-        output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; press Ctrl-C again to cut them off")
-        stopped.set()
+    # Waiting in slices lets Python run the signals' handlers on every platform.
+    while not stopped.wait(LOG_SECONDS):
+        log_sessions(server, output)
+    _on_interrupt(signal.default_int_handler)
+    output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; Ctrl-C cuts them off")
 
 
 def _await_end_of_input(stopped: threading.Event) -> None:
