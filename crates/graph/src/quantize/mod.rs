@@ -86,7 +86,8 @@ pub fn compile(
     let Prepared { draft, head, samples: coded, coding } =
         prepare_input(graph, tensors, calibration, &options)?;
     let samples = calibrate::samples(&draft, calibration)?;
-    let observed = calibrate::observe(&draft, &calibrate::samples(&draft, &coded)?)?;
+    let observed =
+        calibrate::observe(&draft, &calibrate::samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
     let mut refused = None;
     for kept in outlier::set_aside(&observed, &samples) {
         let seen = observed.seen(&kept);
