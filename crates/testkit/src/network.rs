@@ -88,9 +88,10 @@ fn features(choices: &mut Choices<'_>, shape: &[usize]) -> String {
     let mut of_each = |offered: &[i64]| (0..shape[axis]).map(|_| choices.of(offered)).collect::<Vec<_>>();
     let (exponents, centres) = (of_each(&[0, -1, -64, 64]), of_each(&[0, 64, -1 << 24]));
     let (factors, terms) = (of_each(&[1, -1, 1 << 40]), of_each(&[0, -1, 1 << 40]));
-    let constants = match factors.iter().all(|factor| *factor == 1) {
-        true => String::new(),
-        false => format!(r#","preprocessing":{{"factors":{factors:?},"terms":{terms:?}}}"#),
+    let constants = if factors.iter().all(|factor| *factor == 1) {
+        String::new()
+    } else {
+        format!(r#","preprocessing":{{"factors":{factors:?},"terms":{terms:?}}}"#)
     };
     format!(r#""features":{{"axis":{axis},"exponents":{exponents:?},"centres":{centres:?}{constants}}},"#)
 }

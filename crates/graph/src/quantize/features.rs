@@ -6,10 +6,10 @@ use super::QuantizationOptions;
 use super::calibrate::Range;
 use crate::CompileError;
 use crate::float::FloatExecutor;
-use crate::graph::Graph;
+use crate::graph::{Graph, Node, Op};
 use crate::grid::{GridFactor, power_of_two};
 use crate::network::{Features, Head, InputScale, MAX_CENTRE, MAX_EXPONENT, Preprocessing, position};
-use crate::pass::{Coded, Draft, prepare, prepare_coded, strip};
+use crate::pass::{Coded, Draft, prepare, prepare_coded, strip, uniform};
 use crate::tensor::Tensors;
 
 /// How much coarser one unit for all must be than features of their own, and how much larger the error of the scores that follows from it.
@@ -25,8 +25,8 @@ const COMPARED: usize = 64;
 pub(super) struct CodedInput {
     pub(super) draft: Draft,
     pub(super) head: Head,
-    /// The calibration samples as the draft takes them, one after the other.
-    pub(super) samples: Vec<f32>,
+    /// The calibration samples as the draft takes them, one after the other, where it does not take them as they are.
+    pub(super) samples: Option<Vec<f32>>,
     pub(super) coding: Option<Coding>,
 }
 
@@ -70,6 +70,7 @@ pub(super) fn prepare_input(
         let mut prepared = by_feature(&stripped.graph, &stripped.tensors, &samples, options, &[axis])?;
         let coding = prepared.coding.get_or_insert(Coding { axis, units: None, preprocessing: None });
         coding.preprocessing = Some(preprocessing);
+        prepared.samples.get_or_insert(samples);
         return Ok(prepared);
     }
     let last = graph.inputs.first().map_or(0, |input| input.shape.len().saturating_sub(1));
@@ -99,12 +100,12 @@ fn by_feature(
         let Some((units, folded)) = [true, false].into_iter().find_map(fit) else { continue };
         if helps(&draft, &units, &ranges, axis, calibration)? {
             let code = |(index, &x): (usize, &f32)| units.code(position(shape, axis, index), x);
-            let samples = calibration.iter().enumerate().map(code).collect();
+            let samples = Some(calibration.iter().enumerate().map(code).collect());
             let coding = Some(Coding { axis, units: Some(units), preprocessing: None });
             return Ok(CodedInput { draft: folded, head, samples, coding });
         }
     }
-    Ok(CodedInput { draft, head, samples: calibration.to_vec(), coding: None })
+    Ok(CodedInput { draft, head, samples: None, coding: None })
 }
 
 /// The range of each position of an axis, over samples of this shape; without 0, unless it is among the values.
@@ -122,7 +123,14 @@ fn same_operators(draft: &Draft, folded: &Draft) -> bool {
     let operators = |draft: &Draft| -> Vec<(&'static str, Vec<usize>)> {
         draft.graph.nodes.iter().map(|node| (node.op.name(), draft.shapes[&node.name].clone())).collect()
     };
-    operators(draft) == operators(folded)
+    let is_settled = |node: &Node| match &node.op {
+        // What fixed point takes into a scale is one factor for all.
+        Op::MulConstant { value } => {
+            folded.tensors.get(value).is_some_and(|factors| uniform(factors.data()).is_some())
+        }
+        _ => true,
+    };
+    operators(draft) == operators(folded) && folded.graph.nodes.iter().all(is_settled)
 }
 
 /// Whether errors of half a unit make a markedly larger error of the scores with one unit for all than with these units.

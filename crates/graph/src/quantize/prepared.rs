@@ -41,7 +41,7 @@ impl<'c> Prepared<'c> {
     ) -> Result<Self, CompileError> {
         let input = prepare_input(graph, tensors, calibration, options)?;
         let CodedInput { draft, head, samples: coded, coding } = input;
-        let observed = observe(&draft, &samples(&draft, &coded)?)?;
+        let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
         Ok(Self { draft, head, samples, coding, observed })
     }
