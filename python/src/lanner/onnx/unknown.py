@@ -6,6 +6,7 @@ from lanner.errors import Refusal, UnsupportedOpError
 from lanner.onnx.builder import Wire
 from lanner.onnx.ending import ENDINGS
 from lanner.onnx.node import Node
+from lanner.onnx.smooth import SMOOTH
 
 _SMOOTH = "is a smooth activation, which this version does not compute"
 _TREES = "is an ensemble of trees, which this version does not compute"
@@ -15,9 +16,8 @@ _NETWORK = "train a neural network or a linear model in its place"
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
-            *("Sigmoid", "Tanh", "Gelu", "Swish", "Mish", "Elu", "Selu", "Celu", "Softplus", "Softsign"),
-            *("com.microsoft.Gelu", "com.microsoft.FastGelu", "com.microsoft.QuickGelu"),
-            "com.microsoft.BiasGelu",
+            *SMOOTH,
+            *("com.microsoft.Gelu", "com.microsoft.FastGelu", "com.microsoft.QuickGelu", "com.microsoft.BiasGelu"),
         ),
         (_SMOOTH, "train the network with Relu in its place"),
     ),
