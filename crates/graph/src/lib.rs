@@ -40,6 +40,8 @@ pub use grid::GridFactor;
 pub use movement::Source;
 pub use network::{FixedNode, FixedOp, Head, LinearWeights, Network, NetworkManifest, PublicNetwork};
 pub use policy::Policy;
-pub use quantize::{Aim, Precision, QuantizationOptions, Reached, compile, compile_to};
+pub use quantize::{
+    Aim, Outline, OutlinedNode, Precision, QuantizationOptions, Reached, compile, compile_to, outline,
+};
 pub use tensor::{Tensor, Tensors};
 pub use window::{ConvGeometry, Window};

@@ -14,16 +14,15 @@ pyo3::create_exception!(
 pub(crate) fn raise(py: Python<'_>, error: &lanner::Error) -> PyErr {
     let exception = NativeError::new_err(error.to_string());
     let value = exception.value(py);
-    let attributes = [
-        ("kind", error.kind.name()),
-        ("what", error.what.as_str()),
-        ("where", error.place.as_str()),
-        ("fix", error.fix.as_str()),
-    ];
-    for (name, text) in attributes {
+    for (name, text) in parts(error) {
         if let Err(failure) = value.setattr(name, text) {
             return failure;
         }
     }
     exception
+}
+
+/// An error's parts by their names in Python and JSON.
+pub(crate) fn parts(error: &lanner::Error) -> [(&'static str, &str); 4] {
+    [("kind", error.kind.name()), ("what", &error.what), ("where", &error.place), ("fix", &error.fix)]
 }

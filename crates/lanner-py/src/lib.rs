@@ -11,11 +11,12 @@ mod relay;
 mod server;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The module `lanner._native`.
 #[pymodule]
 mod _native {
-    use super::{PyResult, Python};
+    use super::{Bound, PyDict, PyResult, Python};
     use numpy::PyReadonlyArrayDyn;
     use pyo3::pyfunction;
 
@@ -41,6 +42,17 @@ mod _native {
         let prediction =
             py.detach(|| lanner::run(&model, &sample)).map_err(|error| super::error::raise(py, &error))?;
         super::model::json(py, &prediction)
+    }
+
+    /// Why a graph cannot be compiled, as far as that is known before calibration: a JSON list of kind, what, where and fix.
+    #[pyfunction]
+    fn refusals(
+        py: Python<'_>,
+        graph_json: &str,
+        tensors: &Bound<'_, PyDict>,
+        options_json: &str,
+    ) -> PyResult<String> {
+        super::model::refusals(py, graph_json, tensors, options_json)
     }
 
     /// The bits per second and the round trip in seconds of a named network; none if there is no such name.

@@ -1,5 +1,6 @@
 //! A compiled model.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::raise;
+use crate::error::{parts, raise};
 
 /// A compiled model: fixed-point network, scales, plan and output policy.
 #[pyclass(frozen, module = "lanner._native")]
@@ -24,20 +25,24 @@ impl NativeModel {
 #[pymethods]
 impl NativeModel {
     #[staticmethod]
+    #[pyo3(signature = (graph_json, tensors, calibration, options_json, tell=None))]
     fn compile(
         py: Python<'_>,
         graph_json: &str,
         tensors: &Bound<'_, PyDict>,
         calibration: PyReadonlyArrayDyn<'_, f32>,
         options_json: &str,
+        tell: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let weights = read_tensors(py, tensors)?;
         let samples = values(&calibration);
         let compiled = py.detach(|| {
-            let options: CompileOptions = serde_json::from_str(options_json).map_err(|error| {
-                Error::new(ErrorKind::Misuse, format!("the options do not parse: {error}"))
-            })?;
-            Model::compile(Graph::from_json(graph_json)?, weights, &samples, &options)
+            let mut stage = |name: &'static str| {
+                // Whoever listens must not stop the work.
+                let _ = tell.as_ref().map(|tell| Python::attach(|py| tell.call1(py, (name,))));
+            };
+            let options = read_options(options_json)?;
+            Model::compile_telling(Graph::from_json(graph_json)?, weights, &samples, &options, &mut stage)
         });
         compiled.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
     }
@@ -98,6 +103,25 @@ impl NativeModel {
     fn logits_scale(&self) -> f64 {
         1.0 / self.0.network().output_scale()
     }
+}
+
+/// Why a graph cannot be compiled, as JSON.
+pub(crate) fn refusals(
+    py: Python<'_>,
+    graph_json: &str,
+    tensors: &Bound<'_, PyDict>,
+    options_json: &str,
+) -> PyResult<String> {
+    let weights = read_tensors(py, tensors)?;
+    let refused = py
+        .detach(|| lanner::refusals(&Graph::from_json(graph_json)?, &weights, &read_options(options_json)?));
+    let refused = refused.map_err(|error| raise(py, &error))?;
+    json(py, &refused.iter().map(|error| BTreeMap::from(parts(error))).collect::<Vec<_>>())
+}
+
+fn read_options(json: &str) -> Result<CompileOptions, Error> {
+    serde_json::from_str(json)
+        .map_err(|error| Error::new(ErrorKind::Misuse, format!("the options do not parse: {error}")))
 }
 
 /// The elements of an array, row-major.

@@ -14,6 +14,7 @@ mod manifest;
 mod model;
 mod options;
 mod prediction;
+mod refusals;
 mod report;
 mod server;
 
@@ -27,6 +28,7 @@ pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
 pub use options::CompileOptions;
 pub use prediction::{Cost, LayerCost, Prediction};
+pub use refusals::refusals;
 pub use server::{Server, ServerConfig};
 
 /// What every fallible function of this crate returns.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lanner_graph::{
     Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, PublicNetwork,
-    Tensors, compile_to,
+    Tensors, compile_to, outline,
 };
 use lanner_plan::{Mode, PlanError, plan};
 use lanner_primitives::Prg;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;
 use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
+use crate::refusals::{foresee, reasons};
 use crate::report::report;
 use crate::{CompileOptions, Error, ErrorKind, InputDescription, Manifest, Result};
 
@@ -57,11 +58,33 @@ impl Model {
         calibration: &[f32],
         options: &CompileOptions,
     ) -> Result<Self> {
+        Self::compile_telling(graph, tensors, calibration, options, &mut |_| ())
+    }
+
+    /// As [`Self::compile`]; `tell` hears the name of each stage as it begins.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn compile_telling(
+        graph: Graph,
+        tensors: Tensors,
+        calibration: &[f32],
+        options: &CompileOptions,
+        tell: &mut dyn FnMut(&'static str),
+    ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
+        tell("checking operators and sizes");
+        let mut outline = outline(&graph, &tensors, options.public_preprocessing)?;
+        if let Some(first) = reasons(&mut outline, policy).into_iter().next() {
+            return Err(first);
+        }
+        foresee(&outline, &graph, &tensors, calibration, options)?;
+        tell("calibrating");
         let cost =
             |network: &PublicNetwork| bytes(network, policy, mode).map_err(|error| error.place().to_owned());
         let rings = options.quantization(mode);
         let mut network = compile_to(&graph, &tensors, calibration, &rings, options.aim(policy), &cost)?;
+        tell("planning");
         if !policy.needs_scale() {
             network = network.without_public_output_scale();
         }

@@ -17,6 +17,7 @@ pub use account::Account;
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
+pub use limits::check_outline;
 pub use lower::{plan, ring};
 pub use step::{Carried, Item, Mode, Plan, Scan, Step};
 pub use unroll::{Action, Visit};

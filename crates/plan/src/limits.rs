@@ -4,13 +4,13 @@
 //! be refused before the work begins. Every size that memory or time grows with has a limit far beyond real networks. What a step takes is
 //! the step's own word ([`Work`], [`Memory`]); here is what all together may.
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_graph::{FixedOp, Outline, Policy, PublicNetwork};
 use lanner_protocol::linear::gazelle::work;
 use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
 use lanner_protocol::step::{Memory, Work};
 
 use crate::PlanError;
-use crate::lower::convolution;
+use crate::lower::{convolution, layer_shape, windows};
 
 /// Checks the sizes of a network's values and the policy, before anything is planned.
 ///
@@ -27,6 +27,34 @@ pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanE
         }
     }
     check_policy(network.output_len(), policy)
+}
+
+/// Checks a graph's sizes and the policy as far as shapes tell, which is before calibration: what goes beyond a limit here would be
+/// refused by [`plan`](crate::plan), whatever the integers.
+///
+/// # Errors
+/// As [`plan`](crate::plan) where it refuses sizes or a policy: [`PlanError::TooLarge`] naming the node, or [`PlanError::Policy`].
+pub fn check_outline(outline: &Outline, policy: Policy) -> Result<(), PlanError> {
+    let (mut elements, mut layers, mut pools) = (0_u64, Totals::default(), Totals::default());
+    for node in &outline.nodes {
+        elements = elements.saturating_add(node.shape.iter().product::<usize>() as u64);
+        within(&node.name, "elements", elements, MAX_ELEMENTS)?;
+        match &node.op {
+            Some(FixedOp::MaxPool(window)) => {
+                pools.add(&node.name, windows(&node.input, window).work())?;
+            }
+            Some(FixedOp::SumPool(window)) => {
+                let work = windows(&node.input, window).work();
+                pools.add(&node.name, Work { circuit_values: 0, ..work })?;
+            }
+            Some(op) => layers.add(
+                &node.name,
+                layer_shape(op, &node.input).map_or(Work::default(), |layer| work(&layer)),
+            )?,
+            None => {}
+        }
+    }
+    check_policy(outline.outputs, policy)
 }
 
 /// What the steps planned so far take together.

@@ -318,9 +318,15 @@ fn layer(node: &FixedNode, source: ProtocolError) -> PlanError {
 /// # Errors
 /// [`PlanError::Unsupported`] if its input has no such shape.
 pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convolution, PlanError> {
-    match (&node.op, input) {
-        (FixedOp::Linear { outputs }, &[inputs]) => Ok(Convolution::fully_connected(inputs, *outputs)),
-        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Ok(Convolution {
+    layer_shape(&node.op, input)
+        .ok_or_else(|| unsupported(node, format!("the input shape {input:?} does not fit")))
+}
+
+/// The shape of a linear operator over an input; `None` if it is not linear or its input has no such shape.
+pub(crate) fn layer_shape(op: &FixedOp, input: &[usize]) -> Option<Convolution> {
+    match (op, input) {
+        (FixedOp::Linear { outputs }, &[inputs]) => Some(Convolution::fully_connected(inputs, *outputs)),
+        (FixedOp::Conv2d(geometry), &[in_channels, height, width]) => Some(Convolution {
             in_channels,
             out_channels: geometry.out_channels,
             image: [height, width],
@@ -330,7 +336,7 @@ pub(crate) fn convolution(node: &FixedNode, input: &[usize]) -> Result<Convoluti
             dilations: geometry.dilations,
             groups: geometry.groups,
         }),
-        (_, shape) => Err(unsupported(node, format!("the input shape {shape:?} does not fit"))),
+        _ => None,
     }
 }
 

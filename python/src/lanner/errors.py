@@ -5,9 +5,10 @@ Every error a user can meet is a `LannerError`; its subclass fixes the exit code
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from lanner import _native
 
@@ -36,7 +37,7 @@ class LannerError(Exception):
         advice = f"; {self.fix}" if self.fix else ""
         return f"{place}{self.what}{advice}"
 
-    def document(self) -> dict[str, str]:
+    def document(self) -> dict[str, Any]:
         """The error as the JSON object that ``--json`` prints."""
         return {"kind": self.kind, "what": self.what, "where": self.where, "fix": self.fix}
 
@@ -48,11 +49,58 @@ class MisuseError(LannerError):
     exit_code = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason why a model is refused.
+
+    Attributes:
+        what: The reason as a sentence, without a full stop.
+        where: The node, input or file concerned, as an error names it; empty where the sentence needs none.
+        node: The node's name; empty where the whole model is concerned.
+        operator: The ONNX operator, behind its domain where that is not ONNX's own; empty for the whole model.
+        attribute: The attribute or input concerned; empty where the operator itself is.
+        fix: What to do about it; empty where nothing can be done.
+    """
+
+    what: str
+    where: str = ""
+    node: str = ""
+    operator: str = ""
+    attribute: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return str(ModelError(self.what, where=self.where, fix=self.fix))
+
+    def document(self) -> dict[str, str]:
+        """The reason as the JSON object that ``--json`` prints."""
+        return {
+            "operator": self.operator,
+            "node": self.node,
+            "attribute": self.attribute,
+            "reason": self.what,
+            "fix": self.fix,
+        }
+
+
 class ModelError(LannerError):
-    """A model that cannot be read, or whose values leave the range that its parameters allow."""
+    """A model that cannot be read, or whose values leave the range that its parameters allow.
+
+    Attributes:
+        nodes: Every reason known, the one that the sentence names first; empty where there is no list of them.
+    """
 
     kind = "model"
     exit_code = 3
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "", nodes: Sequence[Refusal] = ()) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.nodes = tuple(nodes)
+
+    def document(self) -> dict[str, Any]:
+        """The error as the JSON object that ``--json`` prints, with ``nodes`` where there are any."""
+        listed = {"nodes": [refusal.document() for refusal in self.nodes]} if self.nodes else {}
+        return {**super().document(), **listed}
 
 
 class UnsupportedOpError(ModelError):

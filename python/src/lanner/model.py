@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,6 +207,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     public_preprocessing: bool = False,
     precision: str | int | None = None,
     allow_imprecise: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
 
@@ -240,12 +241,13 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             not given, 0.5% is aimed at; where that is missed, the network with the most bits is taken, with a
             `PrecisionWarning`. ``model.precision`` tells what is reached.
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
+        progress: Hears the name of each stage as it begins.
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
         ModelError: If the model cannot be read, a layer's range is too wide for every parameter set, or
             `precision` is missed.
-        UnsupportedOpError: If an operator, the mode or the output policy is not supported.
+        UnsupportedOpError: If an operator, the mode or the output policy is not supported; `nodes` lists every reason.
         InputError: If the calibration samples do not fit the model's input.
     """
     description = ImageDescription.read(Path(image)) if isinstance(image, str | Path) else image
@@ -270,10 +272,11 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     if description is not None:
         description.check_shape(imported.input_shape)
     options = options.for_end(imported.policy, int(np.prod(imported.graph.output_shape)), imported.classes)
+    _check_graph(imported, options)
     with native_errors(options.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
-                imported.graph.document, imported.graph.tensors, batch, options.document()
+                imported.graph.document, imported.graph.tensors, batch, options.document(), progress
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)
@@ -310,6 +313,16 @@ def _import(model: object, samples: NDArray[np.float32], output: str | None, out
             )
         return import_model(export_torch(model, samples[:1]), output, output_name)
     return import_model(model, output, output_name)
+
+
+def _check_graph(imported: ImportedModel, options: CompileOptions) -> None:
+    """Refuse what no sample could change, with every reason, before samples are run."""
+    from lanner.onnx import check_graph
+
+    with native_errors(options.name):
+        error = check_graph(imported.graph, options.document()).error()
+    if error is not None:
+        raise error
 
 
 def _default_name(model: object) -> str:

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper
 
 import lanner
-from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
+from helpers.models import make_model, random_weights, save_model, tiny_classifier, tiny_samples
 from lanner.cli import main
 from lanner.manifest import Manifest
 
@@ -215,10 +215,13 @@ def test_unsupported_operator_exits_3_naming_it(
 
 
 def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # 2.4 million products of full size and many bits fit no ring.
+    # A weight times the sum of 2.4 million inputs of full size fits no ring.
     shape = (1, 1, 1200, 2000)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], name="huge")
-    path = save_model(tmp_path / "net.onnx", make_model([node], shape, {"w": np.ones(shape, np.float32)}))
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["x"], ["a"], name="mean"),
+        helper.make_node("Conv", ["a", "w"], ["y"], name="huge"),
+    ]
+    path = save_model(tmp_path / "net.onnx", make_model(nodes, shape, {"w": np.ones((4, 1, 1, 1), np.float32)}))
     np.save(tmp_path / "ones.npy", np.ones(shape, np.float32))
     arguments = ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--output", "logits", "--mode", "gazelle"]
     arguments += ["--calibration", str(tmp_path / "ones.npy"), "--precision", "16"]
@@ -296,3 +299,94 @@ def test_compiled_model_cannot_be_changed_by_run(
 ) -> None:
     assert main(["run", str(tiny_label), str(calibration), "--output", "logits", "--json"]) == 2
     assert "--output" in document_of(capsys)["error"]["what"]
+
+
+def smooth_model(path: Path) -> Path:
+    """Two smooth activations around a convolution."""
+    nodes = [
+        helper.make_node("Tanh", ["x"], ["a"], name="first"),
+        helper.make_node("Conv", ["a", "w"], ["b"], name="conv"),
+        helper.make_node("Elu", ["b"], ["y"], name="second"),
+    ]
+    return save_model(path, make_model(nodes, ["n", 1, 8, 8], random_weights(1, w=(2, 1, 3, 3))))
+
+
+@pytest.mark.parametrize("command", ["compile", "run"])
+def test_every_reason_is_printed_in_one_line_each(
+    tmp_path: Path, calibration: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    path = smooth_model(tmp_path / "net.onnx")
+    arguments = {
+        "compile": ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)],
+        "run": ["run", str(path), str(calibration), "--calibration", str(calibration)],
+    }
+    assert main(arguments[command]) == 3
+    sentence, first, second = capsys.readouterr().err.splitlines()[-3:]
+    assert sentence.startswith("error: node first: operator Tanh is not supported")
+    assert "(and 1 more reason)" in sentence
+    assert first.startswith("  node first: operator Tanh")
+    assert second.startswith("  node second: operator Elu")
+
+
+def test_inspect_reports_every_reason_and_what_runs_and_exits_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(smooth_model(tmp_path / "net.onnx"))
+    assert main(["inspect", path, "--json"]) == 3
+    document = document_of(capsys)
+    assert document["compiles"] is False
+    assert [(entry["operator"], entry["node"]) for entry in document["refusals"]] == [
+        ("Tanh", "first"),
+        ("Elu", "second"),
+    ]
+    share = document["share"]
+    assert (share["nodes"], share["refused"], share["all_nodes"]) == (1, 2, 3)
+    assert share["multiply_accumulates"] == share["all_multiply_accumulates"] == 2 * 36 * 9
+    assert main(["inspect", path]) == 3
+    told = capsys.readouterr().err
+    assert "what to do" in told
+    assert "net.onnx cannot be compiled: 1 of 3 nodes run, 2 are refused" in told
+
+
+def test_inspect_tells_of_sizes_and_fixed_point_without_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], name="wide", pads=[1] * 4)
+    weights = {"w": np.zeros((256, 256, 3, 3), np.float32)}
+    path = save_model(tmp_path / "net.onnx", make_model([conv], ["n", 256, 64, 64], weights))
+    assert main(["inspect", str(path), "--json"]) == 3
+    (refusal,) = document_of(capsys)["refusals"]
+    assert refusal["node"] == "wide"
+    assert "ciphertext products" in refusal["reason"]
+    assert main(["inspect", str(path)]) == 3
+    assert "net.onnx cannot be compiled: every operator is there" in capsys.readouterr().err
+
+
+def test_inspect_of_a_model_that_compiles_exits_0(tiny_onnx: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(tiny_onnx), "--json"]) == 0
+    document = document_of(capsys)
+    assert document["compiles"] is True
+    assert document["refusals"] == []
+    assert document["share"]["nodes"] == document["share"]["all_nodes"] == 5
+
+
+def test_sizes_are_refused_before_samples_are_run() -> None:
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], name="wide", pads=[1] * 4)
+    weights = {"w": np.zeros((256, 256, 3, 3), np.float32)}
+    model = make_model([conv], ["n", 256, 64, 64], weights)
+    stages: list[str] = []
+    with pytest.raises(lanner.ModelError, match="ciphertext products"):
+        lanner.compile(model, np.ones((1, 256, 64, 64), np.float32), output="logits", progress=stages.append)
+    assert "calibrating" not in stages
+
+
+def test_compiling_tells_its_stages(tiny_onnx: Path) -> None:
+    stages: list[str] = []
+    lanner.compile(tiny_onnx, tiny_samples(), progress=stages.append)
+    assert stages == ["checking operators and sizes", "calibrating", "planning"]
+
+
+def test_every_operator_that_is_taken_is_listed_by_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    operators = document_of(capsys)["operators"]
+    assert {"Conv", "QLinearConv", "Softmax", "ai.onnx.ml.Scaler", "com.microsoft.QGemm"} <= set(operators)

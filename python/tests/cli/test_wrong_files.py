@@ -16,15 +16,20 @@ from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
 from lanner.cli import main
 
 
-def error_of(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int) -> dict[str, str]:
-    """The error's document, after checking that people see the same in one line."""
+def error_of(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int) -> dict[str, Any]:
+    """The error's document, after checking that people see the same in one line, and several reasons in one each."""
     assert main([*arguments, "--json"]) == code
     output = capsys.readouterr()
     (line,) = output.out.splitlines()
-    error: dict[str, str] = json.loads(line)["error"]
-    sentence = output.err.splitlines()[-1]
+    error: dict[str, Any] = json.loads(line)["error"]
+    reasons = error.get("nodes", [])
+    reasons = reasons if len(reasons) > 1 else []
+    sentence, *listed = output.err.splitlines()[-1 - len(reasons) :]
     assert sentence.startswith("error: ")
     assert error["what"] in sentence
+    for reason, printed in zip(reasons, listed, strict=True):
+        assert reason["reason"] in printed
+        assert reason["fix"] in printed
     assert "\n" not in error["what"]
     return error
 

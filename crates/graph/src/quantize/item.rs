@@ -99,7 +99,7 @@ pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>
 }
 
 /// The action of a node.
-fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, CompileError> {
+pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, CompileError> {
     let node = &draft.graph.nodes[index];
     let input = draft.shapes[&node.inputs[0]].as_slice();
     let moved = |op| Ok(Action::Move(op));

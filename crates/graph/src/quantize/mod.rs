@@ -13,12 +13,14 @@ mod item;
 mod layer;
 mod lower;
 mod outlier;
+mod outline;
 mod precision;
 mod prepared;
 mod reach;
 mod search;
 mod structure;
 
+pub use outline::{Outline, OutlinedNode, outline};
 pub use precision::{Aim, Precision, Reached};
 use prepared::Prepared;
 pub use search::compile_to;

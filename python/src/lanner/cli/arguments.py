@@ -30,7 +30,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         choices=OUTPUTS,
         help="what the client learns (default: label; value of one score without a sigmoid at its end)",
     )
-    parser.add_argument("--output-name", metavar="NAME", help="which of the file's outputs is computed, of several")
+    add_output_name(parser)
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
     parser.add_argument(
         "--digits", type=int, metavar="L", help="decimal digits of the probability, 1 to 6 (default: 2)"
@@ -66,6 +66,11 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
     )
     parser.add_argument("--classes", type=Path, metavar="F.txt", help="the classes' names, one a line")
+
+
+def add_output_name(parser: argparse.ArgumentParser) -> None:
+    """Which output of an ONNX file is meant."""
+    parser.add_argument("--output-name", metavar="NAME", help="which of the file's outputs is computed, of several")
 
 
 def add_protocol_options(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lanner.agreement import agreeing, labels_of
 from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
 from lanner.cli.calibration import load_calibration
-from lanner.cli.output import Output
+from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError, MisuseError
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
@@ -44,8 +44,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     check_target(options.target)
     samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")
-    with output.progress(f"compiling {options.model.name}"):
-        model = compile_file(options, samples, options.calibration, name)
+    with output.progress(f"compiling {options.model.name}") as advance:
+        model = compile_file(options, samples, options.calibration, name, advance)
+        advance(stage_of(options, "comparing with the float network"))
         agreement = compare(model, samples)
     if agreement["samples"] < ADVISED_SAMPLES:
         output.warn(f"calibrated on {counted(agreement['samples'], 'sample')}; {ADVISED_SAMPLES} or more are advised")
@@ -61,8 +62,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def compile_file(options: argparse.Namespace, samples: NDArray[np.float32], source: Path, name: str) -> Model:
+def compile_file(
+    options: argparse.Namespace, samples: NDArray[np.float32], source: Path, name: str, advance: Advance
+) -> Model:
     """Compile the ONNX file with the command line's options; `source` is the file that the samples are from.
+
+    `advance` shows the stages.
 
     Raises:
         InputError: If the samples do not fit the model, naming their file.
@@ -72,9 +77,16 @@ def compile_file(options: argparse.Namespace, samples: NDArray[np.float32], sour
         with warnings.catch_warnings():
             # `warn_of_precision` says it.
             warnings.simplefilter("ignore", PrecisionWarning)
-            return compile(options.model, samples, name=name, **keywords)
+            return compile(
+                options.model, samples, name=name, progress=lambda stage: advance(stage_of(options, stage)), **keywords
+            )
     except InputError as error:
         raise InputError(error.what, where=str(source), fix=error.fix) from None
+
+
+def stage_of(options: argparse.Namespace, stage: str) -> str:
+    """A stage of compiling as a progress bar describes it."""
+    return f"compiling {options.model.name}: {stage}"
 
 
 def warn_of_ending(model: Model, output: Output) -> None:

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lanner.cli.arguments import add_output_name
+from lanner.cli.inspect_onnx import inspect_onnx
 from lanner.cli.output import Output
 from lanner.cli.report import show_identity, show_known
-from lanner.errors import MisuseError
 from lanner.model import Model, load
 
 NAME = "inspect"
-HELP = "show a model's operators, shapes, ranges, scales, parameters and leakage"
+HELP = (
+    "show a model's operators, shapes, ranges, scales, parameters and leakage; of an ONNX file, whether it can be "
+    "compiled, and if not, every reason, with exit code 3"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
+    add_output_name(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Show an ONNX file as imported, or a compiled model with its report."""
     if options.model.suffix == ".onnx":
-        output.document(_inspect_onnx(options.model, output))
-    else:
-        model = load(options.model)
-        show_model(model, output)
-        output.document({"manifest": dict(model.manifest.document), "report": model.report()})
+        return inspect_onnx(options.model, options.output_name, output)
+    model = load(options.model)
+    show_model(model, output)
+    output.document({"manifest": dict(model.manifest.document), "report": model.report()})
     return 0
 
 
@@ -72,46 +75,6 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
         elif value is not None:
             flat[name] = value
     return flat
-
-
-def _inspect_onnx(path: Path, output: Output) -> dict[str, Any]:
-    if importlib.util.find_spec("onnx") is None:
-        raise MisuseError("inspecting an ONNX model needs the package onnx", fix="pip install 'lanner[onnx]'")
-    from lanner.onnx import import_model
-
-    model = import_model(path)
-    nodes: Sequence[Mapping[str, Any]] = json.loads(model.graph.document)["nodes"]
-    parameters = sum(tensor.size for tensor in model.graph.tensors.values())
-    output.say(f"input {model.input_name} {model.input_shape}, outputs {model.graph.output_shape}")
-    output.table(("operator", "count"), sorted(model.operators.items()))
-    rows = [(node["name"], _operator(node), ", ".join(node["inputs"]), _attributes(node)) for node in nodes]
-    output.table(("node", "lowered to", "inputs", "attributes"), rows)
-    output.say(f"{parameters} parameters; compile the model to see ranges, scales and what using it reveals")
-    return {
-        "input": {"name": model.input_name, "shape": list(model.input_shape)},
-        "output": {"shape": list(model.graph.output_shape)},
-        "operators": dict(sorted(model.operators.items())),
-        "parameters": parameters,
-        "nodes": [
-            {"name": row[0], "operator": row[1], "inputs": node["inputs"]}
-            for row, node in zip(rows, nodes, strict=True)
-        ],
-    }
-
-
-def _operator(node: Mapping[str, Any]) -> str:
-    op = node["op"]
-    return op if isinstance(op, str) else next(iter(op))
-
-
-def _attributes(node: Mapping[str, Any]) -> str:
-    op = node["op"]
-    if isinstance(op, str):
-        return ""
-    members = next(iter(op.values()))
-    return " ".join(f"{name}={value}" for name, value in members.items() if not isinstance(value, str | None)).replace(
-        " ,", ","
-    )
 
 
 def _cell(value: object) -> object:

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from lanner.errors import LannerError
+from lanner.errors import LannerError, ModelError
 from lanner.prediction import Prediction
 
 #: Columns of what is not printed to a terminal, so that no table is folded.
@@ -114,8 +114,14 @@ class Output:
             yield Advance(progress, task)
 
     def fail(self, error: LannerError) -> None:
-        """Print an error: a sentence for people and, with ``--json``, the document of the command."""
+        """Print an error: a sentence for people and, with ``--json``, the document of the command.
+
+        Where a model is refused for several reasons, each follows on a line of its own.
+        """
         _print(self._notes, f"[red]error:[/red] {plain(str(error))}")
+        reasons = error.nodes if isinstance(error, ModelError) else ()
+        for reason in reasons if len(reasons) > 1 else ():
+            _print(self._notes, f"  {plain(str(reason))}")
         self.document({"error": error.document(), "predictions": self.predictions})
 
     def costs(self, predictions: Sequence[Prediction]) -> None:

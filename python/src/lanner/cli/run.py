@@ -66,8 +66,8 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
     source = options.calibration or options.input
     samples = load_calibration(source, options)
-    with output.progress(f"compiling {options.model.name}"):
-        model = compile_file(options, samples, source, options.model.stem)
+    with output.progress(f"compiling {options.model.name}") as advance:
+        model = compile_file(options, samples, source, options.model.stem, advance)
     warn_of_ending(model, output)
     warn_of_precision(model, output)
     path = folder / "model.lanner"

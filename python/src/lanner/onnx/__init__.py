@@ -18,12 +18,15 @@ from lanner.onnx import (
     normalization,
     pad,
     pool,
+    quantized,
     reduction,
     resize,
+    scikit,
     shape,
 )
+from lanner.onnx.graph_check import check_graph
 from lanner.onnx.load import export_torch, load_proto
-from lanner.onnx.lowering import ImportedModel, lower_model
+from lanner.onnx.lowering import ImportedModel, Survey, lower_model, survey_model
 
 
 def import_model(source: object, wanted: str | None = None, output_name: str | None = None) -> ImportedModel:
@@ -37,15 +40,25 @@ def import_model(source: object, wanted: str | None = None, output_name: str | N
     Raises:
         ModelError: If it cannot be read, is damaged, or has not one input, or several outputs of which none is named.
         MisuseError: If there is no such output, or the policy does not go with the network's end.
-        UnsupportedOpError: Naming the node, the operator and the attribute that are not supported.
+        UnsupportedOpError: Naming the first node, operator and attribute that are not supported, and listing all.
     """
     return lower_model(load_proto(source), wanted, output_name)
 
 
-__all__ = ["ImportedModel", "export_torch", "import_model", "lower_model"]
+def survey_file(source: object, wanted: str | None = None, output_name: str | None = None) -> Survey:
+    """Look at every node of a model, whether it can be imported or not; the arguments are those of `import_model`.
+
+    Raises:
+        ModelError: If it cannot be read or is damaged.
+        MisuseError: If there is no such output, or the policy does not go with the network's end.
+    """
+    return survey_model(load_proto(source), wanted, output_name)
+
+
+__all__ = ["ImportedModel", "Survey", "check_graph", "export_torch", "import_model", "lower_model", "survey_file"]
 
 #: Importing these modules registers their lowerings.
 FAMILIES = (
     *(activation, arithmetic, blocks, conv, conv_transpose, einsum, extremum, gemm, movement, normalization, pad),
-    *(pool, reduction, resize, shape),
+    *(pool, quantized, reduction, resize, scikit, shape),
 )

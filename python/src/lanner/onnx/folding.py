@@ -28,6 +28,10 @@ _RANDOM = {
 }
 
 
+#: The first opset of which the reference evaluator has an operator that is older.
+_FIRST_EVALUATED = {"QuantizeLinear": 19, "DequantizeLinear": 19}
+
+
 def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDArray[np.generic]] | None:
     """Return the outputs in use, by name, of a node whose value is known, or None.
 
@@ -51,7 +55,7 @@ def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDA
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     try:
-        model = helper.make_model(graph, opset_imports=list(opsets))
+        model = helper.make_model(graph, opset_imports=_evaluated(node, opsets))
         computed = zip(filter(None, node.proto.output), ReferenceEvaluator(model).run(None, {}), strict=True)
         return {name: np.asarray(value) for name, value in computed}
     except Exception as error:  # noqa: BLE001 - the evaluator raises errors of many kinds
@@ -60,6 +64,17 @@ def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDA
             where=node.where,
             fix="simplify the model, for example with onnxsim",
         ) from None
+
+
+def _evaluated(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[onnx.OperatorSetIdProto]:
+    """The opsets that the evaluator reads a node by: some operators it has only of a later one, meaning the same."""
+    least = _FIRST_EVALUATED.get(node.operator, 0)
+    return [
+        helper.make_opsetid(
+            entry.domain, max(entry.version, least) if entry.domain in ("", "ai.onnx") else entry.version
+        )
+        for entry in opsets
+    ]
 
 
 def _has_body(node: Node) -> bool:

@@ -1,24 +1,33 @@
-"""Walks an ONNX graph from its input to its output and lowers every node on the way."""
+"""Walks an ONNX graph from its input to its output and lowers every node on the way; of those refused it names all."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from lanner.errors import ModelError, UnsupportedOpError
+from lanner.errors import ModelError, Refusal, UnsupportedOpError
 from lanner.heads import Policy, choose_policy
+from lanner.onnx.batch import free_batch
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
-from lanner.onnx.ending import ENDINGS, End, check_ending
+from lanner.onnx.ending import End, check_ending, find_end
 from lanner.onnx.folding import fold
 from lanner.onnx.node import Node
+from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
 from lanner.onnx.outputs import find_scores
-from lanner.onnx.registry import Value, find_lowering
+from lanner.onnx.quantized import holds_integers, lower_integers
+from lanner.onnx.refusals import Refusals
+from lanner.onnx.registry import Lowering, Value, find_lowering
+from lanner.onnx.split import split_classifiers
+from lanner.onnx.steps import Outcome, Share, Step, shape_of
+from lanner.onnx.unknown import check_embedding, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,28 @@ class ImportedModel:
     proto: onnx.ModelProto
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the importer finds in a file, whether it takes the model or not.
+
+    Attributes:
+        steps: The nodes between the input and the output, constants apart.
+        reasons: Every reason why the model is refused.
+        model: The model, where it is taken.
+        error: Where it is not, one error that holds all reasons.
+    """
+
+    steps: list[Step]
+    reasons: list[Refusal]
+    model: ImportedModel | None
+    error: ModelError | None
+
+    @property
+    def share(self) -> Share:
+        """How much of the network runs."""
+        return Share.of(self.steps)
+
+
 def lower_model(proto: onnx.ModelProto, wanted: str | None = None, output_name: str | None = None) -> ImportedModel:
     """Lower a checked model of a current opset.
 
@@ -61,87 +92,192 @@ def lower_model(proto: onnx.ModelProto, wanted: str | None = None, output_name: 
     Raises:
         ModelError: If it has not exactly one input, or several outputs of which none is named, or a shape is not fixed.
         MisuseError: If there is no such output, or the policy does not go with the network's end.
-        UnsupportedOpError: Naming the node, the operator and the attribute that no lowering takes.
+        UnsupportedOpError: Naming the first node, operator and attribute that no lowering takes.
+
+    A `ModelError` and an `UnsupportedOpError` hold every reason.
     """
-    graph = proto.graph
+    survey = survey_model(proto, wanted, output_name)
+    if survey.model is None:
+        raise survey.error or ModelError("the model is refused")
+    return survey.model
+
+
+def survey_model(proto: onnx.ModelProto, wanted: str | None = None, output_name: str | None = None) -> Survey:
+    """Lower a checked model of a current opset, going on behind whatever is refused.
+
+    Args:
+        proto: As of `lower_model`.
+        wanted: As of `lower_model`.
+        output_name: As of `lower_model`.
+
+    Raises:
+        MisuseError: As `lower_model`.
+    """
+    free_batch(proto)
+    split_classifiers(proto)
+    graph, refusals = proto.graph, Refusals()
     constants = {tensor.name: _constant(tensor) for tensor in graph.initializer}
-    entry = _only(graph.input, "input", constants)
-    end = find_scores(graph, constants, wanted, output_name)
-    _check_type(entry, graph)
-    shape, batched = _sample_shape(entry)
-    builder = GraphBuilder(entry.name, shape)
-    walk = _Walk(proto, builder, {entry.name: builder.input, **constants})
-    walk.lower_to(end)
-    wire = walk.scores(end)
-    if wire == builder.input:
+    entry = refusals.attempt(lambda: _only(graph.input, "input", constants))
+    end = refusals.attempt(lambda: find_scores(graph, constants, wanted, output_name))
+    values: dict[str, Value | Opaque] = dict(constants)
+    for free in graph.input:
+        if free.name not in constants:
+            refusals.attempt(partial(_check_type, free, graph))
+            sample = refusals.attempt(partial(_sample_shape, free))
+            values[free.name] = Wire(free.name, sample[0]) if sample else Opaque()
+    builder = GraphBuilder("", ())
+    if entry is not None and isinstance(given := values[entry.name], Wire):
+        builder = GraphBuilder(entry.name, given.shape)
+        values[entry.name] = builder.input
+    walk = _Walk(proto, builder, values, refusals)
+    for taken in [end] if end else [find_end(graph, name, constants) for name in _float_outputs(graph)]:
+        walk.lower_to(taken)
+    model = None
+    if entry is not None and end is not None and not refusals:
+        model = refusals.attempt(partial(_finish, walk, entry, end, wanted))
+    return Survey(walk.steps, refusals.reasons, model, refusals.error())
+
+
+def _finish(walk: _Walk, entry: onnx.ValueInfoProto, end: End, wanted: str | None) -> ImportedModel:
+    """The model, once nothing is refused."""
+    wire = walk.wire(end.scores)
+    if wire == walk.builder.input:
         raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
     policy = choose_policy(end.head, wire.size, wanted)
     if policy.two_classes:
-        wire = builder.zero_before(wire)
-    lowered = builder.finish(wire)
+        wire = walk.builder.zero_before(wire)
+    lowered = walk.builder.finish(wire)
+    shape, batched = _sample_shape(entry)
+    name, classes = walk.proto.graph.name, end.head.classes
     return ImportedModel(
-        graph.name, entry.name, shape, batched, lowered, end.scores, policy, end.head.classes, walk.operators, proto
+        name, entry.name, shape, batched, lowered, end.scores, policy, classes, walk.operators, walk.proto
     )
+
+
+def _float_outputs(graph: onnx.GraphProto) -> list[str]:
+    """Of a model with too many outputs, those that may be scores."""
+    return [entry.name for entry in graph.output if entry.type.tensor_type.elem_type == onnx.TensorProto.FLOAT]
 
 
 class _Walk:
     """The state of a walk: what is known of each tensor so far."""
 
-    def __init__(self, proto: onnx.ModelProto, builder: GraphBuilder, values: dict[str, Value]) -> None:
+    def __init__(
+        self, proto: onnx.ModelProto, builder: GraphBuilder, values: dict[str, Value | Opaque], refusals: Refusals
+    ) -> None:
+        self.proto = proto
+        self.builder = builder
         self.values = values
         self.operators: Counter[str] = Counter()
-        self._proto = proto
-        self._builder = builder
+        self.steps: list[Step] = []
+        self._refusals = refusals
+        self._shapes = InferredShapes(proto)
 
     def lower_to(self, end: End) -> None:
         """Lower what the scores depend on, and check what is behind them."""
-        for proto in _ancestors(self._proto.graph.node, end.scores):
-            self._lower(Node(proto, [self._value(name, proto) for name in proto.input]))
+        for proto in _ancestors(self.proto.graph.node, end.scores):
+            # Outputs share nodes.
+            if not all(name in self.values for name in filter(None, proto.output)):
+                self._lower(proto)
         for proto in end.operators:
-            check_ending(Node(proto, []), self.scores(end))
-            self.operators[proto.op_type] += 1
+            # A classifier's scores are an output of the end itself.
+            if end.scores not in proto.output:
+                self._end(Node(proto, []), end.scores)
 
-    def scores(self, end: End) -> Wire:
-        """The scores, which depend on the input."""
-        value = self.values[end.scores]
+    def wire(self, name: str) -> Wire:
+        """The value of a tensor that depends on the input.
+
+        Raises:
+            ModelError: If it does not.
+        """
+        value = self.values.get(name)
         if not isinstance(value, Wire):
-            raise ModelError("the output does not depend on the input", where=end.scores, fix="check the model")
+            raise _independent(name)
+        if holds_integers(value):
+            fix = "export the model with a DequantizeLinear at its end"
+            raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
         return value
 
-    def _lower(self, node: Node) -> None:
-        if node.proto.domain not in ("", "ai.onnx"):
-            raise _unknown(node)
-        folded = fold(node, self._proto.opset_import)
-        if folded is not None:
-            self.values.update(folded)
-            return
-        lowering = find_lowering(node.operator)
-        if lowering is None:
-            raise _unknown(node)
+    def _end(self, node: Node, logits: str) -> None:
+        """Check a final operator."""
+        blind = isinstance(self.values.get(logits), Opaque)
+        outcome = self._refusals.attempt(lambda: Outcome.UNCHECKED if blind else self._ended(node, logits), node)
         self.operators[node.operator] += 1
-        self._builder.enter(node.name)
-        lowered = lowering(node, self._builder)
-        values = lowered if isinstance(lowered, tuple) else (lowered,)
-        self.values.update((name, value) for name, value in zip(node.proto.output, values, strict=False) if name)
+        shape = shape_of(self.values.get(logits))
+        self.steps.append(Step(node, outcome or Outcome.REFUSED, [shape], []))
 
-    def _value(self, name: str, proto: onnx.NodeProto) -> Value | None:
+    def _ended(self, node: Node, logits: str) -> Outcome:
+        check_ending(node, self.wire(logits))
+        return Outcome.RUNS
+
+    def _lower(self, proto: onnx.NodeProto) -> None:
+        """Lower a node, or note why it is refused: stand-ins for its outputs let what is behind it be looked at."""
+        inputs = [self._value(name, proto) for name in proto.input]
+        node = Node(proto, [None if isinstance(value, Opaque) else value for value in inputs])
+        blind = any(isinstance(value, Opaque) for value in inputs)
+        if blind and follows_from_shapes(node.operator, inputs):
+            self.values.update({name: Opaque(of_shapes=True) for name in proto.output if name})
+            return
+        compute = _unseen if blind else self._computed
+        outcome, values = self._refusals.attempt(partial(compute, node), node) or (Outcome.REFUSED, {})
+        if outcome in (Outcome.REFUSED, Outcome.UNCHECKED):
+            values = {name: self._shapes.stand_in(name) for name in proto.output if name}
+        self.values.update(values)
+        if outcome is not Outcome.CONSTANT:
+            outputs = [shape_of(self.values.get(name)) for name in proto.output]
+            self.steps.append(Step(node, outcome, [shape_of(value) for value in inputs], outputs))
+
+    def _computed(self, node: Node) -> tuple[Outcome, dict[str, Any]]:
+        """A node's outputs by name, and whether they are constants or lowered.
+
+        Raises:
+            ModelError: If the node is refused.
+        """
+        folded = fold(node, self.proto.opset_import)
+        if folded is not None:
+            return Outcome.CONSTANT, dict(folded)
+        lowering = _lowering_of(node)
+        self.operators[node.operator] += 1
+        self.builder.enter(node.name)
+        integers = any(map(holds_integers, node.inputs))
+        lowered = lower_integers(node, self.builder, lowering) if integers else lowering(node, self.builder)
+        values = lowered if isinstance(lowered, tuple) else (lowered,)
+        return Outcome.RUNS, {
+            name: value for name, value in zip(node.proto.output, values, strict=False) if name and value is not None
+        }
+
+    def _value(self, name: str, proto: onnx.NodeProto) -> Value | Opaque | None:
         if not name:
             return None
         if name not in self.values:
             where = f"node {proto.name or proto.op_type}"
-            raise ModelError(f"input {name} is computed nowhere", where=where, fix="export the model again")
+            error = ModelError(f"input {name} is computed nowhere", where=where, fix="export the model again")
+            self._refusals.note(error, Node(proto, []))
+            return Opaque()
         return self.values[name]
 
 
-def _unknown(node: Node) -> UnsupportedOpError:
-    domain = f" of domain {node.proto.domain}" if node.proto.domain else ""
-    if node.operator in ENDINGS and not domain:
-        return UnsupportedOpError(f"operator {node.operator} is supported only as the network's last", where=node.where)
-    return UnsupportedOpError(
-        f"operator {node.operator}{domain} is not supported",
-        where=node.where,
-        fix="replace it by operators that `lanner doctor` lists",
-    )
+def _lowering_of(node: Node) -> Lowering:
+    """The lowering of a node's operator.
+
+    Raises:
+        UnsupportedOpError: If it has none, or looks an embedding up.
+    """
+    check_embedding(node)
+    lowering = find_lowering(node.qualified_operator)
+    if lowering is None:
+        raise unknown(node)
+    return lowering
+
+
+def _unseen(node: Node) -> tuple[Outcome, dict[str, Any]]:
+    """Of a node that reads what nothing is known of, its operator alone is looked at."""
+    _lowering_of(node)
+    return Outcome.UNCHECKED, {}
+
+
+def _independent(name: str) -> ModelError:
+    return ModelError("the output does not depend on the input", where=name, fix="check the model")
 
 
 def _ancestors(nodes: Iterable[onnx.NodeProto], output: str) -> list[onnx.NodeProto]:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from lanner.errors import ModelError, UnsupportedOpError
+from lanner.errors import ModelError, Refusal, UnsupportedOpError
 from lanner.onnx.builder import Wire
 
 if TYPE_CHECKING:
@@ -35,6 +35,12 @@ class Node:
     def operator(self) -> str:
         """The ONNX operator's name."""
         return self.proto.op_type
+
+    @property
+    def qualified_operator(self) -> str:
+        """The operator's name, behind its domain where that is not ONNX's own."""
+        domain = self.proto.domain
+        return self.operator if domain in ("", "ai.onnx") else f"{domain}.{self.operator}"
 
     @property
     def name(self) -> str:
@@ -98,11 +104,9 @@ class Node:
 
     def unsupported(self, attribute: str, reason: str, fix: str = "") -> UnsupportedOpError:
         """The error that names the node, the operator and the attribute."""
-        return UnsupportedOpError(
-            f"{attribute} of {self.operator} {reason}",
-            where=self.where,
-            fix=fix or "export the model without it",
-        )
+        what, fix = f"{attribute} of {self.operator} {reason}", fix or "export the model without it"
+        refusal = Refusal(what, self.where, self.name, self.qualified_operator, attribute, fix)
+        return UnsupportedOpError(what, where=self.where, fix=fix, nodes=[refusal])
 
     def require(self, attribute: str, default: object) -> None:
         """Check that an attribute has its default value.

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 #: What an ONNX tensor is while lowering: computed from the secret input, or known already.
 Value: TypeAlias = "Wire | NDArray[np.generic]"
 
-#: What a lowering returns: its node's output, or all of them where the operator has several.
-Lowering: TypeAlias = "Callable[[Node, GraphBuilder], Value | tuple[Value, ...]]"
+#: What a lowering returns: its node's output, or all of them where the operator has several, None for an unused one.
+Lowering: TypeAlias = "Callable[[Node, GraphBuilder], Value | tuple[Value | None, ...]]"
 
 _LOWERINGS: dict[str, Lowering] = {}
 
 
 def lowers(*operators: str) -> Callable[[Lowering], Lowering]:
-    """Register a function as the lowering of the named operators of the default ONNX domain."""
+    """Register a function as the lowering of the named operators.
+
+    Those of ONNX's own domain go by their name, others by ``domain.name``.
+    """
 
     def register(lowering: Lowering) -> Lowering:
         for operator in operators:

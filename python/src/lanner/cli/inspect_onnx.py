@@ -1,0 +1,95 @@
+"""What ``lanner inspect`` shows of an ONNX file: what it is lowered to, or every reason why it cannot be compiled."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lanner.cli.output import Output
+from lanner.errors import MisuseError, ModelError, Refusal, native_errors
+from lanner.options import CompileOptions
+
+if TYPE_CHECKING:
+    from lanner.onnx import ImportedModel
+
+
+def inspect_onnx(path: Path, output_name: str | None, output: Output) -> int:
+    """Show an ONNX file; the exit code is 0 if it can be compiled as far as is known without samples, 3 if not.
+
+    Raises:
+        MisuseError: If the package onnx is not installed, or the file has no output of that name.
+        ModelError: If the file cannot be read.
+    """
+    if importlib.util.find_spec("onnx") is None:
+        raise MisuseError("inspecting an ONNX model needs the package onnx", fix="pip install 'lanner[onnx]'")
+    from lanner.onnx import survey_file
+
+    # Any network may reveal its scores.
+    survey = survey_file(path, _POLICY, output_name)
+    reasons = survey.reasons if survey.model is None else _native_reasons(survey.model)
+    share = survey.share
+    shown = {} if survey.model is None else _show_model(survey.model, output)
+    if reasons:
+        rows = [(reason.operator, reason.node, reason.attribute, reason.what, reason.fix) for reason in reasons]
+        output.table(("operator", "node", "attribute", "reason", "what to do"), rows)
+        told = "every operator is there, but not for what these ask" if survey.model is not None else str(share)
+        output.say(f"{path.name} cannot be compiled: {told}")
+    else:
+        output.say(f"{share}; compile the model to see ranges, scales and what using it reveals")
+    refusals = [reason.document() for reason in reasons]
+    output.document({"compiles": not reasons, **shown, "share": share.document(), "refusals": refusals})
+    return ModelError.exit_code if reasons else 0
+
+
+def _native_reasons(model: ImportedModel) -> Sequence[Refusal]:
+    """What fixed point does not have of a lowered model, or what of its sizes is beyond the limits."""
+    from lanner.onnx import check_graph
+
+    options = CompileOptions(model.name, output=_POLICY)
+    try:
+        with native_errors(model.name):
+            return check_graph(model.graph, options.document()).reasons
+    except ModelError as error:
+        return [Refusal(error.what, error.where, fix=error.fix)]
+
+
+#: The output policy that a file is looked at for.
+_POLICY = "logits"
+
+
+def _show_model(model: ImportedModel, output: Output) -> dict[str, Any]:
+    nodes: Sequence[Mapping[str, Any]] = json.loads(model.graph.document)["nodes"]
+    parameters = sum(tensor.size for tensor in model.graph.tensors.values())
+    output.say(f"input {model.input_name} {model.input_shape}, outputs {model.graph.output_shape}")
+    output.table(("operator", "count"), sorted(model.operators.items()))
+    rows = [(node["name"], _operator(node), ", ".join(node["inputs"]), _attributes(node)) for node in nodes]
+    output.table(("node", "lowered to", "inputs", "attributes"), rows)
+    output.say(f"{parameters} parameters")
+    return {
+        "input": {"name": model.input_name, "shape": list(model.input_shape)},
+        "output": {"shape": list(model.graph.output_shape)},
+        "operators": dict(sorted(model.operators.items())),
+        "parameters": parameters,
+        "nodes": [
+            {"name": row[0], "operator": row[1], "inputs": node["inputs"]}
+            for row, node in zip(rows, nodes, strict=True)
+        ],
+    }
+
+
+def _operator(node: Mapping[str, Any]) -> str:
+    op = node["op"]
+    return op if isinstance(op, str) else next(iter(op))
+
+
+def _attributes(node: Mapping[str, Any]) -> str:
+    op = node["op"]
+    if isinstance(op, str):
+        return ""
+    members = next(iter(op.values()))
+    return " ".join(f"{name}={value}" for name, value in members.items() if not isinstance(value, str | None)).replace(
+        " ,", ","
+    )

@@ -1,0 +1,104 @@
+"""What is said of operators that no lowering takes: why, and what to do."""
+
+from __future__ import annotations
+
+from lanner.errors import Refusal, UnsupportedOpError
+from lanner.onnx.builder import Wire
+from lanner.onnx.ending import ENDINGS
+from lanner.onnx.node import Node
+from lanner.onnx.smooth import SMOOTH
+
+_SMOOTH = "is a smooth activation, which this version does not compute"
+_TREES = "is an ensemble of trees, which this version does not compute"
+_NETWORK = "train a neural network or a linear model in its place"
+
+#: Why an operator is refused, and what to do; by its name with the domain.
+_REASONS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        (
+            *SMOOTH,
+            *("com.microsoft.Gelu", "com.microsoft.FastGelu", "com.microsoft.QuickGelu", "com.microsoft.BiasGelu"),
+        ),
+        (_SMOOTH, "train the network with Relu in its place"),
+    ),
+    **dict.fromkeys(
+        ("Exp", "Log", "Erf", "Sqrt", "Sin", "Cos", "Atan", "Reciprocal"), (_SMOOTH, "train the network without it")
+    ),
+    **dict.fromkeys(
+        ("LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "LpNormalization"),
+        (
+            "divides by a root of the secret's own statistics, a smooth function that this version does not compute",
+            "train the network with BatchNormalization in its place",
+        ),
+    ),
+    **dict.fromkeys(
+        ("LSTM", "GRU", "RNN"),
+        (
+            "is recurrent with smooth activations inside, which this version does not compute",
+            "train a network of convolutions in its place",
+        ),
+    ),
+    **dict.fromkeys(
+        ("Attention", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
+        (
+            "holds a softmax over secrets, a smooth activation that this version does not compute",
+            "train the network without it",
+        ),
+    ),
+    "ai.onnx.ml.TreeEnsembleClassifier": (_TREES, _NETWORK),
+    "ai.onnx.ml.TreeEnsembleRegressor": (_TREES, _NETWORK),
+    "ai.onnx.ml.TreeEnsemble": (_TREES, _NETWORK),
+    "ai.onnx.ml.SVMClassifier": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
+    "ai.onnx.ml.SVMRegressor": ("compares inputs with support vectors, which this version does not compute", _NETWORK),
+    "ai.onnx.ml.Normalizer": (
+        "divides by a norm of secrets, which this version does not compute",
+        "train the network without it, or normalise inputs before the prediction",
+    ),
+    "ai.onnx.ml.Imputer": (
+        "replaces missing values, and a secret input has none that could be told",
+        "fill in missing values before the prediction, and export the model without it",
+    ),
+    **dict.fromkeys(
+        (
+            "ai.onnx.ml.OneHotEncoder",
+            "ai.onnx.ml.LabelEncoder",
+            "ai.onnx.ml.CategoryMapper",
+            "ai.onnx.ml.DictVectorizer",
+        ),
+        ("looks a secret value up, which this version does not compute", "encode the input before the prediction"),
+    ),
+    **dict.fromkeys(
+        ("ai.onnx.ml.Binarizer",),
+        ("compares a secret with a threshold, which this version does not compute", "train the network without it"),
+    ),
+}
+
+
+def unknown(node: Node) -> UnsupportedOpError:
+    """The error of a node whose operator no lowering takes."""
+    operator = node.qualified_operator
+    shown = node.operator if operator == node.operator else f"{node.operator} of domain {node.proto.domain}"
+    if operator in ENDINGS:
+        inside = "" if operator == "ArgMax" else f": inside it {_SMOOTH}"
+        what = f"operator {operator} is supported only as the network's last{inside}"
+        fix = "train the network without it" if operator != "ArgMax" else "let the network end in it"
+    else:
+        reason, fix = _REASONS.get(operator, ("", "replace it by operators that `lanner doctor` lists"))
+        what = f"operator {shown} is not supported" + (f": it {reason}" if reason else "")
+    refusal = Refusal(what, node.where, node.name, operator, fix=fix)
+    return UnsupportedOpError(what, where=node.where, fix=fix, nodes=[refusal])
+
+
+def check_embedding(node: Node) -> None:
+    """Refuse a table that is looked up at secret places.
+
+    Raises:
+        UnsupportedOpError: If the node is a Gather of constants at indices that depend on the input.
+    """
+    first, *others = node.inputs or [None]
+    if node.operator.startswith("Gather") and not isinstance(first, Wire) and any(isinstance(v, Wire) for v in others):
+        raise node.unsupported(
+            "input 1",
+            "looks an embedding up at a secret place, which this version does not compute",
+            "give embedded inputs",
+        )

@@ -1,0 +1,145 @@
+"""The rule for every network that a user brings: it agrees with onnxruntime, or it is refused with every reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+
+import lanner
+from lanner.errors import ModelError
+from lanner.onnx import import_model
+from lanner.onnx.ending import ENDINGS
+from lanner.onnx.registry import supported_operators
+
+#: How far float results may be from onnxruntime's, of their range: what another order of sums leaves.
+FLOAT_TOLERANCE = 1e-4
+
+#: As many samples as the largest batch that a file here fixes.
+SAMPLES = 8
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A network as a user brings it.
+
+    Attributes:
+        name: What a test calls it.
+        make: Gives the network, or the path of its file.
+        tolerance: How far float results may be from onnxruntime's, of their range.
+    """
+
+    name: str
+    make: Callable[[], onnx.ModelProto | Path]
+    tolerance: float = FLOAT_TOLERANCE
+
+    def load(self) -> onnx.ModelProto:
+        """The network as it is in its file."""
+        made = self.make()
+        return onnx.load(str(made)) if isinstance(made, Path) else made
+
+
+def compiled(brought: Brought) -> tuple[lanner.Model, NDArray[np.float32]] | None:
+    """The compiled network with samples, after checking the float half of the rule; None where it is refused.
+
+    A test of integers or of secure runs goes on from here.
+    """
+    proto = brought.load()
+    try:
+        imported = import_model(proto, "logits")
+        samples = _samples(imported.input_shape, proto.graph.input[0].type.tensor_type.elem_type)
+        model = lanner.compile(proto, samples, output="logits", name=brought.name)
+    except ModelError as error:
+        check_refusal(proto, error)
+        return None
+    expected = _run(proto, imported.input_name, samples)
+    spread = float(np.ptp(expected)) or 1.0
+    given = [ended for ended in _endings(model.native.float(samples)) if ended.shape == expected.shape]
+    apart = min(float(np.abs(ended - expected).max()) for ended in given) / spread
+    assert apart <= brought.tolerance, f"{brought.name} is {apart:.2g} of the range {spread:.3g} from onnxruntime"
+    return model, samples
+
+
+def check_refusal(proto: onnx.ModelProto, error: ModelError) -> None:
+    """Check that a refusal says what, where and what to do of each reason, and that none is missing."""
+    assert error.nodes, f"no list: {error!r}"
+    assert str(error).startswith(str(error.nodes[0]).partition("; ")[0].partition(" (and ")[0][:40])
+    others = len(error.nodes) - 1
+    assert (f"(and {others} more" in error.what) == (others > 0)
+    for reason in error.nodes:
+        assert reason.what
+        assert reason.fix, f"no remedy: {reason}"
+    if len(proto.graph.output) == 1:
+        missing = _unlowered(proto) - {reason.node for reason in error.nodes}
+        assert not missing, f"not told: {missing}"
+
+
+def _unlowered(proto: onnx.ModelProto) -> set[str]:
+    """The nodes between input and output whose operator no lowering takes, apart from those that follow from shapes."""
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    secret = {entry.name for entry in proto.graph.input} - constants
+    reached = []
+    for node in proto.graph.node:
+        if node.op_type not in ("Shape", "Size") and secret.intersection(node.input):
+            secret.update(node.output)
+            reached.append(node)
+    needed, unlowered = {proto.graph.output[0].name}, set()
+    known = {*supported_operators(), *ENDINGS}
+    for node in reversed(reached):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            domain = node.domain if node.domain not in ("", "ai.onnx") else ""
+            if ".".join(filter(None, (domain, node.op_type))) not in known:
+                unlowered.add(node.name or node.output[0])
+    return unlowered
+
+
+def _samples(shape: tuple[int, ...], kind: int) -> NDArray[np.float32]:
+    """Standard normal numbers, or whole ones, as a type holds them."""
+    rng, dtype = np.random.default_rng(1), onnx.helper.tensor_dtype_to_np_dtype(kind)
+    size = (SAMPLES, *shape)
+    drawn = rng.standard_normal(size) if dtype.kind == "f" else rng.integers(0, 100, size)
+    return drawn.astype(dtype).astype(np.float32)
+
+
+def _run(proto: onnx.ModelProto, name: str, samples: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What onnxruntime makes of the samples, one row each, in batches that the file takes."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    batch = session.get_inputs()[0].shape[0]
+    given = samples.astype(_TYPES[session.get_inputs()[0].type])
+    size = batch if isinstance(batch, int) else len(samples)
+    # Labels stand beside scores, and before them.
+    scores = [output.name for output in session.get_outputs() if output.type in _FLOATS] or None
+    parts = [_numbers(session.run(scores, {name: given[at : at + size]})[-1]) for at in range(0, len(samples), size)]
+    return np.asarray(np.concatenate(parts).reshape(len(samples), -1), np.float64)
+
+
+#: Types by onnxruntime's names.
+_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
+_FLOATS = ("tensor(float)", "tensor(float16)")
+
+
+def _numbers(value: Any) -> NDArray[Any]:  # noqa: ANN401 - of onnxruntime
+    """A tensor, or the numbers of a list of numbers by class."""
+    return np.array([list(entry.values()) for entry in value]) if isinstance(value, list) else np.asarray(value)
+
+
+def _endings(logits: NDArray[np.float32]) -> list[NDArray[np.float64]]:
+    """What an operator at the end, which lanner leaves to the output policy, may make of logits."""
+    scores: NDArray[np.float64] = logits.astype(np.float64)
+    shifted: NDArray[np.float64] = scores - scores.max(1, keepdims=True)
+    logarithms: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    probabilities: NDArray[np.float64] = np.exp(logarithms)
+    labels: NDArray[np.float64] = scores.argmax(1, keepdims=True).astype(np.float64)
+    likely: NDArray[np.float64] = 1 / (1 + np.exp(-scores))
+    # A sigmoid is the probability of the second of two classes.
+    both = np.concatenate([1 - likely, likely], 1)
+    return [scores, probabilities, probabilities[:, 1:], likely, both, logarithms, labels]

@@ -1,0 +1,23 @@
+"""Networks made here as users make them: each agrees with onnxruntime or is refused with every reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.brought import Brought, compiled
+from helpers.odd_models import ODD_REFUSED, odd_models
+from helpers.scikit_models import REFUSED, scikit_models
+
+MODELS = [*scikit_models(), *odd_models()]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("brought", MODELS, ids=lambda brought: brought.name)
+def test_every_network_agrees_or_is_refused_with_every_reason(brought: Brought) -> None:
+    refused = brought.name in REFUSED or brought.name in ODD_REFUSED
+    assert (compiled(brought) is None) == refused
+
+
+def test_there_are_many_and_each_has_a_name() -> None:
+    names = [brought.name for brought in MODELS]
+    assert len(set(names)) == len(names) >= 50
