@@ -137,6 +137,10 @@ impl RealLayer {
     /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
     pub(super) fn fit(&self, room: &Room, slack: f64) -> Option<FittedLayer> {
         let [fewest, most] = room.bits;
+        // Whether weights of this scale may have the bits asked for: rounding all of them only to find out takes most of the time.
+        let may_do = |scale: f64| {
+            self.largest() == 0.0 || self.largest() / positive(scale) >= half_range(fewest) as f64 - 0.5
+        };
         let enough =
             |fitted: &FittedLayer| self.largest() == 0.0 || largest(&fitted.weights) >= half_range(fewest);
         // The scale may be rounded up by a step, and the fewest bits must be left.
@@ -144,18 +148,22 @@ impl RealLayer {
         let finest = self.largest() / finest.min(half_range(room.ring.weight_bits()) as f64);
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
-        self.fit_proved(room, least).filter(enough).or_else(|| {
-            Some(self.quantize(room.related(positive(calibrated)), room.input_scale)).filter(enough)
+        self.fit_proved(room, least, may_do).filter(enough).or_else(|| {
+            let scale = room.related(positive(calibrated));
+            may_do(scale).then(|| self.quantize(scale, room.input_scale)).filter(enough)
         })
     }
 
-    /// The finest weights whose worst case fits, their scale at least `least`.
-    fn fit_proved(&self, room: &Room, least: f64) -> Option<FittedLayer> {
+    /// The finest weights whose worst case fits, their scale at least `least` and one that may do.
+    fn fit_proved(&self, room: &Room, least: f64, may_do: impl Fn(f64) -> bool) -> Option<FittedLayer> {
         let others = room.others?;
         let allowed = room.limit as f64 / room.growth;
         let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(least));
         for _ in 0..ATTEMPTS {
             scale = room.related(scale);
+            if !may_do(scale) {
+                return None;
+            }
             let fitted = self.quantize(scale, room.input_scale);
             let (low, high) = linear_interval(room.input, &fitted.weights, room.ring);
             let worst = high.max(-low) as f64 + (others / (scale * room.input_scale)).ceil();

@@ -16,9 +16,12 @@ use crate::network::{Network, PublicNetwork};
 use crate::tensor::Tensors;
 
 /// Products of weights and activations that an attempt may take, and the fewest and the most samples that it is made on.
-const PRODUCTS: usize = 16_000_000_000;
+const PRODUCTS: usize = 8_000_000_000;
 const FEWEST_SAMPLES: usize = 4;
 const MOST_SAMPLES: usize = 48;
+
+/// The products of a sample with which a network is small enough to look at layers one by one.
+const SMALL: usize = 250_000_000;
 
 /// How many samples decide which layers have one bit less, and how many such choices are checked on all.
 const WORST_SAMPLES: usize = 16;
@@ -234,7 +237,8 @@ impl<'a> Search<'a> {
     /// The same with one bit less for as many layers as may have it, if that is cheaper.
     fn with_fewer(&self, best: Candidate) -> Candidate {
         let bits = best.bits;
-        if bits == Precision::FEWEST_BITS {
+        let is_small = self.part.products().is_ok_and(|products| products <= SMALL);
+        if bits == Precision::FEWEST_BITS || !is_small {
             return best;
         }
         let all = &self.part.samples;
