@@ -48,7 +48,7 @@ pub enum ExecutionError {
     /// Material is to be kept, or taken, and there is no store.
     #[error("there is no store to keep material in")]
     NoStore,
-    /// AnyState material is not for this party, this plan, or this release.
+    /// Kept material is not for this party, this plan, or this release.
     #[error("the kept material is of another {what}")]
     OtherMaterial {
         /// What differs.
