@@ -30,6 +30,10 @@ from lanner.errors import LannerError
 #: Turns, unless a prediction of the first takes more than so many seconds.
 TURNS, SLOW_TURNS, SLOW = 5, 3, 5.0
 
+#: Bits of our activations: those of a precision that users ask for, and as many as the other system's 18 fraction bits
+#: keep of values of a few units.
+BITS = (8, 12, 16)
+
 #: Outputs further from the float network's than this part of the largest of them are not that network's.
 FAR = 0.1
 
@@ -41,8 +45,8 @@ def compare(name: str, network: Compared, python: Path) -> dict[str, Any]:
         LannerError: If a system fails, or its outputs are wrong.
     """
     with ExitStack() as stack:
-        ours = stack.enter_context(lanner(network))
-        systems: list[System] = [ours, stack.enter_context(spu(network, python))]
+        ours = [stack.enter_context(lanner(network, bits)) for bits in BITS]
+        systems: list[System] = [*ours, stack.enter_context(spu(network, python))]
         for system in systems:
             system.predict()
         runs = [[system.predict()] for system in systems]
@@ -50,7 +54,7 @@ def compare(name: str, network: Compared, python: Path) -> dict[str, Any]:
         for _ in range((SLOW_TURNS if slowest > SLOW else TURNS) - 1):
             for system, counted in zip(systems, runs, strict=True):
                 counted.append(system.predict())
-    measured = [_summary(system, counted, ours.expected) for system, counted in zip(systems, runs, strict=True)]
+    measured = [_summary(system, counted, ours[0].expected) for system, counted in zip(systems, runs, strict=True)]
     return {"name": name, "weights": network.weights, "systems": measured}
 
 

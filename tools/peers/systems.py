@@ -65,7 +65,8 @@ class Lanner:
     """
 
     def __init__(self, client: Client, model: Model, network: Compared) -> None:
-        self.name = "lanner, exact"
+        asked = None if model.precision is None else model.precision.asked
+        self.name = f"lanner, exact, {asked}"
         self._client, self._model = client, model
         self._sample = network.sample
         self._reference = model.predict_integers(self._sample)[0][0]
@@ -93,9 +94,9 @@ class Lanner:
 
 
 @contextmanager
-def lanner(network: Compared) -> Iterator[Lanner]:
-    """Mode cheetah of lanner, exact, as scores that are revealed must be."""
-    options = CompileOptions("peers", "cheetah", "logits", rounding="exact")
+def lanner(network: Compared, bits: int) -> Iterator[Lanner]:
+    """Mode cheetah of lanner, exact, as scores that are revealed must be, with so many bits of every activation."""
+    options = CompileOptions("peers", "cheetah", "logits", rounding="exact", precision=bits)
     model = compile_graph(network.graph, network.calibration, options)
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "peers.lanner"

@@ -12,7 +12,13 @@ from lanner.model import Model, compile  # noqa: A004 - the interface's name
 CALIBRATION_SAMPLES = 256
 
 
-def compile_embedded(name: str, mode: str = "auto", output: str | None = None, rounding: str | None = None) -> Model:
+def compile_embedded(
+    name: str,
+    mode: str = "auto",
+    output: str | None = None,
+    rounding: str | None = None,
+    precision: str | int | None = None,
+) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
     Args:
@@ -20,6 +26,7 @@ def compile_embedded(name: str, mode: str = "auto", output: str | None = None, r
         mode: As for `lanner.compile`.
         output: As for `lanner.compile`.
         rounding: As for `lanner.compile`.
+        precision: As for `lanner.compile`.
 
     Raises:
         MisuseError: If scikit-learn or onnx is not installed.
@@ -30,7 +37,16 @@ def compile_embedded(name: str, mode: str = "auto", output: str | None = None, r
     calibration = load_digits("train")[0][:CALIBRATION_SAMPLES]
     classes = [str(digit) for digit in range(10)]
     with as_file(files("lanner") / "networks" / f"{name}.onnx") as path:
-        return compile(path, calibration, mode=mode, output=output, classes=classes, name=name, rounding=rounding)
+        return compile(
+            path,
+            calibration,
+            mode=mode,
+            output=output,
+            classes=classes,
+            name=name,
+            rounding=rounding,
+            precision=precision,
+        )
 
 
 def require_scikit_learn() -> None:

@@ -36,10 +36,12 @@ class Protocols:
     Attributes:
         mode: One of `MODES`.
         rounding: One of `ROUNDINGS`; None is ``exact``.
+        precision: As for `lanner.compile`.
     """
 
     mode: str
     rounding: str | None = None
+    precision: str | int | None = None
 
     def output(self, wanted: str) -> str:
         """The output policy for what would reveal `wanted`: ``faithful`` rounding goes with ``label`` alone."""

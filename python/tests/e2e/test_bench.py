@@ -21,6 +21,8 @@ FIELDS = {
     "shaping",
     "mode",
     "rounding",
+    "precision",
+    "logit_error",
     "phase",
     "seconds",
     "fastest",
@@ -56,6 +58,8 @@ def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, p
         assert (row["suite"], row["name"], row["network"], row["repeat"]) == (suite, name, "loopback", 1)
         assert (row["weights"], row["shaping"]) == ("trained" if suite == "networks" else "random", "none")
         assert row["rounding"] is None
+        assert row["precision"] == ("0.5%" if suite == "networks" else "8 bits")
+        assert 0 <= row["logit_error"] < 0.2
         assert row["bytes"] > 0
         assert 0 < row["fastest"] <= row["seconds"]
         assert (row["server_seconds"] is None) == (row["phase"] == "setup")

@@ -29,6 +29,8 @@ def row(name: str, suite: str, phase: str, **others: object) -> dict[str, Any]:
         "shaping": "none",
         "mode": mode,
         "rounding": None,
+        "precision": "0.5%",
+        "logit_error": 0.0043,
         "phase": phase,
         "seconds": 0.25,
         "fastest": 0.2,

@@ -131,10 +131,16 @@ def weights(*shape: int) -> NDArray[np.float32]:
 
 
 def build(graph: GraphBuilder, output: Wire, protocols: Protocols, policy: str = "logits", *, digits: int = 2) -> Built:
-    """Compile on random samples, of which the first is returned, with 8 bits: random weights keep no precision."""
-    samples, (mode, rounding) = random_samples(graph.input.shape), (protocols.mode, protocols.rounding)
-    output_policy = protocols.output(policy)
-    options = CompileOptions("bench", mode, output_policy, digits=digits, rounding=rounding, precision=8)
+    """Compile on random samples, of which the first is returned; with 8 bits where no precision is asked for."""
+    samples = random_samples(graph.input.shape)
+    options = CompileOptions(
+        "bench",
+        protocols.mode,
+        protocols.output(policy),
+        digits=digits,
+        rounding=protocols.rounding,
+        precision=protocols.precision or 8,
+    )
     return compile_graph(graph.finish(output), samples, options), samples[0]
 
 

@@ -61,7 +61,7 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
                         "the secure result is not what the fixed-point reference and the rounding allow",
                         where=case.name,
                     )
-                rows += rows_of(case, network, runs, messages, model.manifest.rounding)
+                rows += rows_of(case, network, runs, messages, model)
     return rows
 
 

@@ -24,7 +24,7 @@ def embedded(name: str, protocols: Protocols) -> Built:
     """A network that comes with the package, and a digit that training did not see."""
     from lanner.datasets import load_digits
 
-    model = compile_embedded(name, protocols.mode, protocols.output("logits"), protocols.rounding)
+    model = compile_embedded(name, protocols.mode, protocols.output("logits"), protocols.rounding, protocols.precision)
     return model, load_digits("test")[0][0]
 
 
@@ -50,6 +50,7 @@ def pneumonia(data: Path | None, protocols: Protocols) -> Built:
             output=protocols.output("probability"),
             name="pneumonia",
             rounding=protocols.rounding,
+            precision=protocols.precision,
         )
     return model, model.manifest.input.clip(samples[-1])
 
@@ -158,8 +159,15 @@ def load_cifar10(data: Path, count: int, split: str = "test") -> NDArray[np.floa
 
 def _trained(folder: Path, name: str, samples: NDArray[np.float32], protocols: Protocols) -> Built:
     """A network from a folder's ONNX file, calibrated on all samples but the last, which is returned."""
-    mode, output, rounding = protocols.mode, protocols.output("logits"), protocols.rounding
-    model = compile(folder / "model.onnx", samples[:-1], mode=mode, output=output, name=name, rounding=rounding)
+    model = compile(
+        folder / "model.onnx",
+        samples[:-1],
+        mode=protocols.mode,
+        output=protocols.output("logits"),
+        name=name,
+        rounding=protocols.rounding,
+        precision=protocols.precision,
+    )
     return model, model.manifest.input.clip(samples[-1])
 
 

@@ -30,7 +30,10 @@ from lanner.options import MODES
 
 Rows = Sequence[dict[str, Any]]
 
-Key = tuple[str, str | None, str]
+Key = tuple[str, str | None, str, str | None, str]
+
+#: The columns behind a benchmark's name, of `_key`.
+_WHAT = ("rounding", "precision", "logit error", "between")
 
 #: A load average from which on figures cannot be trusted.
 BUSY = 0.5
@@ -137,9 +140,11 @@ def _by_phase(rows: Rows) -> dict[Key, dict[str, dict[str, Any]]]:
 
 
 def _key(row: dict[str, Any]) -> Key:
-    """Benchmark, rounding and network, as the first columns of every table have them."""
-    # A document that was written before rounding was an option has none.
-    return row["name"], row.get("rounding"), row["network"]
+    """Benchmark, rounding, precision, error and network, as the first columns of every table have them."""
+    # Models had 8 bits before there was a choice, and their errors were not measured.
+    error = row.get("logit_error")
+    said = None if error is None else f"{error:.2%}"
+    return row["name"], row.get("rounding"), row.get("precision") or "8 bits", said, row["network"]
 
 
 def _given(row: dict[str, Any], source: str, what: str) -> float | None:
@@ -151,8 +156,7 @@ def _networks(rows: Rows) -> str:
     columns = (
         *(
             "network",
-            "rounding",
-            "between",
+            *_WHAT,
             "weights",
             "offline",
             "online",
@@ -164,16 +168,16 @@ def _networks(rows: Rows) -> str:
         ),
         *("line alone", "paper's total", "paper / ours", "paper's bytes", "paper / ours"),
     )
-    return filled(columns, (_network(*key, phases) for key, phases in _by_phase(rows).items()))
+    return filled(columns, (_network(key, phases) for key, phases in _by_phase(rows).items()))
 
 
-def _network(name: str, rounding: str | None, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
-    total = phases["total"]
+def _network(key: Key, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+    total, network = phases["total"], key[-1]
     profile = read_network(network).profile if network in ("lan", "wan") else None
     line = None if profile is None else total["bytes"] * 8 / profile[0] + total["rounds"] * profile[1]
     seconds, transferred = _given(total, "paper", "seconds"), _given(total, "paper", "bytes")
     return (
-        *(name, rounding, network, total["weights"]),
+        *(*key, total["weights"]),
         *(time_of(phases[phase]["seconds"]) for phase in ("offline", "online", "total")),
         *(time_of(total["fastest"]), size_of(total["bytes"]), total["rounds"], total["repeat"], time_of(line)),
         *(time_of(seconds), ratio(seconds, total["seconds"]), size_of(transferred), ratio(transferred, total["bytes"])),
@@ -183,15 +187,14 @@ def _network(name: str, rounding: str | None, network: str, phases: dict[str, di
 def _setup(rows: Rows) -> str:
     setups = [row for row in rows if row["phase"] == "setup"]
     cells = ((*_key(row), time_of(row["seconds"]), size_of(row["bytes"]), row["rounds"]) for row in setups)
-    return filled(("network", "rounding", "between", "time", "bytes", "rounds"), cells)
+    return filled(("network", *_WHAT, "time", "bytes", "rounds"), cells)
 
 
 def _layers(rows: Rows) -> str:
     columns = (
         *(
             "layer",
-            "rounding",
-            "between",
+            *_WHAT,
             "server online",
             "server offline",
             "wait online",
@@ -202,14 +205,14 @@ def _layers(rows: Rows) -> str:
         ),
         *("paper", "paper / ours", "with offline", "public code", "code / ours", "with offline"),
     )
-    return filled(columns, (_layer(*key, phases) for key, phases in _by_phase(rows).items()))
+    return filled(columns, (_layer(key, phases) for key, phases in _by_phase(rows).items()))
 
 
-def _layer(name: str, rounding: str | None, network: str, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+def _layer(key: Key, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
     online, offline, total = phases["online"], phases["offline"], phases["total"]
     paper, code = (_given(online, source, "seconds") for source in ("paper", "public_code"))
     return (
-        *(name, rounding, network, time_of(online["server_seconds"]), time_of(offline["server_seconds"])),
+        *(*key, time_of(online["server_seconds"]), time_of(offline["server_seconds"])),
         *(time_of(online["seconds"]), time_of(offline["seconds"])),
         *(size_of(total["bytes"]), total["rounds"], total["repeat"]),
         *(time_of(paper), ratio(paper, online["server_seconds"]), ratio(paper, total["server_seconds"])),
@@ -219,7 +222,7 @@ def _layer(name: str, rounding: str | None, network: str, phases: dict[str, dict
 
 def _activations(rows: Rows) -> str:
     columns = (
-        *("activation", "rounding", "between", "phase", "wait", "server", "bytes", "rounds", "runs"),
+        *("activation", *_WHAT, "phase", "wait", "server", "bytes", "rounds", "runs"),
         *("paper", "paper / ours", "paper's bytes", "paper / ours", "public code's bytes", "code / ours"),
     )
     parts = [row for row in rows if row["phase"] in ("offline", "online")]

@@ -9,6 +9,7 @@ from typing import Any
 
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.published import paper, public_code
+from lanner.model import Model
 from lanner.network import Network
 from lanner.prediction import PHASES, Layer, Prediction
 
@@ -42,6 +43,9 @@ class Row:
         shaping: How that came about: ``none`` or ``in-process relay``.
         mode: The mode.
         rounding: How mode cheetah rounds; None in other modes.
+        precision: What the model was compiled for: a percentage, or bits.
+        logit_error: How far its scores are from the float network's on the calibration samples, relative to their
+            range.
         phase: setup, offline, online, or total: the last two together.
         seconds: What the client waited, the median of `repeat` runs.
         fastest: The same of the fastest run.
@@ -60,6 +64,8 @@ class Row:
     shaping: str
     mode: str
     rounding: str | None
+    precision: str | None
+    logit_error: float | None
     phase: str
     seconds: float
     fastest: float
@@ -76,9 +82,7 @@ class Row:
         return asdict(self)
 
 
-def rows_of(
-    case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], rounding: str | None
-) -> list[Row]:
+def rows_of(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], model: Model) -> list[Row]:
     """The rows of runs in one session, whose set-up counts once and only for whole predictions.
 
     Args:
@@ -87,15 +91,13 @@ def rows_of(
         runs: The runs.
         messages: The layers of a prediction without a transport, whose bytes and rounds stand for a case's steps: a
             read from a socket may take in bytes of the next step.
-        rounding: How the model's mode rounds, if it has a choice.
+        model: The model, for how its mode rounds and how precise it is.
     """
     phases = [*(phase for phase in PHASES if phase != "setup" or not case.steps), "total"]
-    return [_row(case, network, runs[:1] if phase == "setup" else runs, messages, rounding, phase) for phase in phases]
+    return [_row(case, network, runs[:1] if phase == "setup" else runs, messages, model, phase) for phase in phases]
 
 
-def _row(
-    case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], rounding: str | None, phase: str
-) -> Row:
+def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[Layer], model: Model, phase: str) -> Row:
     costs = [_cost(case, run, messages, phase) for run in runs]
     seconds = [cost[0] for cost in costs]
     # How many records of TLS the same messages take depends on when they are written.
@@ -109,7 +111,9 @@ def _row(
         network=network.name,
         shaping=network.shaping,
         mode=mode,
-        rounding=rounding,
+        rounding=model.manifest.rounding,
+        precision=None if model.precision is None else model.precision.asked,
+        logit_error=None if model.precision is None else model.precision.logit_error,
         phase=phase,
         seconds=statistics.median(seconds),
         fastest=min(seconds),

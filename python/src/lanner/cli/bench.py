@@ -15,6 +15,7 @@ from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
+from lanner.precision import DEFAULT
 from lanner.wording import counted
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("suite", choices=SUITES)
     add_protocol_options(parser)
+    parser.add_argument(
+        "--precision",
+        metavar="P",
+        help=f"what scores may be off by, as a percentage, or bits of all activations (default: {DEFAULT} for trained "
+        "weights, 8 bits for random ones)",
+    )
     parser.add_argument(
         "--network",
         action="append",
@@ -54,7 +61,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
-    CompileOptions("bench", mode=options.mode, rounding=options.rounding)
+    CompileOptions("bench", mode=options.mode, rounding=options.rounding, precision=options.precision)
     if options.rounding == "faithful" and options.suite != "networks":
         raise MisuseError(
             "faithful rounding goes with labels alone, and layers and activations have none",
@@ -92,7 +99,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
     from lanner.benchmarks.measure import measure
 
-    return measure(case, Protocols(options.mode, options.rounding), networks, options.repeat)
+    return measure(case, Protocols(options.mode, options.rounding, options.precision), networks, options.repeat)
 
 
 def _chosen(options: argparse.Namespace) -> list[Case]:
@@ -122,6 +129,7 @@ def _command(options: argparse.Namespace) -> str:
     words = ["lanner bench", options.suite, "--mode", options.mode]
     given = {
         "rounding": options.rounding,
+        "precision": options.precision,
         "network": options.network and ",".join(options.network),
         "only": options.only,
     }
