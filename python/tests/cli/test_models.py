@@ -343,7 +343,7 @@ def test_inspect_reports_every_reason_and_what_runs_and_exits_3(
     assert (share["nodes"], share["refused"], share["all_nodes"]) == (1, 2, 3)
     assert share["multiply_accumulates"] == share["all_multiply_accumulates"] == 2 * 36 * 9
     assert main(["inspect", path]) == 3
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "what to do" in told
     assert "net.onnx cannot be compiled: 1 of 3 nodes run, 2 are refused" in told
 
@@ -359,7 +359,7 @@ def test_inspect_tells_of_sizes_and_fixed_point_without_samples(
     assert refusal["node"] == "wide"
     assert "ciphertext products" in refusal["reason"]
     assert main(["inspect", str(path)]) == 3
-    assert "net.onnx cannot be compiled: every operator is there" in capsys.readouterr().err
+    assert "net.onnx cannot be compiled: every operator is there" in capsys.readouterr().out
 
 
 def test_inspect_of_a_model_that_compiles_exits_0(tiny_onnx: Path, capsys: pytest.CaptureFixture[str]) -> None:
