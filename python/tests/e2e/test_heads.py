@@ -45,7 +45,7 @@ def test_run_tells_what_belongs_to_the_end(tmp_path: Path, end: str) -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "lanner", *map(str, arguments)], capture_output=True, text=True, timeout=HUNG, check=True
     )
-    header = next(line for line in shown.stderr.splitlines() if line.startswith("input"))
+    header = next(line for line in shown.stdout.splitlines() if line.startswith("input"))
     assert set(header.split()) == {"input", "index", *members}
 
 
