@@ -118,6 +118,9 @@ fn no_changed_message_leads_to_a_session() {
 /// Whether the error says what happened, for changes that leave no doubt.
 fn names(error: &HandshakeError, mutation: Mutation) -> bool {
     use Mutation as M;
+    if matches!(error, HandshakeError::OnlyListed) {
+        return matches!(mutation, M::Departure);
+    }
     let HandshakeError::Channel(error) = error else {
         return matches!(mutation, M::Shorter | M::Empty | M::Twice | M::Omitted | M::Swapped);
     };

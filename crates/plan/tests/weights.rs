@@ -19,7 +19,7 @@ fn every_ring_has_parameters_with_room_for_its_weights() {
     for ring in Accumulator::powers_of_two() {
         let modulus = ring.modulus();
         let json = format!(
-            r#"{{"format_version":4,"input":{{"name":"x","shape":[4096],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[
+            r#"{{"format_version":5,"input":{{"name":"x","shape":[4096],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[
                 {{"name":"fc","op":{{"Linear":{{"outputs":10}}}},"inputs":[0],"shape":[10],"modulus":{modulus}}}],"output_scale":0,"head":"scores"}}"#
         );
         let network = PublicNetwork::from_json(&json).unwrap();

@@ -108,7 +108,7 @@ fn what_no_ring_has_room_for_is_refused_by_the_layers_name_or_taken_as_it_is() {
         "{refused}"
     );
     for word in [node.as_str(), "0.1%", "--allow-imprecise", "less precision"] {
-        assert!(refused.to_string().contains(word), "{word}: {refused}");
+        assert!(format!("{refused}; {}", refused.fix()).contains(word), "{word}: {refused}");
     }
     let taken = compiled(small_network(1), &narrow, Aim { demanded: false, ..asked }, &ROOMY).unwrap();
     let reached = taken.reached().unwrap();

@@ -16,20 +16,17 @@ fn unsupported_operators_are_named_with_node_and_attribute() {
     let cases = [
         (
             image().op("act", Op::LeakyRelu(LeakyRelu { alpha: -0.1 })),
-            "node `act`: LeakyRelu with alpha = -0.1 is not supported; ",
+            "node `act`: LeakyRelu with alpha = -0.1 is not supported",
         ),
         (
             image().op("clip", Op::Clip(Clip { min: Some(-1.0), max: Some(1.0) })),
-            "node `clip`: Clip with min = -1 is not supported; ",
+            "node `clip`: Clip with min = -1 is not supported",
         ),
         (
             image().flatten("f").op("p", Op::Softmax).relu("r"),
-            "node `p`: Softmax with later nodes is not supported; ",
+            "node `p`: Softmax with later nodes is not supported",
         ),
-        (
-            image().op("p", Op::Softmax),
-            "node `p`: Softmax with an input of shape [4, 4, 4] is not supported; ",
-        ),
+        (image().op("p", Op::Softmax), "node `p`: Softmax with an input of shape [4, 4, 4] is not supported"),
         (
             Sketch::new(&[2, 92, 92], 1).conv("c", 2, 1, 1, 0).relu("r").mul_constant(
                 "late",
