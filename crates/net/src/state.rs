@@ -136,13 +136,11 @@ fn refuse_shared(path: &Path, metadata: &Metadata, fix: &str) -> Result<(), NetE
             fix: "use a directory of your own".to_owned(),
         });
     }
-    match metadata.mode() & 0o077 {
-        0 => Ok(()),
-        _ => {
-            let fix = format!("run {fix} {}", path.display());
-            Err(NetError::State { path: path.to_owned(), what: "others may use it".to_owned(), fix })
-        }
+    if metadata.mode() & 0o077 != 0 {
+        let fix = format!("run {fix} {}", path.display());
+        return Err(NetError::State { path: path.to_owned(), what: "others may use it".to_owned(), fix });
     }
+    Ok(())
 }
 
 #[cfg(not(unix))]

@@ -34,7 +34,11 @@ fn run_all(
             let materials: Vec<_> =
                 requests.into_iter().map(|request| client.receive(channel, request).unwrap()).collect();
             let online = materials.into_iter().zip(cases);
-            online.map(|(material, (share, _))| likely(client.online(channel, material, share)?)).collect()
+            online
+                .map(|(material, (share, _))| {
+                    client.online(channel, material, share).map(|outcome| likely(&outcome))
+                })
+                .collect()
         },
         |channel| {
             let mut rng = rng(seed);
@@ -51,10 +55,10 @@ fn run_all(
     likely
 }
 
-fn likely(outcome: Outcome) -> Result<Likely, ProtocolError> {
+fn likely(outcome: &Outcome) -> Likely {
     match outcome {
-        Outcome::Probability(likely) => Ok(likely),
-        other => panic!("{other:?} instead of a probability"),
+        Outcome::Probability(likely) => *likely,
+        _ => unreachable!("a probability is asked for"),
     }
 }
 

@@ -68,10 +68,6 @@ fn run_all(cases: &[Case]) -> Vec<(Share, Share)> {
 
 /// The largest value that a circuit takes.
 fn largest(ring: Ring, shift: u32) -> i64 {
-    let ring = match ring {
-        Ring::Prime(p) => Ring::Prime(p),
-        Ring::Pow2(bits) => Ring::Pow2(bits),
-    };
     signed_bound(ring, shift).unwrap() as i64 - 1
 }
 
@@ -219,7 +215,7 @@ fn rank(
             Ok(match layer.online(channel, material, client)? {
                 Outcome::Label(label) => vec![label],
                 Outcome::TopK(indices) | Outcome::Labels(indices) => indices,
-                other => panic!("{other:?} instead of indices"),
+                Outcome::Probability(_) | Outcome::Logits(_) => unreachable!("indices are asked for"),
             })
         },
         |channel| {

@@ -21,6 +21,9 @@ from lanner.onnx.registry import supported_operators
 #: How far float results may be from onnxruntime's, of their range: what another order of sums leaves.
 FLOAT_TOLERANCE = 1e-4
 
+#: Modes that a network is compiled for.
+MODES = ("gazelle", "falcon", "cheetah")
+
 #: As many samples as the largest batch that a file here fixes.
 SAMPLES = 8
 
@@ -45,7 +48,7 @@ class Brought:
         return onnx.load(str(made)) if isinstance(made, Path) else made
 
 
-def compiled(brought: Brought) -> tuple[lanner.Model, NDArray[np.float32]] | None:
+def compiled(brought: Brought, mode: str = "auto") -> tuple[lanner.Model, NDArray[np.float32]] | None:
     """The compiled network with samples, after checking the float half of the rule; None where it is refused.
 
     A test of integers or of secure runs goes on from here.
@@ -54,7 +57,7 @@ def compiled(brought: Brought) -> tuple[lanner.Model, NDArray[np.float32]] | Non
     try:
         imported = import_model(proto, "logits")
         samples = _samples(imported.input_shape, proto.graph.input[0].type.tensor_type.elem_type)
-        model = lanner.compile(proto, samples, output="logits", name=brought.name)
+        model = lanner.compile(proto, samples, mode=mode, output="logits", name=brought.name)
     except ModelError as error:
         check_refusal(proto, error)
         return None
@@ -64,6 +67,29 @@ def compiled(brought: Brought) -> tuple[lanner.Model, NDArray[np.float32]] | Non
     apart = min(float(np.abs(ended - expected).max()) for ended in given) / spread
     assert apart <= brought.tolerance, f"{brought.name} is {apart:.2g} of the range {spread:.3g} from onnxruntime"
     return model, samples
+
+
+def check_modes(brought: Brought, *, secure: bool) -> None:
+    """Check that a network that is taken is as precise as asked in each mode; if wanted, a secure run too."""
+    for mode in MODES:
+        taken = compiled(brought, mode)
+        if taken is None:
+            return
+        model, samples = taken
+        assert model.precision is not None
+        assert model.precision.is_met, f"{brought.name} in mode {mode} is off by {model.precision.reached}"
+        assert np.isclose(_error(model, samples), model.precision.logit_error, rtol=1e-3, atol=1e-6)
+        if secure:
+            (expected,), _ = model.predict_integers(samples[:1])
+            assert lanner.run(model, samples[0]).integers == expected.tolist(), f"{brought.name} in mode {mode}"
+
+
+def _error(model: lanner.Model, samples: NDArray[np.float32]) -> float:
+    """The largest error of a score of its sample's range or the median one's, or, of one score, of all samples'."""
+    exact, fixed = model.native.float(samples).astype(np.float64), model.predict_fixed(samples)
+    ranges = np.ptp(exact, axis=1) if exact.shape[1] > 1 else np.full(len(exact), np.ptp(exact))
+    usual = np.sort(ranges)[len(ranges) // 2] or np.ptp(exact) or np.abs(exact).max() or 1.0
+    return float((np.abs(fixed - exact).max(1) / np.maximum(ranges, usual)).max())
 
 
 def check_refusal(proto: onnx.ModelProto, error: ModelError) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.brought import Brought, compiled
+from helpers.brought import FLOAT_TOLERANCE, Brought, check_modes, compiled
 
 DATA = Path(os.environ.get("LANNER_DATA") or Path(__file__).parents[4] / "shared" / "data")
 FILES = sorted((DATA / "exported").glob("*.onnx"))
@@ -33,12 +33,26 @@ TAKEN = {
 }
 
 
-@pytest.mark.skipif(
+pytestmark = pytest.mark.skipif(
     not FILES, reason=f"exported networks are not in {DATA}; set LANNER_DATA to a folder that holds them"
 )
+
+
+def brought(path: Path) -> Brought:
+    return Brought(path.stem, lambda: path, TOLERANCES.get(path.stem, FLOAT_TOLERANCE))
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_network_agrees_or_is_refused_with_every_reason(path: Path) -> None:
-    brought = Brought(
-        path.stem, lambda: path, **({"tolerance": TOLERANCES[path.stem]} if path.stem in TOLERANCES else {})
-    )
-    assert compiled(brought) is not None or path.stem not in TAKEN
+    assert compiled(brought(path)) is not None or path.stem not in TAKEN
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_integers_are_as_precise_as_asked_in_each_mode(path: Path) -> None:
+    check_modes(brought(path), secure=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_secure_runs_of_all_equal_the_integers(path: Path) -> None:
+    check_modes(brought(path), secure=True)

@@ -124,13 +124,13 @@ def test_both_roundings_of_a_mode_are_told_apart(tmp_path: Path) -> None:
     parts = write(tmp_path, document(*rows("faithful", 5_000_000)), document(*rows("exact", 8_000_000)))
     text = page(collect(parts))
     networks, setup = text.split("\nSet-up, once")
-    assert "8.00 MB" in line_of(networks, "| mnist_d | exact | loopback |")
-    assert "5.00 MB" in line_of(networks, "| mnist_d | faithful | loopback |")
-    assert "8.00 MB" in line_of(setup, "| mnist_d | exact | loopback |")
+    assert "8.00 MB" in line_of(networks, "| mnist_d | exact | 0.5% | 0.43% | loopback |")
+    assert "5.00 MB" in line_of(networks, "| mnist_d | faithful | 0.5% | 0.43% | loopback |")
+    assert "8.00 MB" in line_of(setup, "| mnist_d | exact | 0.5% | 0.43% | loopback |")
     for part in (networks, setup):
         assert part.index("| mnist_d | exact |") < part.index("| mnist_d | faithful |")
     for rounding in ROUNDINGS:
-        line_of(text, f"| fc_128x16 | {rounding} | loopback |")
+        line_of(text, f"| fc_128x16 | {rounding} | 0.5% | 0.43% | loopback |")
 
 
 def test_what_somebody_noted_of_old_figures_is_told_until_all_are_new(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 //! The circuits of the papers, gate by gate, with the numbers of AND gates that the library's are compared with.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::doc_markdown)]
 
 mod falcon;
 mod gazelle;

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         metavar="P",
-        help=f"what scores may be off by, as a percentage, or bits of all activations (default: {DEFAULT} for trained "
+        help=f"what scores may be off by, as a percentage, or bits of all activations (default: {DEFAULT}% for trained "
         "weights, 8 bits for random ones)",
     )
     parser.add_argument(
