@@ -25,8 +25,7 @@ pub struct CompileOptions {
     pub k: u32,
     /// Decimal digits that `probability` reveals.
     pub digits: u32,
-    /// The precision asked for. Where it is `None`, half a per cent is aimed at, and the network with the most bits is taken where that is
-    /// missed.
+    /// The precision asked for; half a per cent where it is `None`.
     #[serde(default)]
     pub precision: Option<Precision>,
     /// Whether a network that misses the precision asked for is taken, too.
@@ -88,7 +87,7 @@ impl CompileOptions {
     pub(crate) fn aim(&self, policy: Policy) -> Aim {
         Aim {
             precision: self.precision.unwrap_or_default(),
-            demanded: self.precision.is_some() && !self.allow_imprecise,
+            demanded: !self.allow_imprecise,
             // Labels, their order and their probabilities are the same whatever is added to all scores.
             compared: matches!(policy, Policy::Label | Policy::TopK { .. } | Policy::Probability { .. }),
         }

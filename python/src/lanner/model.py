@@ -238,8 +238,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             scaler, are published exactly, for the client to apply in floating point.
         precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
             scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
-            not given, 0.5% is aimed at; where that is missed, the network with the most bits is taken, with a
-            `PrecisionWarning`. ``model.precision`` tells what is reached.
+            not given, it is 0.5%. ``model.precision`` tells what is reached.
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
         progress: Hears the name of each stage as it begins.
 

@@ -69,7 +69,7 @@ class CompileOptions:
         public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
             scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
         precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
-            activations. None aims at 0.5% and takes the network with the most bits where that is missed.
+            activations. None is 0.5%.
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
     """
 

@@ -92,9 +92,11 @@ def accuracies(
 
 def _compile(name: str, path: Path | None, calibration: Images, mode: str) -> Model:
     if path is not None:
-        return compile(path, calibration, mode=mode, output="logits", name=name, rounding="exact")
+        return compile(path, calibration, mode=mode, output="logits", name=name, rounding="exact", allow_imprecise=True)
     with as_file(files("lanner") / "networks" / f"{name}.onnx") as embedded:
-        return compile(embedded, calibration, mode=mode, output="logits", name=name, rounding="exact")
+        return compile(
+            embedded, calibration, mode=mode, output="logits", name=name, rounding="exact", allow_imprecise=True
+        )
 
 
 def _on_references(model: Model, x: Images, y: Labels) -> dict[str, Any]:

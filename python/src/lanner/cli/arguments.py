@@ -51,7 +51,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--precision",
         metavar="P",
         help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
-        f"activations, as in --precision 12 (default: {DEFAULT}%, or the most bits that there is room for)",
+        f"activations, as in --precision 12 (default: {DEFAULT}%)",
     )
     parser.add_argument(
         "--allow-imprecise",
