@@ -144,12 +144,31 @@ def test_what_somebody_noted_of_old_figures_is_told_until_all_are_new(tmp_path: 
     assert "are old" not in text.read_text()
 
 
+def test_what_parts_leave_out_stays_where_it_is_kept(tmp_path: Path) -> None:
+    before = write(tmp_path, document(*phases("mnist_d", "networks"), *phases("mnist_a", "networks")))
+    written, text = tmp_path / "all.json", tmp_path / "page.md"
+    targets = ["--json", str(written), "--page", str(text)]
+    assert main([*map(str, before), *targets]) == 0
+    written.write_text(json.dumps({**json.loads(written.read_text()), "notes": ["`mnist_a` is old."]}))
+    again = write(tmp_path, document(*phases("mnist_d", "networks", bytes=9_000_000)))
+    assert main([*map(str, again), "--keep", *targets]) == 0
+    networks = text.read_text().split("\nSet-up, once")[0]
+    assert "9.00 MB" in line_of(networks, "| mnist_d |")
+    assert "7.00 MB" in line_of(networks, "| mnist_a |")
+    assert "`mnist_a` is old." in text.read_text()
+    other = document(*phases("mnist_d", "networks"))
+    other["machine"]["cores"] = 64
+    with pytest.raises(ValueError, match="of the machine"):
+        main([*map(str, write(tmp_path, other)), "--keep", *targets])
+
+
 def test_accuracy_stands_in_the_section_of_its_mode(tmp_path: Path) -> None:
     line = {
         "bench": "accuracy",
         "mode": "falcon",
         "name": "mnist_d",
         "images": 10_000,
+        "logit_error": 0.0043,
         "float": 0.9958,
         "fixed": 0.9959,
     }
@@ -159,7 +178,7 @@ def test_accuracy_stands_in_the_section_of_its_mode(tmp_path: Path) -> None:
     )
     pools = [row("relu_1000", "activations", phase, mode="falcon") for phase in ("offline", "online")]
     text = page(collect([*write(tmp_path, document(*pools)), lines]))
-    assert "| mnist_d | 10000 | 99.58% | 99.59% | 99.98% | 0 | 50 of 50 | 99.31% | 99.26% |" in text
+    assert "| mnist_d | 10000 | 99.58% | 99.59% | 0.43% | 99.98% | 0 | 50 of 50 | 99.31% | 99.26% |" in text
     assert "## Operations" not in text
 
 

@@ -85,6 +85,7 @@ def accuracies(
             "bench": "accuracy",
             "mode": mode,
             "name": tested.name,
+            "logit_error": None if model.precision is None else model.precision.logit_error,
             **_on_references(model, x, y),
             "secure": _on_both_parties(model, x[: tested.secure]) if secure else None,
         }
@@ -129,7 +130,16 @@ def _on_both_parties(model: Model, x: Images) -> dict[str, int]:
 def accuracy_table(lines: Sequence[dict[str, Any]]) -> str:
     """The documents of a mode as a table, beside its paper's figures."""
     columns = (
-        *("network", "images", "float", "fixed-point", "labels as float", "overflows", "secure = fixed-point"),
+        *(
+            "network",
+            "images",
+            "float",
+            "fixed-point",
+            "logit error",
+            "labels as float",
+            "overflows",
+            "secure = fixed-point",
+        ),
         *("paper's float", "paper's secure"),
     )
     return filled(columns, (_row(line) for line in lines))
@@ -142,8 +152,11 @@ def _row(line: dict[str, Any]) -> tuple[object, ...]:
     # Lines that were written before the parties computed images too have none.
     secure = line.get("secure")
     equal = None if secure is None else f"{secure['equal']} of {secure['images']}"
+    # Nor have those that were written before precision could be asked for an error.
+    error = line.get("logit_error")
+    said = None if error is None else f"{error:.2%}"
     agree = f"{line['labels_agree'] / line['images']:.2%}"
-    return (line["name"], line["images"], *ours, agree, line["overflows"], equal, *papers)
+    return (line["name"], line["images"], *ours, said, agree, line["overflows"], equal, *papers)
 
 
 def _mnist(change: Callable[[Images], Images], data: Path, part: str, count: int | None) -> tuple[Images, Labels]:

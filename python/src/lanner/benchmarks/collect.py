@@ -1,10 +1,12 @@
 """Puts the parts of a run together and writes the page.
 
-python -m lanner.benchmarks.collect [PART...] [--peers FILE] --json docs/benchmarks.json --page docs/benchmarks.md
+python -m lanner.benchmarks.collect [PART...] [--keep] [--peers FILE] --json FILE.json --page FILE.md
 
 A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
-what tools/peers/compare.py saved. What is not given stays as the JSON document has it already, and so do its ``notes``:
-sentences that somebody wrote into it about figures of an older build, which a run of all parts leaves out.
+what tools/peers/compare.py saved; the page is docs/benchmarks.md, with docs/benchmarks.json beside it. What is not
+given stays as the JSON document has it already, and so do its ``notes``: sentences that somebody wrote into it about
+figures of an older build, which a run of all parts leaves out. With --keep the rows and lines that the parts do not
+measure stay too, and the notes.
 """
 
 from __future__ import annotations
@@ -41,16 +43,49 @@ def collect(parts: Sequence[Path]) -> dict[str, Any]:
     }
 
 
+def kept_beside(kept: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """What was measured now, with all of before that it leaves out.
+
+    Raises:
+        ValueError: If the two were not measured on one machine.
+    """
+    if kept["machine"] != now["machine"]:
+        raise ValueError("what is kept must be of the machine that the parts are of")
+    rows, lines = {_row(row) for row in now["rows"]}, {_line(line) for line in now["lines"]}
+    failed = {(failure["suite"], failure["name"]) for failure in now["failures"]}
+    return {
+        **now,
+        "commands": list(dict.fromkeys([*kept["commands"], *now["commands"]])),
+        "loads": [*kept["loads"], *now["loads"]],
+        "rows": [row for row in kept["rows"] if _row(row) not in rows] + now["rows"],
+        "lines": [line for line in kept["lines"] if _line(line) not in lines] + now["lines"],
+        "failures": [old for old in kept["failures"] if (old["suite"], old["name"]) not in failed] + now["failures"],
+        "notes": kept.get("notes", []),
+    }
+
+
+def _row(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What a row measures, whatever came out."""
+    return tuple(row.get(name) for name in ("suite", "name", "mode", "rounding", "network", "phase"))
+
+
+def _line(line: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(line.get(name) for name in ("bench", "name", "mode", "backend", "n", "kernel"))
+
+
 def main(arguments: Sequence[str]) -> int:
     """Write the document and the page; 1 if a benchmark failed that was given."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.collect", description="Write the page of a run.")
     parser.add_argument("parts", nargs="*", type=Path, metavar="PART")
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--peers", type=Path, metavar="FILE")
     parser.add_argument("--json", required=True, type=Path, metavar="FILE")
     parser.add_argument("--page", required=True, type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     kept = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
     document = collect(options.parts) if options.parts or not kept else kept
+    if options.keep and options.parts and kept:
+        document = kept_beside(kept, document)
     document["peers"], failed = kept.get("peers"), bool(options.parts and document["failures"])
     if options.peers is not None:
         peers = json.loads(options.peers.read_text(encoding="utf-8"))
