@@ -119,7 +119,7 @@ fn no_changed_message_leads_to_a_session() {
 fn names(error: &HandshakeError, mutation: Mutation) -> bool {
     use Mutation as M;
     if matches!(error, HandshakeError::OnlyListed) {
-        return matches!(mutation, M::Departure);
+        return matches!(mutation, M::Departure | M::DepartureInHeader);
     }
     let HandshakeError::Channel(error) = error else {
         return matches!(mutation, M::Shorter | M::Empty | M::Twice | M::Omitted | M::Swapped);

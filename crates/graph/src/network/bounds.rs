@@ -130,10 +130,7 @@ pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator
     let (low, high) = (i128::from(x.low), i128::from(x.high));
     let mut hull = (0, 0);
     for (weights, biases) in rows(layer) {
-        let (mut positive, mut negative) = (0_i128, 0_i128);
-        for &w in weights {
-            if w >= 0 { positive += i128::from(w) } else { negative += i128::from(w) }
-        }
+        let (positive, negative) = signed_sums(weights);
         for &b in biases {
             let b = i128::from(b);
             hull.0 = hull.0.min(positive * low + negative * high + b);
@@ -142,6 +139,22 @@ pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator
     }
     let error = i128::from(ring.sum_error());
     (hull.0 - error, hull.1 + error)
+}
+
+/// The sums of the values above 0 and of those below. Large networks have millions of weights, which is why small ones are added in 64 bits.
+fn signed_sums(values: &[i64]) -> (i128, i128) {
+    let (mut positive, mut negative) = (0, 0);
+    for some in values.chunks(1 << 16) {
+        let bits = some.iter().fold(0, |bits, &w| bits | (w ^ (w >> 63)));
+        if bits >> 46 == 0 {
+            positive += i128::from(some.iter().map(|&w| w.max(0)).sum::<i64>());
+            negative += i128::from(some.iter().map(|&w| w.min(0)).sum::<i64>());
+        } else {
+            positive += some.iter().map(|&w| i128::from(w.max(0))).sum::<i128>();
+            negative += some.iter().map(|&w| i128::from(w.min(0))).sum::<i128>();
+        }
+    }
+    (positive, negative)
 }
 
 /// Each output channel's (or row's) weights and its biases.
@@ -193,7 +206,10 @@ pub(crate) fn machine_bounds(
 
 /// The largest absolute partial sum of `W x + b` for |x| <= `magnitude`.
 pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
-    let absolute = |values: &[i64]| values.iter().map(|&w| i128::from(w).abs()).sum::<i128>();
+    let absolute = |values: &[i64]| {
+        let (positive, negative) = signed_sums(values);
+        positive - negative
+    };
     let bias = layer.bias.iter().map(|&b| i128::from(b).abs()).max().unwrap_or(0);
     rows(layer).map(|(weights, _)| absolute(weights)).max().unwrap_or(0) * magnitude + bias
 }

@@ -82,13 +82,22 @@ impl<'p> Part<'p> {
 
     /// How many products of weights and activations a sample takes.
     pub(super) fn products(&self) -> Result<usize, CompileError> {
+        self.over_layers(|weights, shape| weights * shape.iter().skip(1).product::<usize>())
+    }
+
+    /// How many weights there are.
+    pub(super) fn weights(&self) -> Result<usize, CompileError> {
+        self.over_layers(|weights, _| weights)
+    }
+
+    /// The sum, over all layers, of what follows from the number of weights and the output's shape.
+    fn over_layers(&self, count: impl Fn(usize, &[usize]) -> usize) -> Result<usize, CompileError> {
         let Draft { graph, tensors, .. } = &self.prepared.draft;
         let of_item = |item: &Item<'_>| {
             let Action::Layer { node, .. } = item.action else { return Ok(0) };
             let node = &graph.nodes[node];
             let (Op::Conv { weight, .. } | Op::MatMul { weight, .. }) = &node.op else { return Ok(0) };
-            let places: usize = item.shape.iter().skip(1).product();
-            Ok(tensors.of_node(&node.name, weight)?.data().len() * places)
+            Ok(count(tensors.of_node(&node.name, weight)?.data().len(), &item.shape))
         };
         self.items.iter().map(of_item).sum()
     }

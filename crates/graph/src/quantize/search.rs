@@ -20,8 +20,9 @@ const PRODUCTS: usize = 8_000_000_000;
 const FEWEST_SAMPLES: usize = 4;
 const MOST_SAMPLES: usize = 48;
 
-/// The products of a sample with which a network is small enough to look at layers one by one.
+/// The products of a sample, and the weights, with which a network is small enough to look at layers one by one.
 const SMALL: usize = 250_000_000;
+const FEW_WEIGHTS: usize = 1 << 22;
 
 /// How many samples decide which layers have one bit less, and how many such choices are checked on all.
 const WORST_SAMPLES: usize = 16;
@@ -237,7 +238,8 @@ impl<'a> Search<'a> {
     /// The same with one bit less for as many layers as may have it, if that is cheaper.
     fn with_fewer(&self, best: Candidate) -> Candidate {
         let bits = best.bits;
-        let is_small = self.part.products().is_ok_and(|products| products <= SMALL);
+        let is_small = self.part.products().is_ok_and(|products| products <= SMALL)
+            && self.part.weights().is_ok_and(|weights| weights <= FEW_WEIGHTS);
         if bits == Precision::FEWEST_BITS || !is_small {
             return best;
         }
