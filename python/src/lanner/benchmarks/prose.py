@@ -16,9 +16,9 @@ HOW = """## How figures are taken
 - **Wait** is wall time at the client. **Server** is wall time that the server computed in the steps concerned,
   without waits for the client and without transport: it begins when a message has been received and ends when the
   reply is serialized, and counts decoding and encoding. Papers give this one for linear layers.
-- **Precision** is what the model was compiled for, a percentage or bits of every activation, and **logit error** what it
-  reaches: the largest error of a score against the float network's on the calibration samples, [relative to the scores'
-  range](numerics.md#how-many-bits). Random weights have 8 bits: their scores say little of a trained network's.
+- **Precision** is what the model was compiled for, a percentage or bits of every activation, and **logit error** what
+  it reaches: the largest error of a score against the float network's on the calibration samples, [relative to the
+  scores' range](numerics.md#how-many-bits). Random weights have 8 bits: their scores say little of a trained network's.
 - One prediction warms everything up and does not count. Then the median of 9 predictions, of 5 if one takes over 5
   s, of 3 if one takes over 20 s, where the first counts too. **Fastest** is the fastest of these: where it is far
   below the median, the machine was busy.
