@@ -41,7 +41,7 @@ pub use movement::Source;
 pub use network::{FixedNode, FixedOp, Head, LinearWeights, Network, NetworkManifest, PublicNetwork};
 pub use policy::Policy;
 pub use quantize::{
-    Aim, Outline, OutlinedNode, Precision, QuantizationOptions, Reached, compile, compile_to, outline,
+    Aim, Outline, OutlinedNode, Precision, QuantizationOptions, Reached, Told, compile, compile_to, outline,
 };
 pub use tensor::{Tensor, Tensors};
 pub use window::{ConvGeometry, Window};

@@ -1,6 +1,6 @@
 //! What the owner of a model chooses when compiling it.
 
-use lanner_graph::{Aim, Policy, Precision, QuantizationOptions};
+use lanner_graph::{Aim, Policy, Precision, QuantizationOptions, Told};
 use lanner_plan::Mode;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::Deserialize;
@@ -88,8 +88,13 @@ impl CompileOptions {
         Aim {
             precision: self.precision.unwrap_or_default(),
             demanded: !self.allow_imprecise,
-            // Labels, their order and their probabilities are the same whatever is added to all scores.
-            compared: matches!(policy, Policy::Label | Policy::TopK { .. } | Policy::Probability { .. }),
+            told: match policy {
+                // Labels, their order and their probabilities are the same whatever is added to all scores.
+                Policy::Label | Policy::TopK { .. } | Policy::Probability { .. } => Told::Order,
+                Policy::Labels => Told::Signs,
+                Policy::Logits => Told::Scores,
+                Policy::Value => Told::Values,
+            },
         }
     }
 

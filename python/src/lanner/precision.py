@@ -49,7 +49,8 @@ class Reached:
         asked: What was asked or, where nothing was, aimed at: a percentage, or a number of bits.
         reached: The logit error as a percentage, rounded up.
         logit_error: The largest error of a score relative to the range of its sample's scores. Under the policies
-            ``label``, ``top-k`` and ``probability`` what all scores of a sample share does not count.
+            ``label``, ``top-k`` and ``probability`` what all scores of a sample share does not count; under ``value``
+            and ``labels`` each score is held against its own range over the samples.
         is_met: Whether it is what was asked.
         samples: The calibration samples, without those set aside.
         labels_kept: Samples whose label is the float network's.

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from numpy.typing import NDArray
+from onnx import helper
 
 import lanner
-from helpers.models import tiny_classifier, tiny_samples
+from helpers.models import make_model, tiny_classifier, tiny_samples
 from lanner.cli import main
 
 #: Less than 16 bits can give.
@@ -110,3 +113,38 @@ def test_a_compiled_model_keeps_its_precision(
 ) -> None:
     assert main(["run", str(tiny_label), arguments[5], "--allow-imprecise", "--json"]) == 2
     assert "--allow-imprecise" in document_of(capsys)["error"]["what"]
+
+
+def scaled(factors: list[float], *, sigmoid: bool) -> tuple[onnx.ModelProto, NDArray[np.float32]]:
+    """Products whose sizes differ by these factors, with samples."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.standard_normal((6, len(factors))).astype(np.float32), "f": np.array(factors, np.float32)}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Mul", ["p", "f"], ["s"])]
+    if sigmoid:
+        nodes.append(helper.make_node("Sigmoid", ["s"], ["y"]))
+    model = make_model(nodes, ("n", 6), weights, output="y" if sigmoid else "s")
+    return model, rng.standard_normal((200, 6)).astype(np.float32)
+
+
+@pytest.mark.filterwarnings("ignore::lanner.PrecisionWarning")
+def test_values_of_different_sizes_are_held_against_their_own_ranges() -> None:
+    model, x = scaled([1000.0, 0.1], sigmoid=False)
+    compiled = lanner.compile(model, x, output="value", allow_imprecise=True)
+    assert compiled.precision is not None
+    exact, fixed = compiled.predict_float(x), compiled.predict_fixed(x)
+    errors = np.abs(exact - fixed).max(0) / np.ptp(exact, axis=0)
+    assert np.isclose(compiled.precision.logit_error, errors.max(), rtol=1e-2)
+    assert compiled.precision.is_met == (errors.max() <= 0.005)
+    assert compiled.precision.labels_kept == compiled.precision.labels_lost == 0
+
+
+@pytest.mark.filterwarnings("ignore::lanner.PrecisionWarning")
+def test_labels_that_do_not_exclude_each_other_are_kept_each_by_its_sign() -> None:
+    model, x = scaled([1000.0, 1.0, 0.01], sigmoid=True)
+    compiled = lanner.compile(model, x, allow_imprecise=True)
+    assert compiled.manifest.output == "labels"
+    assert compiled.precision is not None
+    exact, fixed = compiled.predict_float(x), compiled.predict_fixed(x)
+    kept = ((exact > 0) == (fixed > 0)).all(1).sum()
+    assert compiled.precision.labels_kept == kept
+    assert compiled.precision.is_met or compiled.precision.logit_error > 0.005

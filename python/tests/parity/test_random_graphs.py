@@ -24,8 +24,8 @@ NEWEST = 26
 OPSETS = range(7, NEWEST + 1)
 SEEDS = range(80)
 
-#: Of the largest score; a network has up to ten operators, each rounding activations to 8 bits.
-FIXED_TOLERANCE = 0.05
+#: Of the largest score: twice the precision that is aimed at, which few of these networks miss.
+FIXED_TOLERANCE = 0.01
 
 
 def opset_of(seed: int) -> int:
@@ -36,7 +36,7 @@ def opset_of(seed: int) -> int:
 def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
     network = random_network(seed, opset_of(seed))
     expected = reference(network)
-    model = lanner.compile(network.model, network.x, output="logits")
+    model = lanner.compile(network.model, network.x, output="logits", allow_imprecise=True)
     computed = model.native.float(network.x)
     largest = float(np.abs(computed).max())
     scores = softmax(computed) if network.model.graph.node[-1].op_type == "Softmax" else computed
@@ -51,7 +51,9 @@ def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
 def test_every_mode_runs_what_the_importer_takes(mode: str, seed: int) -> None:
     network = random_network(seed, opset_of(seed))
     rounding = "exact" if mode == "cheetah" else None
-    model = lanner.compile(network.model, network.x, mode=mode, rounding=rounding, output="logits")
+    model = lanner.compile(
+        network.model, network.x, mode=mode, rounding=rounding, output="logits", allow_imprecise=True
+    )
     prediction = json.loads(run_in_memory(model.native, network.x[0]))
     assert prediction["integers"] == list(model.predict_integers(network.x[:1])[0][0])
 

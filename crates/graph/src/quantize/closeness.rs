@@ -1,15 +1,17 @@
 //! How close a network's scores are to the float graph's on the calibration samples.
 
 use super::calibrate::Samples;
-use super::precision::{Aim, Precision, Reached};
+use super::precision::{Aim, Precision, Reached, Told};
 use crate::fixed::arg_max;
 
 /// The float scores that a network is measured by.
 pub(super) struct Closeness<'a> {
     /// Of every sample, by number.
     scores: &'a [Vec<f32>],
-    /// What errors are relative to, by the sample's number.
+    /// What errors are relative to, by the sample's number, where the scores of a sample belong together.
     ranges: Vec<f64>,
+    /// The same for each score by itself.
+    own: Vec<f64>,
     aim: Aim,
 }
 
@@ -22,7 +24,8 @@ pub(super) struct Measured {
 
 impl<'a> Closeness<'a> {
     /// Errors are relative to the range of the sample's scores, or of the median sample's where that is larger: scores that nearly tie
-    /// are not to be more precise than others. A single score's range is the one over all samples.
+    /// are not to be more precise than others. Scores that are told by themselves, and a single one, are relative to their own range over
+    /// all samples.
     pub(super) fn new(scores: &'a [Vec<f32>], samples: &Samples<'_>, aim: Aim) -> Self {
         let of_sample = |scores: &Vec<f32>| width(scores.iter().map(|score| f64::from(*score)));
         let ranges: Vec<f64> = scores.iter().map(of_sample).collect();
@@ -30,11 +33,15 @@ impl<'a> Closeness<'a> {
         sorted.sort_by(f64::total_cmp);
         let all = || samples.iter().flat_map(|(number, _)| &scores[*number]).map(|score| f64::from(*score));
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-        let largest = || all().map(f64::abs).fold(0.0, f64::max);
         // Where all scores of most samples are equal, all that there is to compare with.
-        let usual = [median, width(all()), largest(), 1.0].into_iter().find(|range| *range > 0.0);
-        let usual = usual.unwrap_or(1.0);
-        Self { scores, ranges: ranges.into_iter().map(|range| range.max(usual)).collect(), aim }
+        let usual = first_above_zero([median, width(all()), largest(all())]);
+        let of_score =
+            |index: usize| samples.iter().map(move |(number, _)| f64::from(scores[*number][index]));
+        let count = samples.first().map_or(0, |(number, _)| scores[*number].len());
+        let own = (0..count)
+            .map(|index| first_above_zero([width(of_score(index)), largest(of_score(index)), usual]));
+        let own = own.collect();
+        Self { scores, ranges: ranges.into_iter().map(|range| range.max(usual)).collect(), own, aim }
     }
 
     /// Measures integer scores, in units of `scale`, of samples in the same order.
@@ -52,10 +59,8 @@ impl<'a> Closeness<'a> {
         };
         let mut errors = Vec::with_capacity(samples.len());
         for ((number, _), integers) in samples.iter().zip(integers) {
-            let (scores, range) = (&self.scores[*number], self.ranges[*number]);
-            let error = self.error(scores, integers, scale) / range;
-            let keeps = label(scores) == arg_max(integers);
-            let loses = !keeps && margin(scores) / range > tolerated;
+            let error = self.error(*number, integers, scale);
+            let (keeps, loses) = self.labels(*number, integers, tolerated);
             reached.error = reached.error.max(error);
             reached.labels_kept += usize::from(keeps);
             reached.labels_lost += usize::from(loses);
@@ -65,15 +70,49 @@ impl<'a> Closeness<'a> {
         Measured { reached, worst: errors.into_iter().map(|(_, number)| number).collect() }
     }
 
-    /// The largest error of a score. Where scores are compared only, the smallest that it can be after all are moved alike.
-    fn error(&self, scores: &[f32], integers: &[i64], scale: f64) -> f64 {
-        let errors =
-            scores.iter().zip(integers).map(|(score, integer)| *integer as f64 * scale - f64::from(*score));
-        if self.aim.compared && scores.len() > 1 {
-            return width(errors) / 2.0;
+    /// The largest error of a score, of what it is relative to. Where scores are compared only, the smallest that it can be after all are
+    /// moved alike.
+    fn error(&self, number: usize, integers: &[i64], scale: f64) -> f64 {
+        let (scores, range) = (&self.scores[number], self.ranges[number]);
+        let errors = || {
+            scores.iter().zip(integers).map(|(score, integer)| *integer as f64 * scale - f64::from(*score))
+        };
+        match self.aim.told {
+            Told::Order if scores.len() > 1 => width(errors()) / 2.0 / range,
+            Told::Scores | Told::Order => largest(errors()) / range,
+            Told::Values | Told::Signs => largest(errors().zip(&self.own).map(|(error, own)| error / own)),
         }
-        errors.map(f64::abs).fold(0.0, f64::max)
     }
+
+    /// Whether a sample keeps its label, or each of its labels, and whether it loses one though the float scores are clear.
+    fn labels(&self, number: usize, integers: &[i64], tolerated: f64) -> (bool, bool) {
+        let (scores, range) = (&self.scores[number], self.ranges[number]);
+        match self.aim.told {
+            Told::Values => (false, false),
+            Told::Signs => {
+                let mut changed = scores
+                    .iter()
+                    .zip(integers)
+                    .zip(&self.own)
+                    .filter(|((score, integer), _)| (**score > 0.0) != (**integer > 0));
+                let keeps = changed.clone().next().is_none();
+                (keeps, changed.any(|((score, _), own)| f64::from(score.abs()) / own > tolerated))
+            }
+            Told::Scores | Told::Order => {
+                let keeps = label(scores) == arg_max(integers);
+                (keeps, !keeps && margin(scores) / range > tolerated)
+            }
+        }
+    }
+}
+
+/// The first that is above 0, else 1.
+fn first_above_zero(candidates: [f64; 3]) -> f64 {
+    candidates.into_iter().find(|range| *range > 0.0).unwrap_or(1.0)
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(f64::abs).fold(0.0, f64::max)
 }
 
 /// The largest less the smallest; 0 for none.
@@ -100,9 +139,9 @@ mod tests {
 
     const SCORES: [[f32; 2]; 3] = [[0.0, 4.0], [8.0, 0.0], [1.0, 1.5]];
 
-    fn measured(integers: [[i64; 2]; 3], error: f64, compared: bool) -> Measured {
+    fn measured(integers: [[i64; 2]; 3], error: f64, told: Told) -> Measured {
         let scores: Vec<Vec<f32>> = SCORES.iter().map(|scores| scores.to_vec()).collect();
-        let aim = Aim { precision: Precision::Error(error), demanded: true, compared };
+        let aim = Aim { precision: Precision::Error(error), demanded: true, told };
         let sample = [0.0_f32];
         let samples: Samples<'_> = (0..3).map(|number| (number, &sample[..])).collect();
         let integers: Vec<Vec<i64>> = integers.iter().map(|integers| integers.to_vec()).collect();
@@ -112,7 +151,7 @@ mod tests {
     #[test]
     fn errors_are_relative_to_the_samples_range_or_the_median_one() {
         // Off by 0.25 of 4, 0.25 of 8, and 0.5 of the median sample's 4.
-        let measured = measured([[1, 16], [33, 0], [4, 8]], 0.1, false);
+        let measured = measured([[1, 16], [33, 0], [4, 8]], 0.1, Told::Scores);
         assert!((measured.reached.error - 0.5 / 4.0).abs() < 1e-12);
         assert_eq!((measured.reached.labels_kept, measured.reached.labels_lost), (3, 0));
         assert_eq!(measured.worst, [2, 0, 1]);
@@ -121,16 +160,29 @@ mod tests {
     #[test]
     fn what_all_scores_share_counts_only_where_they_are_revealed() {
         let shifted = [[40, 56], [72, 40], [44, 46]];
-        assert!(measured(shifted, 0.1, true).reached.error < 1e-12);
-        assert!((measured(shifted, 0.1, false).reached.error - 2.5).abs() < 1e-12);
+        assert!(measured(shifted, 0.1, Told::Order).reached.error < 1e-12);
+        assert!((measured(shifted, 0.1, Told::Scores).reached.error - 2.5).abs() < 1e-12);
     }
 
     #[test]
     fn a_label_may_change_only_where_scores_nearly_tie() {
         let swapped = [[0, 16], [32, 0], [7, 5]];
-        assert_eq!(measured(swapped, 0.2, false).reached.labels_lost, 0);
-        let lost = measured(swapped, 0.1, false);
+        assert_eq!(measured(swapped, 0.2, Told::Scores).reached.labels_lost, 0);
+        let lost = measured(swapped, 0.1, Told::Scores);
         assert_eq!((lost.reached.labels_kept, lost.reached.labels_lost), (2, 1));
+    }
+
+    #[test]
+    fn scores_of_their_own_units_are_measured_each_by_itself() {
+        // The second score's range is 4; the first's, off by 0.25 of its 8, is not what it is held against.
+        let off = [[0, 16], [33, 0], [4, 8]];
+        assert!((measured(off, 0.1, Told::Values).reached.error - 0.5 / 4.0).abs() < 1e-12);
+        assert_eq!(measured(off, 0.1, Told::Values).reached.labels_kept, 0);
+        // Of scores that are 0 in the second and third sample, one has another sign.
+        let signs = measured([[0, 16], [32, 1], [4, 6]], 0.1, Told::Signs).reached;
+        assert_eq!((signs.labels_kept, signs.labels_lost), (2, 0));
+        let lost = measured([[0, -1], [32, 0], [4, 6]], 0.1, Told::Signs).reached;
+        assert_eq!((lost.labels_kept, lost.labels_lost), (2, 1));
     }
 
     #[test]

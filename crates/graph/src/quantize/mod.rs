@@ -21,7 +21,7 @@ mod search;
 mod structure;
 
 pub use outline::{Outline, OutlinedNode, outline};
-pub use precision::{Aim, Precision, Reached};
+pub use precision::{Aim, Precision, Reached, Told};
 use prepared::Prepared;
 pub use search::compile_to;
 

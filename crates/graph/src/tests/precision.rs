@@ -4,7 +4,7 @@ use super::branches::residual;
 use super::{Sketch, small_network};
 use crate::{
     Accumulator, Aim, CompileError, Network, NetworkManifest, Precision, PublicNetwork, QuantizationOptions,
-    compile_to,
+    Told, compile_to,
 };
 
 /// The bits of all rings.
@@ -16,7 +16,7 @@ fn ring_bits(network: &PublicNetwork) -> u64 {
 const ROOMY: fn(&PublicNetwork) -> Result<u64, String> = |network| Ok(ring_bits(network));
 
 fn aim(precision: Precision) -> Aim {
-    Aim { precision, demanded: true, compared: false }
+    Aim { precision, demanded: true, told: Told::Scores }
 }
 
 fn options(powers: bool) -> QuantizationOptions {

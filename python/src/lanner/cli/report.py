@@ -129,11 +129,12 @@ def _show_memory(memory: Mapping[str, int], output: Output) -> None:
 def _show_precision(precision: Mapping[str, Any] | None, output: Output) -> None:
     if precision is None:
         return
-    samples = precision["samples"]
+    samples, kept = precision["samples"], precision["labels_kept"]
     lines = [
         ("asked", precision["asked"]),
         ("reached", f"logits off by at most {precision['reached']} of their range on {counted(samples, 'sample')}"),
-        ("labels", f"as the float network's on {precision['labels_kept']} of {samples}"),
+        # Values have no labels to keep or to lose.
+        ("labels", f"as the float network's on {kept} of {samples}" if kept or precision["labels_lost"] else None),
     ]
     output.section("Precision", lines)
 
