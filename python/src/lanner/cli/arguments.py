@@ -109,8 +109,11 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     """The given compile options as the keywords of `lanner.compile`.
 
     Raises:
-        MisuseError: If the file of class names cannot be read.
+        MisuseError: If the file of class names cannot be read, or an option belongs to another output.
     """
+    for name, output in (("k", "top-k"), ("digits", "probability")):
+        if getattr(options, name) is not None and options.output != output:
+            raise MisuseError(f"--{name} goes with --output {output} alone", fix="give both, or leave it out")
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
         *("input_range", "public_preprocessing", "precision", "allow_imprecise"),

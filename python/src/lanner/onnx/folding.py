@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
@@ -28,20 +28,25 @@ _RANDOM = {
 }
 
 
+#: Operators whose results may be infinite though no input is.
+_OF_ANY = {"Constant", "ConstantOfShape", "Cast", "CastLike"}
+
 #: The first opset of which the reference evaluator has an operator that is older.
 _FIRST_EVALUATED = {"QuantizeLinear": 19, "DequantizeLinear": 19}
 
 
-def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDArray[np.generic]] | None:
+def fold(
+    node: Node, opsets: Sequence[onnx.OperatorSetIdProto], batch: int = BATCH
+) -> dict[str, NDArray[np.generic]] | None:
     """Return the outputs in use, by name, of a node whose value is known, or None.
 
-    Known are nodes with constant inputs only, and the shape of anything.
+    Known are nodes with constant inputs only, and the shape of anything; it has `batch` samples.
 
     Raises:
         ModelError: If ONNX's reference evaluator cannot compute the node.
     """
     if node.operator in ("Shape", "Size") and isinstance(node.inputs[0], Wire):
-        return {node.proto.output[0]: _shape(node, (BATCH, *node.inputs[0].shape))}
+        return {node.proto.output[0]: _shape(node, (batch, *node.inputs[0].shape))}
     if any(isinstance(value, Wire) for value in node.inputs) or node.operator in _RANDOM or _has_body(node):
         return None
     constants = {
@@ -56,14 +61,31 @@ def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDA
     )
     try:
         model = helper.make_model(graph, opset_imports=_evaluated(node, opsets))
-        computed = zip(filter(None, node.proto.output), ReferenceEvaluator(model).run(None, {}), strict=True)
-        return {name: np.asarray(value) for name, value in computed}
+        # Integers that are divided by 0 would be 0.
+        with np.errstate(divide="raise", invalid="raise", over="ignore"):
+            values = ReferenceEvaluator(model).run(None, {})
+        computed = {
+            name: np.asarray(value) for name, value in zip(filter(None, node.proto.output), values, strict=True)
+        }
+        # Infinities that the file itself holds may be bounds that bound nothing; so may a cast's.
+        if node.operator not in _OF_ANY and all(map(_is_finite, constants.values())):
+            _check_finite(computed.values())
     except Exception as error:  # noqa: BLE001 - the evaluator raises errors of many kinds
         raise ModelError(
             f"the constant {node.operator} cannot be computed ({error})",
             where=node.where,
             fix="simplify the model, for example with onnxsim",
         ) from None
+    return computed
+
+
+def _is_finite(value: NDArray[np.generic]) -> bool:
+    return value.dtype.kind != "f" or bool(np.isfinite(value).all())
+
+
+def _check_finite(values: Iterable[NDArray[np.generic]]) -> None:
+    if not all(map(_is_finite, values)):
+        raise ArithmeticError("its result is not finite")
 
 
 def _evaluated(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[onnx.OperatorSetIdProto]:
