@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -11,11 +12,14 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lanner.errors import ModelError
-from lanner.onnx.builder import Wire
+from lanner.onnx.builder import MAX_ELEMENTS, Wire
 from lanner.onnx.node import Node
 
 #: A sample is one element of the batch, whatever the file says.
 BATCH = 1
+
+#: The most axes of a constant, as NumPy has them.
+MAX_RANK = 64
 
 #: Operators that draw random numbers are not constants even without inputs.
 _RANDOM = {
@@ -60,6 +64,7 @@ def fold(
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     try:
+        _check_size(node.operator, list(constants.values()))
         model = helper.make_model(graph, opset_imports=_evaluated(node, opsets))
         # Integers that are divided by 0 would be 0.
         with np.errstate(divide="raise", invalid="raise", over="ignore"):
@@ -77,6 +82,25 @@ def fold(
             fix="simplify the model, for example with onnxsim",
         ) from None
     return computed
+
+
+def _check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
+    """Raise an error where a constant would be made of few numbers that is too large for any use.
+
+    Raises:
+        ArithmeticError: If it would be.
+    """
+    told = [[float(number) for number in np.ravel(value)] for value in inputs if value.size <= MAX_RANK]
+    elements = 0.0
+    if operator in ("ConstantOfShape", "Expand") and told:
+        elements = math.prod(told[-1])
+    elif operator == "Tile" and told:
+        elements = inputs[0].size * math.prod(told[-1])
+    elif operator == "Range" and len(told) == len(inputs):
+        start, limit, step = (numbers[0] for numbers in told)
+        elements = (limit - start) / step
+    if elements > MAX_ELEMENTS:
+        raise ArithmeticError(f"it has more than {MAX_ELEMENTS} elements")
 
 
 def _is_finite(value: NDArray[np.generic]) -> bool:
