@@ -7,6 +7,7 @@ several by both, and a regression by its R2 and its mean absolute error.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,9 @@ from lanner.metrics import (
     mean_absolute_error,
 )
 from lanner.prediction import Prediction
+
+#: Class names that an error lists at most.
+SHOWN_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def _numbers(truth: NDArray[Any], outputs: int, where: str) -> Floats:
 
 
 def _classes(truth: NDArray[Any], manifest: Manifest, classes: int, where: str) -> Integers:
-    """A class index for each sample; the classes' names do as well."""
+    """A class index for each sample; the classes' names do as well, also where they are numbers."""
     column = truth[:, 0] if truth.ndim == 2 and truth.shape[1] == 1 else truth
     if column.dtype.kind == "U" and column.ndim == 1 and manifest.classes is not None:
         indices = {name: index for index, name in enumerate(manifest.classes)}
@@ -156,7 +160,54 @@ def _classes(truth: NDArray[Any], manifest: Manifest, classes: int, where: str) 
         if unknown:
             raise InputError(f"the model has no class {unknown[0]!r}", where=where, fix="give its classes' names")
         return np.array([indices[name] for name in column.tolist()], np.int64)
-    return _whole(column, 1, classes, where)
+    return _numbered(column, manifest.classes, classes, where)
+
+
+def _numbered(labels: NDArray[Any], names: Sequence[str] | None, classes: int, where: str) -> Integers:
+    """A class index for each label that is a number.
+
+    Where all classes are named by integers other than their indices, labels are these names, else indices.
+
+    Raises:
+        InputError: If a label is neither; a name and an index are told apart.
+    """
+    if labels.dtype.kind not in "iuf" or labels.ndim != 1 or not np.isfinite(labels).all():
+        return _whole(labels, 1, classes, where)
+    listed = labels.tolist()
+    named = _integer_names(names)
+    if named is not None:
+        unknown = sorted(set(listed) - set(named))
+        if unknown:
+            raise InputError(
+                f"the label {unknown[0]:g} is no class name; labels are read as names and not as indices from 0 to "
+                f"{classes - 1}, as all names are integers",
+                where=where,
+                fix=f"give names: {_some(list(map(str, named)))}",
+            )
+        return np.array([named[label] for label in listed], np.int64)
+    beyond = sorted(label for label in set(listed) if not 0 <= label < classes or label != math.floor(label))
+    if beyond:
+        or_names = "" if names is None else f", or class names: {_some(names)}"
+        raise InputError(
+            f"the label {beyond[0]:g} is neither the index nor the name of a class",
+            where=where,
+            fix=f"give whole numbers from 0 to {classes - 1}{or_names}",
+        )
+    return labels.astype(np.int64)
+
+
+def _integer_names(names: Sequence[str] | None) -> dict[int, int] | None:
+    """The class index of each name, where all are integers and not the indices themselves in order; else None."""
+    if names is None or not all(re.fullmatch(r"[+-]?[0-9]{1,18}", name) for name in names):
+        return None
+    integers = {int(name): index for index, name in enumerate(names)}
+    indices = list(range(len(names)))
+    return integers if len(integers) == len(names) and list(integers) != indices else None
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and that there are more."""
+    return ", ".join(names[:SHOWN_NAMES]) + (", ..." if len(names) > SHOWN_NAMES else "")
 
 
 def _whole(truth: NDArray[Any], rank: int, count: int, where: str) -> Integers:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.errors import ModelError
-from lanner.features import Features
+from lanner.errors import MisuseError, ModelError
+from lanner.features import Features, finite, whole
 from lanner.images import ImageDescription
+
+#: The most elements and axes of an input.
+MAX_ELEMENTS = 1 << 24
+MAX_AXES = 8
+
+#: The largest absolute exponent of an input's unit, in eighths of a doubling.
+MAX_GRID = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +47,27 @@ class InputDescription:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> InputDescription:
-        """Read the input of a manifest's network."""
-        name, shape, scale = str(document["name"]), tuple(map(int, document["shape"])), document["scale"]
+        """Read the input of a manifest's network, within the bounds that the native side holds it to.
+
+        Raises:
+            ValueError: Naming what is beyond them.
+        """
+        name, scale = str(document["name"]), document["scale"]
+        shape = tuple(whole(side, "the shape", 1, MAX_ELEMENTS) for side in document["shape"])
+        if not 1 <= len(shape) <= MAX_AXES or math.prod(shape) > MAX_ELEMENTS:
+            raise ValueError(f"an input has 1 to {MAX_AXES} axes and at most {MAX_ELEMENTS} elements")
         if "stated" in scale:
-            low, high, steps = (scale["stated"][part] for part in ("low", "high", "steps"))
-            return cls(name, shape, float(low), float(high), (high - low) / steps)
-        unit, ends = 2.0 ** (scale["grid"] / 8), (int(document["low"]), int(document["high"]))
+            stated = scale["stated"]
+            low, high = (finite(stated[end], f"`{end}`", sys.float_info.max) for end in ("low", "high"))
+            unit = (high - low) / whole(stated["steps"], "`steps`", 1, 2**32 - 1)
+            if not low <= 0 <= high or not sys.float_info.min <= unit < math.inf:
+                raise ValueError("the stated range is not usable")
+            return cls(name, shape, low, high, unit)
+        unit = 2.0 ** (whole(scale["grid"], "`grid`", -MAX_GRID, MAX_GRID) / 8)
+        ends = (whole(document["low"], "`low`", -(2**63), 0), whole(document["high"], "`high`", 0, 2**63 - 1))
         if "features" not in document:
             return cls(name, shape, ends[0] * unit, ends[1] * unit, unit)
-        features = Features.from_document(document["features"], unit, ends)
+        features = Features.from_document(document["features"], unit, ends, shape)
         return cls(name, shape, min(features.low), max(features.high), unit, features)
 
     def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -97,7 +118,7 @@ class Manifest:
             document = json.loads(text)
             image = document.get("image")
             classes = document.get("classes")
-            return cls(
+            manifest = cls(
                 name=str(document["name"]),
                 mode=str(document["mode"]),
                 output=str(document["output"]),
@@ -107,10 +128,19 @@ class Manifest:
                 commitment=str(document["commitment"]),
                 document=document,
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"this is not a model's public half ({error})", where=where, fix="export it again"
-            ) from None
+            if manifest.image is not None:
+                manifest.image.check_shape(manifest.input.shape)
+        except KeyError as error:
+            reason = f"there is no {error}"
+        except RecursionError:
+            reason = "it is nested too deeply"
+        except MisuseError as error:
+            reason = error.what
+        except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
+            reason = str(error)
+        else:
+            return manifest
+        raise ModelError(f"this is not a model's public half ({reason})", where=where, fix="export it again")
 
     @property
     def rounding(self) -> str | None:

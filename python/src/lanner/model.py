@@ -244,8 +244,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
 
     Raises:
         MisuseError: If an option is wrong, or onnx is not installed.
-        ModelError: If the model cannot be read, a layer's range is too wide for every parameter set, or
-            `precision` is missed.
+        ModelError: If the model cannot be read, a layer's range is too wide for every parameter set, or `precision`,
+            given or not, is missed and `allow_imprecise` is not set.
         UnsupportedOpError: If an operator, the mode or the output policy is not supported; `nodes` lists every reason.
         InputError: If the calibration samples do not fit the model's input.
     """

@@ -71,3 +71,17 @@ def test_sections_are_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_numbers_of_things() -> None:
     assert [counted(count, "sample") for count in (0, 1, 2)] == ["0 samples", "1 sample", "2 samples"]
+
+
+def test_no_name_adds_a_line_to_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(json=False)
+    output.table(("class", "n"), [("cat\ndog  2\t3", 1)], title="a\nb")
+    output.section("one\ntwo", [("name", "text")])
+    printed = capsys.readouterr().out
+    assert [line.split() for line in printed.splitlines() if line.strip()] == [
+        ["a\\nb"],
+        ["class", "n"],
+        ["cat\\ndog", "2\\t3", "1"],
+        ["one\\ntwo"],
+        ["name", "text"],
+    ]

@@ -105,12 +105,24 @@ def _add_rounding(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_outputs(options: argparse.Namespace) -> None:
+    """Check that no option is given that says more of another output than the one chosen.
+
+    Raises:
+        MisuseError: If one is.
+    """
+    for name, output in (("k", "top-k"), ("digits", "probability")):
+        if getattr(options, name) is not None and options.output != output:
+            raise MisuseError(f"--{name} goes with --output {output} alone", fix="give both, or leave it out")
+
+
 def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     """The given compile options as the keywords of `lanner.compile`.
 
     Raises:
-        MisuseError: If the file of class names cannot be read.
+        MisuseError: If the file of class names cannot be read, or as `check_outputs`.
     """
+    check_outputs(options)
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
         *("input_range", "public_preprocessing", "precision", "allow_imprecise"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.agreement import agreeing, labels_of
-from lanner.cli.arguments import add_compile_options, check_target, compile_keywords
+from lanner.cli.arguments import add_compile_options, check_outputs, check_target, compile_keywords
 from lanner.cli.calibration import load_calibration
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(
             "--calibration is missing", where="lanner compile", fix="give typical samples, 32 or more, as a .npy file"
         )
+    check_outputs(options)
     check_target(options.target)
     samples = load_calibration(options.calibration, options)
     name = options.name or options.target.name.removesuffix(".lanner")

@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.lanner")
     parser.add_argument(
-        "--data", type=Path, required=True, metavar="X.npz", help="samples `x` and what is true of them `y`"
+        "--data",
+        type=Path,
+        required=True,
+        metavar="X.npz",
+        help="samples `x` and what is true of them `y`: class names or indices, labels or values",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     parser.add_argument("--secure", action="store_true", help="also run every sample through the protocol")

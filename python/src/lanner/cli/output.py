@@ -63,7 +63,7 @@ class Output:
         longest = max(len(name) for name, _ in told)
         column = longest + 2 if longest else 0
         width = min(self._results.width, TEXT_WIDTH) - 2
-        self._results.print(f"[bold]{plain(title)}[/bold]")
+        self._results.print(f"[bold]{cell(title)}[/bold]")
         for name, text in told:
             wrapped = textwrap.wrap(text, max(width - column, 20), break_on_hyphens=False)
             for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False):
@@ -93,12 +93,12 @@ class Output:
         columns, shown = _filled(columns, [list(row) for row in rows])
         if self.json or not columns:
             return
-        table = Table(title=plain(title) or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+        table = Table(title=cell(title) or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
         for index, column in enumerate(columns):
             numeric = all(isinstance(row[index], int | float | None) for row in shown)
-            table.add_column(plain(column), justify="right" if numeric else "left", overflow="fold")
+            table.add_column(cell(column), justify="right" if numeric else "left", overflow="fold")
         for row in shown:
-            table.add_row(*(plain(_text(value)) for value in row))
+            table.add_row(*(cell(_text(value)) for value in row))
         self._results.print(table, soft_wrap=False, width=width)
         self._results.print()
 
@@ -176,13 +176,18 @@ def _filled(columns: Sequence[str], rows: list[list[object]]) -> tuple[list[str]
     return [columns[index] for index in kept], [[row[index] for index in kept] for row in rows]
 
 
-def plain(text: str) -> str:
-    """Text as it is printed: neither markup nor anything that a terminal takes for a command.
+def plain(text: str, kept: str = "\n\t") -> str:
+    """Text as it is printed: neither markup nor anything that a terminal takes for a command, but for what is `kept`.
 
     A server names models and classes, and its names end up on the client's terminal.
     """
-    shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    shown = (c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
     return escape("".join(shown))
+
+
+def cell(text: str) -> str:
+    """Text as it is printed in a table or a title, where a line of its own would pass for another row."""
+    return plain(text, kept="")
 
 
 def duration(seconds: float) -> str:

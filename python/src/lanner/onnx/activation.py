@@ -131,4 +131,6 @@ def _bound(node: Node, index: int) -> float | None:
     if value is None:
         return None
     bound = float(np.asarray(value, dtype=np.float64).reshape(()))
+    if np.isnan(bound):
+        raise node.unsupported(f"input {index}", "is NaN; a number is needed")
     return bound if abs(bound) < float(np.finfo(np.float32).max) else None

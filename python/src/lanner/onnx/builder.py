@@ -6,14 +6,22 @@ Shapes here have no batch axis: one sample at a time is computed in private.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.errors import ModelError
+
 #: The version of the graph's JSON form.
 FORMAT_VERSION = 2
+
+#: The most elements of a value, and of an axis: those that the native compiler takes.
+MAX_ELEMENTS = 1 << 26
+MAX_AXIS = 1 << 20
 
 #: How many values one node of the graph may join.
 MAX_INPUTS = 1024
@@ -90,6 +98,7 @@ class GraphBuilder:
             attributes: Its plain attributes.
             tensors: Its tensor attributes; None for one that is absent.
         """
+        self.check_size(shape)
         name = self._fresh_name(operator)
         members = dict(attributes or {})
         for role, tensor in (tensors or {}).items():
@@ -98,6 +107,19 @@ class GraphBuilder:
         self._nodes.append({"name": name, "op": op, "inputs": [wire.name for wire in inputs]})
         self._operators[name] = operator
         return Wire(name, shape)
+
+    def check_size(self, shape: Sequence[int]) -> None:
+        """Check that a value is not too large, before anything of its size is made.
+
+        Raises:
+            ModelError: If it is; the ONNX node is named.
+        """
+        if math.prod(shape) > MAX_ELEMENTS or max(shape, default=0) > MAX_AXIS:
+            raise ModelError(
+                f"a value of shape {tuple(shape)} has more than {MAX_ELEMENTS} elements, or {MAX_AXIS} on an axis",
+                where=f"node {self._base}",
+                fix="check the sizes in the model",
+            )
 
     def is_relu(self, x: Wire) -> bool:
         """Whether a wire is what a ReLU made, so that nothing of it is below 0."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
@@ -11,11 +12,14 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lanner.errors import ModelError
-from lanner.onnx.builder import Wire
+from lanner.onnx.builder import MAX_ELEMENTS, Wire
 from lanner.onnx.node import Node
 
 #: A sample is one element of the batch, whatever the file says.
 BATCH = 1
+
+#: The most axes of a constant, as NumPy has them.
+MAX_RANK = 64
 
 #: Operators that draw random numbers are not constants even without inputs.
 _RANDOM = {
@@ -28,20 +32,25 @@ _RANDOM = {
 }
 
 
+#: Operators whose results may be infinite though no input is.
+_OF_ANY = {"Constant", "ConstantOfShape", "Cast", "CastLike"}
+
 #: The first opset of which the reference evaluator has an operator that is older.
 _FIRST_EVALUATED = {"QuantizeLinear": 19, "DequantizeLinear": 19}
 
 
-def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDArray[np.generic]] | None:
+def fold(
+    node: Node, opsets: Sequence[onnx.OperatorSetIdProto], batch: int = BATCH
+) -> dict[str, NDArray[np.generic]] | None:
     """Return the outputs in use, by name, of a node whose value is known, or None.
 
-    Known are nodes with constant inputs only, and the shape of anything.
+    Known are nodes with constant inputs only, and the shape of anything; it has `batch` samples.
 
     Raises:
         ModelError: If ONNX's reference evaluator cannot compute the node.
     """
     if node.operator in ("Shape", "Size") and isinstance(node.inputs[0], Wire):
-        return {node.proto.output[0]: _shape(node, (BATCH, *node.inputs[0].shape))}
+        return {node.proto.output[0]: _shape(node, (batch, *node.inputs[0].shape))}
     if any(isinstance(value, Wire) for value in node.inputs) or node.operator in _RANDOM or _has_body(node):
         return None
     constants = {
@@ -55,15 +64,52 @@ def fold(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> dict[str, NDA
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     try:
+        _check_size(node.operator, list(constants.values()))
         model = helper.make_model(graph, opset_imports=_evaluated(node, opsets))
-        computed = zip(filter(None, node.proto.output), ReferenceEvaluator(model).run(None, {}), strict=True)
-        return {name: np.asarray(value) for name, value in computed}
+        # Integers that are divided by 0 would be 0.
+        with np.errstate(divide="raise", invalid="raise", over="ignore"):
+            values = ReferenceEvaluator(model).run(None, {})
+        computed = {
+            name: np.asarray(value) for name, value in zip(filter(None, node.proto.output), values, strict=True)
+        }
+        # Infinities that the file itself holds may be bounds that bound nothing; so may a cast's.
+        if node.operator not in _OF_ANY and all(map(_is_finite, constants.values())):
+            _check_finite(computed.values())
     except Exception as error:  # noqa: BLE001 - the evaluator raises errors of many kinds
         raise ModelError(
             f"the constant {node.operator} cannot be computed ({error})",
             where=node.where,
             fix="simplify the model, for example with onnxsim",
         ) from None
+    return computed
+
+
+def _check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
+    """Raise an error where a constant would be made of few numbers that is too large for any use.
+
+    Raises:
+        ArithmeticError: If it would be.
+    """
+    told = [[float(number) for number in np.ravel(value)] for value in inputs if value.size <= MAX_RANK]
+    elements = 0.0
+    if operator in ("ConstantOfShape", "Expand") and told:
+        elements = math.prod(told[-1])
+    elif operator == "Tile" and told:
+        elements = inputs[0].size * math.prod(told[-1])
+    elif operator == "Range" and len(told) == len(inputs):
+        start, limit, step = (numbers[0] for numbers in told)
+        elements = (limit - start) / step
+    if elements > MAX_ELEMENTS:
+        raise ArithmeticError(f"it has more than {MAX_ELEMENTS} elements")
+
+
+def _is_finite(value: NDArray[np.generic]) -> bool:
+    return value.dtype.kind != "f" or bool(np.isfinite(value).all())
+
+
+def _check_finite(values: Iterable[NDArray[np.generic]]) -> None:
+    if not all(map(_is_finite, values)):
+        raise ArithmeticError("its result is not finite")
 
 
 def _evaluated(node: Node, opsets: Sequence[onnx.OperatorSetIdProto]) -> list[onnx.OperatorSetIdProto]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from onnx import numpy_helper
 from lanner.errors import ModelError, Refusal, UnsupportedOpError
 from lanner.heads import Policy, choose_policy
 from lanner.onnx.batch import free_batch
+from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.ending import End, check_ending, find_end
 from lanner.onnx.folding import fold
@@ -172,6 +173,7 @@ class _Walk:
         self.steps: list[Step] = []
         self._refusals = refusals
         self._shapes = InferredShapes(proto)
+        self._batch_size = BatchSize(proto.opset_import, free=not _has_one_sample(proto.graph, values))
 
     def lower_to(self, end: End) -> None:
         """Lower what the scores depend on, and check what is behind them."""
@@ -235,8 +237,10 @@ class _Walk:
         """
         folded = fold(node, self.proto.opset_import)
         if folded is not None:
+            self._batch_size.follow(node, folded)
             return Outcome.CONSTANT, dict(folded)
         lowering = _lowering_of(node)
+        self._batch_size.check(node)
         self.operators[node.operator] += 1
         self.builder.enter(node.name)
         integers = any(map(holds_integers, node.inputs))
@@ -342,6 +346,14 @@ def _sample_shape(entry: onnx.ValueInfoProto) -> tuple[tuple[int, ...], bool]:
             fix="export it with a batch axis first, symbolic or 1, and the other sizes fixed",
         )
     return tuple(sample), sides[0] is None
+
+
+def _has_one_sample(graph: onnx.GraphProto, values: Mapping[str, Value | Opaque]) -> bool:
+    """Whether every input fixes a batch of one."""
+    inputs = [entry for entry in graph.input if not isinstance(values.get(entry.name), np.ndarray)]
+    return all(
+        entry.type.tensor_type.shape.dim and entry.type.tensor_type.shape.dim[0].dim_value == 1 for entry in inputs
+    )
 
 
 def _constant(tensor: onnx.TensorProto) -> NDArray[np.generic]:

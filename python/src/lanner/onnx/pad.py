@@ -55,6 +55,7 @@ def _with_own_elements(node: Node, graph: GraphBuilder, x: Wire, mode: str, adde
         if mode == "reflect" and max(low, high) >= side:
             raise node.unsupported("pads", f"is {max(low, high)}, where reflection has {side - 1} elements")
         if low or high:
+            graph.check_size([low + side + high])
             # "reflect", "edge" and "wrap" are NumPy's names, too.
             places = np.pad(np.arange(side), (low, high), mode=cast(Any, mode))
             x = pick(graph, x, axis, places.tolist())

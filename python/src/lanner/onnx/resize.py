@@ -53,10 +53,14 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
         )
     if nearest not in _NEAREST:
         raise node.unsupported("nearest_mode", f"is {nearest}; {', '.join(_NEAREST)} are known")
+    extrapolated = float(node.attr("extrapolation_value", 0.0))
+    if not math.isfinite(extrapolated):
+        raise node.unsupported("extrapolation_value", f"is {extrapolated}, not finite")
     axes = _axes(node, (BATCH, *x.shape), coordinates == _CROP)
     if axes[0].scale != 1.0 or axes[0].target != BATCH or min(axis.target for axis in axes) < 1:
         shape = tuple(axis.target for axis in axes)
         raise node.unsupported("sizes", f"turns {x.batch_shape} into {shape}; samples must stay apart")
+    graph.check_size([axis.target for axis in axes])
     whole = all(axis.target == axis.source for axis in axes)
     outside = []
     for place, axis in enumerate(axes[1:]):
@@ -72,7 +76,7 @@ def lower_resize(node: Node, graph: GraphBuilder) -> Wire:
             )
         outside.append((int(inside.argmax()), int(inside[::-1].argmax())))
         x = pick(graph, x, place, picked)
-    return pad_with(graph, x, outside, float(node.attr("extrapolation_value", 0.0)))
+    return pad_with(graph, x, outside, extrapolated)
 
 
 def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
@@ -87,12 +91,21 @@ def _axes(node: Node, source: tuple[int, ...], crops: bool) -> list[Axis]:
     edges = _numbers(node, 1).tolist() if crops else [0.0] * len(listed) + [1.0] * len(listed)
     if len(edges) != 2 * len(listed):
         raise node.unsupported("roi", "must be a start and an end for each axis")
+    for name, numbers in (("scales", scales), ("roi", np.asarray(edges))):
+        if not np.isfinite(numbers.astype(np.float64)).all():
+            raise node.unsupported(name, f"is {numbers.tolist()}; finite numbers are needed")
     axes = [Axis(side, side, np.float32(1.0), (0.0, 1.0)) for side in source]
     for place, axis in enumerate(listed):
         side, window = source[axis], (edges[place], edges[place + len(listed)])
         if scales.size:
             scale = np.float32(scales[place])
-            axes[axis] = Axis(side, math.floor(scale * np.float32(side)), scale, window)
+            with np.errstate(over="ignore"):
+                extent = float(scale * np.float32(side))
+            if not 0 < scale < np.inf or extent == math.inf:
+                raise node.unsupported(
+                    "scales", f"is {scales.tolist()}; numbers above 0, of sizes there are, are needed"
+                )
+            axes[axis] = Axis(side, math.floor(extent), scale, window)
         else:
             target = int(sizes[place])
             axes[axis] = Axis(side, target, np.float32(target) / np.float32(side), window)

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.builder import MAX_INPUTS, GraphBuilder, Wire
 
 
 def pick(graph: GraphBuilder, x: Wire, axis: int, indices: Sequence[int]) -> Wire:
@@ -18,6 +18,7 @@ def pick(graph: GraphBuilder, x: Wire, axis: int, indices: Sequence[int]) -> Wir
         axis: The axis, counted without the batch.
         indices: Which element each one of the result is, at least one, from 0.
     """
+    graph.check_size([len(indices) if place == axis else side for place, side in enumerate(x.shape)])
     # Where each index stands as often as its neighbours, the elements are picked once and repeated.
     times = math.gcd(*(len(list(run)) for _, run in itertools.groupby(indices)))
     if times > 1:
@@ -36,7 +37,13 @@ def along(x: Wire, axis: int, chosen: range) -> tuple[range, ...]:
 
 def tile(graph: GraphBuilder, x: Wire, axis: int, times: int) -> Wire:
     """Repeat a whole axis: a, b becomes a, b, a, b."""
-    return graph.concat((x,) * times, axis)
+    graph.check_size([side * times if place == axis else side for place, side in enumerate(x.shape)])
+    if times <= MAX_INPUTS:
+        return graph.concat((x,) * times, axis)
+    parts = [tile(graph, tile(graph, x, axis, MAX_INPUTS), axis, times // MAX_INPUTS)]
+    if times % MAX_INPUTS:
+        parts.append(tile(graph, x, axis, times % MAX_INPUTS))
+    return graph.concat(tuple(parts), axis)
 
 
 def repeat(graph: GraphBuilder, x: Wire, axis: int, times: int) -> Wire:

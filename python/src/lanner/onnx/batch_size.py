@@ -1,0 +1,86 @@
+"""The size of a batch, as a number: what is computed from it holds for one sample alone, and is refused.
+
+Files ask for the shape of a value to reshape others to it. Such constants are computed twice, for a batch of one and
+of two. What is the same follows from a sample's own shape; what is not may be the shape that a value takes, or a row
+repeated for each sample, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from lanner.errors import ModelError
+from lanner.onnx.builder import Wire
+from lanner.onnx.folding import BATCH, fold
+from lanner.onnx.node import Node
+
+#: The other size that constants are computed for.
+OTHER = 2
+
+#: Operators whose inputs behind the first are sizes and places; the lowerings see to it that samples stay apart.
+_OF_SIZES = {"Reshape", "Expand", "Slice", "Resize", "Upsample"}
+
+
+class BatchSize:
+    """The constants met so far that depend on the batch's size.
+
+    Args:
+        opsets: Those of the model.
+        free: Whether the file leaves the size open; where it is one, it is a constant as any other.
+    """
+
+    def __init__(self, opsets: Sequence[onnx.OperatorSetIdProto], *, free: bool) -> None:
+        self._opsets = opsets
+        self._free = free
+        # The value for `OTHER` samples; None where it cannot be computed.
+        self._values: dict[str, NDArray[np.generic] | None] = {}
+
+    def follow(self, node: Node, folded: dict[str, NDArray[np.generic]]) -> None:
+        """Note what of a node that is known already depends on the size."""
+        asks = any(isinstance(value, Wire) for value in node.inputs)
+        if not self._free or not (asks or self._values.keys() & set(node.proto.input)):
+            return
+        others = self._fold(node)
+        for name, value in folded.items():
+            other = others.get(name)
+            if other is None or not (other.shape == value.shape and np.array_equal(other, value)):
+                self._values[name] = other
+
+    def check(self, node: Node) -> None:
+        """Check that a node that runs takes no such constant as numbers.
+
+        Raises:
+            UnsupportedOpError: Naming the input that is one.
+        """
+        for index, (name, value) in enumerate(zip(node.proto.input, node.inputs, strict=True)):
+            if name not in self._values or not isinstance(value, np.ndarray):
+                continue
+            sizes = node.operator in _OF_SIZES and index > 0 and value.dtype.kind in "iu"
+            if not sizes and not _is_repeated(value, self._values[name]):
+                raise node.unsupported(
+                    f"input {index}",
+                    "depends on the size of the batch; samples are computed one at a time",
+                    "export the model without the size of the batch in its arithmetic",
+                )
+
+    def _fold(self, node: Node) -> dict[str, NDArray[np.generic]]:
+        """The node's outputs for the other size; nothing where they cannot be computed."""
+        inputs = [self._values.get(name, value) for name, value in zip(node.proto.input, node.inputs, strict=True)]
+        lacks = any(value is None and name for name, value in zip(node.proto.input, inputs, strict=True))
+        if lacks:
+            return {}
+        try:
+            return fold(Node(node.proto, inputs), self._opsets, OTHER) or {}
+        except ModelError:
+            return {}
+
+
+def _is_repeated(value: NDArray[np.generic], other: NDArray[np.generic] | None) -> bool:
+    """Whether a constant is the same for each sample."""
+    if other is None or value.ndim < 2 or value.shape[0] != BATCH or other.shape != (OTHER, *value.shape[1:]):
+        return False
+    return np.array_equal(other, np.broadcast_to(value, other.shape))
