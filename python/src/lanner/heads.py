@@ -24,6 +24,8 @@ class Ending(Enum):
     SIGMOID = "sigmoid"
     #: Sigmoids that are divided by their sum: the largest score's class, with a probability that no policy computes.
     ONE_AGAINST_REST = "one against rest"
+    #: Quantities, one or several.
+    REGRESSION = "regression"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ def choose_policy(head: Head, scores: int, wanted: str | None) -> Policy:
         return _of_one(head, wanted)
     if head.ending is Ending.SIGMOID:
         return _of_labels(scores, wanted)
+    if head.ending is Ending.REGRESSION and wanted is None:
+        return Policy("value", notes=(_TARGETS.format(scores),))
     return Policy(wanted or "label", notes=_note_of_probability(head) if wanted == "probability" else ())
 
 
@@ -85,7 +89,7 @@ def _of_labels(scores: int, wanted: str | None) -> Policy:
 def _of_one(head: Head, wanted: str | None) -> Policy:
     if head.ending is Ending.SIGMOID:
         return Policy(wanted or "label", two_classes=True)
-    if head.ending is not Ending.NONE:
+    if head.ending not in (Ending.NONE, Ending.REGRESSION):
         raise MisuseError(
             f"the network ends in a {head.ending.value} of one score, which is always 1", fix="choose logits"
         )
@@ -106,6 +110,7 @@ def _note_of_probability(head: Head) -> tuple[str, ...]:
 
 _APPENDED = "the network does not end in a softmax; one is appended to its scores for the probability"
 _REGRESSION = "the network has one output and no sigmoid at its end, so a prediction is its value"
+_TARGETS = "the network ends in a linear regression of {} targets, so a prediction is their values"
 _BINARY = (
     "the network has one score and no sigmoid at its end; the label is 1 where the score is above 0, as for a sigmoid"
 )

@@ -200,3 +200,211 @@ def test_exported_regressions_give_their_value(name: str) -> None:
 def test_exported_trees_are_refused_by_name(name: str) -> None:
     with pytest.raises(UnsupportedOpError, match="TreeEnsembleClassifier"):
         lanner.compile(exported(name), np.random.default_rng(6).random((ROWS, 64)).astype(np.float32))
+
+
+Nodes = list[onnx.NodeProto]
+HELD = {
+    "one": np.array(1, np.float32),
+    "halves": np.array([-1, 2, 3]),
+    "thirds": np.array([-1, 3]),
+    "six": np.array([-1, 6]),
+    "first": np.array([1]),
+    "w": np.ones((6, 3), np.float32),
+}
+
+
+def _node(operator: str, inputs: str, output: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401 - as the operator takes
+    domain = "ai.onnx.ml" if operator in ("Normalizer", "LabelEncoder") else ""
+    return helper.make_node(operator, inputs.split(), [output], domain=domain, **attributes)
+
+
+def _ended(scores: int, nodes: Nodes, *outputs: str) -> onnx.ModelProto:
+    """A network whose scores ``y`` these nodes follow, with these outputs."""
+    proto = network(scores)
+    proto.graph.node.extend(nodes)
+    proto.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in HELD.items())
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
+    _show(proto, *outputs)
+    return proto
+
+
+def _show(proto: onnx.ModelProto, *outputs: str) -> None:
+    """Let a model have these outputs, of the types and shapes that follow."""
+    del proto.graph.output[:]
+    known = onnx.shape_inference.infer_shapes(proto).graph.value_info
+    inferred = {entry.name: entry for entry in known if entry.type.tensor_type.HasField("shape")}
+    plain = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", None]) for name in outputs]
+    proto.graph.output.extend(inferred.get(entry.name, entry) for entry in plain)
+
+
+SOFTMAX = _node("Softmax", "y", "p")
+BOTH = [_node("Sigmoid", "y", "p"), _node("Sub", "one p", "q"), _node("Concat", "q p", "both", axis=1)]
+NO_ENDS: dict[str, tuple[int, Nodes, str, str]] = {
+    "two softmaxes": (6, [SOFTMAX, _node("Softmax", "p", "z")], "z", "Softmax"),
+    "a norm before": (6, [_node("Normalizer", "y", "n", norm="L2"), _node("Softmax", "n", "z")], "z", "Normalizer"),
+    "a maximum behind": (6, [SOFTMAX, _node("Normalizer", "p", "z", norm="MAX")], "z", "Softmax"),
+    "a maximum before": (
+        6,
+        [_node("Normalizer", "y", "n", norm="MAX"), _node("ArgMax", "n", "z", axis=1)],
+        "z",
+        "Normalizer",
+    ),
+    "normalised scores": (6, [_node("Normalizer", "y", "z", norm="L1")], "z", "Normalizer"),
+    "classes in halves": (
+        6,
+        [SOFTMAX, _node("Reshape", "p halves", "h"), _node("ArgMax", "h", "z", axis=1)],
+        "z",
+        "the shape of Reshape",
+    ),
+    "more rows": (
+        6,
+        [SOFTMAX, _node("Reshape", "p thirds", "h"), _node("ArgMax", "h", "z", axis=1)],
+        "z",
+        "the shape of Reshape",
+    ),
+    "an axis more": (
+        6,
+        [SOFTMAX, _node("Unsqueeze", "p first", "u"), _node("Softmax", "u", "z", axis=1)],
+        "z",
+        "Softmax",
+    ),
+    "an axis before the label": (
+        6,
+        [SOFTMAX, _node("Unsqueeze", "p first", "u"), _node("ArgMax", "u", "z", axis=1)],
+        "z",
+        "the shape of Unsqueeze",
+    ),
+    "both of three": (3, BOTH, "both", "input 0 of Concat is 1 - p of 3 scores"),
+    "label of both of three": (3, [*BOTH, _node("ArgMax", "both", "z", axis=1)], "z", "input 0 of Concat"),
+    "two labels": (6, [_node("ArgMax", "y", "i", axis=1), _node("ArgMax", "i", "z", axis=1)], "z", "ArgMax"),
+    "label of one": (1, [_node("ArgMax", "y", "z", axis=1)], "z", "one score, of which the index is always 0"),
+    "whole softmax": (6, [SOFTMAX, _node("Cast", "p", "z", to=6)], "z", "to of Cast makes whole numbers"),
+    "whole sigmoid": (1, [_node("Sigmoid", "y", "p"), _node("Cast", "p", "z", to=6)], "z", "to of Cast makes whole"),
+    "label of a whole softmax": (
+        6,
+        [SOFTMAX, _node("Cast", "p", "c", to=6), _node("ArgMax", "c", "z", axis=1)],
+        "z",
+        "to of Cast makes whole",
+    ),
+    "encoded scores": (
+        6,
+        [_node("LabelEncoder", "y", "z", keys_floats=[0.0], values_floats=[1.0])],
+        "z",
+        "LabelEncoder",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_ENDS)
+def test_what_is_no_end_is_refused_by_name(case: str) -> None:
+    scores, nodes, output, reason = NO_ENDS[case]
+    with pytest.raises(ModelError, match=reason):
+        lanner.compile(_ended(scores, nodes, output), rows())
+
+
+@pytest.mark.parametrize(
+    "view", [_node("Reshape", "p six", "v"), _node("Flatten", "p", "v"), _node("Identity", "p", "v")]
+)
+def test_a_view_that_keeps_the_classes_may_stand_before_the_label(view: onnx.NodeProto) -> None:
+    proto, x = _ended(6, [SOFTMAX, view, _node("ArgMax", "v", "z", axis=1, keepdims=0)], "z"), rows()
+    model = lanner.compile(proto, x)
+    assert model.manifest.output == "label"
+    assert (model.predict_float(x).argmax(1) == onnx_output(proto, x)).all()
+
+
+def test_a_label_may_be_cast() -> None:
+    proto, x = _ended(6, [_node("ArgMax", "y", "i", axis=1, keepdims=0), _node("Cast", "i", "z", to=6)], "z"), rows()
+    assert (lanner.compile(proto, x).predict_float(x).argmax(1) == onnx_output(proto, x)).all()
+
+
+@pytest.mark.parametrize("outputs", [("y", "p"), ("p", "y")])
+@pytest.mark.parametrize(("scores", "policy"), [(3, "labels"), (1, "label")])
+def test_an_ending_says_more_than_the_bare_scores_beside_it(outputs: tuple[str, ...], scores: int, policy: str) -> None:
+    model = lanner.compile(_ended(scores, [_node("Sigmoid", "y", "p")], *outputs), rows())
+    assert model.manifest.output == policy
+
+
+BESIDE: dict[str, tuple[Nodes, tuple[str, str]]] = {
+    "sigmoid of what is hidden": ([SOFTMAX, _node("Sigmoid", "b", "z")], ("p", "z")),
+    "softmax of what is hidden": ([_node("Softmax", "b", "z")], ("y", "z")),
+    "label of what is hidden": ([_node("ArgMax", "b", "z", axis=1)], ("y", "z")),
+    "more layers": ([SOFTMAX, _node("MatMul", "y w", "z")], ("p", "z")),
+    "softmax and sigmoid": ([SOFTMAX, _node("Sigmoid", "y", "z")], ("p", "z")),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_outputs_of_different_scores_are_refused(case: str) -> None:
+    nodes, (one, other) = BESIDE[case]
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(ModelError, match=rf"2 outputs \({first}, {second}\).*--output-name {first}"):
+            lanner.compile(_ended(6, nodes, first, second), rows())
+    assert lanner.compile(_ended(6, nodes, one, other), rows(), output_name=one).manifest.output == "label"
+
+
+def test_a_label_beside_the_scores_is_along_the_classes() -> None:
+    with pytest.raises(UnsupportedOpError, match="axis of ArgMax"):
+        lanner.compile(_ended(6, [_node("ArgMax", "y", "z", axis=0)], "y", "z"), rows())
+
+
+def test_logistic_classes_with_a_label_exclude_each_other() -> None:
+    generator = np.random.default_rng(2)
+    weights = {"coefficients": generator.standard_normal(18).tolist(), "intercepts": [0.1, -0.2, 0.3]}
+    classifier = helper.make_node(
+        "LinearClassifier",
+        ["x"],
+        ["label", "probabilities"],
+        domain="ai.onnx.ml",
+        classlabels_ints=[0, 1, 2],
+        post_transform="LOGISTIC",
+        **weights,
+    )
+    proto, x = network(3), rows()
+    del proto.graph.node[:], proto.graph.output[:], proto.graph.initializer[:]
+    proto.graph.node.append(classifier)
+    proto.graph.output.append(helper.make_tensor_value_info("label", onnx.TensorProto.INT64, ["n"]))
+    proto.graph.output.append(helper.make_tensor_value_info("probabilities", onnx.TensorProto.FLOAT, ["n", 3]))
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    model = lanner.compile(proto, x)
+    assert model.manifest.output == "label"
+    assert (model.predict_float(x).argmax(1) == onnx_output(proto, x, "label")).all()
+    with pytest.raises(MisuseError, match="divided by their sum"):
+        lanner.compile(proto, x, output="probability")
+
+
+@pytest.mark.parametrize("name", ["LinearSVC", "RidgeClassifier"])
+def test_binary_linear_classifiers_of_scikit_learn_give_their_label(name: str) -> None:
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from sklearn import datasets, linear_model, svm
+
+    x, y = datasets.load_breast_cancer(return_X_y=True)
+    x = ((x - x.mean(0)) / x.std(0)).astype(np.float32)
+    classifier = {"LinearSVC": svm.LinearSVC(random_state=0), "RidgeClassifier": linear_model.RidgeClassifier()}[name]
+    classifier.fit(x, y)
+    proto = skl2onnx.to_onnx(classifier, x[:1])
+    model = lanner.compile(proto, x[:ROWS])
+    assert (model.manifest.output, model.manifest.classes) == ("label", ("0", "1"))
+    assert (model.predict_float(x).argmax(1) == classifier.predict(x)).all()
+    assert lanner.run(model, x[0]).label == classifier.predict(x[:1])[0]
+    score = lanner.compile(proto, x[:ROWS], output_name="probabilities")
+    assert score.manifest.output == "value"
+    assert np.allclose(score.predict_float(x)[:, 0], classifier.decision_function(x), atol=1e-4)
+
+
+def test_a_linear_regressor_of_several_targets_gives_their_values() -> None:
+    regressor = helper.make_node(
+        "LinearRegressor",
+        ["x"],
+        ["y"],
+        domain="ai.onnx.ml",
+        targets=2,
+        coefficients=np.linspace(-1, 1, 12).tolist(),
+        intercepts=[0.5, -0.5],
+    )
+    proto, x = network(2), rows()
+    del proto.graph.node[:], proto.graph.initializer[:]
+    proto.graph.node.append(regressor)
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    model = lanner.compile(proto, x)
+    assert (model.manifest.output, len(model.notes)) == ("value", 1)
+    assert np.allclose(model.predict_float(x), onnx_output(proto, x), atol=1e-5)

@@ -17,6 +17,7 @@ from lanner.onnx.ending import find_end
 from lanner.onnx.outputs import choose_output, find_scores
 
 NONE, SOFTMAX, SIGMOID, REST = Ending.NONE, Ending.SOFTMAX, Ending.SIGMOID, Ending.ONE_AGAINST_REST
+REGRESSION = Ending.REGRESSION
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,10 @@ NONE, SOFTMAX, SIGMOID, REST = Ending.NONE, Ending.SOFTMAX, Ending.SIGMOID, Endi
         (NONE, 1, "logits", "logits", False, 0),
         (NONE, 1, "label", "label", True, 1),
         (NONE, 1, "probability", "probability", True, 1),
+        (REGRESSION, 3, None, "value", False, 1),
+        (REGRESSION, 1, None, "value", False, 1),
+        (REGRESSION, 3, "label", "label", False, 0),
+        (REGRESSION, 1, "label", "label", True, 1),
         (SIGMOID, 4, None, "labels", False, 1),
         (SIGMOID, 4, "label", "labels", False, 1),
         (SIGMOID, 4, "top-k", "top-k", False, 0),
@@ -114,6 +119,25 @@ ENDS: dict[str, tuple[list[onnx.NodeProto], str, Ending, tuple[str, ...] | None]
         ("3", "7"),
     ),
     "encoded label": ([node("ArgMax", "s", "i", axis=1), ENCODED], "s", NONE, ("cat", "dog")),
+    "softmax that adds up": ([node("Softmax", "s", "p"), ml("Normalizer", "p", "y", norm="L1")], "s", SOFTMAX, None),
+    "softmax of a softmax": ([node("Softmax", "s", "p"), node("Softmax", "p", "y")], "p", SOFTMAX, None),
+    "arg-max of an arg-max": ([node("ArgMax", "s", "p"), node("ArgMax", "p", "y")], "p", NONE, None),
+    "normalised scores": ([ml("Normalizer", "s", "y", norm="L1")], "y", NONE, None),
+    "softmax of normalised scores": (
+        [ml("Normalizer", "s", "p", norm="L2"), node("Softmax", "p", "y")],
+        "p",
+        SOFTMAX,
+        None,
+    ),
+    "softmax over its maximum": ([node("Softmax", "s", "p"), ml("Normalizer", "p", "y", norm="MAX")], "y", NONE, None),
+    "encoded scores": ([ml("LabelEncoder", "s", "y", keys_floats=[0.0], values_floats=[1.0])], "y", NONE, None),
+    "regression": ([ml("LinearRegressor", "s", "r", targets=2), node("Identity", "r", "y")], "y", REGRESSION, None),
+    "label of a regression": (
+        [ml("LinearRegressor", "s", "r", targets=2), node("ArgMax", "r", "y", axis=1)],
+        "r",
+        NONE,
+        None,
+    ),
     "relu of a softmax": ([node("Softmax", "s", "p"), node("Relu", "p", "y")], "y", NONE, None),
 }
 

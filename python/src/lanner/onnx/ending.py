@@ -4,15 +4,21 @@ What the client learns is the output policy's to decide, so a final softmax, sig
 computes the label or the probability from the scores. The same goes for what scikit-learn's classifiers have behind
 their scores (skl2onnx): ``ZipMap``, ``Normalizer``, ``ArrayFeatureExtractor``, ``LabelEncoder``, and the two
 probabilities ``1 - p`` and ``p`` of a sigmoid.
+
+Operators are taken off only where they follow one another as one end does. Of two softmaxes the first one is left in
+the network, and so is whatever else does not fit, to be lowered or refused as any other operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
 
 from lanner.heads import Ending, Head
 from lanner.onnx.builder import Wire
@@ -33,6 +39,55 @@ _LABELLING = ("ZipMap", "Normalizer", "ArrayFeatureExtractor", "LabelEncoder")
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 
+class _State(Enum):
+    """What a tensor behind the scores holds."""
+
+    SCORES = "scores"
+    SOFTMAX = "probabilities"
+    LOG_SOFTMAX = "logarithms"
+    SIGMOID = "sigmoids"
+    #: The two probabilities ``1 - p`` and ``p``.
+    BOTH = "both"
+    NORMALISED = "sigmoids divided by their sum"
+    INDEX = "index"
+    MAP = "map"
+
+
+#: What an operator makes of a state; what is not here is no end.
+_FOLLOWING: dict[tuple[str, _State], _State] = {
+    ("Softmax", _State.SCORES): _State.SOFTMAX,
+    ("LogSoftmax", _State.SCORES): _State.LOG_SOFTMAX,
+    ("Sigmoid", _State.SCORES): _State.SIGMOID,
+    ("Concat", _State.SIGMOID): _State.BOTH,
+    **{("ArgMax", state): _State.INDEX for state in list(_State)[:6]},
+    **{("ZipMap", state): _State.MAP for state in list(_State)[:6]},
+    # Numbers that add up to one are their own quotients.
+    ("Normalizer", _State.SOFTMAX): _State.SOFTMAX,
+    ("Normalizer", _State.BOTH): _State.BOTH,
+    ("Normalizer", _State.SIGMOID): _State.NORMALISED,
+    ("ArrayFeatureExtractor", _State.INDEX): _State.INDEX,
+    ("LabelEncoder", _State.INDEX): _State.INDEX,
+}
+_SOFTMAXES = (_State.SOFTMAX, _State.LOG_SOFTMAX)
+
+_INTEGERS = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name or name == "BOOL")
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """An operator that other operators of an end follow, so that what it makes of the scores' shape matters.
+
+    Attributes:
+        node: The operator.
+        argument: Its second input, where that is a constant.
+        shape_of: The tensor whose shape the second input is, if any.
+    """
+
+    node: onnx.NodeProto
+    argument: NDArray[np.generic] | None = None
+    shape_of: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """The end of a network.
@@ -41,11 +96,17 @@ class End:
         scores: The tensor whose elements the scores are.
         head: What the operators behind it say.
         operators: These operators, the first one first.
+        between: The views between them, and the joining of ``1 - p`` and ``p``.
+        rounding: A cast of scores or probabilities to whole numbers, which no output policy tells.
+        beside: The ends of the file's other outputs, where what they say of the scores counts, too.
     """
 
     scores: str
     head: Head = field(default_factory=Head)
     operators: Sequence[onnx.NodeProto] = ()
+    between: Sequence[Between] = ()
+    rounding: onnx.NodeProto | None = None
+    beside: Sequence[End] = ()
 
 
 def find_end(graph: onnx.GraphProto, output: str, constants: Constants) -> End:
@@ -60,7 +121,26 @@ def find_end(graph: onnx.GraphProto, output: str, constants: Constants) -> End:
     scores, ending, operators = walk.back_from(output)
     # A classifier makes the scores and is no operator behind them.
     behind = [node for node in operators if scores not in node.output]
-    return End(scores, Head(ending, walk.names_of(scores)), behind)
+    if not operators and _is_of(walk.producer(walk.root_of(output)), ("LinearRegressor",), ML):
+        ending = Ending.REGRESSION
+    shown = [node for node in behind if node.op_type != "Concat"]
+    return End(scores, Head(ending, walk.names_of(scores)), shown, walk.between(behind), walk.rounding(output))
+
+
+def find_root(graph: onnx.GraphProto, scores: str, constants: Constants) -> str:
+    """The tensor whose elements a tensor of scores shows, perhaps in another shape."""
+    return _Walk(graph, constants).root_of(scores)
+
+
+def find_source(graph: onnx.GraphProto, output: str, constants: Constants) -> str | None:
+    """The two scores of a linear classifier of which an output is one, as skl2onnx writes it beside the label."""
+    walk = _Walk(graph, constants)
+    column = walk.producer(walk.root_of(output))
+    if column is None or not _is_of(column, ("ArrayFeatureExtractor",), ML) or not walk.is_constant(column.input[1]):
+        return None
+    source = walk.root_of(column.input[0])
+    classifier = walk.producer(source)
+    return source if _is_of(classifier, ("LinearClassifier",), ML) else None
 
 
 class _Walk:
@@ -68,33 +148,104 @@ class _Walk:
 
     def __init__(self, graph: onnx.GraphProto, constants: Constants) -> None:
         self._nodes = graph.node
-        self._constants = constants
+        held = {
+            node.output[0]: numpy_helper.to_array(node.attribute[0].t)
+            for node in graph.node
+            if _is_of(node, ("Constant",)) and len(node.attribute) == 1 and node.attribute[0].name == "value"
+        }
+        self._constants: Constants = {**held, **constants}
         self._producers: Mapping[str, onnx.NodeProto] = {name: node for node in graph.node for name in node.output}
+
+    def producer(self, name: str) -> onnx.NodeProto | None:
+        """The node that makes a tensor; None of the graph's input."""
+        return self._producers.get(name)
+
+    def is_constant(self, name: str) -> bool:
+        """Whether a tensor is known."""
+        return name in self._constants
 
     def back_from(self, output: str) -> tuple[str, Ending, list[onnx.NodeProto]]:
         """The scores behind an output, what it ends in, and the operators in between, the first one first."""
-        name, ending = output, Ending.NONE
-        taken: list[onnx.NodeProto] = []
-        end = (output, ending, 0)
+        chain, label = self._chain(output)
+        starts = [(label, _State.INDEX, chain)] if label else []
+        starts += [(self._read(node), _State.SCORES, chain[place:]) for place, node in enumerate(chain)]
+        for scores, state, nodes in starts:
+            follows = state is _State.INDEX or not _is_of(nodes[0], _VIEWS)
+            states = self._states(state, nodes) if follows else None
+            if states is not None:
+                classifier = [] if state is _State.SCORES else [self._producers[scores]]
+                return scores, _ending_of(states), [*classifier, *nodes]
+        return output, Ending.NONE, []
+
+    def root_of(self, name: str) -> str:
+        """The tensor whose elements a tensor shows."""
+        while (node := self._producers.get(name)) is not None and _is_of(node, _VIEWS) and not _rounds(node):
+            name = node.input[0]
+        return name
+
+    def between(self, operators: Sequence[onnx.NodeProto]) -> list[Between]:
+        """The operators between others, up to the one that picks a label."""
+        kinds = [not _is_of(node, (*_VIEWS, "Concat")) for node in operators]
+        picks = [place for place, node in enumerate(operators) if node.op_type == "ArgMax"]
+        last = picks[0] if picks else max((place for place, kind in enumerate(kinds) if kind), default=0)
+        found = []
+        for place, node in enumerate(operators):
+            if node.op_type == "Concat":
+                found.append(Between(node))
+            elif place < last and not kinds[place]:
+                second = node.input[1] if len(node.input) > 1 else ""
+                shape = self._producers.get(second)
+                shape_of = shape.input[0] if shape is not None and _is_of(shape, ("Shape",)) else None
+                found.append(Between(node, self._constants.get(second), shape_of))
+        return found
+
+    def rounding(self, output: str) -> onnx.NodeProto | None:
+        """The first cast to whole numbers behind scores or probabilities, if there is one."""
+        chain, label = self._chain(output)
+        for place, node in enumerate(chain):
+            if _rounds(node) and not label and not any(_is_of(before, ("ArgMax",)) for before in chain[:place]):
+                return node
+        return None
+
+    def _chain(self, output: str) -> tuple[list[onnx.NodeProto], str | None]:
+        """The operators that may belong to an end, the first one first; the scores where they start at a label."""
+        name, chain = output, list[onnx.NodeProto]()
         while (node := self._producers.get(name)) is not None:
-            sigmoid = self._sigmoid(node)
-            if sigmoid is not None and ending is Ending.NONE:
-                picks = sigmoid is node and any(behind.op_type in ("ArgMax", "Normalizer") for behind in taken)
-                ending = Ending.ONE_AGAINST_REST if picks else Ending.SIGMOID
-                return sigmoid.input[0], ending, [sigmoid, *taken[::-1]]
             if _is_of(node, _CLASSIFIERS, ML) and len(node.output) > 1:
-                return node.output[1], ending, [node, *taken[::-1]]
-            if _is_of(node, ("Softmax", "LogSoftmax")):
-                ending = Ending.SOFTMAX
-            elif not _is_of(node, (*_VIEWS, "ArgMax")) and not _is_of(node, _LABELLING, ML):
+                return chain[::-1], node.output[1] if name == node.output[0] else None
+            taken = _is_of(node, (*_VIEWS, *ENDINGS, "Sigmoid")) or _is_of(node, _LABELLING, ML)
+            if not taken and self._joined(node) is None:
                 break
-            # What an extractor of classes reads is the index, its second input.
-            name = node.input[1] if node.op_type == "ArrayFeatureExtractor" else node.input[0]
-            taken.append(node)
-            if not _is_of(node, _VIEWS):
-                end = (name, ending, len(taken))
-        scores, ending, count = end
-        return scores, ending, taken[:count][::-1]
+            if _is_of(node, ("ArrayFeatureExtractor",), ML) and not self.is_constant(node.input[0]):
+                break
+            chain.append(node)
+            name = self._read(node)
+        return chain[::-1], None
+
+    def _read(self, node: onnx.NodeProto) -> str:
+        """What an operator of an end reads."""
+        sigmoid = self._joined(node)
+        if sigmoid is not None:
+            return str(sigmoid.output[0])
+        # What an extractor of classes reads is the index, its second input.
+        return str(node.input[1] if node.op_type == "ArrayFeatureExtractor" else node.input[0])
+
+    def _states(self, state: _State, nodes: Sequence[onnx.NodeProto]) -> list[_State] | None:
+        """What the operators make of a state one after another; None where they are no end."""
+        states = [state]
+        normalised = False
+        for place, node in enumerate(nodes):
+            following = states[-1] if _is_of(node, _VIEWS) else _FOLLOWING.get((node.op_type, states[-1]))
+            if following is None or (_rounds(node) and states[-1] is not _State.INDEX):
+                return None
+            if states[-1] is _State.MAP or (node.op_type == "Concat" and not _is_of(nodes[place - 1], ("Sigmoid",))):
+                return None
+            if node.op_type == "Normalizer":
+                if normalised or not _adds(node):
+                    return None
+                normalised = True
+            states.append(following)
+        return states
 
     def names_of(self, scores: str) -> tuple[str, ...] | None:
         """The names that any operator behind the scores gives the classes; words before numbers."""
@@ -106,10 +257,8 @@ class _Walk:
                 found += [] if names is None else [names]
         return max(found, key=lambda names: not all(name.isdecimal() for name in names), default=None)
 
-    def _sigmoid(self, node: onnx.NodeProto) -> onnx.NodeProto | None:
-        """The sigmoid that a node is, or whose two probabilities ``1 - p`` and ``p`` it joins."""
-        if _is_of(node, ("Sigmoid",)):
-            return node
+    def _joined(self, node: onnx.NodeProto) -> onnx.NodeProto | None:
+        """The sigmoid whose two probabilities ``1 - p`` and ``p`` a node joins."""
         if not _is_of(node, ("Concat",)) or len(node.input) != 2:
             return None
         rest, sigmoid = (self._producers.get(name) for name in node.input)
@@ -118,6 +267,27 @@ class _Walk:
         one = self._constants.get(rest.input[0])
         complement = one is not None and np.array_equal(np.ravel(one), [1]) and rest.input[1] == sigmoid.output[0]
         return sigmoid if complement else None
+
+
+def _ending_of(states: Sequence[_State]) -> Ending:
+    if _State.BOTH in states:
+        return Ending.SIGMOID
+    if _State.SIGMOID in states:
+        picked = _State.NORMALISED in states or _State.INDEX in states
+        return Ending.ONE_AGAINST_REST if picked else Ending.SIGMOID
+    return Ending.SOFTMAX if any(state in _SOFTMAXES for state in states) else Ending.NONE
+
+
+def _rounds(node: onnx.NodeProto) -> bool:
+    """Whether a node casts to whole numbers."""
+    held = (onnx.helper.get_attribute_value(attribute) for attribute in node.attribute if attribute.name == "to")
+    return _is_of(node, ("Cast",)) and any(kind in _INTEGERS for kind in held)
+
+
+def _adds(node: onnx.NodeProto) -> bool:
+    """Whether a ``Normalizer`` divides by the sum; its default is the maximum."""
+    held = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    return held.get("norm") == b"L1"
 
 
 def _is_of(node: onnx.NodeProto | None, operators: Iterable[str], domain: str = "ai.onnx") -> bool:
@@ -139,3 +309,87 @@ def check_ending(node: Node, logits: Wire) -> None:
         raise node.unsupported("axis", f"is {axis}; it must be the axis of the classes")
     if node.operator == "ArgMax":
         node.require("select_last_index", 0)
+
+
+def check_end(end: End, logits: Wire, values: Mapping[str, object]) -> None:
+    """Check that what is between final operators leaves them the scores as columns, and that there are several.
+
+    Args:
+        end: The network's end.
+        logits: Its scores.
+        values: What is known of the tensors that these depend on.
+
+    Raises:
+        UnsupportedOpError: Naming the operator that changes the columns, or the choice among one.
+    """
+    for other in end.beside:
+        _check_beside(other, values)
+    shape, joined = logits.shape, False
+    for between in end.between:
+        node = Node(between.node, [])
+        if node.operator == "Concat":
+            joined = True
+            if shape != (1,) or node.attr("axis", 1) not in (1, -1):
+                raise node.unsupported(
+                    "input 0", f"is 1 - p of {logits.size} scores, and it must be of one, joined as columns", _PLAIN
+                )
+        elif not _keeps_columns(node, between, shape, logits.size, values):
+            raise node.unsupported(
+                "the shape", f"is not a row of {logits.size} classes before a final operator", _PLAIN
+            )
+        else:
+            shape = shape if node.operator in ("Identity", "Cast") else (logits.size,)
+    for proto in end.operators:
+        if _is_of(proto, ("ArgMax",)) and logits.size == 1 and not joined:
+            raise Node(proto, []).unsupported("input 0", "is one score, of which the index is always 0", _PLAIN)
+
+
+def _check_beside(end: End, values: Mapping[str, object]) -> None:
+    """Check the end of an output that is not computed, but says what the scores are."""
+    if not end.operators:
+        return
+    scores = values.get(end.scores)
+    if not isinstance(scores, Wire):
+        first = Node(end.operators[0], [])
+        raise first.unsupported("input 0", "is not what the other outputs show", "choose one with --output-name")
+    for proto in end.operators:
+        check_ending(Node(proto, []), scores)
+    check_end(end, scores, values)
+
+
+def _keeps_columns(
+    node: Node, between: Between, shape: tuple[int, ...], classes: int, values: Mapping[str, object]
+) -> bool:
+    """Whether a view of scores of such a shape has one row of all classes."""
+    argument = None if between.argument is None else [int(side) for side in np.ravel(between.argument)]
+    if node.operator in ("Identity", "Cast"):
+        return True
+    if node.operator == "Flatten":
+        return node.attr("axis", 1) in (1, -len(shape))
+    if node.operator == "Squeeze" and argument is not None:
+        gone = {axis % (len(shape) + 1) for axis in argument}
+        return 0 not in gone and [side for axis, side in enumerate(shape, 1) if axis not in gone] == [classes]
+    if node.operator != "Reshape":
+        return False
+    if argument is None:
+        origin = values.get(between.shape_of or "")
+        return isinstance(origin, Wire) and origin.shape == (classes,)
+    if len(argument) != 2 or argument[0] not in (-1, 0, 1):
+        return False
+    return argument[1] == classes or (argument[0] != -1 and argument[1] == -1)
+
+
+def check_rounding(end: End, output: str) -> None:
+    """Check that an output's scores or probabilities are not cast to whole numbers.
+
+    Raises:
+        UnsupportedOpError: If they are.
+    """
+    if end.rounding is not None:
+        raise Node(end.rounding, []).unsupported(
+            "to", f"makes whole numbers of the scores or probabilities of output {output}", _PLAIN
+        )
+
+
+#: What to do about an end that is not one.
+_PLAIN = "let the network end in its scores, or in one softmax, sigmoid or arg-max over (n, classes)"

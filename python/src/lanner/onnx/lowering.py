@@ -18,7 +18,7 @@ from lanner.heads import Policy, choose_policy
 from lanner.onnx.batch import free_batch
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
-from lanner.onnx.ending import End, check_ending, find_end
+from lanner.onnx.ending import End, check_end, check_ending, find_end
 from lanner.onnx.folding import fold
 from lanner.onnx.node import Node
 from lanner.onnx.opaque import InferredShapes, Opaque, follows_from_shapes
@@ -144,6 +144,7 @@ def _finish(walk: _Walk, entry: onnx.ValueInfoProto, end: End, wanted: str | Non
     wire = walk.wire(end.scores)
     if wire == walk.builder.input:
         raise ModelError("the network does nothing with its input", where=end.scores, fix="check the model")
+    check_end(end, wire, walk.values)
     policy = choose_policy(end.head, wire.size, wanted)
     if policy.two_classes:
         wire = walk.builder.zero_before(wire)

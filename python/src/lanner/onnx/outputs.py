@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import onnx
 
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
 from lanner.heads import Ending
 from lanner.onnx.classes import Constants
-from lanner.onnx.ending import End, find_end
+from lanner.onnx.ending import End, check_rounding, find_end, find_root, find_source
 from lanner.onnx.registry import find_lowering
 
 #: Outputs of these types are labels: whole numbers or text.
@@ -30,6 +32,11 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
     """
     output = choose_output(graph, constants, output_name)
     end = find_end(graph, output, constants)
+    check_rounding(end, output)
+    if output_name is None and len(graph.output) > 1:
+        others = [find_end(graph, other.name, constants) for other in graph.output if other.name != output]
+        ending = _common_ending([end, *others]) or end.head.ending
+        end = replace(end, head=replace(end.head, ending=ending), beside=others)
     if wanted != "value" or end.scores == output:
         return end
     if end.head.ending is Ending.SIGMOID and find_lowering("Sigmoid") is not None:
@@ -45,8 +52,8 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
 def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | None = None) -> str:
     """The name of the output to compute.
 
-    Of several outputs one is taken without being named where the others are labels of the same scores, as
-    those of scikit-learn's classifiers are.
+    Of several outputs one is taken without being named where all are label, probabilities and scores of one another,
+    as those of scikit-learn's classifiers are.
 
     Args:
         graph: The file's graph.
@@ -75,18 +82,46 @@ def choose_output(graph: onnx.GraphProto, constants: Constants, wanted: str | No
 
 
 def _of_scores(graph: onnx.GraphProto, constants: Constants) -> str | None:
-    """The output that all others are labels beside; of several the one that is no label itself."""
+    """The output that tells what the scores of all are; of several the one that is no label itself."""
     ends = {output.name: find_end(graph, output.name, constants) for output in graph.output}
-    found = [output for output in graph.output if _are_beside(graph, ends, output.name)]
-    found.sort(key=lambda output: output.type.tensor_type.elem_type in _LABELS)
+    ending = _common_ending(list(ends.values()))
+    if ending is None or any(end.rounding is not None for end in ends.values()):
+        return None
+    opaque = _opaque_scores(graph)
+    roots = {name: find_root(graph, end.scores, constants) for name, end in ends.items()}
+    if opaque is None:
+        labelled = {roots[name] for name, end in ends.items() if end.operators}
+        # Beside its label a linear classifier of two classes shows the score of the second.
+        columns = {name for name in ends if find_source(graph, ends[name].scores, constants) in labelled}
+        if len({root for name, root in roots.items() if name not in columns}) != 1:
+            return None
+    else:
+        columns = {name for name, root in roots.items() if root != opaque}
+    found = [output for output in graph.output if output.name not in columns]
+    found.sort(
+        key=lambda output: (ends[output.name].head.ending is Ending.NONE, output.type.tensor_type.elem_type in _LABELS)
+    )
     return found[0].name if found else None
 
 
-def _are_beside(graph: onnx.GraphProto, ends: dict[str, End], output: str) -> bool:
-    """Whether all other outputs follow from scores that this one depends on, too."""
-    needed = {output}
-    for node in reversed(graph.node):
-        if needed.intersection(node.output):
-            needed.update(node.input)
-    needed.add(ends[output].scores)
-    return all(end.scores in needed - {name} for name, end in ends.items() if name != output)
+def _common_ending(ends: list[End]) -> Ending | None:
+    """What several outputs of the same scores end in together; None where they contradict each other."""
+    endings = {end.head.ending for end in ends} - {Ending.NONE}
+    picked = any(end.head.ending is Ending.NONE and _picks(end) for end in ends)
+    if picked or len(endings) > 1:
+        # A label or a probability tells that the quantities are scores.
+        endings -= {Ending.REGRESSION}
+    if endings <= {Ending.SIGMOID, Ending.ONE_AGAINST_REST} and endings and (picked or len(endings) > 1):
+        # The label is the largest score's, so the classes exclude each other.
+        return Ending.ONE_AGAINST_REST
+    return None if len(endings) > 1 else next(iter(endings), Ending.NONE)
+
+
+def _picks(end: End) -> bool:
+    return any(node.op_type == "ArgMax" for node in end.operators)
+
+
+def _opaque_scores(graph: onnx.GraphProto) -> str | None:
+    """The scores of a classifier that is refused, whatever follows it."""
+    kinds = ("SVMClassifier", "TreeEnsembleClassifier")
+    return next((node.output[1] for node in graph.node if node.op_type in kinds and len(node.output) > 1), None)
