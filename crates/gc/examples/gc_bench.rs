@@ -11,8 +11,7 @@ use lanner_gc::library::{argmax, max_pool_relu_rescale, relu_rescale};
 use lanner_gc::{
     Backend, Circuit, CircuitBuilder, Evaluator, Garbler, GcError, TableSource, TablesInMemory, Wire,
 };
-use lanner_primitives::Ring;
-use lanner_primitives::{Bits, Block, Prg};
+use lanner_primitives::{Bits, Block, Prg, Ring};
 use rand_core::SeedableRng;
 
 /// Runs per measurement, short enough that some are not interrupted on a busy machine.

@@ -7,8 +7,7 @@ use std::collections::HashSet;
 
 use lanner_gc::library::{max_pool_relu_rescale, relu_rescale};
 use lanner_gc::{Circuit, CircuitBuilder, Garbler, GcError};
-use lanner_primitives::Ring;
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::{Bits, Block, Ring};
 use sha2::{Digest, Sha256};
 use support::{BATCH, Garbling, backends, clear, garble, prg};
 

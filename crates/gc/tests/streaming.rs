@@ -8,8 +8,7 @@ use lanner_gc::{
     Backend, CHUNK_BYTES, Circuit, CircuitBuilder, Evaluator, Garbler, GcError, OutputDecoding, TableSource,
     TablesFrom, TablesInMemory, batches, chunk_lengths, evaluate, garble as garble_all,
 };
-use lanner_primitives::Ring;
-use lanner_primitives::{Bits, Block};
+use lanner_primitives::{Bits, Block, Ring};
 use support::{BATCH, check, clear, garble, prg};
 
 fn relu() -> Circuit {

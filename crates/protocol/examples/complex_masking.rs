@@ -11,8 +11,7 @@
 
 use std::f64::consts::TAU;
 
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_ring::{Dft2, Modulus};
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};

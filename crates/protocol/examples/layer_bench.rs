@@ -10,8 +10,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_bfv::Parameters;
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::WeightForm;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};

@@ -9,8 +9,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_ot::silent::Parameters;
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;

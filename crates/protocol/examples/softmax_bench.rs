@@ -8,8 +8,7 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Cost;
 use lanner_protocol::nonlinear::softmax::{self, Likely};
 use lanner_protocol::nonlinear::yao::{ClientRevealed, EvaluationSession, GarblingSession, ServerRevealed};

@@ -5,8 +5,7 @@ mod common;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_bfv::ParameterSet;
-use lanner_primitives::Ring;
-use lanner_primitives::parallel;
+use lanner_primitives::{Ring, parallel};
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};

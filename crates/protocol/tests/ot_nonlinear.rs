@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
-use lanner_primitives::Prg;
-use lanner_primitives::Ring;
+use lanner_primitives::{Prg, Ring};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Material, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;

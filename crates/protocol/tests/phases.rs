@@ -7,11 +7,11 @@
 mod common;
 
 use common::{Party, rng, run, signed};
-use lanner_bfv::ParameterSet;
 use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::C0;
 use lanner_bfv::{
-    Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, Parameters, PublicKey, SecretKey,
+    Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters, PublicKey,
+    SecretKey,
 };
 use lanner_primitives::Ring;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};

@@ -8,8 +8,7 @@ mod common;
 
 use common::{Party as End, rng, run};
 use lanner_ot::silent::Parameters;
-use lanner_primitives::Prg;
-use lanner_primitives::Ring;
+use lanner_primitives::{Prg, Ring};
 use lanner_protocol::Party;
 use lanner_protocol::convert::reshare;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};

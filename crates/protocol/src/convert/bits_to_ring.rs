@@ -6,8 +6,7 @@
 //! `e_i = b_i xor r_i`, uniform to the server, and `a_i b_i = a_i e_i + (1 - 2 e_i) a_i r_i` is linear in what each party
 //! holds. Neither party learns anything but uniform bits and shares. Semi-honest.
 
-use lanner_primitives::Ring;
-use lanner_primitives::{Bits, parallel};
+use lanner_primitives::{Bits, Ring, parallel};
 use lanner_share::Share;
 use lanner_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;

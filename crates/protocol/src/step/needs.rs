@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters};
+use lanner_bfv::{EvaluationKeys, GaloisElement, ParameterSet, Parameters};
 use lanner_ot::silent;
 
 use crate::linear::Sets;
@@ -12,7 +12,6 @@ use crate::linear::keys::keys_cost;
 use crate::nonlinear::ot_nonlinear::{self, PARAMETERS};
 use crate::nonlinear::yao;
 use crate::{Cost, ProtocolError};
-use lanner_bfv::ParameterSet;
 
 /// What one step needs of the session's set-up, and how long its material lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

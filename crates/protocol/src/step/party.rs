@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lanner_bfv::SecretKey;
+use lanner_bfv::{ParameterSet, SecretKey};
 use lanner_ot::{CotReceiver, CotSender};
 use lanner_primitives::Prg;
 use lanner_wire::Channel;
@@ -12,7 +12,6 @@ use crate::linear::keys::{ClientKeys, receive_keys, send_keys};
 use crate::nonlinear::ot_nonlinear::Transfers;
 use crate::nonlinear::yao::{EvaluationSession, GarblingSession};
 use crate::{Party, ProtocolError};
-use lanner_bfv::ParameterSet;
 
 /// The client's state of one session.
 pub struct Client {

@@ -1,7 +1,6 @@
 //! The ideal twins: what a trusted dealer who sees both shares would hand out.
 
-use lanner_primitives::Prg;
-use lanner_primitives::Ring;
+use lanner_primitives::{Prg, Ring};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;

@@ -4,8 +4,7 @@
 pub(crate) mod ideal;
 
 use lanner_bfv::{ParameterSet, Parameters, SecretKey};
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::linear::gazelle::galois_element;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::keys::{ClientKeys, receive_keys, send_keys};

@@ -1,7 +1,6 @@
 //! Layers over BFV equal their ideal twin, and send what was foretold.
 
-use lanner_bfv::ParameterSet;
-use lanner_bfv::{Parameters, PublicKey, SecretKey};
+use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::falcon::{
     ClientLayer, Packing, ServerLayer, Variant, cheapest, offline_cost, online_cost,

@@ -1,11 +1,9 @@
 //! What the client can see: masks in every slot, transcripts that tell the shape alone, and no weights in the second halves.
 
-use lanner_bfv::ParameterSet;
 use lanner_bfv::function_privacy::{Defect, SealedC0, SealedC1, Sealing};
 use lanner_bfv::halves::C1;
-use lanner_bfv::{Blinding, Ciphertext, Multiplier, Plaintext, SlotEncoder};
-use lanner_primitives::Prg;
-use lanner_primitives::Ring;
+use lanner_bfv::{Blinding, Ciphertext, Multiplier, ParameterSet, Plaintext, SlotEncoder};
+use lanner_primitives::{Prg, Ring};
 use lanner_protocol::linear::falcon::{
     EncryptedProducts, Packing, Spectrum, Variant, evaluate, output_noise,
 };

@@ -6,8 +6,7 @@ use lanner_bfv::{
     Ciphertext, EvaluationKeys, Evaluator, GaloisElement, Multiplier, ParameterSet, Parameters, SecretKey,
     SlotEncoder,
 };
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Packing, Weighting};
 use lanner_protocol::linear::gazelle::scheme::evaluate;

@@ -1,7 +1,6 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
-use lanner_bfv::ParameterSet;
-use lanner_bfv::Parameters;
+use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::gazelle::packing::Packing;

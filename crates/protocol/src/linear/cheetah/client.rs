@@ -3,8 +3,7 @@
 use lanner_bfv::function_privacy::PreparedPhase;
 use lanner_bfv::halves::{C1, PreparedEncryption};
 use lanner_bfv::{BfvError, CoefficientEncoder, SecretKey};
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed, parallel};
+use lanner_primitives::{Prg, Ring, Seed, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;

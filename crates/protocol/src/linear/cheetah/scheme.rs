@@ -2,14 +2,13 @@
 
 use lanner_bfv::function_privacy::PhaseModulus;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{NoiseBound, Parameters};
+use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
 use serde::{Deserialize, Serialize};
 
 use super::packing::Packing;
 use crate::linear::Convolution;
 use crate::step::Answers;
 use crate::{Cost, OfflineCost, ProtocolError};
-use lanner_bfv::ParameterSet;
 
 /// How often the sum of both shares differs from the layer's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,8 +3,7 @@
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{Ciphertext, CoefficientEncoder, CoefficientFactor, PublicKey};
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, parallel};
+use lanner_primitives::{Prg, Ring, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;

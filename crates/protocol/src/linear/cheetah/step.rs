@@ -1,5 +1,6 @@
 //! A coefficient-encoded layer as a step of a plan.
 
+use lanner_bfv::ParameterSet;
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,6 @@ use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
-use lanner_bfv::ParameterSet;
 
 /// A linear layer over `Z_2^bits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

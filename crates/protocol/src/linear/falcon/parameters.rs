@@ -1,14 +1,13 @@
 //! The choice among parameter sets and layouts.
 
 use lanner_bfv::function_privacy::Budget;
-use lanner_bfv::{Parameters, PlaintextModulus};
+use lanner_bfv::{ParameterSet, Parameters, PlaintextModulus};
 
 use super::arrangement::{Operations, Variant};
 use super::noise;
 use super::packing::candidates;
 use crate::ProtocolError;
 use crate::linear::{Convolution, Sets};
-use lanner_bfv::ParameterSet;
 
 /// A way to compute a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A packed layer as a step of a plan.
 
-use lanner_bfv::Parameters;
 use lanner_bfv::function_privacy::Budget;
+use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,6 @@ use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
-use lanner_bfv::ParameterSet;
 
 /// A linear layer over `Z_prime`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,8 +4,7 @@
 //! `v + k_f - k_(1-f)`, which lets the chooser compute `c v + k_f`. Shares are that and `-k_f`.
 
 use lanner_ot::{CorrelatedSender, SilentSender};
-use lanner_primitives::Ring;
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::{Block, CorrelationRobustHash, Ring};
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 

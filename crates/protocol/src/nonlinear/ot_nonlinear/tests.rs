@@ -2,8 +2,7 @@
 //! seeds, at a level of `10^-6`.
 #![allow(clippy::unwrap_used)]
 
-use lanner_primitives::Ring;
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;

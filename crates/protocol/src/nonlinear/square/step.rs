@@ -1,7 +1,7 @@
 //! Squares by encryption as steps of a plan.
 
-use lanner_bfv::Parameters;
 use lanner_bfv::function_privacy::Budget;
+use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,6 @@ use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
-use lanner_bfv::ParameterSet;
 
 /// The square of each element, over `Z_prime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
