@@ -93,7 +93,7 @@ pub enum CompileError {
     /// The scores miss the precision asked for with all the bits that there is room for.
     #[error(
         "layer `{node}`: with {bits} bits, the most that it can have, scores are off by {reached} of their range on the calibration \
-         samples{labels}, and {asked} is asked",
+         samples{labels}, where {asked} is asked for",
         labels = lost_labels(*.lost)
     )]
     Precision {

@@ -33,6 +33,17 @@ def document_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.parametrize(("digits", "is_told"), [("1", False), ("6", True)])
+def test_digits_that_are_not_the_networks_are_told(
+    digits: str, is_told: bool, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--output", "probability", "--digits", digits, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert (f"probabilities have {digits} digits and are off by up to" in printed.err) == is_told
+    difference = json.loads(printed.out)["calibration"]["probability_difference"]
+    assert (difference > 10 ** -int(digits)) == is_told
+
+
 @pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah"])
 def test_the_precision_asked_for_is_reached_and_kept_in_the_file(
     mode: str, arguments: list[str], capsys: pytest.CaptureFixture[str]

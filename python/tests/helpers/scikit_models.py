@@ -10,6 +10,7 @@ import onnx
 from numpy.typing import NDArray
 from skl2onnx import to_onnx
 from sklearn import datasets
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
@@ -65,6 +66,12 @@ def _data(load: Callable[..., Any], scale: float = 1.0) -> Callable[[], Data]:
     return loaded
 
 
+def _by_column() -> Estimator:
+    """Two scalers for some columns each, in another order, with a column that is left as it is and others that go."""
+    parts = [("standard", StandardScaler(), [12, 3, 0, 7]), ("range", MinMaxScaler(), [5, 4, 9])]
+    return ColumnTransformer([*parts, ("kept", "passthrough", [2])])
+
+
 #: These classifiers' converters have no such option.
 _PLAIN = (LinearSVC,)
 
@@ -84,6 +91,8 @@ TAKEN: dict[str, tuple[Callable[[], Estimator], Callable[[], Data]]] = {
     "two scalers": (lambda: make_pipeline(MaxAbsScaler(), RobustScaler(), Ridge()), diabetes),
     "principal components": (lambda: make_pipeline(StandardScaler(), PCA(5), LogisticRegression()), wine),
     "chosen columns": (lambda: make_pipeline(SelectKBest(k=7), LogisticRegression(max_iter=5000)), cancer),
+    "scalers by column": (lambda: make_pipeline(_by_column(), LogisticRegression()), wine),
+    "scalers by column of two classes": (lambda: make_pipeline(_by_column(), LogisticRegression()), cancer),
     "ridge": (Ridge, diabetes),
     "lasso": (lambda: Lasso(alpha=0.1), diabetes),
     "elastic net": (lambda: ElasticNet(alpha=0.01), diabetes),

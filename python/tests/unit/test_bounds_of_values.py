@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, shape_inference
 
 from helpers.models import make_model, random_weights
 from lanner.errors import ModelError
 from lanner.onnx import import_model
-from lanner.onnx.builder import MAX_INPUTS, GraphBuilder
+from lanner.onnx.builder import MAX_INPUTS, GraphBuilder, Wire
+from lanner.onnx.opaque import InferredShapes
 from lanner.onnx.selection import tile
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -131,6 +132,27 @@ def test_vast_constants_are_not_made(operator: str, inputs: list[Any]) -> None:
     with pytest.raises(ModelError, match=f"constant {operator} cannot be computed") as caught:
         import_model(make_model(nodes, ["n", 4], {**weights, **random_weights(0, m=(4, 2))}))
     assert caught.value.where == "node odd"
+
+
+def test_vast_constants_are_not_made_to_learn_shapes_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    infer = shape_inference.infer_shapes
+
+    def spy(model: onnx.ModelProto, *, data_prop: bool) -> onnx.ModelProto:
+        asked.append(data_prop)
+        return infer(model, data_prop=data_prop)
+
+    for count in (10, 10**9):
+        nodes = [
+            helper.make_node("Tan", ["x"], ["y"]),
+            helper.make_node("Range", ["from", "to", "by"], ["k"]),
+        ]
+        weights = {"from": np.array(0), "to": np.array(count), "by": np.array(1)}
+        shapes = InferredShapes(make_model(nodes, ["n", 4], weights))
+        monkeypatch.setattr(shape_inference, "infer_shapes", spy)
+        assert shapes.stand_in("y") == Wire("?y", (4,))
+        monkeypatch.undo()
+    assert asked == [True, False]
 
 
 def test_infinite_bounds_bound_nothing() -> None:

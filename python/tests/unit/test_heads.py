@@ -87,7 +87,7 @@ def node(operator: str, inputs: str, output: str, **attributes: Any) -> onnx.Nod
 
 
 def ml(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401 - as the operator takes
-    return helper.make_node(operator, inputs.split(), outputs.split(), domain="ai.onnx.ml", **attributes)
+    return helper.make_node(operator, inputs.split(" "), outputs.split(" "), domain="ai.onnx.ml", **attributes)
 
 
 SIGMOIDS = [
@@ -128,6 +128,12 @@ ENDS: dict[str, tuple[list[onnx.NodeProto], str, Ending, tuple[str, ...] | None]
         "p",
         SOFTMAX,
         None,
+    ),
+    "sigmoids of one classifier": (
+        [ml("LinearClassifier", "s", " r", classlabels_ints=[0, 1, 2]), node("Sigmoid", "r", "y")],
+        "r",
+        REST,
+        ("0", "1", "2"),
     ),
     "softmax over its maximum": ([node("Softmax", "s", "p"), ml("Normalizer", "p", "y", norm="MAX")], "y", NONE, None),
     "encoded scores": ([ml("LabelEncoder", "s", "y", keys_floats=[0.0], values_floats=[1.0])], "y", NONE, None),
@@ -186,6 +192,10 @@ def test_the_scores_of_a_classifier_are_its_second_output() -> None:
 def test_a_value_is_what_the_network_gives() -> None:
     plain = graph_of([node("Identity", "s", "y")], y=FLOAT)
     assert find_scores(plain, KEPT, "value", None).scores == "y"
+    both = graph_of([node("Softmax", "s", "y")], y=FLOAT, s=FLOAT)
+    with pytest.raises(UnsupportedOpError) as caught:
+        find_scores(both, KEPT, "value", "y")
+    assert "--output-name s" in str(caught.value.fix)
     for last in ("Softmax", "ArgMax"):
         with pytest.raises(UnsupportedOpError, match=f"final {last}"):
             find_scores(graph_of([node(last, "s", "y")], y=FLOAT), KEPT, "value", None)

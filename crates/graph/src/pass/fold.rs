@@ -77,6 +77,23 @@ pub(super) fn shift_inputs(draft: &mut Draft, index: usize, term: &[f32]) -> Res
     shift_outputs(draft, index, &image_of_term)
 }
 
+/// `W y + b` where row j of W takes `factor_j` times element `column_j` of the layer's new input: each column's rows add up.
+pub(super) fn scatter_rows(
+    draft: &mut Draft,
+    index: usize,
+    rows: &[(usize, f64)],
+    columns: usize,
+) -> Result<(), CompileError> {
+    let weight = weight_of(draft, index)?;
+    let outputs = weight.shape()[1];
+    let mut sums = vec![0.0_f64; columns * outputs];
+    for (row, &(column, factor)) in weight.data().chunks_exact(outputs).zip(rows) {
+        let sums = &mut sums[column * outputs..][..outputs];
+        sums.iter_mut().zip(row).for_each(|(sum, &weight)| *sum += factor * f64::from(weight));
+    }
+    set_weight(draft, index, vec![columns, outputs], sums.into_iter().map(|sum| sum as f32).collect())
+}
+
 fn multiply(values: &[f32], factors: impl Iterator<Item = f32>) -> Vec<f32> {
     values.iter().zip(factors).map(|(value, factor)| (f64::from(*value) * f64::from(factor)) as f32).collect()
 }

@@ -1,7 +1,7 @@
 //! Passes: rewrites of the float graph that keep its meaning and bring it into the form that fixed point needs.
 //!
 //! In order: nodes that the output does not need go; where the input comes coded by feature, constants decode it; a final Softmax or `ArgMax` is recorded and goes; products of a value with itself
-//! become squares; batch normalisation becomes a constant factor and a constant term; an average whose divisor varies becomes one that
+//! become squares; batch normalisation becomes a constant factor and a constant term; columns that are picked and joined go into the matrix behind them; an average whose divisor varies becomes one that
 //! counts its padding, times a factor for each place; transpositions move towards the output, where
 //! they meet and cancel; padding joins its convolution; quadratic activations between layers become squares; constants move into
 //! neighbouring weights and biases; max-pooling moves before the activation; constants that no layer could take become layers of their own. A value with several users is changed for none.
@@ -9,6 +9,7 @@
 
 mod average;
 mod batch_norm;
+mod columns;
 mod constant;
 mod fold;
 mod input;
@@ -55,6 +56,7 @@ pub(crate) fn prepare_coded(
     let head = tidy::take_head(&mut draft)?;
     tidy::name_squares(&mut draft);
     batch_norm::expand(&mut draft)?;
+    columns::join(&mut draft)?;
     average::count_padding(&mut draft)?;
     transpose::push_back(&mut draft)?;
     pad::join(&mut draft)?;

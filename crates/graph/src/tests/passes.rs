@@ -4,7 +4,7 @@ use super::{Random, Sketch};
 use crate::elementwise::{Clip, LeakyRelu};
 use crate::network::Head;
 use crate::pass::{Draft, prepare};
-use crate::{FloatExecutor, Op};
+use crate::{FloatExecutor, Node, Op};
 
 /// Runs the passes and checks that they changed nothing on random inputs.
 fn same_meaning(sketch: &Sketch) -> Draft {
@@ -46,6 +46,34 @@ fn batch_norm_folds_into_the_layer_behind() {
     let sketch = Sketch::new(&[2, 4, 4], 4).conv("c", 3, 3, 1, 0).relu("r").batch_norm("bn", [-2.0, 2.0]);
     let sketch = sketch.flatten("f").dense("fc", 5);
     assert_eq!(names(&same_meaning(&sketch)), ["Conv", "Relu", "Flatten", "MatMul"]);
+}
+
+#[test]
+fn columns_that_are_picked_and_joined_go_into_the_matrix() {
+    let pick = |start: usize, size: usize, step: i64| Op::Slice {
+        starts: vec![start],
+        sizes: vec![size],
+        steps: vec![step],
+    };
+    let branch = |mut sketch: Sketch, name: &str, op: Op| {
+        sketch.graph.output = "x".to_owned();
+        sketch.op(name, op)
+    };
+    let sketch = Sketch::new(&[9], 11)
+        .op("last", pick(8, 4, -2))
+        .mul_constant("m", &[4], -2.0)
+        .add_constant("a", &[1]);
+    let sketch = branch(sketch, "first", pick(1, 3, 1)).add_constant("b", &[3]);
+    let mut sketch = branch(sketch, "whole", pick(0, 9, 1)).mul_constant("n", &[], 0.5);
+    let inputs = ["a", "n", "b"].map(str::to_owned).to_vec();
+    sketch.graph.nodes.push(Node { name: "joined".to_owned(), op: Op::Concat { axis: 0 }, inputs });
+    sketch.graph.output = "joined".to_owned();
+    let sketch = sketch.batch_norm("bn", [-2.0, 2.0]).dense("fc", 5).relu("r").dense("out", 3);
+    assert_eq!(names(&same_meaning(&sketch)), ["MatMul", "Relu", "MatMul"]);
+    // Without a matrix nothing can take them in.
+    let mut alone = sketch;
+    alone.graph.output = "bn".to_owned();
+    assert!(names(&same_meaning(&alone)).contains(&"Concat"));
 }
 
 #[test]

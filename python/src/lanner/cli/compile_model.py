@@ -53,6 +53,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.warn(f"calibrated on {counted(agreement['samples'], 'sample')}; {ADVISED_SAMPLES} or more are advised")
     warn_of_ending(model, output)
     warn_of_precision(model, output)
+    warn_of_digits(model, agreement, output)
     model.save(options.target)
     entry = model.manifest
     output.say(f"{entry.name}: mode {entry.mode}, output {policy_of(entry)}, input {input_of(entry.input)}")
@@ -102,15 +103,40 @@ def warn_of_precision(model: Model, output: Output) -> None:
         output.warn(shortfall)
 
 
+def warn_of_digits(model: Model, agreement: dict[str, Any], output: Output) -> None:
+    """Say that a probability has digits which are not the float network's."""
+    difference, digits = agreement["probability_difference"], model.manifest.digits
+    # The last digit is rounded.
+    if difference is not None and digits is not None and difference > 10.0**-digits:
+        output.warn(
+            f"{model.name}: probabilities have {digits} digits and are off by up to {difference:.2g} on the "
+            "calibration samples; ask for fewer --digits or a smaller --precision"
+        )
+
+
 def compare(model: Model, samples: NDArray[np.float32]) -> dict[str, Any]:
-    """How the fixed-point network's logits compare with the float reference's; no labels where it has none."""
-    exact, fixed = model.predict_float(samples), model.predict_fixed(samples)
+    """How the fixed-point network's results compare with the float reference's; None of what it does not tell."""
+    exact, (integers, _) = model.predict_float(samples), model.predict_integers(samples)
+    fixed = integers / np.float64(model.logits_scale)
     labels = [labels_of(scores, model.manifest.output) for scores in (exact, fixed)]
     return {
         "samples": len(exact),
         "labels_agree": None if labels[0] is None or labels[1] is None else agreeing(labels[0], labels[1]),
         "largest_difference": float(np.abs(exact - fixed).max()),
+        "probability_difference": _probability_difference(model, exact, integers),
     }
+
+
+def _probability_difference(model: Model, exact: NDArray[np.float32], integers: NDArray[np.int64]) -> float | None:
+    """The largest error of the probability of a sample's label; None where the policy reveals none."""
+    if model.manifest.output != "probability":
+        return None
+    shifted = np.exp(exact.astype(np.float64) - exact.max(1, keepdims=True))
+    probabilities = shifted / shifted.sum(1, keepdims=True)
+    told = np.array([model.probability_of(scores) for scores in integers], np.float64)
+    return max(
+        abs(row[scores.argmax()] - (p or 0)) for row, scores, p in zip(probabilities, integers, told, strict=True)
+    )
 
 
 def _said_of(agreement: dict[str, Any], model: Model) -> str:

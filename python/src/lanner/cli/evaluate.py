@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lanner.agreement import agreeing, agrees
 from lanner.cli.output import Output
+from lanner.cli.predict import shown_if_broken
 from lanner.cli.process import ServerProcess
 from lanner.errors import InputError, MisuseError
 from lanner.evaluation import Results, Task, defined, task_of
@@ -110,8 +111,8 @@ def _as_results(integers: NDArray[np.int64], model: Model) -> NDArray[np.float64
 
 def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Prediction]:
     """Run every sample through the protocol, with the server in another process."""
-    predictions = []
-    with ServerProcess([str(path)]) as server, server.connect() as client:
+    predictions: list[Prediction] = []
+    with shown_if_broken(predictions, output), ServerProcess([str(path)]) as server, server.connect() as client:
         entry = client.manifest.input
         with output.progress("secure", len(x)) as advance:
             for index, sample in enumerate(x):

@@ -123,6 +123,9 @@ def find_end(graph: onnx.GraphProto, output: str, constants: Constants) -> End:
     behind = [node for node in operators if scores not in node.output]
     if not operators and _is_of(walk.producer(walk.root_of(output)), ("LinearRegressor",), ML):
         ending = Ending.REGRESSION
+    if ending is Ending.SIGMOID and _is_of(walk.producer(walk.root_of(scores)), ("LinearClassifier",), ML):
+        # Of its classes one holds, whatever their logistic probabilities add up to.
+        ending = Ending.ONE_AGAINST_REST
     shown = [node for node in behind if node.op_type != "Concat"]
     return End(scores, Head(ending, walk.names_of(scores)), shown, walk.between(behind), walk.rounding(output))
 

@@ -64,7 +64,7 @@ def fold(
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
     try:
-        _check_size(node.operator, list(constants.values()))
+        check_size(node.operator, list(constants.values()))
         model = helper.make_model(graph, opset_imports=_evaluated(node, opsets))
         # Integers that are divided by 0 would be 0.
         with np.errstate(divide="raise", invalid="raise", over="ignore"):
@@ -84,7 +84,7 @@ def fold(
     return computed
 
 
-def _check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
+def check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
     """Raise an error where a constant would be made of few numbers that is too large for any use.
 
     Raises:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import onnx
-from onnx import shape_inference
+from onnx import numpy_helper, shape_inference
 
 from lanner.onnx.builder import Wire
-from lanner.onnx.folding import BATCH
+from lanner.onnx.folding import BATCH, check_size
 
 #: A tensor's shape with a batch of one; None where it is not known.
 Shape = tuple[int, ...] | None
@@ -62,7 +62,8 @@ class InferredShapes:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes that are known in full, by the tensor's name, with the batch axis."""
         try:
-            inferred = shape_inference.infer_shapes(_of_one_sample(self.proto), data_prop=True).graph
+            model = _of_one_sample(self.proto)
+            inferred = shape_inference.infer_shapes(model, data_prop=_is_small(model.graph)).graph
         except Exception:  # noqa: BLE001 - inference raises errors of many kinds, and no shape is known then
             return {}
         known = {}
@@ -74,6 +75,23 @@ class InferredShapes:
         for initializer in inferred.initializer:
             known[initializer.name] = tuple(initializer.dims)
         return known
+
+
+def _is_small(graph: onnx.GraphProto) -> bool:
+    """Whether no operator makes a constant of the file's own numbers that is too large for any use."""
+    held = {tensor.name: tensor for tensor in graph.initializer}
+    held |= {
+        node.output[0]: node.attribute[0].t
+        for node in graph.node
+        if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t")
+    }
+    try:
+        for node in graph.node:
+            if node.input and all(name in held for name in node.input):
+                check_size(node.op_type, [numpy_helper.to_array(held[name]) for name in node.input])
+    except ArithmeticError:
+        return False
+    return True
 
 
 def _of_one_sample(proto: onnx.ModelProto) -> onnx.ModelProto:

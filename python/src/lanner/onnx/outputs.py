@@ -42,10 +42,12 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
     if end.head.ending is Ending.SIGMOID and find_lowering("Sigmoid") is not None:
         return End(output)
     taken = end.operators[0].op_type if end.operators else "label"
+    others = [other.name for other in graph.output if other.name != output]
+    another = f", or another output with --output-name {others[0]}" if others else ""
     raise UnsupportedOpError(
         f"output value is what the network gives, and its final {taken} is not computed in private",
         where=f"output {output}",
-        fix="choose label or logits, or export the network without it",
+        fix=f"choose label or logits{another}, or export the network without it",
     )
 
 
