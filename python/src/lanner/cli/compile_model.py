@@ -134,9 +134,8 @@ def _probability_difference(model: Model, exact: NDArray[np.float32], integers: 
     shifted = np.exp(exact.astype(np.float64) - exact.max(1, keepdims=True))
     probabilities = shifted / shifted.sum(1, keepdims=True)
     told = np.array([model.probability_of(scores) for scores in integers], np.float64)
-    return max(
-        abs(row[scores.argmax()] - (p or 0)) for row, scores, p in zip(probabilities, integers, told, strict=True)
-    )
+    of_label = np.take_along_axis(probabilities, integers.argmax(1, keepdims=True), 1)[:, 0]
+    return float(np.abs(of_label - told).max())
 
 
 def _said_of(agreement: dict[str, Any], model: Model) -> str:
