@@ -59,6 +59,48 @@ impl CorrelationRobustHash {
         }
     }
 
+    /// Writes the low word of `H(x[j] xor offset, first + j)` to `out[j]` for every `j` below the shorter length, indices wrapping at `2^64`.
+    pub fn hash_to_words(&self, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
+        if let Cipher::Wide(cipher) = &self.cipher {
+            return cipher.hash_low_words(x, offset, first, out);
+        }
+        let mut hashed = [Block::ZERO; BATCH];
+        for (number, (x, out)) in x.chunks(BATCH).zip(out.chunks_mut(BATCH)).enumerate() {
+            let hashed = &mut hashed[..x.len()];
+            hashed.copy_from_slice(x);
+            self.hash_masked_in_place(hashed, offset, first.wrapping_add((number * BATCH) as u64));
+            out.iter_mut().zip(hashed).for_each(|(out, hashed)| *out = hashed.0 as u64);
+        }
+    }
+
+    /// The low bits of the hashes of runs of strings that share a tweak, of which one party knows one each: bit `j` of `out[v][r]` becomes
+    /// bit `r` of `H(x[v] xor offsets[j], first + v)`, indices wrapping at `2^64`. There are at most 16 offsets; bits beyond are of no use.
+    pub fn hash_runs_to_bits<const ROWS: usize>(
+        &self,
+        x: &[Block],
+        offsets: &[Block],
+        first: u64,
+        out: &mut [[u16; ROWS]],
+    ) {
+        debug_assert!((1..=16).contains(&offsets.len()) && x.len() == out.len());
+        // Whole runs of 8 or 16 fill the cipher's registers.
+        let mut filled = [Block::ZERO; 16];
+        filled[..offsets.len()].copy_from_slice(offsets);
+        let filled = &filled[..if offsets.len() <= 8 { 8 } else { 16 }];
+        if let Cipher::Wide(cipher) = &self.cipher {
+            return cipher.hash_runs_to_bits(x, filled, first, out);
+        }
+        let mut hashed = [Block::ZERO; 16];
+        for (number, (x, out)) in x.iter().zip(out).enumerate() {
+            let hashed = &mut hashed[..filled.len()];
+            hashed.iter_mut().zip(filled).for_each(|(slot, offset)| *slot = *x ^ *offset);
+            self.hash_runs_in_place(hashed, filled.len(), first.wrapping_add(number as u64));
+            for (row, out) in out.iter_mut().enumerate() {
+                *out = hashed.iter().rev().fold(0, |bits, block| bits << 1 | (block.0 >> row) as u16 & 1);
+            }
+        }
+    }
+
     fn hash_batches(&self, x: &mut [Block], offset: Block, tweak: impl Fn(usize) -> u64) {
         let mut input = [Block::ZERO; BATCH];
         for (number, batch) in x.chunks_mut(BATCH).enumerate() {
@@ -144,6 +186,36 @@ mod tests {
             let mut x: Vec<Block> = (0..100).map(Block).collect();
             hash.hash_runs_in_place(&mut x, run, 5);
             assert!((0..100).all(|j| x[j] == hash.hash(Block(j as u128), 5 + (j / run) as u64)));
+        }
+    }
+
+    #[test]
+    fn low_words_and_bits_are_those_of_whole_hashes() {
+        let mut prg = Prg::from_seed([3; 16]);
+        let (salt, offset, first) = (Block::random(&mut prg), Block::random(&mut prg), u64::MAX - 20);
+        let mut blocks = vec![Block::ZERO; 100];
+        prg.fill_blocks(&mut blocks);
+        let whole = CorrelationRobustHash::new(salt);
+        let portable = CorrelationRobustHash { cipher: Cipher::portable(&salt.to_bytes()) };
+        for hash in [&whole, &portable] {
+            for count in [0, 1, 5, 31, 32, 33, 64, 100] {
+                let x = &blocks[..count];
+                let mut words = vec![0; count];
+                hash.hash_to_words(x, offset, first, &mut words);
+                let at = |x: Block, v: usize| whole.hash(x, first.wrapping_add(v as u64)).0;
+                assert!((0..count).all(|v| words[v] == at(x[v] ^ offset, v) as u64));
+                for run in [1, 2, 4, 8, 16] {
+                    let offsets = &blocks[80..80 + run];
+                    let mut bits = vec![[0xffff_u16; 3]; count];
+                    hash.hash_runs_to_bits(x, offsets, first, &mut bits);
+                    for (v, rows) in bits.iter().enumerate() {
+                        for (j, offset) in offsets.iter().enumerate() {
+                            let expected = at(x[v] ^ *offset, v);
+                            assert!((0..3).all(|r| u128::from(rows[r] >> j & 1) == expected >> r & 1));
+                        }
+                    }
+                }
+            }
         }
     }
 

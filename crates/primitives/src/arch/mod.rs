@@ -11,6 +11,8 @@ mod portable;
 mod transpose_x86;
 #[cfg(target_arch = "x86_64")]
 mod vaes;
+#[cfg(target_arch = "x86_64")]
+mod vaes_hash;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use vaes::WideCipher;
@@ -41,6 +43,20 @@ impl WideCipher {
     }
 
     pub(crate) fn counter_mode(&self, _first: u64, _bytes: &mut [u8]) {
+        match *self {}
+    }
+
+    pub(crate) fn hash_low_words(&self, _x: &[Block], _offset: Block, _first: u64, _out: &mut [u64]) {
+        match *self {}
+    }
+
+    pub(crate) fn hash_runs_to_bits<const ROWS: usize>(
+        &self,
+        _x: &[Block],
+        _multiples: &[Block],
+        _first: u64,
+        _out: &mut [[u16; ROWS]],
+    ) {
         match *self {}
     }
 }
