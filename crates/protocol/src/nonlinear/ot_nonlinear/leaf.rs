@@ -9,94 +9,84 @@ use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Values, decode, mask, words};
-use super::material::{PART, Part, bits as bits_of};
-use super::moves::{LEAF_BITS, leaf_reply_bits, leaf_widths};
-use super::run::packed;
+use super::driver;
+use super::lanes::{Lanes, Values, decode, mask, words};
+use super::material::{PART, Part, gather_bits};
+use super::moves::{Compared, Leaf, leaves};
+use super::run::{Role, packed};
 use crate::ProtocolError;
+
+/// The parts of the numbers that are compared.
+type Parts = [Compared; 2];
 
 /// The choosing party's material.
 pub(super) struct LeafChoices {
     /// The random choice of each value, all its blocks together.
     random: Values,
-    /// For each block, the two bits of the key that each value chose.
-    keys: Vec<[Values; 2]>,
+    /// For each row of each leaf, the bit of the key that each value chose.
+    rows: Vec<Values>,
 }
 
 /// The replying party's material.
 pub(super) struct LeafKeys {
-    /// For each block and value, both bits of all 16 keys.
-    keys: Vec<Zeroizing<Vec<[u16; 2]>>>,
-    /// For each block, this party's shares of what will be compared.
-    shares: Vec<[Values; 2]>,
+    /// For each leaf, and each value and row, a bit of all 16 keys.
+    keys: Vec<Zeroizing<Vec<u16>>>,
+    /// For each row of each leaf, this party's shares of what will be told.
+    shares: Vec<Values>,
 }
-
-/// One party's shares, for each block: whether the first party's is less, and whether both are equal.
-pub(super) type Leaves = Vec<[Values; 2]>;
 
 impl ZeroizeOnDrop for LeafChoices {}
 
 impl ZeroizeOnDrop for LeafKeys {}
 
 impl LeafChoices {
-    pub(super) fn new(hash: &CorrelationRobustHash, part: &Part, values: usize, bits: u32) -> Self {
+    pub(super) fn new(hash: &CorrelationRobustHash, part: &Part, values: usize, parts: Parts) -> Self {
         let mut random = Zeroizing::new(vec![0; values]);
-        let mut keys = Vec::new();
+        let mut rows = Vec::new();
         let mut start = 0;
-        for (leaf, width) in leaf_widths(bits).enumerate() {
-            let blocks = &part.blocks[start..start + values * width as usize];
-            let [mut low, mut high] = [0, 1].map(|_| Zeroizing::new(vec![0; words(values)]));
-            let rows = low.chunks_mut(PART / 64).zip(high.chunks_mut(PART / 64));
-            let parts = blocks.chunks(PART * width as usize).zip(rows).zip(random.chunks_mut(PART));
-            parallel::for_each(parts.enumerate(), |(number, ((blocks, (low, high)), random))| {
+        for leaf in leaves(parts) {
+            let (width, shift) = (leaf.width as usize, leaf.shift[1]);
+            let blocks = &part.blocks[start..start + values * width];
+            let mut made = vec![Zeroizing::new(vec![0; words(values)]); leaf.rows()];
+            let mut columns: Vec<_> = made.iter_mut().map(|row| row.chunks_mut(PART / 64)).collect();
+            let of_part = blocks.chunks(PART * width).zip(random.chunks_mut(PART)).map(|(blocks, random)| {
+                (blocks, random, columns.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>())
+            });
+            parallel::for_each(of_part.enumerate(), |(number, (blocks, random, mut rows))| {
                 let first = part.first + (start + number * PART) as u64;
-                chosen_bits(hash, blocks, width as usize, first, low, high);
-                let of_part = start + number * PART * width as usize;
+                chosen_bits(hash, blocks, width, first, &mut rows);
+                let of_part = start + number * PART * width;
                 for (i, choice) in random.iter_mut().enumerate() {
-                    let chosen = part.choices(of_part + i * width as usize) & ((1 << width) - 1);
-                    *choice |= chosen << (leaf as u32 * LEAF_BITS);
+                    let chosen = part.choices(of_part + i * width) & mask(leaf.width);
+                    *choice |= chosen << shift;
                 }
             });
-            keys.push([low, high]);
+            rows.append(&mut made);
             start += blocks.len();
         }
-        Self { random, keys }
+        Self { random, rows }
     }
 
-    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
-        writer.packed(&self.random, bits);
-        encode_rows(&self.keys, writer);
+    pub(super) fn encode(&self, parts: Parts, writer: &mut Writer) {
+        writer.packed(&self.random, joint_bits(parts));
+        encode_rows(&self.rows, writer);
     }
 
-    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
-        Ok(Self { random: decode(reader, values, bits)?, keys: decode_rows(reader, values, bits)? })
+    pub(super) fn decode(reader: &mut Reader, values: usize, parts: Parts) -> Result<Self, DecodeError> {
+        Ok(Self {
+            random: decode(reader, values, joint_bits(parts))?,
+            rows: decode_rows(reader, values, parts)?,
+        })
     }
 
-    /// What is sent for the values `x`.
-    pub(super) fn choose(&self, x: &[u64], bits: u32) -> Vec<u8> {
-        let masked: Vec<u64> = x.iter().zip(self.random.iter()).map(|(x, r)| x ^ r).collect();
-        pack_bits(&masked, bits)
-    }
-
-    /// Opens the reply.
-    pub(super) fn open(self, x: &[u64], bits: u32, reply: &[u8]) -> Result<Leaves, ProtocolError> {
-        let mut reply = Reader::new(reply);
-        let mut leaves = self.keys;
-        for (leaf, (width, keys)) in leaf_widths(bits).zip(&mut leaves).enumerate() {
-            let replies = packed(&mut reply, x.len(), leaf_reply_bits(leaf, width))?;
-            let shift = leaf as u32 * LEAF_BITS;
-            let [less, equal] = keys;
-            let rows = less.chunks_mut(PART / 64).zip(equal.chunks_mut(PART / 64));
-            let parts = replies.chunks(PART).zip(x.chunks(PART)).zip(rows);
-            parallel::for_each(parts, |((replies, x), (less, equal))| {
-                for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
-                    let block = x >> shift & ((1 << width) - 1);
-                    less[i / 64] ^= (reply >> block & 1) << (i % 64);
-                    equal[i / 64] ^= (reply >> (1 << width) >> block & 1) << (i % 64);
-                }
-            });
+    /// The first party's role.
+    pub(super) fn role(self, numbers: &[driver::Part<Values>], parts: Parts) -> ChoosingLeaves {
+        // The complement of what a carry adds up.
+        let mut x = numbers[0].numbers[0].map(|a| !a & mask(parts[0].bits));
+        if let [low, high] = numbers {
+            x = x.zip_map(&high.numbers[0], |x, a| x | (!a & mask(high.bits)) << low.bits);
         }
-        Ok(leaves)
+        ChoosingLeaves { choices: self, x, parts }
     }
 }
 
@@ -105,16 +95,17 @@ impl LeafKeys {
         sender: &SilentSender,
         part: &Part,
         values: usize,
-        bits: u32,
+        parts: Parts,
         rng: &mut impl CryptoRng,
     ) -> Self {
         let multiples = multiples(sender.delta());
-        let mut keys = Vec::new();
+        let (mut keys, mut rows) = (Vec::new(), 0);
         let mut start = 0;
-        for width in leaf_widths(bits) {
-            let of_leaf = &part.blocks[start..start + values * width as usize];
+        for leaf in leaves(parts) {
+            let of_leaf = &part.blocks[start..start + values * leaf.width as usize];
             let first = part.first + start as u64;
-            keys.push(all_keys(sender.hash(), of_leaf, width as usize, &multiples, first));
+            keys.push(all_keys(sender.hash(), of_leaf, leaf, &multiples, first));
+            rows += leaf.rows();
             start += of_leaf.len();
         }
         let mut random = || {
@@ -122,69 +113,160 @@ impl LeafKeys {
             row.fill_with(|| rng.next_u64());
             row
         };
-        let shares = keys.iter().map(|_| [random(), random()]).collect();
-        Self { keys, shares }
+        Self { keys, shares: (0..rows).map(|_| random()).collect() }
     }
 
-    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
-        for (width, keys) in leaf_widths(bits).zip(&self.keys) {
-            let joined = |[less, equal]: &[u16; 2]| u64::from(*less) | u64::from(*equal) << (1 << width);
-            let joined: Values = Zeroizing::new(keys.iter().map(joined).collect());
-            writer.packed(&joined, 2 << width);
+    pub(super) fn encode(&self, parts: Parts, writer: &mut Writer) {
+        for (leaf, keys) in leaves(parts).zip(&self.keys) {
+            let joined: Values =
+                Zeroizing::new(keys.chunks(leaf.rows()).map(|rows| join(rows, leaf)).collect());
+            writer.packed(&joined, leaf.reply_bits());
         }
         encode_rows(&self.shares, writer);
     }
 
-    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
-        let keys = leaf_widths(bits).map(|width| {
-            let (joined, low) = (decode(reader, values, 2 << width)?, mask(1 << width));
-            let both = |keys: &u64| [(keys & low) as u16, (keys >> (1 << width)) as u16];
-            Ok(Zeroizing::new(joined.iter().map(both).collect()))
+    pub(super) fn decode(reader: &mut Reader, values: usize, parts: Parts) -> Result<Self, DecodeError> {
+        let keys = leaves(parts).map(|leaf| {
+            let joined = decode(reader, values, leaf.reply_bits())?;
+            let row =
+                |joined: u64, row: usize| (joined >> (row << leaf.width) & mask(1 << leaf.width)) as u16;
+            let rows =
+                joined.iter().flat_map(|joined| (0..leaf.rows()).map(move |number| row(*joined, number)));
+            Ok(Zeroizing::new(rows.collect()))
         });
-        Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, bits)? })
+        Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, parts)? })
     }
 
-    /// The reply to the choices for the values `y`, and this party's shares.
-    pub(super) fn reply(
-        self,
-        choices: &[u8],
-        y: &[u64],
-        bits: u32,
-    ) -> Result<(Vec<u8>, Leaves), ProtocolError> {
-        let choices = packed(&mut Reader::new(choices), y.len(), bits)?;
-        let mut message = Vec::new();
-        for (leaf, (width, keys)) in leaf_widths(bits).zip(&self.keys).enumerate() {
-            let (shift, shares) = (leaf as u32 * LEAF_BITS, &self.shares[leaf]);
-            let rows: u64 = (1 << (1 << width)) - 1;
-            let reply = |i: usize, y: u64, c: u64, [less, equal]: [u16; 2]| {
-                let (y, c) = (y >> shift & ((1 << width) - 1), c >> shift & ((1 << width) - 1));
-                let share = |row: &Values| (row[i / 64] >> (i % 64) & 1).wrapping_neg() & rows;
-                let less = ((1 << y) - 1) ^ share(&shares[0]) ^ u64::from(permute(less, c));
-                let equal = (1 << y) ^ share(&shares[1]) ^ u64::from(permute(equal, c));
-                less & rows | (equal & rows) << (1 << width)
-            };
-            let mut replies = vec![0; y.len()];
-            let operands = y.chunks(PART).zip(choices.chunks(PART)).zip(keys.chunks(PART));
-            let parts = replies.chunks_mut(PART).zip(operands).zip((0..).step_by(PART));
-            parallel::for_each(parts, |((replies, ((y, choices), keys)), first)| {
-                let values = y.iter().zip(choices).zip(keys).enumerate();
-                for (made, (i, ((y, c), keys))) in replies.iter_mut().zip(values) {
-                    *made = reply(first + i, *y, *c, *keys);
+    /// The second party's role.
+    pub(super) fn role(self, numbers: Vec<driver::Part<Values>>, parts: Parts) -> ReplyingLeaves {
+        ReplyingLeaves { keys: self, numbers, parts, choices: Vec::new() }
+    }
+
+    /// The reply of a leaf to choices, for the numbers that each way compares; `rows` are this party's shares of what is told.
+    fn reply(
+        &self,
+        number: usize,
+        leaf: Leaf,
+        choices: &[u64],
+        ways: &[&Values],
+        rows: &[Values],
+    ) -> Vec<u64> {
+        let keys = &self.keys[number];
+        let (low, whole) = (mask(leaf.width), mask(1 << leaf.width));
+        let mut replies = vec![0; choices.len()];
+        let operands = choices.chunks(PART).zip(keys.chunks(PART * leaf.rows()));
+        let parts = replies.chunks_mut(PART).zip(operands).zip((0..).step_by(PART));
+        parallel::for_each(parts, |((replies, (choices, keys)), first)| {
+            let values = choices.iter().zip(keys.chunks_exact(leaf.rows())).enumerate();
+            for (reply, (i, (choice, keys))) in replies.iter_mut().zip(values) {
+                let place = first + i;
+                let choice = choice >> leaf.shift[1] & low;
+                let mut row = 0;
+                for way in ways {
+                    let y = way[place] >> leaf.shift[0] & low;
+                    for told in [(1 << y) - 1, 1 << y].into_iter().take(leaf.told) {
+                        let share = (rows[row][place / 64] >> (place % 64) & 1).wrapping_neg();
+                        let bits = (told ^ share ^ u64::from(permute(keys[row], choice))) & whole;
+                        *reply |= bits << (row << leaf.width);
+                        row += 1;
+                    }
+                }
+            }
+        });
+        replies
+    }
+}
+
+/// The first party's role: it learns a row of the second's for each leaf, at the place of its own number.
+pub(super) struct ChoosingLeaves {
+    choices: LeafChoices,
+    /// All parts in one.
+    x: Values,
+    parts: Parts,
+}
+
+impl Role for ChoosingLeaves {
+    fn say(&mut self) -> Vec<u8> {
+        let masked = self.x.zip_map(&self.choices.random, |x, r| x ^ r);
+        pack_bits(&masked, joint_bits(self.parts))
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        let mut rows = self.choices.rows.as_mut_slice();
+        for leaf in leaves(self.parts) {
+            let replies = packed(message, self.x.len(), leaf.reply_bits())?;
+            let (of_leaf, behind) = rows.split_at_mut(leaf.rows());
+            rows = behind;
+            let mut columns: Vec<_> = of_leaf.iter_mut().map(|row| row.chunks_mut(PART / 64)).collect();
+            let parts = replies.chunks(PART).zip(self.x.chunks(PART)).map(|(replies, x)| {
+                (replies, x, columns.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>())
+            });
+            parallel::for_each(parts, |(replies, x, mut rows)| {
+                for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
+                    let at_own = reply >> (x >> leaf.shift[1] & mask(leaf.width));
+                    for (number, row) in rows.iter_mut().enumerate() {
+                        row[i / 64] ^= (at_own >> (number << leaf.width) & 1) << (i % 64);
+                    }
                 }
             });
-            message.extend(pack_bits(&replies, leaf_reply_bits(leaf, width)));
         }
-        Ok((message, self.shares))
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        self.choices.rows
     }
 }
 
-fn encode_rows(rows: &Leaves, writer: &mut Writer) {
-    rows.iter().flatten().for_each(|row| writer.packed(row, 64));
+/// The second party's role: it tells of every number that the first's may be whether it is less than its own, or equal.
+pub(super) struct ReplyingLeaves {
+    keys: LeafKeys,
+    numbers: Vec<driver::Part<Values>>,
+    parts: Parts,
+    /// What the first party said.
+    choices: Vec<u64>,
 }
 
-fn decode_rows(reader: &mut Reader, values: usize, bits: u32) -> Result<Leaves, DecodeError> {
-    let mut row = || decode(reader, words(values), 64);
-    leaf_widths(bits).map(|_| Ok([row()?, row()?])).collect()
+impl Role for ReplyingLeaves {
+    fn say(&mut self) -> Vec<u8> {
+        let (mut message, mut rows) = (Vec::new(), self.keys.shares.as_slice());
+        for (number, leaf) in leaves(self.parts).enumerate() {
+            let ways: Vec<&Values> = self.numbers[leaf.part].numbers.iter().collect();
+            let replies = self.keys.reply(number, leaf, &self.choices, &ways, rows);
+            message.extend(pack_bits(&replies, leaf.reply_bits()));
+            rows = &rows[leaf.rows()..];
+        }
+        message
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        let values = self.numbers[0].numbers[0].len();
+        self.choices = packed(message, values, joint_bits(self.parts))?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        self.keys.shares
+    }
+}
+
+fn joint_bits(parts: Parts) -> u32 {
+    parts.iter().map(|part| part.bits).sum()
+}
+
+fn encode_rows(rows: &[Values], writer: &mut Writer) {
+    rows.iter().for_each(|row| writer.packed(row, 64));
+}
+
+fn decode_rows(reader: &mut Reader, values: usize, parts: Parts) -> Result<Vec<Values>, DecodeError> {
+    leaves(parts).flat_map(|leaf| 0..leaf.rows()).map(|_| decode(reader, words(values), 64)).collect()
+}
+
+/// The rows of a value's keys, one behind the other.
+fn join(rows: &[u16], leaf: Leaf) -> u64 {
+    let row =
+        |(number, keys): (usize, &u16)| (u64::from(*keys) & mask(1 << leaf.width)) << (number << leaf.width);
+    rows.iter().enumerate().map(row).sum()
 }
 
 /// Bit `j` of the result is bit `j xor c`.
@@ -197,61 +279,59 @@ fn permute(mut keys: u16, c: u64) -> u16 {
     keys
 }
 
-/// Bits 0 and 1 of the key that each value chose, into words.
+/// As many low bits of the key that each value chose as there are rows, into words.
 fn chosen_bits(
     hash: &CorrelationRobustHash,
     blocks: &[Block],
     width: usize,
     first: u64,
-    low: &mut [u64],
-    high: &mut [u64],
+    rows: &mut [&mut [u64]],
 ) {
     let mut keys = Zeroizing::new([Block::ZERO; 64]);
+    let mut hashed = Zeroizing::new([0; 64]);
     for (number, values) in blocks.chunks(64 * width).enumerate() {
-        let keys = &mut keys[..values.len() / width];
+        let count = values.len() / width;
         keys.iter_mut().zip(values.chunks(width)).for_each(|(key, value)| *key = combine(value));
-        hash.hash_in_place(keys, first + 64 * number as u64);
-        [low[number], high[number]] = [bits_of(keys, 0), bits_of(keys, 1)];
+        hash.hash_to_words(&keys[..count], Block::ZERO, first + 64 * number as u64, &mut *hashed);
+        for (bit, row) in (0..).zip(rows.iter_mut()) {
+            row[number] = gather_bits(&hashed[..count], bit);
+        }
     }
 }
 
-/// Both bits of all keys of each value.
+/// Of all keys of each value as many low bits as there are rows.
 fn all_keys(
     hash: &CorrelationRobustHash,
     blocks: &[Block],
-    width: usize,
+    leaf: Leaf,
     multiples: &[Block; 16],
     first: u64,
-) -> Zeroizing<Vec<[u16; 2]>> {
-    let mut keys = Zeroizing::new(vec![[0; 2]; blocks.len() / width]);
-    let parts = keys.chunks_mut(PART).zip(blocks.chunks(PART * width)).zip((first..).step_by(PART));
-    parallel::for_each(parts, |((keys, blocks), first)| {
-        part_of_keys(hash, blocks, width, &multiples[..1 << width], first, keys);
+) -> Zeroizing<Vec<u16>> {
+    let (width, rows) = (leaf.width as usize, leaf.rows());
+    let multiples = &multiples[..1 << width];
+    let mut keys = Zeroizing::new(vec![0; blocks.len() / width * rows]);
+    let parts = keys.chunks_mut(PART * rows).zip(blocks.chunks(PART * width)).zip((first..).step_by(PART));
+    parallel::for_each(parts, |((keys, blocks), first)| match rows {
+        1 => part_of_keys::<1>(hash, blocks, width, multiples, first, keys),
+        2 => part_of_keys::<2>(hash, blocks, width, multiples, first, keys),
+        _ => part_of_keys::<4>(hash, blocks, width, multiples, first, keys),
     });
     keys
 }
 
-fn part_of_keys(
+fn part_of_keys<const ROWS: usize>(
     hash: &CorrelationRobustHash,
     blocks: &[Block],
     width: usize,
     multiples: &[Block],
     first: u64,
-    keys: &mut [[u16; 2]],
+    keys: &mut [u16],
 ) {
-    const VALUES: usize = 64;
-    let mut hashed = Zeroizing::new(Vec::with_capacity(VALUES * multiples.len()));
-    let parts = keys.chunks_mut(VALUES).zip(blocks.chunks(VALUES * width)).zip((first..).step_by(VALUES));
-    for ((keys, blocks), first) in parts {
-        hashed.clear();
-        for value in blocks.chunks(width) {
-            let base = combine(value);
-            hashed.extend(multiples.iter().map(|multiple| base ^ *multiple));
-        }
-        hash.hash_runs_in_place(&mut hashed, multiples.len(), first);
-        for (keys, of_value) in keys.iter_mut().zip(hashed.chunks(multiples.len())) {
-            *keys = [0, 1].map(|bit| bits_of(of_value, bit) as u16);
-        }
+    let mut bases = Zeroizing::new([Block::ZERO; 64]);
+    let values = blocks.chunks(64 * width).zip(keys.as_chunks_mut::<ROWS>().0.chunks_mut(64));
+    for ((blocks, keys), first) in values.zip((first..).step_by(64)) {
+        bases.iter_mut().zip(blocks.chunks(width)).for_each(|(base, value)| *base = combine(value));
+        hash.hash_runs_to_bits(&bases[..keys.len()], multiples, first, keys);
     }
 }
 
@@ -301,5 +381,20 @@ mod tests {
             }
         }
         assert!(combine(&[Block::ZERO, delta, Block::ZERO, delta]) == all[10]);
+    }
+
+    #[test]
+    fn leaves_of_all_parts_follow_each_other_without_gaps() {
+        for (low, high) in [(0, 5), (1, 1), (9, 13), (30, 31), (61, 0)] {
+            let part = |bits| Compared { bits, ways: 1, equality: false };
+            let (mut at, mut of_part) = (0, [0, 0]);
+            for leaf in leaves([part(low), part(high)]) {
+                assert_eq!(leaf.shift, [of_part[leaf.part], at]);
+                assert!((1..=4).contains(&leaf.width));
+                at += leaf.width;
+                of_part[leaf.part] += leaf.width;
+            }
+            assert_eq!((of_part, at), ([low, high], low + high));
+        }
     }
 }

@@ -6,12 +6,15 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::and_triples::AndTriples;
-use super::lanes::{Values, words};
+use super::bit_products::BitTriples;
+use super::driver::Task;
+use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::moves::Move;
-use super::product::{Chosen, Offered};
+use super::moves::{Compared, Move, OPERANDS};
+use super::mux::Selected;
+use super::product::{ChoosingProducts, Chosen, Factors, Offered, OfferingProducts};
+use super::run::Role;
 use super::transfers::Transfers;
 use crate::{Party, ProtocolError};
 
@@ -34,9 +37,9 @@ impl Material {
         for PreparedMove { step, prepared, .. } in &self.0 {
             let bits = step.bits();
             match prepared {
-                Prepared::LeafChoices(choices) => choices.encode(bits, writer),
-                Prepared::LeafKeys(keys) => keys.encode(bits, writer),
-                Prepared::AndTriples(triples) => triples.encode(writer),
+                Prepared::LeafChoices(choices, parts) => choices.encode(*parts, writer),
+                Prepared::LeafKeys(keys, parts) => keys.encode(*parts, writer),
+                Prepared::BitTriples(triples) => triples.encode(writer),
                 Prepared::Mux(offered, chosen) => {
                     offered.encode(bits, writer);
                     chosen.encode(bits, writer);
@@ -63,11 +66,11 @@ impl Material {
 impl Prepared {
     fn decode(reader: &mut Reader, step: Move, is_first: bool) -> Result<Self, DecodeError> {
         Ok(match step {
-            Move::Leaves { values, bits } if is_first => {
-                Self::LeafChoices(LeafChoices::decode(reader, values, bits)?)
+            Move::Leaves { values, parts } if is_first => {
+                Self::LeafChoices(LeafChoices::decode(reader, values, parts)?, parts)
             }
-            Move::Leaves { values, bits } => Self::LeafKeys(LeafKeys::decode(reader, values, bits)?),
-            Move::AndTriples { words } => Self::AndTriples(AndTriples::decode(reader, words)?),
+            Move::Leaves { values, parts } => Self::LeafKeys(LeafKeys::decode(reader, values, parts)?, parts),
+            Move::Bits { words } => Self::BitTriples(BitTriples::decode(reader, words)?),
             Move::Mux { values, bits } => {
                 Self::Mux(Offered::decode(reader, values, bits)?, Chosen::decode(reader, values, bits)?)
             }
@@ -81,6 +84,29 @@ impl Prepared {
             }
         })
     }
+
+    /// One party's role in a move with this material; None if it is of another kind.
+    pub(super) fn role(self, task: Task<Values>, is_first: bool) -> Option<Box<dyn Role>> {
+        Some(match (self, task) {
+            (Self::LeafChoices(choices, parts), Task::Leaves(numbers)) => {
+                Box::new(choices.role(&numbers, parts))
+            }
+            (Self::LeafKeys(keys, parts), Task::Leaves(numbers)) => Box::new(keys.role(numbers, parts)),
+            (Self::BitTriples(triples), Task::Bits(bits, others)) => {
+                Box::new(triples.role(&bits, &others, is_first))
+            }
+            (Self::Mux(offered, chosen), Task::Mux { choices, values, bits }) => {
+                Box::new(Selected::new((offered, chosen), &choices, &values, bits, is_first))
+            }
+            (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
+                Box::new(ChoosingProducts { chosen, of: Factors::new(mine, factor, bits) })
+            }
+            (Self::Offered(offered), Task::Products { mine, factor, bits }) => {
+                Box::new(OfferingProducts::new(offered, Factors::new(mine, factor, bits)))
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// The first half of a layer's preparation: the transfers that the client sends.
@@ -88,9 +114,9 @@ pub struct Request(Drawn);
 
 /// One move's material: the first party's or the second's.
 pub(super) enum Prepared {
-    LeafChoices(LeafChoices),
-    LeafKeys(LeafKeys),
-    AndTriples(AndTriples),
+    LeafChoices(LeafChoices, [Compared; 2]),
+    LeafKeys(LeafKeys, [Compared; 2]),
+    BitTriples(BitTriples),
     Mux(Offered, Chosen),
     Chosen(Chosen),
     Offered(Offered),
@@ -146,34 +172,42 @@ impl Drawn {
 }
 
 impl Part<'_> {
-    /// What `of` makes of the key of each transfer, whose block is added to `offset` before it is hashed.
-    pub(super) fn keys<T: Clone + Default + Send + Zeroize>(
-        &self,
-        hash: &CorrelationRobustHash,
-        offset: Block,
-        of: impl Fn(Block) -> T + Send + Sync,
-    ) -> Zeroizing<Vec<T>> {
-        let mut made = Zeroizing::new(vec![T::default(); self.blocks.len()]);
+    /// The low word of the key of each transfer, whose block is added to `offset` before it is hashed.
+    pub(super) fn keys(&self, hash: &CorrelationRobustHash, offset: Block) -> Values {
+        let mut made = Zeroizing::new(vec![0; self.blocks.len()]);
         let parts = made.chunks_mut(PART).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
-        parallel::for_each(parts, |((made, blocks), first)| {
-            let mut made = made.iter_mut();
-            hash_words(hash, blocks, offset, first, |keys| {
-                made.by_ref().zip(keys).for_each(|(made, key)| *made = of(*key));
-            });
-        });
+        parallel::for_each(parts, |((made, blocks), first)| hash.hash_to_words(blocks, offset, first, made));
         made
     }
 
-    /// Bit 0 of the key of each transfer.
-    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Values {
-        let mut made = Zeroizing::new(vec![0; words(self.blocks.len())]);
-        let parts =
-            made.chunks_mut(PART / 64).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
-        parallel::for_each(parts, |((made, blocks), first)| {
-            let mut made = made.iter_mut();
-            hash_words(hash, blocks, offset, first, |keys| {
-                made.by_ref().take(1).for_each(|made| *made = bits(keys, 0));
-            });
+    /// As many low bits of the key of each transfer as there are rows, each of which has the first of them in a given number of words.
+    pub(super) fn key_bits(
+        &self,
+        hash: &CorrelationRobustHash,
+        offset: Block,
+        rows: [usize; OPERANDS],
+    ) -> Vec<Values> {
+        let mut made: Vec<Values> =
+            rows.into_iter().filter(|row| *row > 0).map(|row| Zeroizing::new(vec![0; row])).collect();
+        let mut columns: Vec<_> = made.iter_mut().map(|row| row.chunks_mut(PART / 64)).collect();
+        let parts = self.blocks.chunks(PART).zip((self.first..).step_by(PART)).map(|(blocks, first)| {
+            (
+                blocks,
+                first,
+                columns.iter_mut().map(|column| column.next().unwrap_or_default()).collect::<Vec<_>>(),
+            )
+        });
+        parallel::for_each(parts, |(blocks, first, mut rows)| {
+            let mut words = Zeroizing::new([0; 64]);
+            for (number, (blocks, first)) in blocks.chunks(64).zip((first..).step_by(64)).enumerate() {
+                hash.hash_to_words(blocks, offset, first, &mut *words);
+                for (bit, row) in (0..).zip(&mut rows) {
+                    row.iter_mut()
+                        .skip(number)
+                        .take(1)
+                        .for_each(|word| *word = gather_bits(&words[..blocks.len()], bit));
+                }
+            }
         });
         made
     }
@@ -186,26 +220,9 @@ impl Part<'_> {
     }
 }
 
-/// Hands the keys of blocks to `take`, 64 at a time.
-fn hash_words(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    offset: Block,
-    first: u64,
-    mut take: impl FnMut(&[Block]),
-) {
-    let mut keys = Zeroizing::new([Block::ZERO; 64]);
-    for (blocks, first) in blocks.chunks(64).zip((first..).step_by(64)) {
-        let keys = &mut keys[..blocks.len()];
-        keys.copy_from_slice(blocks);
-        hash.hash_masked_in_place(keys, offset, first);
-        take(keys);
-    }
-}
-
-/// The given bit of each of at most 64 keys.
-pub(super) fn bits(keys: &[Block], bit: u32) -> u64 {
-    keys.iter().rev().fold(0, |word, key| word << 1 | key.0 as u64 >> bit & 1)
+/// The given bit of each of at most 64 words.
+pub(super) fn gather_bits(words: &[u64], bit: u32) -> u64 {
+    words.iter().rev().fold(0, |gathered, word| gathered << 1 | word >> bit & 1)
 }
 
 /// Transfers or values that are worked on in one go: whole words of bits.
@@ -264,13 +281,13 @@ fn expand(
 ) -> Prepared {
     let (send, receive) = (&transfers.sender, transfers.receiver.hash());
     match step {
-        Move::Leaves { values, bits } if is_first => {
-            Prepared::LeafChoices(LeafChoices::new(receive, received, values, bits))
+        Move::Leaves { values, parts } if is_first => {
+            Prepared::LeafChoices(LeafChoices::new(receive, received, values, parts), parts)
         }
-        Move::Leaves { values, bits } => Prepared::LeafKeys(LeafKeys::new(send, sent, values, bits, rng)),
-        Move::AndTriples { words } => {
-            Prepared::AndTriples(AndTriples::new(send, receive, sent, received, words))
+        Move::Leaves { values, parts } => {
+            Prepared::LeafKeys(LeafKeys::new(send, sent, values, parts, rng), parts)
         }
+        Move::Bits { words } => Prepared::BitTriples(BitTriples::new(send, receive, sent, received, words)),
         Move::Mux { .. } => Prepared::Mux(Offered::new(send, sent), Chosen::new(receive, received)),
         Move::Products { .. } if is_first => Prepared::Chosen(Chosen::new(receive, received)),
         Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),

@@ -8,8 +8,10 @@ use lanner_primitives::{Block, CorrelationRobustHash, Ring};
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Values, bit, decode, words};
+use super::lanes::{Lanes, Values, bit, decode, words};
 use super::material::Part;
+use super::run::{Role, packed};
+use crate::ProtocolError;
 
 /// The offering party's keys.
 pub(super) struct Offered(Zeroizing<Vec<[u64; 2]>>);
@@ -26,8 +28,8 @@ impl ZeroizeOnDrop for Chosen {}
 
 impl Offered {
     pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
-        let zeros = part.keys(sender.hash(), Block::ZERO, |key| key.0 as u64);
-        let ones = part.keys(sender.hash(), sender.delta(), |key| key.0 as u64);
+        let zeros = part.keys(sender.hash(), Block::ZERO);
+        let ones = part.keys(sender.hash(), sender.delta());
         Self(Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| [*k0, *k1]).collect()))
     }
 
@@ -66,7 +68,7 @@ impl Offered {
 
 impl Chosen {
     pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
-        let keys = part.keys(hash, Block::ZERO, |key| key.0 as u64);
+        let keys = part.keys(hash, Block::ZERO);
         let random = (0..words(keys.len())).map(|word| part.choices(64 * word)).collect();
         Self { random: Zeroizing::new(random), keys }
     }
@@ -94,5 +96,102 @@ impl Chosen {
             ring.embed(key.wrapping_add(correction & choice.wrapping_neg()) as i64)
         };
         Zeroizing::new(keys.map(share).collect())
+    }
+}
+
+/// The first party's values of `factor` bits times the second's, modulo `2^bits`: bit `i` weighs `2^i`, so what lies above `2^bits` is not
+/// sent.
+pub(super) struct Factors {
+    pub(super) mine: Values,
+    pub(super) factor: u32,
+    pub(super) bits: u32,
+    sum: Values,
+}
+
+/// The first party's role in products.
+pub(super) struct ChoosingProducts {
+    pub(super) chosen: Chosen,
+    pub(super) of: Factors,
+}
+
+/// The second party's.
+pub(super) struct OfferingProducts {
+    pub(super) offered: Offered,
+    pub(super) of: Factors,
+    /// What the first party said.
+    flips: Vec<u64>,
+}
+
+impl Factors {
+    pub(super) fn new(mine: Values, factor: u32, bits: u32) -> Self {
+        let sum = Zeroizing::new(vec![0; mine.len()]);
+        Self { mine, factor, bits, sum }
+    }
+
+    /// Adds the shares of the products of bit `i`.
+    fn add(&mut self, i: u32, shares: &[u64]) {
+        let ring = Ring::Pow2(self.bits);
+        let sums = self.sum.iter_mut().zip(shares);
+        sums.for_each(|(sum, share)| *sum = ring.add(*sum, ring.embed((share << i) as i64)));
+    }
+
+    /// The transfers of bit `i` start here.
+    fn start(&self, i: u32) -> usize {
+        i as usize * self.mine.len()
+    }
+}
+
+impl OfferingProducts {
+    pub(super) const fn new(offered: Offered, of: Factors) -> Self {
+        Self { offered, of, flips: Vec::new() }
+    }
+}
+
+impl Role for ChoosingProducts {
+    fn say(&mut self) -> Vec<u8> {
+        let mut flips = vec![0; self.of.mine.len()];
+        for i in 0..self.of.factor {
+            let of_bit = self.chosen.flips(self.of.start(i), &self.of.mine.map(|x| x >> i & 1));
+            flips.iter_mut().zip(of_bit).for_each(|(flips, flip)| *flips |= flip << i);
+        }
+        pack_bits(&flips, self.of.factor)
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        for i in 0..self.of.factor {
+            let bits = self.of.bits - i;
+            let corrections = packed(message, self.of.mine.len(), bits)?;
+            let choices = self.of.mine.map(|x| x >> i & 1);
+            let shares = self.chosen.shares(self.of.start(i), &choices, &corrections, bits);
+            self.of.add(i, &shares);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        vec![self.of.sum]
+    }
+}
+
+impl Role for OfferingProducts {
+    fn say(&mut self) -> Vec<u8> {
+        let mut message = Vec::new();
+        for i in 0..self.of.factor {
+            let flips: Vec<u64> = self.flips.iter().map(|word| word >> i & 1).collect();
+            let (corrections, share) =
+                self.offered.correct(self.of.start(i), &flips, &self.of.mine, self.of.bits - i);
+            message.extend(corrections);
+            self.of.add(i, &share);
+        }
+        message
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        self.flips = packed(message, self.of.mine.len(), self.of.factor)?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        vec![self.of.sum]
     }
 }
