@@ -4,15 +4,14 @@
 //! A random transfer with keys `k_0, k_1` and choice `x` shares the product `x (k_0 xor k_1)` as `k_x` and `k_0` without a message; one
 //! in each direction gives both cross terms of `(a_F xor a_G)(b_F xor b_G)`. Keys have many bits: as many `b` share one `a`.
 
-use lanner_ot::{CorrelatedSender, SilentSender};
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::Block;
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Lanes, Values, decode};
-use super::material::Part;
+use super::lanes::{Lanes, Values, decode, gather_bits};
 use super::moves::OPERANDS;
 use super::run::{Role, packed};
+use super::source::{Source, parts};
 use crate::ProtocolError;
 
 /// Shares of random bits, of bits that they are multiplied with, and of the products.
@@ -22,27 +21,54 @@ pub(super) struct BitTriples {
     products: Vec<[Values; 2]>,
 }
 
+/// What the transfers give that a party sends: the bits that the other's are multiplied with, and its share of the products.
+pub(super) struct SentBits(Vec<[Values; 2]>);
+
+/// What those give that it receives: its random bits, and its share of their products with the other's.
+pub(super) struct ReceivedBits {
+    a: Values,
+    products: Vec<Values>,
+}
+
 impl ZeroizeOnDrop for BitTriples {}
 
+impl SentBits {
+    pub(super) fn new(source: &mut Source<'_>, words: [usize; OPERANDS]) -> Result<Self, ProtocolError> {
+        let (mut rows, delta) = (empty_rows(words), source.delta());
+        let mut ones = empty_rows(words);
+        let mut start = 0;
+        for count in parts(64 * words[0]) {
+            let part = source.draw(count)?;
+            gather_rows(&part.keys(Block::ZERO), start, &mut rows);
+            gather_rows(&part.keys(delta), start, &mut ones);
+            start += count / 64;
+        }
+        let both = |(zero, one): (Values, Values)| [zero.zip_map(&one, |k0, k1| k0 ^ k1), zero];
+        Ok(Self(rows.into_iter().zip(ones).map(both).collect()))
+    }
+}
+
+impl ReceivedBits {
+    pub(super) fn new(source: &mut Source<'_>, words: [usize; OPERANDS]) -> Result<Self, ProtocolError> {
+        let (mut a, mut products) = (Zeroizing::new(Vec::with_capacity(words[0])), empty_rows(words));
+        for count in parts(64 * words[0]) {
+            let part = source.draw(count)?;
+            gather_rows(&part.keys(Block::ZERO), a.len(), &mut products);
+            a.extend((0..count).step_by(64).map(|i| part.choices(i)));
+        }
+        Ok(Self { a, products })
+    }
+}
+
 impl BitTriples {
-    pub(super) fn new(
-        sender: &SilentSender,
-        receive: &CorrelationRobustHash,
-        sent: &Part,
-        received: &Part,
-        words: [usize; OPERANDS],
-    ) -> Self {
-        let zeros = sent.key_bits(sender.hash(), Block::ZERO, words);
-        let ones = sent.key_bits(sender.hash(), sender.delta(), words);
-        let chosen = received.key_bits(receive, Block::ZERO, words);
-        let a: Values = Zeroizing::new((0..words[0]).map(|w| received.choices(64 * w)).collect());
-        let product = |((zeros, ones), chosen): ((&Values, &Values), &Values)| {
-            let b = zeros.zip_map(ones, |k0, k1| k0 ^ k1);
+    /// From the transfers of both directions.
+    pub(super) fn new(SentBits(sent): SentBits, ReceivedBits { a, products }: ReceivedBits) -> Self {
+        let product = |([b, sent], received): ([Values; 2], Values)| {
             let own = a.range(0..b.len()).zip_map(&b, |a, b| a & b);
-            let product = zeros.zip_map(chosen, |k0, k| k0 ^ k).zip_map(&own, |cross, own| cross ^ own);
-            [b, product]
+            let product = sent.zip_map(&received, |sent, received| sent ^ received);
+            [b, product.zip_map(&own, |cross, own| cross ^ own)]
         };
-        let products = zeros.iter().zip(&ones).zip(&chosen).map(product).collect();
+        let products = sent.into_iter().zip(products).map(product).collect();
         Self { a, products }
     }
 
@@ -64,6 +90,19 @@ impl BitTriples {
         let mine: Vec<Values> = std::iter::once(masked(bits, &self.a)).chain(mine).collect();
         let mine = Values::concat(&mine.iter().collect::<Vec<_>>());
         Multiplied { triples: self, mine, theirs: Vec::new(), is_first }
+    }
+}
+
+/// Rows of as many words.
+fn empty_rows(words: [usize; OPERANDS]) -> Vec<Values> {
+    words.into_iter().filter(|words| *words > 0).map(|words| Zeroizing::new(vec![0; words])).collect()
+}
+
+/// Writes as many low bits of keys as there are rows into these, from word `start` on, as far as they go.
+fn gather_rows(keys: &[u64], start: usize, rows: &mut [Values]) {
+    for (bit, row) in (0..).zip(rows) {
+        let words = row.iter_mut().skip(start).zip(keys.chunks(64));
+        words.for_each(|(word, keys)| *word = gather_bits(keys, bit));
     }
 }
 

@@ -122,8 +122,8 @@ impl Layer {
     /// The cost of the offline phase, which depends on what the sources gave before.
     pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
         OfflineCost {
-            request: supply.client(self.moves.sent_by(Party::Client)),
-            answer: supply.server(self.moves.sent_by(Party::Server)),
+            request: supply.client(self.moves.draws(Party::Client)),
+            answer: supply.server(self.moves.draws(Party::Server)),
         }
     }
 

@@ -3,17 +3,16 @@
 //! Four correlated transfers `t_b = q_b xor x_b delta` combine over `GF(2^128)`, with `g` the polynomial `X`, to
 //! `sum g^b t_b = sum g^b q_b + x delta` for the number `x` of the choices: one of 16 keys, of which the sender knows all.
 
-use lanner_ot::{CorrelatedSender, SilentSender};
-use lanner_primitives::{Block, CorrelationRobustHash, parallel};
+use lanner_primitives::parallel;
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::driver;
-use super::lanes::{Lanes, Values, decode, mask, words};
-use super::material::{PART, Part, gather_bits};
+use super::lanes::{Lanes, Values, decode, gather_bits, mask, words};
 use super::moves::{Compared, Leaf, leaves};
 use super::run::{Role, packed};
+use super::source::{PART, Source, multiples};
 use crate::ProtocolError;
 
 /// The parts of the numbers that are compared.
@@ -40,31 +39,27 @@ impl ZeroizeOnDrop for LeafChoices {}
 impl ZeroizeOnDrop for LeafKeys {}
 
 impl LeafChoices {
-    pub(super) fn new(hash: &CorrelationRobustHash, part: &Part, values: usize, parts: Parts) -> Self {
+    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
         let mut random = Zeroizing::new(vec![0; values]);
-        let mut rows = Vec::new();
-        let mut start = 0;
+        let mut rows: Vec<Values> = Vec::new();
         for leaf in leaves(parts) {
-            let (width, shift) = (leaf.width as usize, leaf.shift[1]);
-            let blocks = &part.blocks[start..start + values * width];
-            let mut made = vec![Zeroizing::new(vec![0; words(values)]); leaf.rows()];
-            let mut columns: Vec<_> = made.iter_mut().map(|row| row.chunks_mut(PART / 64)).collect();
-            let of_part = blocks.chunks(PART * width).zip(random.chunks_mut(PART)).map(|(blocks, random)| {
-                (blocks, random, columns.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>())
-            });
-            parallel::for_each(of_part.enumerate(), |(number, (blocks, random, mut rows))| {
-                let first = part.first + (start + number * PART) as u64;
-                chosen_bits(hash, blocks, width, first, &mut rows);
-                let of_part = start + number * PART * width;
-                for (i, choice) in random.iter_mut().enumerate() {
-                    let chosen = part.choices(of_part + i * width) & mask(leaf.width);
-                    *choice |= chosen << shift;
+            let width = leaf.width as usize;
+            let first_row = rows.len();
+            rows.extend((0..leaf.rows()).map(|_| Zeroizing::new(vec![0; words(values)])));
+            for (random, start) in random.chunks_mut(PART).zip((0..).step_by(PART / 64)) {
+                let part = source.draw(random.len() * width)?;
+                let keys = part.joint_keys(width);
+                for (bit, row) in (0..).zip(&mut rows[first_row..]) {
+                    row[start..].iter_mut().zip(keys.chunks(64)).for_each(|(row, keys)| {
+                        *row = gather_bits(keys, bit);
+                    });
                 }
-            });
-            rows.append(&mut made);
-            start += blocks.len();
+                for (i, choice) in random.iter_mut().enumerate() {
+                    *choice |= (part.choices(i * width) & mask(leaf.width)) << leaf.shift[1];
+                }
+            }
         }
-        Self { random, rows }
+        Ok(Self { random, rows })
     }
 
     pub(super) fn encode(&self, parts: Parts, writer: &mut Writer) {
@@ -91,29 +86,35 @@ impl LeafChoices {
 }
 
 impl LeafKeys {
-    pub(super) fn new(
-        sender: &SilentSender,
-        part: &Part,
-        values: usize,
-        parts: Parts,
-        rng: &mut impl CryptoRng,
-    ) -> Self {
-        let multiples = multiples(sender.delta());
-        let (mut keys, mut rows) = (Vec::new(), 0);
-        let mut start = 0;
+    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
+        let multiples = multiples(source.delta());
+        let mut keys = Vec::new();
         for leaf in leaves(parts) {
-            let of_leaf = &part.blocks[start..start + values * leaf.width as usize];
-            let first = part.first + start as u64;
-            keys.push(all_keys(sender.hash(), of_leaf, leaf, &multiples, first));
-            rows += leaf.rows();
-            start += of_leaf.len();
+            let (width, rows) = (leaf.width as usize, leaf.rows());
+            let mut of_leaf = Zeroizing::new(vec![0; values * rows]);
+            for of_part in of_leaf.chunks_mut(PART * rows) {
+                let part = source.draw(of_part.len() / rows * width)?;
+                let multiples = &multiples[..1 << width];
+                match rows {
+                    1 => part.all_joint_keys::<1>(width, multiples, of_part),
+                    2 => part.all_joint_keys::<2>(width, multiples, of_part),
+                    _ => part.all_joint_keys::<4>(width, multiples, of_part),
+                }
+            }
+            keys.push(of_leaf);
         }
+        Ok(Self { keys, shares: Vec::new() })
+    }
+
+    /// With random shares of what will be told of so many values.
+    pub(super) fn with_shares(mut self, values: usize, parts: Parts, rng: &mut impl CryptoRng) -> Self {
         let mut random = || {
             let mut row = Zeroizing::new(vec![0; words(values)]);
             row.fill_with(|| rng.next_u64());
             row
         };
-        Self { keys, shares: (0..rows).map(|_| random()).collect() }
+        self.shares = leaves(parts).flat_map(|leaf| 0..leaf.rows()).map(|_| random()).collect();
+        self
     }
 
     pub(super) fn encode(&self, parts: Parts, writer: &mut Writer) {
@@ -279,84 +280,6 @@ fn permute(mut keys: u16, c: u64) -> u16 {
     keys
 }
 
-/// As many low bits of the key that each value chose as there are rows, into words.
-fn chosen_bits(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    width: usize,
-    first: u64,
-    rows: &mut [&mut [u64]],
-) {
-    let mut keys = Zeroizing::new([Block::ZERO; 64]);
-    let mut hashed = Zeroizing::new([0; 64]);
-    for (number, values) in blocks.chunks(64 * width).enumerate() {
-        let count = values.len() / width;
-        keys.iter_mut().zip(values.chunks(width)).for_each(|(key, value)| *key = combine(value));
-        hash.hash_to_words(&keys[..count], Block::ZERO, first + 64 * number as u64, &mut *hashed);
-        for (bit, row) in (0..).zip(rows.iter_mut()) {
-            row[number] = gather_bits(&hashed[..count], bit);
-        }
-    }
-}
-
-/// Of all keys of each value as many low bits as there are rows.
-fn all_keys(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    leaf: Leaf,
-    multiples: &[Block; 16],
-    first: u64,
-) -> Zeroizing<Vec<u16>> {
-    let (width, rows) = (leaf.width as usize, leaf.rows());
-    let multiples = &multiples[..1 << width];
-    let mut keys = Zeroizing::new(vec![0; blocks.len() / width * rows]);
-    let parts = keys.chunks_mut(PART * rows).zip(blocks.chunks(PART * width)).zip((first..).step_by(PART));
-    parallel::for_each(parts, |((keys, blocks), first)| match rows {
-        1 => part_of_keys::<1>(hash, blocks, width, multiples, first, keys),
-        2 => part_of_keys::<2>(hash, blocks, width, multiples, first, keys),
-        _ => part_of_keys::<4>(hash, blocks, width, multiples, first, keys),
-    });
-    keys
-}
-
-fn part_of_keys<const ROWS: usize>(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    width: usize,
-    multiples: &[Block],
-    first: u64,
-    keys: &mut [u16],
-) {
-    let mut bases = Zeroizing::new([Block::ZERO; 64]);
-    let values = blocks.chunks(64 * width).zip(keys.as_chunks_mut::<ROWS>().0.chunks_mut(64));
-    for ((blocks, keys), first) in values.zip((first..).step_by(64)) {
-        bases.iter_mut().zip(blocks.chunks(width)).for_each(|(base, value)| *base = combine(value));
-        hash.hash_runs_to_bits(&bases[..keys.len()], multiples, first, keys);
-    }
-}
-
-/// `sum_b g^b blocks[b]`.
-fn combine(blocks: &[Block]) -> Block {
-    blocks.iter().rev().fold(Block::ZERO, |sum, block| double(sum) ^ *block)
-}
-
-/// `j delta` for all numbers `j` of four bits.
-fn multiples(delta: Block) -> [Block; 16] {
-    let mut powers = [delta; 4];
-    for bit in 1..4 {
-        powers[bit] = double(powers[bit - 1]);
-    }
-    std::array::from_fn(|j| {
-        let of_bit = |bit: usize| powers[bit] & Block::mask(j >> bit & 1 == 1);
-        (0..4).fold(Block::ZERO, |sum, bit| sum ^ of_bit(bit))
-    })
-}
-
-/// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
-const fn double(block: Block) -> Block {
-    Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,19 +291,6 @@ mod tests {
                 assert_eq!(permute(1 << j, c), 1 << (j ^ c));
             }
         }
-    }
-
-    #[test]
-    fn multiples_are_linear_and_distinct() {
-        let delta = Block(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
-        let all = multiples(delta);
-        for j in 0..16 {
-            for k in 0..16 {
-                assert!(all[j] ^ all[k] == all[j ^ k]);
-                assert!(j == k || all[j] != all[k]);
-            }
-        }
-        assert!(combine(&[Block::ZERO, delta, Block::ZERO, delta]) == all[10]);
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! One-time material of moves, from the transfers of both directions.
 
-use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::ZeroizeOnDrop;
 
-use super::bit_products::BitTriples;
+use super::bit_products::{BitTriples, ReceivedBits, SentBits};
 use super::driver::Task;
 use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::moves::{Compared, Move, OPERANDS};
+use super::moves::{Compared, Move};
 use super::mux::Selected;
 use super::product::{ChoosingProducts, Chosen, Factors, Offered, OfferingProducts};
 use super::run::Role;
+use super::source::Source;
 use super::transfers::Transfers;
 use crate::{Party, ProtocolError};
 
@@ -109,8 +108,8 @@ impl Prepared {
     }
 }
 
-/// The first half of a layer's preparation: the transfers that the client sends.
-pub struct Request(Drawn);
+/// The first half of a layer's preparation: what the transfers give that the client sends.
+pub struct Request(Vec<Option<Half>>);
 
 /// One move's material: the first party's or the second's.
 pub(super) enum Prepared {
@@ -122,114 +121,65 @@ pub(super) enum Prepared {
     Offered(Offered),
 }
 
-/// Transfers of one direction for all moves.
-pub(super) struct Drawn {
-    blocks: Vec<Block>,
-    /// The choices, where this party receives.
-    choices: Bits,
-    first: u64,
-    used: usize,
+/// What the transfers of one direction give for a move.
+enum Half {
+    LeafChoices(LeafChoices),
+    LeafKeys(LeafKeys),
+    SentBits(SentBits),
+    ReceivedBits(ReceivedBits),
+    Chosen(Chosen),
+    Offered(Offered),
 }
 
-/// Transfers of one move.
-pub(super) struct Part<'d> {
-    pub(super) blocks: &'d [Block],
-    choices: &'d Bits,
-    start: usize,
-    /// The index of the first.
-    pub(super) first: u64,
-}
-
-impl Drop for Drawn {
-    fn drop(&mut self) {
-        self.blocks.zeroize();
-    }
-}
-
-impl Drawn {
-    fn new(
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
+impl Half {
+    /// What a move takes of the direction that this party sends in, or receives; nothing where that has no transfers.
+    fn draw(
+        source: &mut Source<'_>,
+        step: Move,
+        is_first: bool,
         sends: bool,
-        count: usize,
-    ) -> Result<Self, ProtocolError> {
-        let mut blocks = Vec::new();
-        let (choices, first) = if sends {
-            (Bits::default(), transfers.sender.extend_random(channel, count, &mut blocks)?)
-        } else {
-            transfers.receiver.extend_random(channel, count, &mut blocks)?
-        };
-        Ok(Self { blocks, choices, first, used: 0 })
-    }
-
-    /// The next `count` transfers.
-    fn part(&mut self, count: usize) -> Part<'_> {
-        let start = self.used;
-        self.used += count;
-        let blocks = &self.blocks[start..self.used];
-        Part { blocks, choices: &self.choices, start, first: self.first + start as u64 }
-    }
-}
-
-impl Part<'_> {
-    /// The low word of the key of each transfer, whose block is added to `offset` before it is hashed.
-    pub(super) fn keys(&self, hash: &CorrelationRobustHash, offset: Block) -> Values {
-        let mut made = Zeroizing::new(vec![0; self.blocks.len()]);
-        let parts = made.chunks_mut(PART).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
-        parallel::for_each(parts, |((made, blocks), first)| hash.hash_to_words(blocks, offset, first, made));
-        made
-    }
-
-    /// As many low bits of the key of each transfer as there are rows, each of which has the first of them in a given number of words.
-    pub(super) fn key_bits(
-        &self,
-        hash: &CorrelationRobustHash,
-        offset: Block,
-        rows: [usize; OPERANDS],
-    ) -> Vec<Values> {
-        let mut made: Vec<Values> =
-            rows.into_iter().filter(|row| *row > 0).map(|row| Zeroizing::new(vec![0; row])).collect();
-        let mut columns: Vec<_> = made.iter_mut().map(|row| row.chunks_mut(PART / 64)).collect();
-        let parts = self.blocks.chunks(PART).zip((self.first..).step_by(PART)).map(|(blocks, first)| {
-            (
-                blocks,
-                first,
-                columns.iter_mut().map(|column| column.next().unwrap_or_default()).collect::<Vec<_>>(),
-            )
-        });
-        parallel::for_each(parts, |(blocks, first, mut rows)| {
-            let mut words = Zeroizing::new([0; 64]);
-            for (number, (blocks, first)) in blocks.chunks(64).zip((first..).step_by(64)).enumerate() {
-                hash.hash_to_words(blocks, offset, first, &mut *words);
-                for (bit, row) in (0..).zip(&mut rows) {
-                    row.iter_mut()
-                        .skip(number)
-                        .take(1)
-                        .for_each(|word| *word = gather_bits(&words[..blocks.len()], bit));
-                }
+    ) -> Result<Option<Self>, ProtocolError> {
+        let [by_first, by_second] = step.transfers();
+        let count = if is_first == sends { by_first } else { by_second };
+        if count == 0 {
+            return Ok(None);
+        }
+        Ok(Some(match (step, sends) {
+            (Move::Leaves { values, parts }, false) => {
+                Self::LeafChoices(LeafChoices::new(source, values, parts)?)
             }
-        });
-        made
-    }
-
-    /// The choices from transfer `i` on, 64 of them; zeros behind the last.
-    pub(super) fn choices(&self, i: usize) -> u64 {
-        let (word, shift) = ((self.start + i) / 64, (self.start + i) % 64);
-        let at = |word: usize| self.choices.as_words().get(word).copied().unwrap_or_default();
-        at(word) >> shift | at(word + 1) << (63 - shift) << 1
+            (Move::Leaves { values, parts }, true) => Self::LeafKeys(LeafKeys::new(source, values, parts)?),
+            (Move::Bits { words }, true) => Self::SentBits(SentBits::new(source, words)?),
+            (Move::Bits { words }, false) => Self::ReceivedBits(ReceivedBits::new(source, words)?),
+            (Move::Mux { .. } | Move::Products { .. }, true) => Self::Offered(Offered::new(source, count)?),
+            (Move::Mux { .. } | Move::Products { .. }, false) => Self::Chosen(Chosen::new(source, count)?),
+        }))
     }
 }
 
-/// The given bit of each of at most 64 words.
-pub(super) fn gather_bits(words: &[u64], bit: u32) -> u64 {
-    words.iter().rev().fold(0, |gathered, word| gathered << 1 | word >> bit & 1)
+impl Prepared {
+    /// The material of a move from what both directions give.
+    fn new(step: Move, sent: Option<Half>, received: Option<Half>, rng: &mut impl CryptoRng) -> Option<Self> {
+        Some(match (step, sent, received) {
+            (Move::Leaves { parts, .. }, None, Some(Half::LeafChoices(choices))) => {
+                Self::LeafChoices(choices, parts)
+            }
+            (Move::Leaves { values, parts }, Some(Half::LeafKeys(keys)), None) => {
+                Self::LeafKeys(keys.with_shares(values, parts, rng), parts)
+            }
+            (_, Some(Half::SentBits(sent)), Some(Half::ReceivedBits(received))) => {
+                Self::BitTriples(BitTriples::new(sent, received))
+            }
+            (_, Some(Half::Offered(offered)), Some(Half::Chosen(chosen))) => Self::Mux(offered, chosen),
+            (_, None, Some(Half::Chosen(chosen))) => Self::Chosen(chosen),
+            (_, Some(Half::Offered(offered)), None) => Self::Offered(offered),
+            _ => return None,
+        })
+    }
 }
-
-/// Transfers or values that are worked on in one go: whole words of bits.
-pub(super) const PART: usize = 1 << 13;
 
 impl Layer {
-    /// Offline: draws the transfers that the client sends.
+    /// Offline: draws the transfers that the client sends, and expands them to what moves take of them.
     ///
     /// # Errors
     /// [`ProtocolError::Ot`] if the channel fails or the peer sends something else.
@@ -239,13 +189,13 @@ impl Layer {
         transfers: &mut Transfers,
     ) -> Result<Request, ProtocolError> {
         let sends = transfers.party == Party::Client;
-        Ok(Request(Drawn::new(channel, transfers, sends, self.transfers(Party::Client))?))
+        self.draw(channel, transfers, sends).map(Request)
     }
 
-    /// Offline: draws the transfers that the server sends, and expands all to the material of the moves.
+    /// Offline: draws the transfers that the server sends, and makes the material of the moves.
     ///
     /// # Errors
-    /// As [`Self::request`].
+    /// As [`Self::request`]; [`ProtocolError::Shape`] if the request is another layer's.
     pub fn prepare(
         &self,
         channel: &mut dyn Channel,
@@ -254,42 +204,29 @@ impl Layer {
         rng: &mut impl CryptoRng,
     ) -> Result<Material, ProtocolError> {
         let (party, sends) = (transfers.party, transfers.party == Party::Server);
-        let by_server = Drawn::new(channel, transfers, sends, self.transfers(Party::Server))?;
-        let (mut sent, mut received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
-        let prepare = |(step, first): (Move, Party)| {
-            let is_first = first == party;
-            let [send, receive] = [is_first, !is_first].map(|first| step.transfers()[usize::from(!first)]);
-            let (sent, received) = (sent.part(send), received.part(receive));
-            PreparedMove {
-                step,
-                is_first,
-                prepared: expand(step, is_first, transfers, &sent, &received, rng),
-            }
+        let by_server = self.draw(channel, transfers, sends)?;
+        let (sent, received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
+        let prepare = |((step, first), (sent, received)): ((Move, Party), (Option<Half>, Option<Half>))| {
+            let prepared = Prepared::new(step, sent, received, rng)?;
+            Some(PreparedMove { step, is_first: first == party, prepared })
         };
-        Ok(Material(self.moves.in_turn().map(prepare).collect()))
+        let moves = self.moves.in_turn().zip(sent.into_iter().zip(received));
+        let prepared: Option<Vec<PreparedMove>> = moves.map(prepare).collect();
+        prepared.map(Material).ok_or(ProtocolError::Shape { what: "the request of another layer" })
     }
-}
 
-/// Expands one move's transfers.
-fn expand(
-    step: Move,
-    is_first: bool,
-    transfers: &Transfers,
-    sent: &Part,
-    received: &Part,
-    rng: &mut impl CryptoRng,
-) -> Prepared {
-    let (send, receive) = (&transfers.sender, transfers.receiver.hash());
-    match step {
-        Move::Leaves { values, parts } if is_first => {
-            Prepared::LeafChoices(LeafChoices::new(receive, received, values, parts), parts)
-        }
-        Move::Leaves { values, parts } => {
-            Prepared::LeafKeys(LeafKeys::new(send, sent, values, parts, rng), parts)
-        }
-        Move::Bits { words } => Prepared::BitTriples(BitTriples::new(send, receive, sent, received, words)),
-        Move::Mux { .. } => Prepared::Mux(Offered::new(send, sent), Chosen::new(receive, received)),
-        Move::Products { .. } if is_first => Prepared::Chosen(Chosen::new(receive, received)),
-        Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
+    /// What all moves take of one direction.
+    fn draw(
+        &self,
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+        sends: bool,
+    ) -> Result<Vec<Option<Half>>, ProtocolError> {
+        let party = transfers.party;
+        let mut source = Source::new(channel, transfers, sends);
+        self.moves
+            .in_turn()
+            .map(|(step, first)| Half::draw(&mut source, step, first == party, sends))
+            .collect()
     }
 }

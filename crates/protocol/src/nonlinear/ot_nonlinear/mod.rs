@@ -45,6 +45,7 @@ mod mux;
 mod product;
 mod run;
 mod scale;
+mod source;
 mod step;
 mod transfers;
 

@@ -4,6 +4,7 @@ use lanner_wire::packed_len;
 
 use super::driver::{Driver, Task};
 use super::lanes::{Count, words};
+use super::source::parts;
 use crate::{Cost, Party, ProtocolError};
 
 /// A step of both parties on a given number of values; see the diagram of the module.
@@ -100,6 +101,18 @@ impl Move {
         }
     }
 
+    /// How many transfers a party draws at a time of those that the first party sends, or the second.
+    fn draws(self, by_first: bool) -> Vec<usize> {
+        let count = self.transfers()[usize::from(!by_first)];
+        match self {
+            Self::Leaves { values, parts: of } if count > 0 => {
+                let of_leaf = |leaf: Leaf| parts(values).map(move |part| part * leaf.width as usize);
+                leaves(of).flat_map(of_leaf).collect()
+            }
+            _ => parts(count).collect(),
+        }
+    }
+
     /// Bytes of material that the first and the second party keep.
     pub(super) fn held(self) -> [usize; 2] {
         const WORD: usize = 8;
@@ -167,6 +180,11 @@ impl Moves {
     /// Transfers that a party sends in all moves together.
     pub(super) fn sent_by(&self, party: Party) -> usize {
         self.sum(party, Move::transfers)
+    }
+
+    /// How many transfers are drawn at a time of those that a party sends.
+    pub(super) fn draws(&self, sender: Party) -> impl Iterator<Item = usize> + '_ {
+        self.in_turn().flat_map(move |(step, first)| step.draws(first == sender))
     }
 
     /// Bytes of material that a party keeps of all moves together.

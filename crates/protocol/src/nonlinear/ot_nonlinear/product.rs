@@ -3,14 +3,13 @@
 //! With keys `k_0, k_1` of a random transfer of choice `r`, the chooser of `c` sends `f = c xor r`; the other answers
 //! `v + k_f - k_(1-f)`, which lets the chooser compute `c v + k_f`. Shares are that and `-k_f`.
 
-use lanner_ot::{CorrelatedSender, SilentSender};
-use lanner_primitives::{Block, CorrelationRobustHash, Ring};
+use lanner_primitives::{Block, Ring};
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::lanes::{Lanes, Values, bit, decode, words};
-use super::material::Part;
 use super::run::{Role, packed};
+use super::source::{Source, parts};
 use crate::ProtocolError;
 
 /// The offering party's keys.
@@ -27,10 +26,14 @@ impl ZeroizeOnDrop for Offered {}
 impl ZeroizeOnDrop for Chosen {}
 
 impl Offered {
-    pub(super) fn new(sender: &SilentSender, part: &Part) -> Self {
-        let zeros = part.keys(sender.hash(), Block::ZERO);
-        let ones = part.keys(sender.hash(), sender.delta());
-        Self(Zeroizing::new(zeros.iter().zip(ones.iter()).map(|(k0, k1)| [*k0, *k1]).collect()))
+    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self, ProtocolError> {
+        let (mut keys, delta) = (Zeroizing::new(Vec::with_capacity(count)), source.delta());
+        for count in parts(count) {
+            let part = source.draw(count)?;
+            let (zeros, ones) = (part.keys(Block::ZERO), part.keys(delta));
+            keys.extend(zeros.iter().zip(ones.iter()).map(|(k0, k1)| [*k0, *k1]));
+        }
+        Ok(Self(keys))
     }
 
     pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
@@ -67,10 +70,15 @@ impl Offered {
 }
 
 impl Chosen {
-    pub(super) fn new(hash: &CorrelationRobustHash, part: &Part) -> Self {
-        let keys = part.keys(hash, Block::ZERO);
-        let random = (0..words(keys.len())).map(|word| part.choices(64 * word)).collect();
-        Self { random: Zeroizing::new(random), keys }
+    pub(super) fn new(source: &mut Source<'_>, count: usize) -> Result<Self, ProtocolError> {
+        let mut random = Zeroizing::new(Vec::with_capacity(words(count)));
+        let mut keys = Zeroizing::new(Vec::with_capacity(count));
+        for count in parts(count) {
+            let part = source.draw(count)?;
+            keys.extend_from_slice(&part.keys(Block::ZERO));
+            random.extend((0..count).step_by(64).map(|i| part.choices(i)));
+        }
+        Ok(Self { random, keys })
     }
 
     pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {

@@ -81,24 +81,27 @@ impl Part<'_> {
         let mut made = Zeroizing::new(vec![0; self.blocks.len() / width]);
         let items = made.chunks_mut(ITEM).zip(self.blocks.chunks(ITEM * width));
         parallel::for_each(items.zip((self.first..).step_by(ITEM)), |((made, blocks), first)| {
-            each_batch(blocks, width, first, |bases, first| {
-                let (now, _) = made.split_at_mut(bases.len());
-                self.hash.hash_to_words(bases, Block::ZERO, first, now);
-                made = &mut made[now.len()..];
+            each_batch(blocks, width, |start, bases| {
+                let made = &mut made[start..start + bases.len()];
+                self.hash.hash_to_words(bases, Block::ZERO, first + start as u64, made);
             });
         });
         made
     }
 
     /// Of all keys of each `width` transfers together, which differ by `offsets`, `ROWS` low bits each.
-    pub(super) fn all_joint_keys<const ROWS: usize>(&self, width: usize, offsets: &[Block], made: &mut [u16]) {
+    pub(super) fn all_joint_keys<const ROWS: usize>(
+        &self,
+        width: usize,
+        offsets: &[Block],
+        made: &mut [u16],
+    ) {
         let items = made.chunks_mut(ITEM * ROWS).zip(self.blocks.chunks(ITEM * width));
         parallel::for_each(items.zip((self.first..).step_by(ITEM)), |((made, blocks), first)| {
-            let mut made = made.as_chunks_mut::<ROWS>().0.iter_mut();
-            each_batch(blocks, width, first, |bases, first| {
-                let mut bits = Zeroizing::new([[0; ROWS]; BATCH]);
-                self.hash.hash_runs_to_bits(bases, offsets, first, &mut bits[..bases.len()]);
-                made.by_ref().zip(bits.iter()).take(bases.len()).for_each(|(made, bits)| *made = *bits);
+            let (made, _) = made.as_chunks_mut::<ROWS>();
+            each_batch(blocks, width, |start, bases| {
+                let made = &mut made[start..start + bases.len()];
+                self.hash.hash_runs_to_bits(bases, offsets, first + start as u64, made);
             });
         });
     }
@@ -108,5 +111,58 @@ impl Part<'_> {
         let (word, shift) = (i / 64, i % 64);
         let at = |word: usize| self.choices.as_words().get(word).copied().unwrap_or_default();
         at(word) >> shift | at(word + 1) << (63 - shift) << 1
+    }
+}
+
+/// Strings that are combined before they are hashed together.
+const BATCH: usize = 64;
+
+/// Hands on each `width` blocks in one, some of them at a time with the number of the first.
+fn each_batch(blocks: &[Block], width: usize, mut take: impl FnMut(usize, &[Block])) {
+    let mut joint = Zeroizing::new([Block::ZERO; BATCH]);
+    for (blocks, start) in blocks.chunks(BATCH * width).zip((0..).step_by(BATCH)) {
+        let joint = &mut joint[..blocks.len() / width];
+        joint.iter_mut().zip(blocks.chunks(width)).for_each(|(joint, blocks)| *joint = combine(blocks));
+        take(start, joint);
+    }
+}
+
+/// `sum_b g^b blocks[b]`.
+fn combine(blocks: &[Block]) -> Block {
+    blocks.iter().rev().fold(Block::ZERO, |sum, block| double(sum) ^ *block)
+}
+
+/// `j delta` for all numbers `j` of four bits: what the keys of combined transfers differ by.
+pub(super) fn multiples(delta: Block) -> [Block; 16] {
+    let mut powers = [delta; 4];
+    for bit in 1..4 {
+        powers[bit] = double(powers[bit - 1]);
+    }
+    std::array::from_fn(|j| {
+        let of_bit = |bit: usize| powers[bit] & Block::mask(j >> bit & 1 == 1);
+        (0..4).fold(Block::ZERO, |sum, bit| sum ^ of_bit(bit))
+    })
+}
+
+/// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
+const fn double(block: Block) -> Block {
+    Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiples_are_linear_and_distinct() {
+        let delta = Block(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
+        let all = multiples(delta);
+        for j in 0..16 {
+            for k in 0..16 {
+                assert!(all[j] ^ all[k] == all[j ^ k]);
+                assert!(j == k || all[j] != all[k]);
+            }
+        }
+        assert!(combine(&[Block::ZERO, delta, Block::ZERO, delta]) == all[10]);
     }
 }
