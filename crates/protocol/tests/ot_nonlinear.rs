@@ -422,7 +422,7 @@ fn messages_have_their_known_digest() {
         hash.update(payload);
     }
     let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
-    assert_eq!(digest, 0xa79d_2fec_c3d9_e86a_3fde_61a0_61e9_e422, "the messages' digest is {digest:x}");
+    assert_eq!(digest, 0x3256_01c3_16dd_7cc0_99a4_8237_797a_4257, "the messages' digest is {digest:x}");
 }
 
 /// Transfers that the client and the server send, messages, and bits online, for each value: counted by hand.
@@ -430,16 +430,16 @@ fn messages_have_their_known_digest() {
 fn layers_take_what_their_protocols_say() {
     let (relu, clip, plain) = ((true, None), (true, Some(63)), (false, None));
     let rows = [
-        // 36 bits in 9 leaves, 8 joins, a selection in both directions; 4 levels of joins.
-        (relu, [37, 0, 37], [8 + 1, 36 + 8 + 1], 2 + 4 * 2 + 3, 424),
+        // 36 bits in 12 leaves, 11 joins, a selection in both directions; 4 levels of joins.
+        (relu, [37, 0, 37], [11 + 1, 36 + 11 + 1], 2 + 4 * 2 + 3, 354),
         (relu, [16, 0, 16], [3 + 1, 15 + 3 + 1], 2 + 2 * 2 + 3, 159),
-        // 11 and 13 bits in 3 and 4 leaves, 2 and 3 joins, one of both parts; the selection with a bit as a value; a wider ring.
-        (relu, [25, 11, 25], [6 + 1, 24 + 6 + 1 + 2], 2 + 3 * 2 + 3 + 2, 256),
+        // 11 and 13 bits in 4 leaves each, 3 joins each, one of both parts; the selection with a bit as a value; a wider ring.
+        (relu, [25, 11, 25], [7 + 1, 24 + 7 + 1 + 2], 2 + 3 * 2 + 3 + 2, 246),
         // Two trees of the upper part, 3 joins more; products with the bound's bit; its bit as a value, too.
-        (clip, [25, 11, 25], [2 + 6 + 1 + 1 + 1 + 3, 24 + 2 + 6 + 1 + 1 + 1], 2 + 3 * 2 + 2 + 3 + 2, 378),
-        // All 14 upper bits: 4 leaves, 2 and 3 joins and one of both, the carry and the wrap as values.
-        (plain, [25, 11, 25], [6 + 1, 25 + 6 + 1], 2 + 3 * 2 + 2, 251),
-        (plain, [25, 11, 14], [2 + 1, 11 + 2], 2 + 2 * 2 + 2, 97),
+        (clip, [25, 11, 25], [3 + 6 + 1 + 1 + 1 + 3, 24 + 3 + 6 + 1 + 1 + 1], 2 + 3 * 2 + 2 + 3 + 2, 368),
+        // All 14 upper bits: 4 leaves, twice 3 joins and one of both, the carry and the wrap as values.
+        (plain, [25, 11, 25], [7 + 1, 25 + 7 + 1], 2 + 3 * 2 + 2, 241),
+        (plain, [25, 11, 14], [3 + 1, 11 + 3], 2 + 2 * 2 + 2, 87),
     ];
     for ((relu, high), [from, shift, to], transfers, messages, bits) in rows {
         let (values, function) = (64, function(relu, high, shift));

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! F (first)                                         G (second)
-//! leaves: a; blocks of x = not a, of 4 bits or 3    b, perhaps two; blocks of y
+//! leaves: a; blocks of x = not a, of 3 bits or 4    b, perhaps two; blocks of y
 //!   x xor r  ---------------------------------->
 //!        <--------------------------------------    [j < y] and [j = y] for all 16 j, masked by the keys of 1-of-16 transfers
 //! products of bits: shares of u and of some v       the products u v

@@ -51,7 +51,10 @@ pub(super) struct Leaf {
 }
 
 /// The most bits of a leaf.
-pub(super) const LEAF_BITS: u32 = 4;
+const LEAF_BITS: u32 = 4;
+
+/// The bits of a leaf that send least, joins counted.
+const CHEAP_LEAF_BITS: u32 = 3;
 
 impl Leaf {
     /// Bits that each of its keys has.
@@ -65,11 +68,13 @@ impl Leaf {
     }
 }
 
-/// The leaves of values of these parts, the lowest first: as few as there can be, of widths that differ by one at most.
+/// The leaves of values of these parts, the lowest first: of as few bits as send least, unless that takes one more level of joins than the
+/// fewest leaves. Widths differ by one at most.
 pub(super) fn leaves(parts: [Compared; 2]) -> impl Iterator<Item = Leaf> {
     let starts = [0, parts[0].bits];
     parts.into_iter().zip(starts).enumerate().flat_map(|(part, (compared, start))| {
-        let count = compared.bits.div_ceil(LEAF_BITS);
+        let deepest = compared.bits.div_ceil(LEAF_BITS).next_power_of_two();
+        let count = compared.bits.div_ceil(CHEAP_LEAF_BITS).min(deepest);
         let mut shift = 0;
         (0..count).map(move |leaf| {
             let (from, left) = (shift, compared.bits - shift);
