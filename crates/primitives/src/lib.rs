@@ -17,6 +17,7 @@ pub mod parallel;
 mod prg;
 mod ring;
 mod seed;
+mod siblings;
 mod stream;
 mod transpose;
 
@@ -27,5 +28,6 @@ pub use hash::{CorrelationRobustHash, sigma};
 pub use prg::Prg;
 pub use ring::{Factor, Ring};
 pub use seed::{Direction, Label, Seed, derive_seed};
+pub use siblings::add_at_siblings;
 pub use stream::PrgStream;
 pub use transpose::{TRANSPOSE_ROWS, transpose};

@@ -14,7 +14,7 @@ use zeroize::Zeroize;
 const BATCH: usize = REGISTERS * 64;
 
 /// Enough independent registers to cover the latency of a round; with the keys they fit the register file.
-const REGISTERS: usize = 8;
+pub(super) const REGISTERS: usize = 8;
 
 /// A key schedule, which exists only where the processor has the instructions.
 pub(crate) struct WideCipher {
@@ -35,6 +35,10 @@ impl WideCipher {
             && is_x86_feature_detected!("aes");
         // SAFETY: the features that the function needs were just detected.
         available.then(|| Self { keys: unsafe { expand_key(key) } })
+    }
+
+    pub(super) const fn keys(&self) -> &[__m128i; 11] {
+        &self.keys
     }
 
     /// Replaces every 16 bytes by their encryption; the length is a multiple of 16.
@@ -122,7 +126,7 @@ fn counter_mode(keys: &[__m128i; 11], first: u64, bytes: &mut [u8]) {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
+pub(super) fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
     let mut wide = [_mm512_setzero_si512(); 11];
     for (wide, key) in wide.iter_mut().zip(keys) {
         *wide = _mm512_broadcast_i32x4(*key);
@@ -132,7 +136,7 @@ fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
 
 #[inline]
 #[target_feature(enable = "avx512f,vaes")]
-fn rounds(keys: &[__m512i; 11], mut state: [__m512i; REGISTERS]) -> [__m512i; REGISTERS] {
+pub(super) fn rounds(keys: &[__m512i; 11], mut state: [__m512i; REGISTERS]) -> [__m512i; REGISTERS] {
     for s in &mut state {
         *s = _mm512_xor_si512(*s, keys[0]);
     }
