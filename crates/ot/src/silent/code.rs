@@ -1,6 +1,6 @@
 //! The sparse linear code: every output adds ten inputs at pseudorandom places.
 
-use lanner_primitives::{Block, PrgStream, Seed};
+use lanner_primitives::{Block, PrgStream, Seed, add_named};
 
 /// A public matrix over GF(2) with ten ones in each column, as a function of the column's number.
 pub(super) struct LocalCode {
@@ -19,30 +19,18 @@ impl LocalCode {
     pub(super) fn add_outputs(&self, input: &[Block], first: usize, out: &mut [Block]) {
         debug_assert!(first.is_multiple_of(2));
         let mut words = [Block::ZERO; PART * ONES / WORDS];
-        let mut places = [0; PART * ONES];
         for (out, first) in out.chunks_mut(PART).zip((first..).step_by(PART)) {
             self.stream.fill_at((first * ONES / WORDS) as u64, &mut words);
-            let words = Block::slice_as_bytes(&words).as_chunks::<4>().0;
-            for (place, word) in places.iter_mut().zip(words) {
-                *place = place_of(u32::from_le_bytes(*word), input.len() as u32);
-            }
-            for (out, places) in out.iter_mut().zip(places.as_chunks::<ONES>().0) {
-                *out ^= places.iter().fold(Block::ZERO, |sum, place| sum ^ input[*place as usize]);
-            }
+            add_named::<ONES>(input, bytemuck::must_cast_slice_mut(&mut words), out);
         }
     }
-}
-
-/// The place among `count` that a random word names: each is as likely as any other to within `count / 2^32`.
-fn place_of(word: u32, count: u32) -> u32 {
-    ((u64::from(word) * u64::from(count)) >> 32) as u32
 }
 
 /// Ones of a column.
 const ONES: usize = 10;
 /// Words of a block, each of which names a place.
 const WORDS: usize = 4;
-/// Columns whose places are made at a time: an even number, so that they begin with a block.
+/// Columns whose words are made at a time: an even number, so that they begin with a block.
 const PART: usize = 128;
 
 #[cfg(test)]
@@ -82,17 +70,5 @@ mod tests {
         }
         assert!(weights.iter().all(|weight| [6, 8, 10].contains(weight)), "{weights:?}");
         assert!(weights.iter().filter(|weight| **weight == 10).count() > 180);
-    }
-
-    #[test]
-    fn places_are_all_of_the_input_and_nothing_beyond() {
-        let count = 9 << 7;
-        assert_eq!(place_of(0, count), 0);
-        assert_eq!(place_of(u32::MAX, count), count - 1);
-        let mut rng = Prg::from_seed([2; 16]);
-        let mut hits = vec![0_u32; count as usize];
-        (0..64 * count).for_each(|_| hits[place_of(Block::random(&mut rng).0 as u32, count) as usize] += 1);
-        // 64 hits are expected of each place, with a deviation of 8.
-        assert!(hits.iter().all(|hits| (16..112).contains(hits)));
     }
 }

@@ -8,6 +8,10 @@
 
 #[cfg(target_arch = "x86_64")]
 mod hash_x86;
+#[cfg(target_arch = "x86_64")]
+mod low_bits_x86;
+#[cfg(target_arch = "x86_64")]
+mod named_x86;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod registers;
@@ -41,6 +45,24 @@ pub(crate) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block
     portable::add_at_siblings(blocks, place, values);
 }
 
+/// Adds to each of `out` the `N` blocks of `input` that its words name.
+pub(crate) fn add_named<const N: usize>(input: &[Block], words: &mut [u32], out: &mut [Block]) {
+    #[cfg(target_arch = "x86_64")]
+    if named_x86::add_named::<N>(input, words, out) {
+        return;
+    }
+    portable::add_named::<N>(input, words, out);
+}
+
+/// The low bits of at most 64 blocks.
+pub(crate) fn low_bits(blocks: &[Block]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(word) = low_bits_x86::low_bits(blocks) {
+        return word;
+    }
+    portable::low_bits(blocks)
+}
+
 /// The wide cipher of machines that have none: it is never made.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) enum WideCipher {}
@@ -71,7 +93,7 @@ impl WideCipher {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand_core::SeedableRng;
+    use rand_core::{Rng, SeedableRng};
 
     use super::*;
     use crate::Prg;
@@ -85,6 +107,28 @@ mod tests {
             transpose(&rows, &mut fast);
             portable::transpose(&rows, &mut plain);
             prop_assert!(fast == plain);
+        }
+
+        #[test]
+        fn low_bits_equal_their_portable_twin(seed: [u8; 16], count in 0..=64_usize) {
+            let mut blocks = vec![Block::ZERO; count];
+            Prg::from_seed(seed).fill_blocks(&mut blocks);
+            let word = low_bits(&blocks);
+            prop_assert_eq!(word, portable::low_bits(&blocks));
+            prop_assert!((0..64).all(|i| (word >> i & 1 == 1) == blocks.get(i).is_some_and(|block| block.lsb())));
+        }
+
+        #[test]
+        fn sums_of_named_blocks_equal_their_portable_twin(seed: [u8; 16], input in 1..300_usize, count in 0..40_usize) {
+            let mut prg = Prg::from_seed(seed);
+            let mut blocks = vec![Block::ZERO; input + count];
+            prg.fill_blocks(&mut blocks);
+            let (input, out) = blocks.split_at(input);
+            let mut words: Vec<u32> = (0..3 * count).map(|_| prg.next_u32()).collect();
+            let (mut fast, mut plain, mut places) = (out.to_vec(), out.to_vec(), words.clone());
+            portable::add_named::<3>(input, &mut places, &mut plain);
+            add_named::<3>(input, &mut words, &mut fast);
+            prop_assert!(fast == plain && words == places);
         }
 
         #[test]
