@@ -1,10 +1,9 @@
 //! What both parties do alike: they keep the inputs of an iteration, grow trees when outputs are asked for, and add the code.
 
-use lanner_primitives::{Block, CorrelationRobustHash, Prg, parallel};
+use lanner_primitives::{Block, CorrelationRobustHash, LocalCode, Prg, Seed, parallel};
 use lanner_wire::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::code::LocalCode;
 use super::parameters::{Parameters, Step, Supply};
 use super::tree::TreeHash;
 use crate::OtError;
@@ -100,7 +99,9 @@ impl Engine {
     pub(super) fn new(parameters: Parameters, inputs: Zeroizing<Vec<Block>>, trees: u64) -> Self {
         let spare = Zeroizing::new(Vec::with_capacity(parameters.reserve() + parameters.leaves()));
         let ready = Zeroizing::new(Vec::with_capacity(parameters.leaves()));
-        Self { supply: Supply::new(parameters), code: LocalCode::new(), inputs, spare, ready, trees }
+        // The code of every session: nothing about it need be fresh.
+        let code = LocalCode::new(&Seed::from_bytes(*b"lanner LPN code1"));
+        Self { supply: Supply::new(parameters), code, inputs, spare, ready, trees }
     }
 
     /// The engine of a set, bootstrapped by the smallest from [`Parameters::SMALLEST`]'s reserve of transfers.

@@ -9,9 +9,9 @@
 #[cfg(target_arch = "x86_64")]
 mod hash_x86;
 #[cfg(target_arch = "x86_64")]
-mod low_bits_x86;
+mod local_code_x86;
 #[cfg(target_arch = "x86_64")]
-mod named_x86;
+mod low_bits_x86;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod registers;
@@ -45,15 +45,6 @@ pub(crate) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block
     portable::add_at_siblings(blocks, place, values);
 }
 
-/// Adds to each of `out` the `N` blocks of `input` that its words name.
-pub(crate) fn add_named<const N: usize>(input: &[Block], words: &mut [u32], out: &mut [Block]) {
-    #[cfg(target_arch = "x86_64")]
-    if named_x86::add_named::<N>(input, words, out) {
-        return;
-    }
-    portable::add_named::<N>(input, words, out);
-}
-
 /// The low bits of at most 64 blocks.
 pub(crate) fn low_bits(blocks: &[Block]) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -77,6 +68,10 @@ impl WideCipher {
         match *self {}
     }
 
+    pub(crate) fn add_local(&self, _input: &[Block], _first: u64, _out: &mut [Block]) {
+        match *self {}
+    }
+
     pub(crate) fn expand(&self, _nodes: &mut [Block], _first: u64, _keep: Block) -> Block {
         match *self {}
     }
@@ -93,7 +88,7 @@ impl WideCipher {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand_core::{Rng, SeedableRng};
+    use rand_core::SeedableRng;
 
     use super::*;
     use crate::Prg;
@@ -116,19 +111,6 @@ mod tests {
             let word = low_bits(&blocks);
             prop_assert_eq!(word, portable::low_bits(&blocks));
             prop_assert!((0..64).all(|i| (word >> i & 1 == 1) == blocks.get(i).is_some_and(|block| block.lsb())));
-        }
-
-        #[test]
-        fn sums_of_named_blocks_equal_their_portable_twin(seed: [u8; 16], input in 1..300_usize, count in 0..40_usize) {
-            let mut prg = Prg::from_seed(seed);
-            let mut blocks = vec![Block::ZERO; input + count];
-            prg.fill_blocks(&mut blocks);
-            let (input, out) = blocks.split_at(input);
-            let mut words: Vec<u32> = (0..3 * count).map(|_| prg.next_u32()).collect();
-            let (mut fast, mut plain, mut places) = (out.to_vec(), out.to_vec(), words.clone());
-            portable::add_named::<3>(input, &mut places, &mut plain);
-            add_named::<3>(input, &mut words, &mut fast);
-            prop_assert!(fast == plain && words == places);
         }
 
         #[test]

@@ -61,22 +61,6 @@ pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block
     }
 }
 
-/// Replaces words by the numbers of blocks that they name, which are below `count`.
-#[inline(always)]
-pub(super) fn name(words: &mut [u32], count: usize) {
-    for word in words {
-        *word = (u64::from(*word) * count as u64 >> 32) as u32;
-    }
-}
-
-/// Adds what words name.
-pub(super) fn add_named<const N: usize>(input: &[Block], words: &mut [u32], out: &mut [Block]) {
-    name(words, input.len());
-    for (out, places) in out.iter_mut().zip(words.as_chunks::<N>().0) {
-        *out ^= places.iter().fold(Block::ZERO, |sum, place| sum ^ input[*place as usize]);
-    }
-}
-
 /// The low bits of at most 64 blocks.
 pub(super) fn low_bits(blocks: &[Block]) -> u64 {
     blocks.iter().rev().fold(0, |word, block| word << 1 | block.0 as u64 & 1)
