@@ -46,14 +46,13 @@ impl CorrelationRobustHash {
 
     /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`: the sender's second string of a correlated pair.
     pub fn hash_masked_in_place(&self, x: &mut [Block], offset: Block, first: u64) {
-        self.hash_batches(x, offset, |j| first.wrapping_add(j as u64));
+        self.hash_shifted(x, offset, first, 0);
     }
 
     /// Replaces every `x[j]` by `H(x[j], first + j / run)`: runs of strings that share a tweak, of which one party knows one each.
     pub fn hash_runs_in_place(&self, x: &mut [Block], run: usize, first: u64) {
         if run.is_power_of_two() {
-            let shift = run.trailing_zeros();
-            self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j >> shift) as u64));
+            self.hash_shifted(x, Block::ZERO, first, run.trailing_zeros());
         } else {
             self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j / run) as u64));
         }
@@ -123,6 +122,35 @@ impl CorrelationRobustHash {
         out[..count].copy_from_slice(&x[..count]);
         self.hash_in_place(&mut out[..count], first);
     }
+
+    /// Makes of every `x` in the first half of `nodes`, at place `j`, its children in a half tree: `H(x, first + j)` in its place, and
+    /// `x xor H(x, first + j)` in the second half. Bits that `keep` lacks are cleared in all children.
+    ///
+    /// Returns the sum of the first half with all bits. The length of `nodes` is even.
+    pub fn expand_in_place(&self, nodes: &mut [Block], first: u64, keep: Block) -> Block {
+        debug_assert!(nodes.len().is_multiple_of(2));
+        if let Cipher::Wide(cipher) = &self.cipher {
+            return cipher.expand(nodes, first, keep);
+        }
+        let (left, right) = nodes.split_at_mut(nodes.len() / 2);
+        right.copy_from_slice(left);
+        self.hash_in_place(left, first);
+        let mut sum = Block::ZERO;
+        for (left, right) in left.iter_mut().zip(right) {
+            sum ^= *left;
+            *right = (*right ^ *left) & keep;
+            *left = *left & keep;
+        }
+        sum
+    }
+
+    /// Replaces every `x[j]` by `H(x[j] xor offset, first + (j >> shift))`.
+    fn hash_shifted(&self, x: &mut [Block], offset: Block, first: u64, shift: u32) {
+        match &self.cipher {
+            Cipher::Wide(cipher) => cipher.hash(x, offset, first, shift),
+            Cipher::Portable(_) => self.hash_batches(x, offset, |j| first.wrapping_add((j >> shift) as u64)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,6 +158,12 @@ mod tests {
     use super::*;
     use crate::Prg;
     use rand_core::SeedableRng;
+
+    /// The hash as this machine computes it, and its portable twin.
+    fn both(salt: Block) -> [CorrelationRobustHash; 2] {
+        let key = salt.to_bytes();
+        [Cipher::new(&key), Cipher::portable(&key)].map(|cipher| CorrelationRobustHash { cipher })
+    }
 
     #[test]
     fn sigma_and_sigma_plus_identity_are_bijections() {
@@ -159,8 +193,10 @@ mod tests {
     fn bulk_equals_the_formula() {
         let mut prg = Prg::from_seed([2; 16]);
         let salt = Block::random(&mut prg);
-        let (hash, cipher) = (CorrelationRobustHash::new(salt), Cipher::new(&salt.to_bytes()));
-        for count in [0, 1, 2, 63, 64, 65, 200] {
+        let cipher = Cipher::new(&salt.to_bytes());
+        for (hash, count) in
+            both(salt).iter().flat_map(|hash| [0, 1, 2, 3, 4, 63, 64, 65, 200].map(|count| (hash, count)))
+        {
             let mut x = vec![Block::ZERO; count];
             prg.fill_blocks(&mut x);
             let offset = Block::random(&mut prg);
@@ -180,9 +216,28 @@ mod tests {
     }
 
     #[test]
+    fn children_are_the_hash_and_what_adds_up_to_the_parent() {
+        let mut prg = Prg::from_seed([4; 16]);
+        let salt = Block::random(&mut prg);
+        for half in [0, 1, 2, 3, 4, 6, 7, 8, 64, 67, 512] {
+            let mut nodes = vec![Block::ZERO; 2 * half];
+            prg.fill_blocks(&mut nodes);
+            let first = u64::MAX - 5;
+            let (keep, parents) = (Block::random(&mut prg), nodes[..half].to_vec());
+            for hash in both(salt) {
+                let mut nodes = nodes.clone();
+                let sum = hash.expand_in_place(&mut nodes, first, keep);
+                let left = |j: usize| hash.hash(parents[j], first.wrapping_add(j as u64));
+                assert!((0..half).all(|j| nodes[j] == left(j) & keep));
+                assert!((0..half).all(|j| nodes[half + j] == (parents[j] ^ left(j)) & keep));
+                assert!(sum == (0..half).fold(Block::ZERO, |sum, j| sum ^ left(j)));
+            }
+        }
+    }
+
+    #[test]
     fn runs_share_a_tweak() {
-        let hash = CorrelationRobustHash::new(Block(7));
-        for run in [1, 3, 4, 16] {
+        for (hash, run) in both(Block(7)).iter().flat_map(|hash| [1, 3, 4, 16].map(|run| (hash, run))) {
             let mut x: Vec<Block> = (0..100).map(Block).collect();
             hash.hash_runs_in_place(&mut x, run, 5);
             assert!((0..100).all(|j| x[j] == hash.hash(Block(j as u128), 5 + (j / run) as u64)));
