@@ -9,6 +9,8 @@
 //! holds but for probability `q^2 / 2^128` where the `x` are pseudorandom, as in OT between semi-honest parties. It is
 //! not the two-call hash that peers who choose `x` would need.
 
+use zeroize::Zeroizing;
+
 use crate::Block;
 use crate::cipher::{BATCH, Cipher};
 
@@ -63,7 +65,7 @@ impl CorrelationRobustHash {
         if let Cipher::Wide(cipher) = &self.cipher {
             return cipher.hash_low_words(x, offset, first, out);
         }
-        let mut hashed = [Block::ZERO; BATCH];
+        let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
         for (number, (x, out)) in x.chunks(BATCH).zip(out.chunks_mut(BATCH)).enumerate() {
             let hashed = &mut hashed[..x.len()];
             hashed.copy_from_slice(x);
@@ -83,13 +85,13 @@ impl CorrelationRobustHash {
     ) {
         debug_assert!((1..=16).contains(&offsets.len()) && x.len() == out.len());
         // Whole runs of 8 or 16 fill the cipher's registers.
-        let mut filled = [Block::ZERO; 16];
+        let mut filled = Zeroizing::new([Block::ZERO; 16]);
         filled[..offsets.len()].copy_from_slice(offsets);
         let filled = &filled[..if offsets.len() <= 8 { 8 } else { 16 }];
         if let Cipher::Wide(cipher) = &self.cipher {
             return cipher.hash_runs_to_bits(x, filled, first, out);
         }
-        let mut hashed = [Block::ZERO; 16];
+        let mut hashed = Zeroizing::new([Block::ZERO; 16]);
         for (number, (x, out)) in x.iter().zip(out).enumerate() {
             let hashed = &mut hashed[..filled.len()];
             hashed.iter_mut().zip(filled).for_each(|(slot, offset)| *slot = *x ^ *offset);

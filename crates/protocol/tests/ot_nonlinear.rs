@@ -422,7 +422,7 @@ fn messages_have_their_known_digest() {
         hash.update(payload);
     }
     let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
-    assert_eq!(digest, 0x3256_01c3_16dd_7cc0_99a4_8237_797a_4257, "the messages' digest is {digest:x}");
+    assert_eq!(digest, 0x0517_df48_3cde_09f7_4747_2fd6_06fb_8902, "the messages' digest is {digest:x}");
 }
 
 /// Transfers that the client and the server send, messages, and bits online, for each value: counted by hand.
@@ -459,6 +459,8 @@ fn a_relu_layer_takes_few_rounds() {
     assert!(layer(&windows, 8).online_cost().rounds() <= 6);
     let pool = Windows { channels: 1, image: [20, 20], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     assert!(layer(&pool, 8).online_cost().rounds() <= 14);
+    let exact = Layer::activation(function(true, None, 11), &windows, 25, 25, Rounding::Exact).unwrap();
+    assert_eq!(exact.online_cost().rounds(), 4);
 }
 
 /// Material for one run of each layer, encoded: the client's and the server's.
@@ -525,6 +527,24 @@ fn material_of_another_layer_is_refused() {
 }
 
 #[test]
+fn requests_of_another_layer_are_refused() {
+    let relu = |values| {
+        Layer::activation(function(true, None, 5), &Windows::each(values), 17, 15, Rounding::Exact).unwrap()
+    };
+    let refused = |end: &mut End, me: Party| {
+        let mut transfers = Transfers::setup(end, me, SET, &mut rng(1)).unwrap();
+        [relu(70), Layer::square(3, 7).unwrap()].map(|other| {
+            let request = other.request(end, &mut transfers).unwrap();
+            let made = relu(3).prepare(end, &mut transfers, request, &mut rng(2));
+            matches!(made, Err(ProtocolError::Shape { .. }))
+        })
+    };
+    let (client, server) =
+        run(&mut End::pair(), |end| refused(end, Party::Client), |end| refused(end, Party::Server));
+    assert_eq!([client, server], [[true; 2]; 2]);
+}
+
+#[test]
 fn layers_that_do_not_fit_are_refused() {
     let each = Windows::each(3);
     let layer = |function, from, to| Layer::activation(function, &each, from, to, Rounding::Exact);
@@ -536,4 +556,5 @@ fn layers_that_do_not_fit_are_refused() {
     assert!(layer(function(true, Some(-1), 0), 20, 20).is_err());
     assert!(layer(function(true, Some(1 << 19), 0), 20, 20).is_err());
     assert!(Layer::square(1, 63).is_err());
+    assert!(Layer::square(0, 20).is_err());
 }

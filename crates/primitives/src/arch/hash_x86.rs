@@ -64,7 +64,7 @@ fn expand(keys: &[__m128i; 11], nodes: &mut [Block], first: u64, keep: Block) ->
 }
 
 /// Tweaks of consecutive blocks, four at a time.
-struct Tweaks {
+pub(super) struct Tweaks {
     first: __m512i,
     /// The numbers of the next blocks, in the lower halves.
     numbers: __m512i,
@@ -74,7 +74,7 @@ struct Tweaks {
 impl Tweaks {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new(first: u64, shift: u32) -> Self {
+    pub(super) fn new(first: u64, shift: u32) -> Self {
         Self {
             first: spread(Block(u128::from(first))),
             numbers: _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0),
@@ -84,7 +84,7 @@ impl Tweaks {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn next(&mut self) -> __m512i {
+    pub(super) fn next(&mut self) -> __m512i {
         let tweaks = _mm512_add_epi64(self.first, _mm512_srl_epi64(self.numbers, self.shift));
         self.numbers = _mm512_add_epi64(self.numbers, spread(Block(LANES as u128)));
         tweaks
@@ -94,7 +94,7 @@ impl Tweaks {
 /// `H` of four blocks. Successive calls do not wait for each other, so that the processor works on several at once.
 #[inline]
 #[target_feature(enable = "avx512f,vaes")]
-fn hash_group(keys: &[__m512i; 11], x: __m512i, tweaks: __m512i) -> __m512i {
+pub(super) fn hash_group(keys: &[__m512i; 11], x: __m512i, tweaks: __m512i) -> __m512i {
     // Swapped halves, and the upper one added to the upper one.
     let upper = _mm512_set_epi64(-1, 0, -1, 0, -1, 0, -1, 0);
     let sigma = _mm512_ternarylogic_epi64::<A_XOR_B_AND_C>(_mm512_shuffle_epi32::<SWAP>(x), x, upper);

@@ -16,13 +16,13 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod registers;
 #[cfg(target_arch = "x86_64")]
+mod short_hash_x86;
+#[cfg(target_arch = "x86_64")]
 mod siblings_x86;
 #[cfg(target_arch = "x86_64")]
 mod transpose_x86;
 #[cfg(target_arch = "x86_64")]
 mod vaes;
-#[cfg(target_arch = "x86_64")]
-mod vaes_hash;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use vaes::WideCipher;

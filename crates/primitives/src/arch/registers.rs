@@ -3,7 +3,8 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_broadcast_i32x4, _mm512_loadu_si512, _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi64,
-    _mm512_storeu_si512,
+    _mm512_permutex2var_epi64, _mm512_set_epi64, _mm512_set1_epi64, _mm512_storeu_si512,
+    _mm512_test_epi64_mask,
 };
 
 use crate::Block;
@@ -41,6 +42,20 @@ pub(super) fn load_few(blocks: &[Block]) -> __m512i {
 pub(super) fn store_few(blocks: &mut [Block], register: __m512i) {
     // SAFETY: writes the halves that the slice has and no others.
     unsafe { _mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), halves_of(blocks), register) }
+}
+
+/// The low words of the blocks of `a`, then of those of `b`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn low_words(a: __m512i, b: __m512i) -> __m512i {
+    _mm512_permutex2var_epi64(a, _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), b)
+}
+
+/// Bit `row` of each of eight words.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn bits_of(words: __m512i, row: usize) -> u8 {
+    _mm512_test_epi64_mask(words, _mm512_set1_epi64(1 << row))
 }
 
 /// A bit for each half of at most four blocks.

@@ -14,7 +14,7 @@ use zeroize::Zeroize;
 const BATCH: usize = REGISTERS * 64;
 
 /// Enough independent registers to cover the latency of a round; with the keys they fit the register file.
-pub(super) const REGISTERS: usize = 8;
+const REGISTERS: usize = 8;
 
 /// A key schedule, which exists only where the processor has the instructions.
 pub(crate) struct WideCipher {
@@ -136,7 +136,7 @@ pub(super) fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
 
 #[inline]
 #[target_feature(enable = "avx512f,vaes")]
-pub(super) fn rounds(keys: &[__m512i; 11], mut state: [__m512i; REGISTERS]) -> [__m512i; REGISTERS] {
+fn rounds(keys: &[__m512i; 11], mut state: [__m512i; REGISTERS]) -> [__m512i; REGISTERS] {
     for s in &mut state {
         *s = _mm512_xor_si512(*s, keys[0]);
     }

@@ -14,7 +14,7 @@ use crate::nonlinear::yao::Function;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
-    /// `floor((x + 2^(d-1)) / 2^d)`: the carry is computed, by a comparison of `d` bits.
+    /// `floor((x + 2^(d-1)) / 2^d)`: the carry is computed, on the way to the sign.
     Exact,
     /// `floor(x / 2^d)` or one more: one is added in the carry's place. Never off by more than one from [`Self::Exact`].
     Faithful,

@@ -44,6 +44,7 @@ impl<V: Lanes> Task<V> {
                 Move::Leaves { values: parts[0].numbers[0].count(), parts: compared }
             }
             Self::Bits(_, others) => {
+                debug_assert!((1..=OPERANDS).contains(&others.len()), "{} operands", others.len());
                 let mut words = [0; OPERANDS];
                 words.iter_mut().zip(others).for_each(|(words, other)| *words = other.count());
                 Move::Bits { words }

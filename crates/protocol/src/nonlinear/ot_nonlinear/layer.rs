@@ -65,10 +65,10 @@ impl Layer {
     /// The squares of a given number of values, over `Z_2^bits`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are 2 to 62 bits.
+    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
     pub fn square(values: usize, bits: u32) -> Result<Self, ProtocolError> {
-        if !(2..=62).contains(&bits) {
-            return Err(ProtocolError::Shape { what: "bits of a square" });
+        if values == 0 || !(2..=62).contains(&bits) {
+            return Err(ProtocolError::Shape { what: "values or bits of a square" });
         }
         Self::new(Operation::Square(bits), values, bits, bits)
     }

@@ -131,9 +131,9 @@ impl LeafKeys {
             let joined = decode(reader, values, leaf.reply_bits())?;
             let row =
                 |joined: u64, row: usize| (joined >> (row << leaf.width) & mask(1 << leaf.width)) as u16;
-            let rows =
-                joined.iter().flat_map(|joined| (0..leaf.rows()).map(move |number| row(*joined, number)));
-            Ok(Zeroizing::new(rows.collect()))
+            let mut rows = Zeroizing::new(Vec::with_capacity(values * leaf.rows()));
+            joined.iter().for_each(|joined| rows.extend((0..leaf.rows()).map(|number| row(*joined, number))));
+            Ok(rows)
         });
         Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, parts)? })
     }

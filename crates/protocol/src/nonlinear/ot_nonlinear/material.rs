@@ -109,7 +109,7 @@ impl Prepared {
 }
 
 /// The first half of a layer's preparation: what the transfers give that the client sends.
-pub struct Request(Vec<Option<Half>>);
+pub struct Request(Vec<HalfMove>);
 
 /// One move's material: the first party's or the second's.
 pub(super) enum Prepared {
@@ -119,6 +119,13 @@ pub(super) enum Prepared {
     Mux(Offered, Chosen),
     Chosen(Chosen),
     Offered(Offered),
+}
+
+/// A move with what one direction gives for it; nothing where that has no transfers.
+struct HalfMove {
+    step: Move,
+    first: Party,
+    half: Option<Half>,
 }
 
 /// What the transfers of one direction give for a move.
@@ -206,13 +213,18 @@ impl Layer {
         let (party, sends) = (transfers.party, transfers.party == Party::Server);
         let by_server = self.draw(channel, transfers, sends)?;
         let (sent, received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
-        let prepare = |((step, first), (sent, received)): ((Move, Party), (Option<Half>, Option<Half>))| {
-            let prepared = Prepared::new(step, sent, received, rng)?;
+        let other = ProtocolError::Shape { what: "the request of another layer" };
+        if sent.len() != received.len() {
+            return Err(other);
+        }
+        let prepare = |(sent, received): (HalfMove, HalfMove)| {
+            let HalfMove { step, first, half } = sent;
+            let is_same = (received.step, received.first) == (step, first);
+            let prepared = is_same.then(|| Prepared::new(step, half, received.half, rng)).flatten()?;
             Some(PreparedMove { step, is_first: first == party, prepared })
         };
-        let moves = self.moves.in_turn().zip(sent.into_iter().zip(received));
-        let prepared: Option<Vec<PreparedMove>> = moves.map(prepare).collect();
-        prepared.map(Material).ok_or(ProtocolError::Shape { what: "the request of another layer" })
+        let prepared: Option<Vec<PreparedMove>> = sent.into_iter().zip(received).map(prepare).collect();
+        prepared.map(Material).ok_or(other)
     }
 
     /// What all moves take of one direction.
@@ -221,12 +233,13 @@ impl Layer {
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
         sends: bool,
-    ) -> Result<Vec<Option<Half>>, ProtocolError> {
+    ) -> Result<Vec<HalfMove>, ProtocolError> {
         let party = transfers.party;
         let mut source = Source::new(channel, transfers, sends);
-        self.moves
-            .in_turn()
-            .map(|(step, first)| Half::draw(&mut source, step, first == party, sends))
-            .collect()
+        let draw = |(step, first): (Move, Party)| {
+            let half = Half::draw(&mut source, step, first == party, sends)?;
+            Ok(HalfMove { step, first, half })
+        };
+        self.moves.in_turn().map(draw).collect()
     }
 }

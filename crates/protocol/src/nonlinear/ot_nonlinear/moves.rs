@@ -51,7 +51,7 @@ pub(super) struct Leaf {
 }
 
 /// The most bits of a leaf.
-const LEAF_BITS: u32 = 4;
+pub(super) const LEAF_BITS: u32 = 4;
 
 /// The bits of a leaf that send least, joins counted.
 const CHEAP_LEAF_BITS: u32 = 3;

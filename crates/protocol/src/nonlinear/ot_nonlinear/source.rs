@@ -6,6 +6,7 @@ use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
 use super::lanes::Values;
+use super::moves::LEAF_BITS;
 use super::transfers::Transfers;
 use crate::ProtocolError;
 
@@ -42,10 +43,12 @@ pub(super) struct Part<'p> {
 
 impl<'s> Source<'s> {
     pub(super) fn new(channel: &'s mut dyn Channel, transfers: &'s mut Transfers, sends: bool) -> Self {
-        Self { channel, transfers, sends, blocks: Zeroizing::new(Vec::new()) }
+        // Room for every draw, so that none moves them.
+        let blocks = Zeroizing::new(Vec::with_capacity(LEAF_BITS as usize * PART));
+        Self { channel, transfers, sends, blocks }
     }
 
-    /// The next `count` transfers.
+    /// The next `count` transfers, those of [`PART`] values at most.
     pub(super) fn draw(&mut self, count: usize) -> Result<Part<'_>, ProtocolError> {
         let Self { channel, transfers, sends, blocks } = self;
         blocks.clear();
@@ -133,15 +136,15 @@ fn combine(blocks: &[Block]) -> Block {
 }
 
 /// `j delta` for all numbers `j` of four bits: what the keys of combined transfers differ by.
-pub(super) fn multiples(delta: Block) -> [Block; 16] {
-    let mut powers = [delta; 4];
+pub(super) fn multiples(delta: Block) -> Zeroizing<[Block; 16]> {
+    let mut powers = Zeroizing::new([delta; 4]);
     for bit in 1..4 {
         powers[bit] = double(powers[bit - 1]);
     }
-    std::array::from_fn(|j| {
+    Zeroizing::new(std::array::from_fn(|j| {
         let of_bit = |bit: usize| powers[bit] & Block::mask(j >> bit & 1 == 1);
         (0..4).fold(Block::ZERO, |sum, bit| sum ^ of_bit(bit))
-    })
+    }))
 }
 
 /// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
