@@ -4,7 +4,9 @@
 //! `sum g^b t_b = sum g^b q_b + x delta` for the number `x` of the choices: one of 16 keys, of which the sender knows all.
 
 use lanner_primitives::parallel;
-use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
+use lanner_wire::{
+    ChannelError, DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len, unpack_bits,
+};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -142,40 +144,6 @@ impl LeafKeys {
     pub(super) fn role(self, numbers: Vec<driver::Part<Values>>, parts: Parts) -> ReplyingLeaves {
         ReplyingLeaves { keys: self, numbers, parts, choices: Vec::new() }
     }
-
-    /// The reply of a leaf to choices, for the numbers that each way compares; `rows` are this party's shares of what is told.
-    fn reply(
-        &self,
-        number: usize,
-        leaf: Leaf,
-        choices: &[u64],
-        ways: &[&Values],
-        rows: &[Values],
-    ) -> Vec<u64> {
-        let keys = &self.keys[number];
-        let (low, whole) = (mask(leaf.width), mask(1 << leaf.width));
-        let mut replies = vec![0; choices.len()];
-        let operands = choices.chunks(PART).zip(keys.chunks(PART * leaf.rows()));
-        let parts = replies.chunks_mut(PART).zip(operands).zip((0..).step_by(PART));
-        parallel::for_each(parts, |((replies, (choices, keys)), first)| {
-            let values = choices.iter().zip(keys.chunks_exact(leaf.rows())).enumerate();
-            for (reply, (i, (choice, keys))) in replies.iter_mut().zip(values) {
-                let place = first + i;
-                let choice = choice >> leaf.shift[1] & low;
-                let mut row = 0;
-                for way in ways {
-                    let y = way[place] >> leaf.shift[0] & low;
-                    for told in [(1 << y) - 1, 1 << y].into_iter().take(leaf.told) {
-                        let share = (rows[row][place / 64] >> (place % 64) & 1).wrapping_neg();
-                        let bits = (told ^ share ^ u64::from(permute(keys[row], choice))) & whole;
-                        *reply |= bits << (row << leaf.width);
-                        row += 1;
-                    }
-                }
-            }
-        });
-        replies
-    }
 }
 
 /// The first party's role: it learns a row of the second's for each leaf, at the place of its own number.
@@ -193,29 +161,40 @@ impl Role for ChoosingLeaves {
     }
 
     fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
-        let mut rows = self.choices.rows.as_mut_slice();
+        let mut rows = self.choices.rows.iter_mut();
         for leaf in leaves(self.parts) {
-            let replies = packed(message, self.x.len(), leaf.reply_bits())?;
-            let (of_leaf, behind) = rows.split_at_mut(leaf.rows());
-            rows = behind;
-            let mut columns: Vec<_> = of_leaf.iter_mut().map(|row| row.chunks_mut(PART / 64)).collect();
-            let parts = replies.chunks(PART).zip(self.x.chunks(PART)).map(|(replies, x)| {
-                (replies, x, columns.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>())
+            let bits = leaf.reply_bits();
+            let replies = message.bytes(packed_len(self.x.len(), bits)).map_err(ChannelError::from)?;
+            let mut columns: Vec<_> =
+                rows.by_ref().take(leaf.rows()).map(|row| row.chunks_mut(PART / 64)).collect();
+            let parts =
+                replies.chunks(packed_len(PART, bits)).zip(self.x.chunks(PART)).map(|(replies, x)| {
+                    (replies, x, columns.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>())
+                });
+            let opened = parallel::map(parts, |(replies, x, rows)| {
+                unpack_bits(replies, x.len(), bits).map(|replies| open(leaf, &replies, x, rows))
             });
-            parallel::for_each(parts, |(replies, x, mut rows)| {
-                for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
-                    let at_own = reply >> (x >> leaf.shift[1] & mask(leaf.width));
-                    for (number, row) in rows.iter_mut().enumerate() {
-                        row[i / 64] ^= (at_own >> (number << leaf.width) & 1) << (i % 64);
-                    }
-                }
-            });
+            opened.into_iter().collect::<Result<(), _>>().map_err(ChannelError::from)?;
         }
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Vec<Values> {
         self.choices.rows
+    }
+}
+
+/// Adds what is told at each value's own number to the bits of the keys, row by row.
+fn open(leaf: Leaf, replies: &[u64], x: &[u64], mut rows: Vec<&mut [u64]>) {
+    for (word, (replies, x)) in replies.chunks(64).zip(x.chunks(64)).enumerate() {
+        let mut told = [0; MAX_ROWS];
+        for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
+            let at_own = reply >> (x >> leaf.shift[1] & mask(leaf.width));
+            for (row, told) in told.iter_mut().enumerate().take(leaf.rows()) {
+                *told |= (at_own >> (row << leaf.width) & 1) << i;
+            }
+        }
+        rows.iter_mut().zip(told).for_each(|(row, told)| row[word] ^= told);
     }
 }
 
@@ -230,13 +209,31 @@ pub(super) struct ReplyingLeaves {
 
 impl Role for ReplyingLeaves {
     fn say(&mut self) -> Vec<u8> {
-        let (mut message, mut rows) = (Vec::new(), self.keys.shares.as_slice());
-        for (number, leaf) in leaves(self.parts).enumerate() {
-            let ways: Vec<&Values> = self.numbers[leaf.part].numbers.iter().collect();
-            let replies = self.keys.reply(number, leaf, &self.choices, &ways, rows);
-            message.extend(pack_bits(&replies, leaf.reply_bits()));
-            rows = &rows[leaf.rows()..];
+        let values = self.choices.len();
+        let lengths: Vec<usize> =
+            leaves(self.parts).map(|leaf| packed_len(values, leaf.reply_bits())).collect();
+        let mut message = vec![0; lengths.iter().sum()];
+        let (mut rest, mut rows, mut items) =
+            (message.as_mut_slice(), self.keys.shares.as_slice(), Vec::new());
+        for ((leaf, length), keys) in leaves(self.parts).zip(lengths).zip(&self.keys.keys) {
+            let (of_leaf, behind) = rest.split_at_mut(length);
+            let (shares, others) = rows.split_at(leaf.rows());
+            (rest, rows) = (behind, others);
+            let operands = self.choices.chunks(PART).zip(keys.chunks(PART * leaf.rows()));
+            let parts = of_leaf.chunks_mut(packed_len(PART, leaf.reply_bits()));
+            items.extend(parts.zip(operands).zip((0..).step_by(PART)).map(
+                |((bytes, (choices, keys)), first)| {
+                    let numbers = &self.numbers[leaf.part].numbers;
+                    OfLeaf { leaf, first, choices, keys, numbers, shares, bytes }
+                },
+            ));
         }
+        parallel::for_each(items, |item| match (item.leaf.ways, item.leaf.told) {
+            (1, 1) => item.reply::<1, 1>(),
+            (1, _) => item.reply::<1, 2>(),
+            (_, 1) => item.reply::<2, 1>(),
+            _ => item.reply::<2, 2>(),
+        });
         message
     }
 
@@ -250,6 +247,53 @@ impl Role for ReplyingLeaves {
         self.keys.shares
     }
 }
+
+/// The replies of a leaf for some values.
+struct OfLeaf<'r> {
+    leaf: Leaf,
+    /// The first value, the beginning of a word of bits.
+    first: usize,
+    choices: &'r [u64],
+    keys: &'r [u16],
+    /// What is compared in each way, and this party's shares of what is told, of all values.
+    numbers: &'r [Values],
+    shares: &'r [Values],
+    bytes: &'r mut [u8],
+}
+
+impl OfLeaf<'_> {
+    fn reply<const WAYS: usize, const TOLD: usize>(self) {
+        let Self { leaf, first, choices, keys, numbers, shares, bytes } = self;
+        let (low, whole, rows) = (mask(leaf.width), mask(1 << leaf.width), WAYS * TOLD);
+        let mut replies = [0; 64];
+        let parts = choices.chunks(64).zip(keys.chunks(64 * rows));
+        for ((bytes, (choices, keys)), first) in
+            bytes.chunks_mut(8 * leaf.reply_bits() as usize).zip(parts).zip((first..).step_by(64))
+        {
+            let mut of_word = [0; MAX_ROWS];
+            of_word.iter_mut().zip(shares).for_each(|(word, row)| *word = row[first / 64]);
+            let values = choices.iter().zip(keys.chunks_exact(rows)).zip(&mut replies);
+            for (i, ((choice, keys), reply)) in values.enumerate() {
+                let (mut told, mut joint) = (0, 0);
+                for way in 0..WAYS {
+                    let y = numbers[way][first + i] >> leaf.shift[0] & low;
+                    for equal in 0..TOLD {
+                        let row = way * TOLD + equal;
+                        let answers = if equal == 0 { (1 << y) - 1 } else { 1 << y };
+                        let share = (of_word[row] >> i & 1).wrapping_neg();
+                        told |= ((answers ^ share) & whole) << (row << leaf.width);
+                        joint |= (u64::from(keys[row]) & whole) << (row << leaf.width);
+                    }
+                }
+                *reply = told ^ permute(joint, choice >> leaf.shift[1] & low, leaf.width);
+            }
+            pack_bits_to(&replies[..choices.len()], leaf.reply_bits(), bytes);
+        }
+    }
+}
+
+/// The most rows of a leaf.
+const MAX_ROWS: usize = 4;
 
 fn joint_bits(parts: Parts) -> u32 {
     parts.iter().map(|part| part.bits).sum()
@@ -270,14 +314,16 @@ fn join(rows: &[u16], leaf: Leaf) -> u64 {
     rows.iter().enumerate().map(row).sum()
 }
 
-/// Bit `j` of the result is bit `j xor c`.
-fn permute(mut keys: u16, c: u64) -> u16 {
-    for (bit, low) in [0x5555, 0x3333, 0x0f0f, 0x00ff].into_iter().enumerate() {
-        let swapped = (keys & low) << (1 << bit) | keys >> (1 << bit) & low;
-        let mask = ((c >> bit & 1) as u16).wrapping_neg();
-        keys ^= (keys ^ swapped) & mask;
+/// Bit `j` of each run of `2^width` bits of the result is bit `j xor c` of the run, for `c` of `width` bits.
+fn permute(mut runs: u64, c: u64, width: u32) -> u64 {
+    const LOW: [u64; 4] =
+        [0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f, 0x00ff_00ff_00ff_00ff];
+    for (bit, low) in LOW.into_iter().enumerate().take(width as usize) {
+        let swapped = (runs & low) << (1 << bit) | runs >> (1 << bit) & low;
+        let mask = (c >> bit & 1).wrapping_neg();
+        runs ^= (runs ^ swapped) & mask;
     }
-    keys
+    runs
 }
 
 #[cfg(test)]
@@ -285,10 +331,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permutations_move_every_bit_by_its_number() {
-        for c in 0..16 {
-            for j in 0..16 {
-                assert_eq!(permute(1 << j, c), 1 << (j ^ c));
+    fn permutations_move_every_bit_of_a_run_by_its_number() {
+        for width in 1..=4 {
+            for c in 0..1 << width {
+                for j in 0..64_u64 {
+                    assert_eq!(permute(1 << j, c, width), 1 << (j ^ c));
+                }
             }
         }
     }

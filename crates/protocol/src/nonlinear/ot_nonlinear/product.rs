@@ -3,13 +3,13 @@
 //! With keys `k_0, k_1` of a random transfer of choice `r`, the chooser of `c` sends `f = c xor r`; the other answers
 //! `v + k_f - k_(1-f)`, which lets the chooser compute `c v + k_f`. Shares are that and `-k_f`.
 
-use lanner_primitives::{Block, Ring};
-use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
+use lanner_primitives::{Block, Ring, parallel};
+use lanner_wire::{DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::lanes::{Lanes, Values, bit, decode, words};
 use super::run::{Role, packed};
-use super::source::{Source, parts};
+use super::source::{ITEM, Source, parts};
 use crate::ProtocolError;
 
 /// The offering party's keys.
@@ -55,17 +55,22 @@ impl Offered {
         bits: u32,
     ) -> (Vec<u8>, Values) {
         let ring = Ring::Pow2(bits);
-        let keys = &self.0[start..start + values.len()];
-        let ordered = |([k0, k1], flip): (&[u64; 2], &u64)| {
-            let swap = (k0 ^ k1) & flip.wrapping_neg();
-            [k0 ^ swap, k1 ^ swap]
-        };
-        let ordered: Zeroizing<Vec<[u64; 2]>> = Zeroizing::new(keys.iter().zip(flips).map(ordered).collect());
-        let correction =
-            |([zero, one], value): (&[u64; 2], &u64)| value.wrapping_add(*zero).wrapping_sub(*one);
-        let corrections: Vec<u64> = ordered.iter().zip(values).map(correction).collect();
-        let shares = ordered.iter().map(|[zero, _]| ring.neg(ring.embed(*zero as i64))).collect();
-        (pack_bits(&corrections, bits), Zeroizing::new(shares))
+        let mut corrections = vec![0; packed_len(values.len(), bits)];
+        let mut shares = Zeroizing::new(vec![0; values.len()]);
+        let operands = self.0[start..].chunks(ITEM).zip(flips.chunks(ITEM)).zip(values.chunks(ITEM));
+        let made = corrections.chunks_mut(packed_len(ITEM, bits)).zip(shares.chunks_mut(ITEM));
+        parallel::for_each(made.zip(operands), |((corrections, shares), ((keys, flips), values))| {
+            let mut corrected = [0; ITEM];
+            let results = corrected.iter_mut().zip(shares).zip(keys.iter().zip(flips).zip(values));
+            for ((corrected, share), (([k0, k1], flip), value)) in results {
+                let swap = (k0 ^ k1) & flip.wrapping_neg();
+                let (zero, one) = (k0 ^ swap, k1 ^ swap);
+                *corrected = value.wrapping_add(zero).wrapping_sub(one);
+                *share = ring.neg(ring.embed(zero as i64));
+            }
+            pack_bits_to(&corrected[..values.len()], bits, corrections);
+        });
+        (corrections, shares)
     }
 }
 

@@ -75,8 +75,9 @@ impl Driver for Run<'_> {
             let mut taking = roles.iter_mut().zip(&steps).filter(|(_, step)| said(step));
             let kind = steps.iter().find(|step| said(step)).map_or(kind::MUX, |step| kind_of(*step, number));
             if number.is_multiple_of(2) == self.is_first {
-                let parts: Vec<Vec<u8>> = taking.map(|(role, _)| role.say()).collect();
-                self.channel.send(kind, &parts.concat())?;
+                let mut parts: Vec<Vec<u8>> = taking.map(|(role, _)| role.say()).collect();
+                let message = if parts.len() == 1 { parts.swap_remove(0) } else { parts.concat() };
+                self.channel.send(kind, &message)?;
                 self.channel.flush()?;
             } else {
                 let message = self.channel.receive(kind, *length)?;

@@ -14,7 +14,7 @@ use crate::ProtocolError;
 pub(super) const PART: usize = 1 << 13;
 
 /// Values of one item of work.
-const ITEM: usize = 1 << 10;
+pub(super) const ITEM: usize = 1 << 10;
 
 /// The sizes of the parts that a number of values is taken in.
 pub(super) fn parts(values: usize) -> impl Iterator<Item = usize> {
