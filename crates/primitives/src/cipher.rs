@@ -23,7 +23,7 @@ impl Cipher {
         WideCipher::new(key).map_or_else(|| Self::portable(key), Self::Wide)
     }
 
-    fn portable(key: &[u8; 16]) -> Self {
+    pub(crate) fn portable(key: &[u8; 16]) -> Self {
         Self::Portable(Aes128Enc::new(&Array(*key)))
     }
 

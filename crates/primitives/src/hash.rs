@@ -9,6 +9,8 @@
 //! holds but for probability `q^2 / 2^128` where the `x` are pseudorandom, as in OT between semi-honest parties. It is
 //! not the two-call hash that peers who choose `x` would need.
 
+use zeroize::Zeroizing;
+
 use crate::Block;
 use crate::cipher::{BATCH, Cipher};
 
@@ -46,16 +48,57 @@ impl CorrelationRobustHash {
 
     /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`: the sender's second string of a correlated pair.
     pub fn hash_masked_in_place(&self, x: &mut [Block], offset: Block, first: u64) {
-        self.hash_batches(x, offset, |j| first.wrapping_add(j as u64));
+        self.hash_shifted(x, offset, first, 0);
     }
 
     /// Replaces every `x[j]` by `H(x[j], first + j / run)`: runs of strings that share a tweak, of which one party knows one each.
     pub fn hash_runs_in_place(&self, x: &mut [Block], run: usize, first: u64) {
         if run.is_power_of_two() {
-            let shift = run.trailing_zeros();
-            self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j >> shift) as u64));
+            self.hash_shifted(x, Block::ZERO, first, run.trailing_zeros());
         } else {
             self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j / run) as u64));
+        }
+    }
+
+    /// Writes the low word of `H(x[j] xor offset, first + j)` to `out[j]` for every `j` below the shorter length, indices wrapping at `2^64`.
+    pub fn hash_to_words(&self, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
+        if let Cipher::Wide(cipher) = &self.cipher {
+            return cipher.hash_low_words(x, offset, first, out);
+        }
+        let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
+        for (number, (x, out)) in x.chunks(BATCH).zip(out.chunks_mut(BATCH)).enumerate() {
+            let hashed = &mut hashed[..x.len()];
+            hashed.copy_from_slice(x);
+            self.hash_masked_in_place(hashed, offset, first.wrapping_add((number * BATCH) as u64));
+            out.iter_mut().zip(hashed).for_each(|(out, hashed)| *out = hashed.0 as u64);
+        }
+    }
+
+    /// The low bits of the hashes of runs of strings that share a tweak, of which one party knows one each: bit `j` of `out[v][r]` becomes
+    /// bit `r` of `H(x[v] xor offsets[j], first + v)`, indices wrapping at `2^64`. There are at most 16 offsets; bits beyond are of no use.
+    pub fn hash_runs_to_bits<const ROWS: usize>(
+        &self,
+        x: &[Block],
+        offsets: &[Block],
+        first: u64,
+        out: &mut [[u16; ROWS]],
+    ) {
+        debug_assert!((1..=16).contains(&offsets.len()) && x.len() == out.len());
+        // Whole runs of 8 or 16 fill the cipher's registers.
+        let mut filled = Zeroizing::new([Block::ZERO; 16]);
+        filled[..offsets.len()].copy_from_slice(offsets);
+        let filled = &filled[..if offsets.len() <= 8 { 8 } else { 16 }];
+        if let Cipher::Wide(cipher) = &self.cipher {
+            return cipher.hash_runs_to_bits(x, filled, first, out);
+        }
+        let mut hashed = Zeroizing::new([Block::ZERO; 16]);
+        for (number, (x, out)) in x.iter().zip(out).enumerate() {
+            let hashed = &mut hashed[..filled.len()];
+            hashed.iter_mut().zip(filled).for_each(|(slot, offset)| *slot = *x ^ *offset);
+            self.hash_runs_in_place(hashed, filled.len(), first.wrapping_add(number as u64));
+            for (row, out) in out.iter_mut().enumerate() {
+                *out = hashed.iter().rev().fold(0, |bits, block| bits << 1 | (block.0 >> row) as u16 & 1);
+            }
         }
     }
 
@@ -81,6 +124,35 @@ impl CorrelationRobustHash {
         out[..count].copy_from_slice(&x[..count]);
         self.hash_in_place(&mut out[..count], first);
     }
+
+    /// Makes of every `x` in the first half of `nodes`, at place `j`, its children in a half tree: `H(x, first + j)` in its place, and
+    /// `x xor H(x, first + j)` in the second half. Bits that `keep` lacks are cleared in all children.
+    ///
+    /// Returns the sum of the first half with all bits. The length of `nodes` is even.
+    pub fn expand_in_place(&self, nodes: &mut [Block], first: u64, keep: Block) -> Block {
+        debug_assert!(nodes.len().is_multiple_of(2));
+        if let Cipher::Wide(cipher) = &self.cipher {
+            return cipher.expand(nodes, first, keep);
+        }
+        let (left, right) = nodes.split_at_mut(nodes.len() / 2);
+        right.copy_from_slice(left);
+        self.hash_in_place(left, first);
+        let mut sum = Block::ZERO;
+        for (left, right) in left.iter_mut().zip(right) {
+            sum ^= *left;
+            *right = (*right ^ *left) & keep;
+            *left = *left & keep;
+        }
+        sum
+    }
+
+    /// Replaces every `x[j]` by `H(x[j] xor offset, first + (j >> shift))`.
+    fn hash_shifted(&self, x: &mut [Block], offset: Block, first: u64, shift: u32) {
+        match &self.cipher {
+            Cipher::Wide(cipher) => cipher.hash(x, offset, first, shift),
+            Cipher::Portable(_) => self.hash_batches(x, offset, |j| first.wrapping_add((j >> shift) as u64)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +160,12 @@ mod tests {
     use super::*;
     use crate::Prg;
     use rand_core::SeedableRng;
+
+    /// The hash as this machine computes it, and its portable twin.
+    fn both(salt: Block) -> [CorrelationRobustHash; 2] {
+        let key = salt.to_bytes();
+        [Cipher::new(&key), Cipher::portable(&key)].map(|cipher| CorrelationRobustHash { cipher })
+    }
 
     #[test]
     fn sigma_and_sigma_plus_identity_are_bijections() {
@@ -117,8 +195,10 @@ mod tests {
     fn bulk_equals_the_formula() {
         let mut prg = Prg::from_seed([2; 16]);
         let salt = Block::random(&mut prg);
-        let (hash, cipher) = (CorrelationRobustHash::new(salt), Cipher::new(&salt.to_bytes()));
-        for count in [0, 1, 2, 63, 64, 65, 200] {
+        let cipher = Cipher::new(&salt.to_bytes());
+        for (hash, count) in
+            both(salt).iter().flat_map(|hash| [0, 1, 2, 3, 4, 63, 64, 65, 200].map(|count| (hash, count)))
+        {
             let mut x = vec![Block::ZERO; count];
             prg.fill_blocks(&mut x);
             let offset = Block::random(&mut prg);
@@ -138,12 +218,61 @@ mod tests {
     }
 
     #[test]
+    fn children_are_the_hash_and_what_adds_up_to_the_parent() {
+        let mut prg = Prg::from_seed([4; 16]);
+        let salt = Block::random(&mut prg);
+        for half in [0, 1, 2, 3, 4, 6, 7, 8, 64, 67, 512] {
+            let mut nodes = vec![Block::ZERO; 2 * half];
+            prg.fill_blocks(&mut nodes);
+            let first = u64::MAX - 5;
+            let (keep, parents) = (Block::random(&mut prg), nodes[..half].to_vec());
+            for hash in both(salt) {
+                let mut nodes = nodes.clone();
+                let sum = hash.expand_in_place(&mut nodes, first, keep);
+                let left = |j: usize| hash.hash(parents[j], first.wrapping_add(j as u64));
+                assert!((0..half).all(|j| nodes[j] == left(j) & keep));
+                assert!((0..half).all(|j| nodes[half + j] == (parents[j] ^ left(j)) & keep));
+                assert!(sum == (0..half).fold(Block::ZERO, |sum, j| sum ^ left(j)));
+            }
+        }
+    }
+
+    #[test]
     fn runs_share_a_tweak() {
-        let hash = CorrelationRobustHash::new(Block(7));
-        for run in [1, 3, 4, 16] {
+        for (hash, run) in both(Block(7)).iter().flat_map(|hash| [1, 3, 4, 16].map(|run| (hash, run))) {
             let mut x: Vec<Block> = (0..100).map(Block).collect();
             hash.hash_runs_in_place(&mut x, run, 5);
             assert!((0..100).all(|j| x[j] == hash.hash(Block(j as u128), 5 + (j / run) as u64)));
+        }
+    }
+
+    #[test]
+    fn low_words_and_bits_are_those_of_whole_hashes() {
+        let mut prg = Prg::from_seed([3; 16]);
+        let (salt, offset, first) = (Block::random(&mut prg), Block::random(&mut prg), u64::MAX - 20);
+        let mut blocks = vec![Block::ZERO; 100];
+        prg.fill_blocks(&mut blocks);
+        let whole = CorrelationRobustHash::new(salt);
+        let portable = CorrelationRobustHash { cipher: Cipher::portable(&salt.to_bytes()) };
+        for hash in [&whole, &portable] {
+            for count in [0, 1, 5, 31, 32, 33, 64, 100] {
+                let x = &blocks[..count];
+                let mut words = vec![0; count];
+                hash.hash_to_words(x, offset, first, &mut words);
+                let at = |x: Block, v: usize| whole.hash(x, first.wrapping_add(v as u64)).0;
+                assert!((0..count).all(|v| words[v] == at(x[v] ^ offset, v) as u64));
+                for run in [1, 2, 4, 8, 16] {
+                    let offsets = &blocks[80..80 + run];
+                    let mut bits = vec![[0xffff_u16; 3]; count];
+                    hash.hash_runs_to_bits(x, offsets, first, &mut bits);
+                    for (v, rows) in bits.iter().enumerate() {
+                        for (j, offset) in offsets.iter().enumerate() {
+                            let expected = at(x[v] ^ *offset, v);
+                            assert!((0..3).all(|r| u128::from(rows[r] >> j & 1) == expected >> r & 1));
+                        }
+                    }
+                }
+            }
         }
     }
 

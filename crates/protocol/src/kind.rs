@@ -35,7 +35,7 @@ pub(crate) const LEAF_CHOICES: Kind = Kind(0x70);
 /// Masked comparisons of blocks, from who replies.
 pub(crate) const LEAF_REPLIES: Kind = Kind(0x71);
 /// Shared bits opened against triples, from both.
-pub(crate) const AND_TRIPLES: Kind = Kind(0x72);
+pub(crate) const BIT_PRODUCTS: Kind = Kind(0x72);
 /// Masked choices and corrections of multiplexers, from both.
 pub(crate) const MUX: Kind = Kind(0x73);
 /// Masked choices and corrections of products, one from each.

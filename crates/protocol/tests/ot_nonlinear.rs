@@ -33,22 +33,16 @@ impl Case {
     }
 }
 
-/// One party's share of the outputs, and the kind and the length of each message that it sent online.
-type Played = (Share, VecDeque<(u16, usize)>);
-
-/// What came of a layer: its outputs, and its online messages in order, each with who sent it, its kind and its length.
-struct Record {
-    outputs: Vec<i64>,
-    messages: Vec<(Party, u16, usize)>,
-}
+/// One party's share of the outputs, and the length of each message that it sent online.
+type Played = (Share, VecDeque<usize>);
 
 /// The outputs of each layer, all run one after the other in one session.
 fn outputs(cases: &[Case]) -> Vec<Vec<i64>> {
-    run_in(&mut End::pair(), cases).into_iter().map(|record| record.outputs).collect()
+    run_in(&mut End::pair(), cases)
 }
 
-/// Runs all layers in a session over these channels, and checks what each sends.
-fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
+/// The outputs of all layers, run in a session over these channels; checks what each sends.
+fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Vec<i64>> {
     let shares: Vec<(Share, Share)> = cases
         .iter()
         .map(|case| {
@@ -80,7 +74,7 @@ fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
             let (before, first) = (sent(end), end.sent.len());
             let output = case.layer.online(end, me, material, share).unwrap();
             assert_eq!(sent(end) - before, bytes_of(case.layer.online_cost()));
-            let messages = end.sent[first..].iter().map(|(kind, payload)| (kind.0, payload.len()));
+            let messages = end.sent[first..].iter().map(|(_, payload)| payload.len());
             results.push((output, messages.collect::<VecDeque<_>>()));
         }
         results
@@ -92,18 +86,15 @@ fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Record> {
         |end| party(end, Party::Client, 1, client_shares),
         |end| party(end, Party::Server, 2, server_shares),
     );
-    let record = |((case, client), server): ((&Case, Played), Played)| {
+    let outputs = |((case, client), server): ((&Case, Played), Played)| {
         let mut sent = [client.1, server.1];
-        let mut message = |(party, length)| {
-            let (kind, sent) = sent[usize::from(party == Party::Server)].pop_front().unwrap();
-            assert_eq!(sent, length);
-            (party, kind, length)
-        };
-        let messages = case.layer.messages().map(&mut message).collect();
+        for (party, length) in case.layer.messages() {
+            assert_eq!(sent[usize::from(party == Party::Server)].pop_front(), Some(length));
+        }
         assert!(sent.iter().all(VecDeque::is_empty));
-        Record { outputs: client.0.reveal(&server.0).unwrap(), messages }
+        client.0.reveal(&server.0).unwrap()
     };
-    cases.iter().zip(client).zip(server).map(record).collect()
+    cases.iter().zip(client).zip(server).map(outputs).collect()
 }
 
 fn encoded(material: &Material, layer: &Layer, party: Party) -> Vec<u8> {
@@ -117,28 +108,6 @@ fn decoded(bytes: &[u8], layer: &Layer, party: Party) -> Result<Material, Decode
     let mut reader = Reader::new(bytes);
     let material = Material::decode(&mut reader, layer, party)?;
     reader.finish().map(|()| material)
-}
-
-/// Transfers of the client's and of the server's that the online messages of a layer use up, with a multiple of eight values.
-fn used_transfers(messages: &[(Party, u16, usize)]) -> [usize; 2] {
-    let mut transfers = [0; 2];
-    let mut rest = messages.iter();
-    while let Some((first, kind, bytes)) = rest.next() {
-        let other = usize::from(*first == Party::Client);
-        // A bit of the first's message is a transfer of the other's; where both choose, of either.
-        let (choices, both, answers) = match kind {
-            0x70 | 0x74 => (8 * bytes, false, 1),
-            0x72 => (8 * bytes / 2, true, 1),
-            _ => {
-                assert_eq!(*kind, 0x73);
-                (8 * bytes, true, 2)
-            }
-        };
-        transfers[other] += choices;
-        transfers[1 - other] += if both { choices } else { 0 };
-        rest.nth(answers - 1).unwrap();
-    }
-    transfers
 }
 
 /// Edge values and random ones of a ring whose values have at most `bits - 2` bits with their sign, before a shift.
@@ -417,18 +386,12 @@ fn random_layers_are_right_and_make_the_moves_that_were_counted() {
     for bits in [2, 11, 40, 62] {
         cases.push(Case::new(Layer::square(24, bits).unwrap(), vec![1; 24], bits));
     }
-    let records = run_in(&mut End::pair(), &cases);
-    for (case, record) in cases.iter().zip(&records) {
-        assert_eq!(
-            used_transfers(&record.messages),
-            [Party::Client, Party::Server].map(|party| case.layer.transfers(party))
-        );
-    }
-    for (activation, (case, record)) in activations.iter().zip(cases.iter().zip(&records)) {
+    let found = outputs(&cases);
+    for (activation, (case, outputs)) in activations.iter().zip(cases.iter().zip(&found)) {
         let (function, windows, _, to, rounding) = activation;
         let groups = windows.filled_groups().unwrap();
-        assert_eq!(record.outputs.len(), groups.len());
-        for (group, y) in groups.iter().zip(&record.outputs) {
+        assert_eq!(outputs.len(), groups.len());
+        for (group, y) in groups.iter().zip(outputs) {
             let window: Vec<i64> = group.iter().map(|i| case.secrets[*i]).collect();
             let off = Ring::Pow2(*to).signed(Ring::Pow2(*to).embed(y - apply(*function, &window)));
             let bound = i64::from(*rounding == Rounding::Faithful && function.shift > 0);
@@ -459,7 +422,32 @@ fn messages_have_their_known_digest() {
         hash.update(payload);
     }
     let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
-    assert_eq!(digest, 0x5e29_2fde_f2c2_9290_4574_af14_96a5_505d, "the messages' digest is {digest:x}");
+    assert_eq!(digest, 0x0517_df48_3cde_09f7_4747_2fd6_06fb_8902, "the messages' digest is {digest:x}");
+}
+
+/// Transfers that the client and the server send, messages, and bits online, for each value: counted by hand.
+#[test]
+fn layers_take_what_their_protocols_say() {
+    let (relu, clip, plain) = ((true, None), (true, Some(63)), (false, None));
+    let rows = [
+        // 36 bits in 12 leaves, 11 joins, a selection in both directions; 4 levels of joins.
+        (relu, [37, 0, 37], [11 + 1, 36 + 11 + 1], 2 + 4 * 2 + 3, 354),
+        (relu, [16, 0, 16], [3 + 1, 15 + 3 + 1], 2 + 2 * 2 + 3, 159),
+        // 11 and 13 bits in 4 leaves each, 3 joins each, one of both parts; the selection with a bit as a value; a wider ring.
+        (relu, [25, 11, 25], [7 + 1, 24 + 7 + 1 + 2], 2 + 3 * 2 + 3 + 2, 246),
+        // Two trees of the upper part, 3 joins more; products with the bound's bit; its bit as a value, too.
+        (clip, [25, 11, 25], [3 + 6 + 1 + 1 + 1 + 3, 24 + 3 + 6 + 1 + 1 + 1], 2 + 3 * 2 + 2 + 3 + 2, 368),
+        // All 14 upper bits: 4 leaves, twice 3 joins and one of both, the carry and the wrap as values.
+        (plain, [25, 11, 25], [7 + 1, 25 + 7 + 1], 2 + 3 * 2 + 2, 241),
+        (plain, [25, 11, 14], [3 + 1, 11 + 3], 2 + 2 * 2 + 2, 87),
+    ];
+    for ((relu, high), [from, shift, to], transfers, messages, bits) in rows {
+        let (values, function) = (64, function(relu, high, shift));
+        let layer = Layer::activation(function, &Windows::each(values), from, to, Rounding::Exact).unwrap();
+        let found = [Party::Client, Party::Server].map(|party| layer.transfers(party) / values);
+        let bytes: usize = layer.messages().map(|(_, bytes)| bytes).sum();
+        assert_eq!((found, layer.messages().count(), 8 * bytes / values), (transfers, messages, bits));
+    }
 }
 
 #[test]
@@ -471,6 +459,8 @@ fn a_relu_layer_takes_few_rounds() {
     assert!(layer(&windows, 8).online_cost().rounds() <= 6);
     let pool = Windows { channels: 1, image: [20, 20], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     assert!(layer(&pool, 8).online_cost().rounds() <= 14);
+    let exact = Layer::activation(function(true, None, 11), &windows, 25, 25, Rounding::Exact).unwrap();
+    assert_eq!(exact.online_cost().rounds(), 4);
 }
 
 /// Material for one run of each layer, encoded: the client's and the server's.
@@ -537,6 +527,24 @@ fn material_of_another_layer_is_refused() {
 }
 
 #[test]
+fn requests_of_another_layer_are_refused() {
+    let relu = |values| {
+        Layer::activation(function(true, None, 5), &Windows::each(values), 17, 15, Rounding::Exact).unwrap()
+    };
+    let refused = |end: &mut End, me: Party| {
+        let mut transfers = Transfers::setup(end, me, SET, &mut rng(1)).unwrap();
+        [relu(70), Layer::square(3, 7).unwrap()].map(|other| {
+            let request = other.request(end, &mut transfers).unwrap();
+            let made = relu(3).prepare(end, &mut transfers, request, &mut rng(2));
+            matches!(made, Err(ProtocolError::Shape { .. }))
+        })
+    };
+    let (client, server) =
+        run(&mut End::pair(), |end| refused(end, Party::Client), |end| refused(end, Party::Server));
+    assert_eq!([client, server], [[true; 2]; 2]);
+}
+
+#[test]
 fn layers_that_do_not_fit_are_refused() {
     let each = Windows::each(3);
     let layer = |function, from, to| Layer::activation(function, &each, from, to, Rounding::Exact);
@@ -548,4 +556,5 @@ fn layers_that_do_not_fit_are_refused() {
     assert!(layer(function(true, Some(-1), 0), 20, 20).is_err());
     assert!(layer(function(true, Some(1 << 19), 0), 20, 20).is_err());
     assert!(Layer::square(1, 63).is_err());
+    assert!(Layer::square(0, 20).is_err());
 }

@@ -27,10 +27,24 @@ pub fn pack_bits(values: &[u64], bits: u32) -> Vec<u8> {
 
 /// Appends the packing of `values` to `bytes`.
 pub(crate) fn pack_bits_into(values: &[u64], bits: u32, bytes: &mut Vec<u8>) {
-    assert!((1..=64).contains(&bits), "a width of {bits} bits is not in 1..=64");
     let start = bytes.len();
     bytes.resize(start + packed_len(values.len(), bits), 0);
-    let mut packer = Packer { words: bytes[start..].chunks_exact_mut(8), filled: 0, word: 0 };
+    pack_bits_to(values, bits, &mut bytes[start..]);
+}
+
+/// Writes the packing of `values` over `bytes`.
+///
+/// # Panics
+/// If `bits` is not in `1..=64`, or there are other than [`packed_len`] bytes.
+pub fn pack_bits_to(values: &[u64], bits: u32, bytes: &mut [u8]) {
+    assert!((1..=64).contains(&bits), "a width of {bits} bits is not in 1..=64");
+    assert_eq!(
+        bytes.len(),
+        packed_len(values.len(), bits),
+        "bytes of {} values of {bits} bits",
+        values.len()
+    );
+    let mut packer = Packer { words: bytes.chunks_exact_mut(8), filled: 0, word: 0 };
     let mask = u64::MAX >> (64 - bits);
     if bits <= 32 {
         let (pairs, last) = values.as_chunks::<2>();

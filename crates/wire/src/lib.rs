@@ -11,7 +11,7 @@ mod error;
 mod reader;
 mod writer;
 
-pub use bits::{pack_bits, packed_len, unpack_bits};
+pub use bits::{pack_bits, pack_bits_to, packed_len, unpack_bits};
 pub use channel::{Channel, ChannelError, Kind, Refusal, Traffic};
 pub use encode::{Decode, Encode};
 pub use error::DecodeError;

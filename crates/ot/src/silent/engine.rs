@@ -1,22 +1,21 @@
 //! What both parties do alike: they keep the inputs of an iteration, grow trees when outputs are asked for, and add the code.
 
-use lanner_primitives::{Block, CorrelationRobustHash, Prg, parallel};
+use lanner_primitives::{Block, CorrelationRobustHash, LocalCode, Prg, Seed, parallel};
 use lanner_wire::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::code::LocalCode;
 use super::parameters::{Parameters, Step, Supply};
 use super::tree::TreeHash;
 use crate::OtError;
 
 /// A party's part in growing trees.
 pub(super) trait Grower {
-    /// Makes the transfers of the trees of one message, in `out`.
+    /// Appends the transfers of the trees of one message to `out`, which has room for them.
     fn grow(
         &mut self,
         channel: &mut dyn Channel,
         trees: &Trees<'_>,
-        out: &mut [Block],
+        out: &mut Vec<Block>,
     ) -> Result<(), OtError>;
 }
 
@@ -56,20 +55,28 @@ impl Trees<'_> {
         message.chunks_mut(self.depth)
     }
 
-    /// Has `make` fill the leaves of every tree, given its part of the message, its hash and its transfers, and adds the code to them: tree
-    /// after tree, so that leaves and the code's inputs stay in the cache.
+    /// Has `make` fill the leaves of every tree, given its part of the message, its hash and its transfers, adds the code to them and
+    /// appends them to `out`: tree after tree, so that leaves and the code's inputs stay in the cache.
     pub(super) fn each<M: Send>(
         &self,
-        messages: impl Iterator<Item = M>,
-        out: &mut [Block],
+        mut messages: impl Iterator<Item = M>,
+        out: &mut Vec<Block>,
         make: impl Fn(M, TreeHash<'_>, &[Block], &mut [Block]) + Send + Sync,
     ) {
-        let leaves = 1 << self.depth;
-        let trees = messages.zip(self.inputs.chunks(self.depth)).zip(out.chunks_mut(leaves)).enumerate();
-        parallel::for_each(trees, |(number, ((message, inputs), out))| {
-            make(message, TreeHash { tree: self.first.tree + number as u64, ..self.first }, inputs, out);
-            self.code.add_outputs(self.code_inputs, self.first_output + number * leaves, out);
-        });
+        let (leaves, count) = (1 << self.depth, self.inputs.len() / self.depth);
+        // What one thread clears is still in its cache when a tree grows there.
+        let at_once = if parallel::threads() == 1 { 1 } else { count.max(1) };
+        for (group, inputs) in self.inputs.chunks(self.depth * at_once).enumerate() {
+            let (start, count) = (out.len(), inputs.len() / self.depth);
+            out.resize(start + count * leaves, Block::ZERO);
+            let parts = inputs.chunks(self.depth).zip(out[start..].chunks_mut(leaves));
+            let trees = messages.by_ref().take(count).zip(parts).zip(group * at_once..);
+            parallel::for_each(trees, |((message, (inputs, out)), number)| {
+                let hash = TreeHash { tree: self.first.tree + number as u64, ..self.first };
+                make(message, hash, inputs, out);
+                self.code.add_outputs(self.code_inputs, self.first_output + number * leaves, out);
+            });
+        }
     }
 }
 
@@ -79,6 +86,8 @@ pub(super) struct Engine {
     code: LocalCode,
     /// The transfers that this iteration began with: the code's inputs, then those of the trees.
     inputs: Zeroizing<Vec<Block>>,
+    /// Those of the iteration before, whose place those of the next take.
+    spare: Zeroizing<Vec<Block>>,
     /// Transfers that are ready, the next ones last.
     ready: Zeroizing<Vec<Block>>,
     /// Trees of all iterations so far.
@@ -88,8 +97,11 @@ pub(super) struct Engine {
 impl Engine {
     /// Begins with transfers from elsewhere, whose low bits are 0 for the sender and the choices for the receiver.
     pub(super) fn new(parameters: Parameters, inputs: Zeroizing<Vec<Block>>, trees: u64) -> Self {
-        let (supply, code) = (Supply::new(parameters), LocalCode::new());
-        Self { supply, code, inputs, ready: Zeroizing::new(Vec::new()), trees }
+        let spare = Zeroizing::new(Vec::with_capacity(parameters.reserve() + parameters.leaves()));
+        let ready = Zeroizing::new(Vec::with_capacity(parameters.leaves()));
+        // The code of every session: nothing about it need be fresh.
+        let code = LocalCode::new(&Seed::from_bytes(*b"lanner LPN code1"));
+        Self { supply: Supply::new(parameters), code, inputs, spare, ready, trees }
     }
 
     /// The engine of a set, bootstrapped by the smallest from [`Parameters::SMALLEST`]'s reserve of transfers.
@@ -105,11 +117,11 @@ impl Engine {
             return Ok(smallest);
         }
         let mut inputs = Zeroizing::new(Vec::new());
-        smallest.take(parameters.reserve(), channel, hash, grower, &mut inputs)?;
+        smallest.take(parameters.reserve(), channel, hash, grower, &mut inputs, |_| {})?;
         Ok(Self::new(parameters, inputs, smallest.trees))
     }
 
-    /// Appends `count` transfers to `out`.
+    /// Appends `count` transfers to `out`, and calls `made` with all that were appended so far whenever there are more.
     pub(super) fn take(
         &mut self,
         mut count: usize,
@@ -117,61 +129,47 @@ impl Engine {
         hash: &CorrelationRobustHash,
         grower: &mut impl Grower,
         out: &mut Vec<Block>,
+        mut made: impl FnMut(&[Block]),
     ) -> Result<(), OtError> {
-        out.reserve(count);
+        let start = out.len();
+        // The last tree may give more than is wanted.
+        out.reserve(count + self.supply.parameters().leaves());
         while let Some(step) = self.supply.step(&mut count) {
             match step {
                 Step::Take { count } => self.give(count, out),
                 Step::Grow { first, count: trees } => {
-                    let made = trees * self.supply.parameters().leaves();
-                    if made <= count {
-                        // All will be taken: they need not be kept.
-                        let start = out.len();
-                        out.resize(start + made, Block::ZERO);
-                        self.grow(first, trees, channel, hash, grower, &mut out[start..])?;
-                        self.supply.step(&mut { made });
-                        count -= made;
-                    } else {
-                        self.keep(first, trees, channel, hash, grower)?;
-                    }
+                    self.grow(first, trees, channel, hash, grower, out)?;
+                    let mut made = trees * self.supply.parameters().leaves();
+                    let wanted = made.min(count);
+                    self.keep(made - wanted, out);
+                    made = wanted;
+                    self.supply.step(&mut made);
+                    count -= wanted;
                 }
                 Step::Renew { first, count } => {
-                    self.keep(first, count, channel, hash, grower)?;
-                    let reserve = self.supply.parameters().reserve();
-                    let mut inputs = Zeroizing::new(Vec::with_capacity(reserve));
-                    self.give(reserve, &mut inputs);
-                    self.inputs = inputs;
+                    let mut inputs = std::mem::take(&mut self.spare);
+                    inputs.clear();
+                    self.grow(first, count, channel, hash, grower, &mut inputs)?;
+                    self.keep(inputs.len() - self.supply.parameters().reserve(), &mut inputs);
+                    self.spare = std::mem::replace(&mut self.inputs, inputs);
                 }
             }
+            made(&out[start..]);
         }
         Ok(())
     }
 
     /// Moves the last `count` ready transfers to `out`.
     fn give(&mut self, count: usize, out: &mut Vec<Block>) {
-        let left = self.ready.len() - count;
-        out.extend_from_slice(&self.ready[left..]);
-        self.ready[left..].zeroize();
-        self.ready.truncate(left);
+        move_last(count, &mut self.ready, out);
     }
 
-    /// Grows trees, and makes their transfers ready; none is before.
-    fn keep(
-        &mut self,
-        first: usize,
-        count: usize,
-        channel: &mut dyn Channel,
-        hash: &CorrelationRobustHash,
-        grower: &mut impl Grower,
-    ) -> Result<(), OtError> {
-        let mut ready = std::mem::take(&mut self.ready);
-        ready.resize(count * self.supply.parameters().leaves(), Block::ZERO);
-        self.grow(first, count, channel, hash, grower, &mut ready)?;
-        self.ready = ready;
-        Ok(())
+    /// Makes the last `count` transfers of `made` ready; none is before, and they are fewer than the leaves of a tree.
+    fn keep(&mut self, count: usize, made: &mut Vec<Block>) {
+        move_last(count, made, &mut self.ready);
     }
 
-    /// Grows `count` trees from tree `first` of the iteration on, and makes their transfers.
+    /// Grows `count` trees from tree `first` of the iteration on, and appends their transfers to `out`.
     fn grow(
         &mut self,
         first: usize,
@@ -179,7 +177,7 @@ impl Engine {
         channel: &mut dyn Channel,
         hash: &CorrelationRobustHash,
         grower: &mut impl Grower,
-        out: &mut [Block],
+        out: &mut Vec<Block>,
     ) -> Result<(), OtError> {
         let set = self.supply.parameters();
         let (code_inputs, tree_inputs) = self.inputs.split_at(set.dimension());
@@ -195,4 +193,12 @@ impl Engine {
         self.trees += count as u64;
         Ok(())
     }
+}
+
+/// Moves the last `count` blocks of `from` to `to`, which has room for them.
+fn move_last(count: usize, from: &mut Vec<Block>, to: &mut Vec<Block>) {
+    let left = from.len() - count;
+    to.extend_from_slice(&from[left..]);
+    from[left..].zeroize();
+    from.truncate(left);
 }

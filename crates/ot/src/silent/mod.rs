@@ -23,7 +23,6 @@
 //! [`softspoken`](crate::softspoken) transfers, of the smallest set, which then starts the larger ones. Nothing is checked:
 //! a malicious sender could learn choices by sending inconsistent trees, which the paper's checks would prevent.
 
-mod code;
 mod engine;
 mod parameters;
 mod receiver;

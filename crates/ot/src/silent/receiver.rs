@@ -1,4 +1,4 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, low_bits};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
@@ -41,18 +41,16 @@ impl SilentReceiver {
         count: usize,
         out: &mut Vec<Block>,
     ) -> Result<(Bits, u64), OtError> {
-        let start = out.len();
-        self.engine.take(count, channel, self.source.hash(), &mut Completed, out)?;
+        // The choices are the low bits, which are read while blocks are in the cache.
+        let mut choices = Zeroizing::new(Vec::with_capacity(count.div_ceil(64)));
+        self.engine.take(count, channel, self.source.hash(), &mut Completed, out, |made| {
+            let whole = if made.len() < count { made.len() - made.len() % 64 } else { count };
+            low_bits(&made[64 * choices.len()..whole], &mut choices);
+        })?;
         let first = self.index;
         self.index += count as u64;
-        Ok((low_bits(&out[start..]), first))
+        Ok((Bits::from_words(count, std::mem::take(&mut choices)), first))
     }
-}
-
-/// The choices, which are the low bits.
-fn low_bits(blocks: &[Block]) -> Bits {
-    let word = |part: &[Block]| part.iter().rev().fold(0, |word, u| word << 1 | u.0 as u64 & 1);
-    Bits::from_words(blocks.len(), blocks.chunks(64).map(word).collect())
 }
 
 /// Completes the sender's trees.
@@ -63,7 +61,7 @@ impl Grower for Completed {
         &mut self,
         channel: &mut dyn Channel,
         trees: &Trees<'_>,
-        out: &mut [Block],
+        out: &mut Vec<Block>,
     ) -> Result<(), OtError> {
         let mut messages = vec![Block::ZERO; trees.message_len()];
         channel.receive_into(kind::TREES, Block::slice_as_bytes_mut(&mut messages))?;

@@ -47,7 +47,7 @@ impl SilentSender {
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
         let mut grower = Roots { delta: self.source.delta(), rng: &mut self.roots };
-        self.engine.take(count, channel, self.source.hash(), &mut grower, out)?;
+        self.engine.take(count, channel, self.source.hash(), &mut grower, out, |_| {})?;
         let first = self.index;
         self.index += count as u64;
         Ok(first)
@@ -65,7 +65,7 @@ impl Grower for Roots<'_> {
         &mut self,
         channel: &mut dyn Channel,
         trees: &Trees<'_>,
-        out: &mut [Block],
+        out: &mut Vec<Block>,
     ) -> Result<(), OtError> {
         let mut messages = vec![Block::ZERO; trees.message_len()];
         let roots = Zeroizing::new(trees.roots(self.rng));

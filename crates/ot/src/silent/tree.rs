@@ -3,7 +3,7 @@
 //! A node `x` of any level has the children `H(x)` and `x xor H(x)`. The left children of a level are its first half, so bit `l` of a
 //! leaf's number is the side taken at level `l + 1`. Leaves lose their low bit, which carries the choice.
 
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::{Block, CorrelationRobustHash, add_at_siblings};
 use zeroize::Zeroizing;
 
 /// The hash of one tree: every node of a session is hashed with a tweak of its own.
@@ -15,13 +15,10 @@ pub(super) struct TreeHash<'h> {
 }
 
 impl TreeHash<'_> {
-    /// Replaces the nodes of one level, the first half of `nodes`, by their children.
-    fn descend(self, nodes: &mut [Block]) {
-        let half = nodes.len() / 2;
-        let (left, right) = nodes.split_at_mut(half);
-        right.copy_from_slice(left);
-        self.hash.hash_in_place(left, TREES | self.tree << LEVEL_BITS | half as u64);
-        right.iter_mut().zip(left).for_each(|(right, left)| *right ^= *left);
+    /// Replaces the nodes of one level, the first half of `nodes`, by their children's bits of `keep`; returns the sum of the left ones.
+    fn descend(self, nodes: &mut [Block], keep: Block) -> Block {
+        let first = TREES | self.tree << LEVEL_BITS | nodes.len() as u64 / 2;
+        self.hash.expand_in_place(nodes, first, keep)
     }
 }
 
@@ -35,16 +32,13 @@ pub(super) fn grow(
     messages: &mut [Block],
     nodes: &mut [Block],
 ) {
-    nodes[0] = root;
-    nodes[1] = root ^ delta;
+    let keep = |level| if level + 1 == q.len() { LEAF } else { Block::ONES };
+    nodes[0] = root & keep(0);
+    nodes[1] = (root ^ delta) & keep(0);
     for (level, (q, message)) in q.iter().zip(messages).enumerate() {
-        let half = 1 << level;
-        if level > 0 {
-            hash.descend(&mut nodes[..2 * half]);
-        }
-        *message = *q ^ sum(&nodes[..half]);
+        let left = if level == 0 { root } else { hash.descend(&mut nodes[..2 << level], keep(level)) };
+        *message = *q ^ left;
     }
-    clear_low_bits(nodes);
 }
 
 /// Completes a tree but for the leaf `alpha`, whose bit of each level is the complement of the choice in the low bit of its transfer
@@ -53,43 +47,30 @@ pub(super) fn grow(
 /// The same places are read and written whatever `alpha`: the unknown path's nodes are computed from zero like all others and
 /// corrected afterwards.
 pub(super) fn complete(hash: TreeHash<'_>, u: &[Block], messages: &[Block], nodes: &mut [Block]) {
-    let mut alpha = Zeroizing::new(0);
+    // The unknown node's number in its level.
+    let mut unknown = Zeroizing::new(0);
+    // The sum of all nodes of a level, which is that of their children.
+    let mut all = Block::ZERO;
     nodes[..2].fill(Block::ZERO);
     for (level, (u, message)) in u.iter().zip(messages).enumerate() {
-        let half = 1 << level;
-        if level > 0 {
-            hash.descend(&mut nodes[..2 * half]);
-        }
+        let is_last = level + 1 == messages.len();
+        let keep = if is_last { LEAF } else { Block::ONES };
+        let nodes = &mut nodes[..2 << level];
+        let left = if level == 0 { Block::ZERO } else { hash.descend(nodes, keep) };
         // The sum of the side that the choice names is known, so its one missing node is.
-        let side = usize::from(u.lsb());
-        let (left, right) = (sum(&nodes[..half]), sum(&nodes[half..2 * half]));
-        let have = (left & Block::mask(!u.lsb())) ^ (right & Block::mask(u.lsb()));
-        add_at(&mut nodes[..2 * half], *alpha + side * half, have ^ *u ^ *message);
-        *alpha += (1 - side) * half;
-    }
-    clear_low_bits(nodes);
-    // All leaves of the sender's add up to delta but for its low bit.
-    let all = sum(nodes);
-    add_at(nodes, *alpha, all ^ Block(1));
-}
-
-fn clear_low_bits(leaves: &mut [Block]) {
-    for leaf in leaves {
-        *leaf = leaf.with_lsb(false);
+        let known = [!u.lsb(), u.lsb()].map(Block::mask);
+        let missing = (left & known[0]) ^ ((left ^ all) & known[1]) ^ *u ^ *message;
+        all ^= missing;
+        // All leaves of the sender's add up to delta but for its low bit.
+        let other = if is_last { (all & LEAF) ^ Block(1) } else { Block::ZERO };
+        let values = known.map(|known| (missing & keep & known) ^ (other & !known));
+        add_at_siblings(nodes, *unknown, values);
+        *unknown += usize::from(!u.lsb()) << level;
     }
 }
 
-fn sum(blocks: &[Block]) -> Block {
-    blocks.iter().fold(Block::ZERO, |sum, block| sum ^ *block)
-}
-
-/// Adds `value` at a secret place.
-fn add_at(blocks: &mut [Block], place: usize, value: Block) {
-    for (number, block) in blocks.iter_mut().enumerate() {
-        *block ^= value & Block::mask(number == place);
-    }
-}
-
+/// What leaves keep.
+const LEAF: Block = Block(!1);
 /// Set in the tweaks of all nodes and in none of a transfer's.
 const TREES: u64 = 1 << 63;
 /// Bits that name a node of a tree.

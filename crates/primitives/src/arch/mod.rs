@@ -6,7 +6,19 @@
 // The portable kernels are inlined into wrappers that enable vector instructions; without it those would not apply.
 #![allow(clippy::inline_always)]
 
+#[cfg(target_arch = "x86_64")]
+mod hash_x86;
+#[cfg(target_arch = "x86_64")]
+mod local_code_x86;
+#[cfg(target_arch = "x86_64")]
+mod low_bits_x86;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod registers;
+#[cfg(target_arch = "x86_64")]
+mod short_hash_x86;
+#[cfg(target_arch = "x86_64")]
+mod siblings_x86;
 #[cfg(target_arch = "x86_64")]
 mod transpose_x86;
 #[cfg(target_arch = "x86_64")]
@@ -26,6 +38,24 @@ pub(crate) fn transpose(rows: &[Block], out: &mut [Block]) {
     portable::transpose(rows, out);
 }
 
+/// Adds `values` at block `place` of each half of `blocks`, whose length is even, reading and writing all of them.
+pub(crate) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
+    #[cfg(target_arch = "x86_64")]
+    if siblings_x86::add_at_siblings(blocks, place, values) {
+        return;
+    }
+    portable::add_at_siblings(blocks, place, values);
+}
+
+/// The low bits of at most 64 blocks.
+pub(crate) fn low_bits(blocks: &[Block]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(word) = low_bits_x86::low_bits(blocks) {
+        return word;
+    }
+    portable::low_bits(blocks)
+}
+
 /// The wide cipher of machines that have none: it is never made.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) enum WideCipher {}
@@ -36,11 +66,37 @@ impl WideCipher {
         None
     }
 
+    pub(crate) fn hash(&self, _x: &mut [Block], _offset: Block, _first: u64, _shift: u32) {
+        match *self {}
+    }
+
+    pub(crate) fn add_local(&self, _input: &[Block], _first: u64, _out: &mut [Block]) {
+        match *self {}
+    }
+
+    pub(crate) fn expand(&self, _nodes: &mut [Block], _first: u64, _keep: Block) -> Block {
+        match *self {}
+    }
+
     pub(crate) fn encrypt(&self, _bytes: &mut [u8]) {
         match *self {}
     }
 
     pub(crate) fn counter_mode(&self, _first: u64, _bytes: &mut [u8]) {
+        match *self {}
+    }
+
+    pub(crate) fn hash_low_words(&self, _x: &[Block], _offset: Block, _first: u64, _out: &mut [u64]) {
+        match *self {}
+    }
+
+    pub(crate) fn hash_runs_to_bits<const ROWS: usize>(
+        &self,
+        _x: &[Block],
+        _multiples: &[Block],
+        _first: u64,
+        _out: &mut [[u16; ROWS]],
+    ) {
         match *self {}
     }
 }
@@ -62,6 +118,29 @@ mod tests {
             transpose(&rows, &mut fast);
             portable::transpose(&rows, &mut plain);
             prop_assert!(fast == plain);
+        }
+
+        #[test]
+        fn low_bits_equal_their_portable_twin(seed: [u8; 16], count in 0..=64_usize) {
+            let mut blocks = vec![Block::ZERO; count];
+            Prg::from_seed(seed).fill_blocks(&mut blocks);
+            let word = low_bits(&blocks);
+            prop_assert_eq!(word, portable::low_bits(&blocks));
+            prop_assert!((0..64).all(|i| (word >> i & 1 == 1) == blocks.get(i).is_some_and(|block| block.lsb())));
+        }
+
+        #[test]
+        fn addition_to_siblings_equals_its_portable_twin(seed: [u8; 16], half in 1..70_usize, place: usize) {
+            let mut blocks = vec![Block::ZERO; 2 * half + 2];
+            Prg::from_seed(seed).fill_blocks(&mut blocks);
+            let values = [blocks.pop(), blocks.pop()].map(Option::unwrap_or_default);
+            let (mut fast, mut plain, mut direct) = (blocks.clone(), blocks.clone(), blocks);
+            let place = place % half;
+            add_at_siblings(&mut fast, place, values);
+            portable::add_at_siblings(&mut plain, place, values);
+            direct[place] ^= values[0];
+            direct[half + place] ^= values[1];
+            prop_assert!(fast == direct && plain == direct);
         }
     }
 }

@@ -50,3 +50,18 @@ fn swap_squares<const S: usize>(rows: &mut [u64; 128], mask: u64) {
         }
     }
 }
+
+/// Adds to every block its half's value under a mask.
+pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
+    let (left, right) = blocks.split_at_mut(blocks.len() / 2);
+    for (number, (left, right)) in left.iter_mut().zip(right).enumerate() {
+        let mask = Block::mask(number == place);
+        *left ^= values[0] & mask;
+        *right ^= values[1] & mask;
+    }
+}
+
+/// The low bits of at most 64 blocks.
+pub(super) fn low_bits(blocks: &[Block]) -> u64 {
+    blocks.iter().rev().fold(0, |word, block| word << 1 | block.0 as u64 & 1)
+}

@@ -37,6 +37,10 @@ impl WideCipher {
         available.then(|| Self { keys: unsafe { expand_key(key) } })
     }
 
+    pub(super) const fn keys(&self) -> &[__m128i; 11] {
+        &self.keys
+    }
+
     /// Replaces every 16 bytes by their encryption; the length is a multiple of 16.
     pub(crate) fn encrypt(&self, bytes: &mut [u8]) {
         // SAFETY: a value of this type exists only where the features were detected.
@@ -122,7 +126,7 @@ fn counter_mode(keys: &[__m128i; 11], first: u64, bytes: &mut [u8]) {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
+pub(super) fn broadcast(keys: &[__m128i; 11]) -> [__m512i; 11] {
     let mut wide = [_mm512_setzero_si512(); 11];
     for (wide, key) in wide.iter_mut().zip(keys) {
         *wide = _mm512_broadcast_i32x4(*key);

@@ -28,7 +28,7 @@ pub fn of_compare(widths: &[usize]) -> Domains {
     let mut domains = transfers();
     domains.extend([
         (0x70, bits(widths)),
-        (0x71, bits(&[16, 32])),
+        (0x71, bits(&[8, 16, 32, 64])),
         (0x72, bits(&[64])),
         (0x73, bits(widths)),
         (0x74, bits(widths)),

@@ -1,10 +1,11 @@
-//! Maximum over windows, ReLU, rescaling and an upper bound, in the small ring that rescaling leaves.
+//! Maximum over windows, then ReLU, rescaling and an upper bound.
 
 use lanner_primitives::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::driver::Driver;
 use super::lanes::{Lanes, mask};
+use super::scale::Scale;
 use crate::ProtocolError;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
@@ -13,7 +14,7 @@ use crate::nonlinear::yao::Function;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
-    /// `floor((x + 2^(d-1)) / 2^d)`: the carry is computed, by a comparison of `d` bits.
+    /// `floor((x + 2^(d-1)) / 2^d)`: the carry is computed, on the way to the sign.
     Exact,
     /// `floor(x / 2^d)` or one more: one is added in the carry's place. Never off by more than one from [`Self::Exact`].
     Faithful,
@@ -59,77 +60,51 @@ impl Activation {
         Ok(Self { function, elements, count: groups.len(), area, from, to, rounding })
     }
 
-    /// Bits that are left behind the shift.
-    const fn bits(&self) -> u32 {
-        self.from - self.function.shift
-    }
-
     pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        let mut values = self.truncate(driver, x.gather(&self.elements))?;
+        let (mut values, scale) = self.round(driver, x.gather(&self.elements));
         let mut rows = self.area;
         while rows > 1 {
-            values = self.maximum(driver, &values, rows / 2)?;
+            values = self.maximum(driver, &values, scale.from, rows / 2)?;
             rows = rows.div_ceil(2);
         }
-        if self.function.relu {
-            values = self.rectify(driver, &values)?;
-        }
-        self.extend(driver, &values)
+        let rectified = match self.function {
+            Function { relu: false, .. } => return scale.extend(driver, &values, self.to),
+            Function { high: None, .. } => scale.positive_part(driver, &values)?,
+            Function { high: Some(high), .. } => scale.clip(driver, &values, high)?,
+        };
+        driver.extend_positive(rectified, scale.left(), self.to)
     }
 
-    fn truncate<D: Driver>(&self, driver: &mut D, x: D::Values) -> Result<D::Values, ProtocolError> {
-        let (shift, ring) = (self.function.shift, Ring::Pow2(self.bits()));
-        if shift == 0 {
-            return Ok(x);
+    /// What makes dropping bits round, and what is left to be dropped of the values then.
+    fn round<D: Driver>(&self, driver: &D, x: D::Values) -> (D::Values, Scale) {
+        let (from, shift) = (self.from, self.function.shift);
+        match (shift, self.rounding) {
+            (0, _) => (x, Scale { from, shift }),
+            (_, Rounding::Exact) => {
+                let (ring, half) = (Ring::Pow2(from), driver.public(1 << (shift - 1)));
+                (x.map(|x| ring.add(x, half)), Scale { from, shift })
+            }
+            (_, Rounding::Faithful) => {
+                let (ring, one) = (Ring::Pow2(from - shift), driver.public(1));
+                (x.map(|x| ring.add(x >> shift, one)), Scale { from: from - shift, shift: 0 })
+            }
         }
-        if self.rounding == Rounding::Faithful {
-            let one = driver.public(1);
-            return Ok(x.map(|x| ring.add(x >> shift, one)));
-        }
-        let half = driver.public(1 << (shift - 1));
-        let x = x.map(|x| Ring::Pow2(self.from).add(x, half));
-        let carry = driver.carry_value(&x.map(|x| x & mask(shift)), shift, self.bits())?;
-        Ok(x.zip_map(&carry, |x, carry| ring.add(x >> shift, carry)))
     }
 
-    /// The larger of each of the first `pairs` pairs of rows, and the row that is left over.
+    /// The larger of each of the first `pairs` pairs of rows, and the row that is left over. Rounding would not change which is larger.
     fn maximum<D: Driver>(
         &self,
         driver: &mut D,
         values: &D::Values,
+        bits: u32,
         pairs: usize,
     ) -> Result<D::Values, ProtocolError> {
-        let (half, ring) = (pairs * self.count, Ring::Pow2(self.bits()));
+        let (half, ring) = (pairs * self.count, Ring::Pow2(bits));
         let [a, b] = [values.range(0..half), values.range(half..2 * half)];
         let left = values.range(2 * half..values.count());
         let difference = a.zip_map(&b, |a, b| ring.sub(a, b));
-        let above = driver.positive_part(&difference, self.bits())?;
+        let above = Scale { from: bits, shift: 0 }.positive_part(driver, &difference)?;
         Ok(D::Values::concat(&[&b.zip_map(&above, |b, above| ring.add(b, above)), &left]))
-    }
-
-    /// `max(y, 0)`, less `max(y - high, 0)` where there is a bound: both from one comparison of twice as many values. Nothing is taken off
-    /// where y is negative: `y - high` may be too small for the ring there. So the output is never negative, whatever y is.
-    fn rectify<D: Driver>(&self, driver: &mut D, y: &D::Values) -> Result<D::Values, ProtocolError> {
-        let (count, bits) = (self.count, self.bits());
-        let ring = Ring::Pow2(bits);
-        let Some(high) = self.function.high else { return driver.positive_part(y, bits) };
-        let high = driver.public(ring.embed(high));
-        let both = D::Values::concat(&[y, &y.map(|y| ring.sub(y, high))]);
-        let chosen = driver.not_negative(&both, bits)?.bits(2 * count);
-        let [positive, above] = [chosen.range(0..count), chosen.range(count..2 * count)];
-        let above = driver.and(&positive.words(), &above.words())?.bits(count);
-        let rectified = driver.mux(&D::Values::concat(&[&positive, &above]).words(), &both, bits)?;
-        let above = rectified.range(count..2 * count);
-        Ok(rectified.range(0..count).zip_map(&above, |kept, above| ring.sub(kept, above)))
-    }
-
-    /// To the ring of the output. What may be negative is moved up by half of the small ring for it, which takes every value there is: the
-    /// output is the same for all shares, also of values beyond what numbers of this ring should be.
-    fn extend<D: Driver>(&self, driver: &mut D, y: &D::Values) -> Result<D::Values, ProtocolError> {
-        let (small, to, relu) = (Ring::Pow2(self.bits()), Ring::Pow2(self.to), self.function.relu);
-        let half = driver.public(if relu { 0 } else { 1 << (self.bits() - 1) });
-        let extended = driver.extend(&y.map(|y| small.add(y, half)), self.bits(), self.to, relu)?;
-        Ok(extended.map(|y| to.sub(y, to.embed(half as i64))))
     }
 }
 

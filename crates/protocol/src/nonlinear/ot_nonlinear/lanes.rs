@@ -115,6 +115,11 @@ pub(super) const fn words(bits: usize) -> usize {
     bits.div_ceil(64)
 }
 
+/// The given bit of each of at most 64 words.
+pub(super) fn gather_bits(words: &[u64], bit: u32) -> u64 {
+    words.iter().rev().fold(0, |gathered, word| gathered << 1 | word >> bit & 1)
+}
+
 /// Bit `i` of words.
 pub(super) fn bit(words: &[u64], i: usize) -> u64 {
     words[i / 64] >> (i % 64) & 1

@@ -65,10 +65,10 @@ impl Layer {
     /// The squares of a given number of values, over `Z_2^bits`.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are 2 to 62 bits.
+    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
     pub fn square(values: usize, bits: u32) -> Result<Self, ProtocolError> {
-        if !(2..=62).contains(&bits) {
-            return Err(ProtocolError::Shape { what: "bits of a square" });
+        if values == 0 || !(2..=62).contains(&bits) {
+            return Err(ProtocolError::Shape { what: "values or bits of a square" });
         }
         Self::new(Operation::Square(bits), values, bits, bits)
     }
@@ -122,8 +122,8 @@ impl Layer {
     /// The cost of the offline phase, which depends on what the sources gave before.
     pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
         OfflineCost {
-            request: supply.client(self.moves.sent_by(Party::Client)),
-            answer: supply.server(self.moves.sent_by(Party::Server)),
+            request: supply.client(self.moves.draws(Party::Client)),
+            answer: supply.server(self.moves.draws(Party::Server)),
         }
     }
 

@@ -3,278 +3,327 @@
 //! Four correlated transfers `t_b = q_b xor x_b delta` combine over `GF(2^128)`, with `g` the polynomial `X`, to
 //! `sum g^b t_b = sum g^b q_b + x delta` for the number `x` of the choices: one of 16 keys, of which the sender knows all.
 
-use lanner_ot::{CorrelatedSender, SilentSender};
-use lanner_primitives::{Block, CorrelationRobustHash, parallel};
-use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
+use lanner_primitives::parallel;
+use lanner_wire::{
+    ChannelError, DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len, unpack_bits,
+};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Values, decode, mask, words};
-use super::material::{PART, Part, bits as bits_of};
-use super::moves::{LEAF_BITS, leaf_reply_bits, leaf_widths};
-use super::run::packed;
+use super::driver;
+use super::lanes::{Lanes, Values, decode, gather_bits, mask, words};
+use super::moves::{Compared, Leaf, leaves};
+use super::run::{Role, packed};
+use super::source::{PART, Source, multiples};
 use crate::ProtocolError;
+
+/// The parts of the numbers that are compared.
+type Parts = [Compared; 2];
 
 /// The choosing party's material.
 pub(super) struct LeafChoices {
     /// The random choice of each value, all its blocks together.
     random: Values,
-    /// For each block, the two bits of the key that each value chose.
-    keys: Vec<[Values; 2]>,
+    /// For each row of each leaf, the bit of the key that each value chose.
+    rows: Vec<Values>,
 }
 
 /// The replying party's material.
 pub(super) struct LeafKeys {
-    /// For each block and value, both bits of all 16 keys.
-    keys: Vec<Zeroizing<Vec<[u16; 2]>>>,
-    /// For each block, this party's shares of what will be compared.
-    shares: Vec<[Values; 2]>,
+    /// For each leaf, and each value and row, a bit of all 16 keys.
+    keys: Vec<Zeroizing<Vec<u16>>>,
+    /// For each row of each leaf, this party's shares of what will be told.
+    shares: Vec<Values>,
 }
-
-/// One party's shares, for each block: whether the first party's is less, and whether both are equal.
-pub(super) type Leaves = Vec<[Values; 2]>;
 
 impl ZeroizeOnDrop for LeafChoices {}
 
 impl ZeroizeOnDrop for LeafKeys {}
 
 impl LeafChoices {
-    pub(super) fn new(hash: &CorrelationRobustHash, part: &Part, values: usize, bits: u32) -> Self {
+    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
         let mut random = Zeroizing::new(vec![0; values]);
-        let mut keys = Vec::new();
-        let mut start = 0;
-        for (leaf, width) in leaf_widths(bits).enumerate() {
-            let blocks = &part.blocks[start..start + values * width as usize];
-            let [mut low, mut high] = [0, 1].map(|_| Zeroizing::new(vec![0; words(values)]));
-            let rows = low.chunks_mut(PART / 64).zip(high.chunks_mut(PART / 64));
-            let parts = blocks.chunks(PART * width as usize).zip(rows).zip(random.chunks_mut(PART));
-            parallel::for_each(parts.enumerate(), |(number, ((blocks, (low, high)), random))| {
-                let first = part.first + (start + number * PART) as u64;
-                chosen_bits(hash, blocks, width as usize, first, low, high);
-                let of_part = start + number * PART * width as usize;
+        let mut rows: Vec<Values> = Vec::new();
+        for leaf in leaves(parts) {
+            let width = leaf.width as usize;
+            let first_row = rows.len();
+            rows.extend((0..leaf.rows()).map(|_| Zeroizing::new(vec![0; words(values)])));
+            for (random, start) in random.chunks_mut(PART).zip((0..).step_by(PART / 64)) {
+                let part = source.draw(random.len() * width)?;
+                let keys = part.joint_keys(width);
+                for (bit, row) in (0..).zip(&mut rows[first_row..]) {
+                    row[start..].iter_mut().zip(keys.chunks(64)).for_each(|(row, keys)| {
+                        *row = gather_bits(keys, bit);
+                    });
+                }
                 for (i, choice) in random.iter_mut().enumerate() {
-                    let chosen = part.choices(of_part + i * width as usize) & ((1 << width) - 1);
-                    *choice |= chosen << (leaf as u32 * LEAF_BITS);
+                    *choice |= (part.choices(i * width) & mask(leaf.width)) << leaf.shift[1];
                 }
-            });
-            keys.push([low, high]);
-            start += blocks.len();
+            }
         }
-        Self { random, keys }
+        Ok(Self { random, rows })
     }
 
-    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
-        writer.packed(&self.random, bits);
-        encode_rows(&self.keys, writer);
+    pub(super) fn encode(&self, parts: Parts, writer: &mut Writer) {
+        writer.packed(&self.random, joint_bits(parts));
+        encode_rows(&self.rows, writer);
     }
 
-    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
-        Ok(Self { random: decode(reader, values, bits)?, keys: decode_rows(reader, values, bits)? })
+    pub(super) fn decode(reader: &mut Reader, values: usize, parts: Parts) -> Result<Self, DecodeError> {
+        Ok(Self {
+            random: decode(reader, values, joint_bits(parts))?,
+            rows: decode_rows(reader, values, parts)?,
+        })
     }
 
-    /// What is sent for the values `x`.
-    pub(super) fn choose(&self, x: &[u64], bits: u32) -> Vec<u8> {
-        let masked: Vec<u64> = x.iter().zip(self.random.iter()).map(|(x, r)| x ^ r).collect();
-        pack_bits(&masked, bits)
-    }
-
-    /// Opens the reply.
-    pub(super) fn open(self, x: &[u64], bits: u32, reply: &[u8]) -> Result<Leaves, ProtocolError> {
-        let mut reply = Reader::new(reply);
-        let mut leaves = self.keys;
-        for (leaf, (width, keys)) in leaf_widths(bits).zip(&mut leaves).enumerate() {
-            let replies = packed(&mut reply, x.len(), leaf_reply_bits(leaf, width))?;
-            let shift = leaf as u32 * LEAF_BITS;
-            let [less, equal] = keys;
-            let rows = less.chunks_mut(PART / 64).zip(equal.chunks_mut(PART / 64));
-            let parts = replies.chunks(PART).zip(x.chunks(PART)).zip(rows);
-            parallel::for_each(parts, |((replies, x), (less, equal))| {
-                for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
-                    let block = x >> shift & ((1 << width) - 1);
-                    less[i / 64] ^= (reply >> block & 1) << (i % 64);
-                    equal[i / 64] ^= (reply >> (1 << width) >> block & 1) << (i % 64);
-                }
-            });
+    /// The first party's role.
+    pub(super) fn role(self, numbers: &[driver::Part<Values>], parts: Parts) -> ChoosingLeaves {
+        // The complement of what a carry adds up.
+        let mut x = numbers[0].numbers[0].map(|a| !a & mask(parts[0].bits));
+        if let [low, high] = numbers {
+            x = x.zip_map(&high.numbers[0], |x, a| x | (!a & mask(high.bits)) << low.bits);
         }
-        Ok(leaves)
+        ChoosingLeaves { choices: self, x, parts }
     }
 }
 
 impl LeafKeys {
-    pub(super) fn new(
-        sender: &SilentSender,
-        part: &Part,
-        values: usize,
-        bits: u32,
-        rng: &mut impl CryptoRng,
-    ) -> Self {
-        let multiples = multiples(sender.delta());
+    pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
+        let multiples = multiples(source.delta());
         let mut keys = Vec::new();
-        let mut start = 0;
-        for width in leaf_widths(bits) {
-            let of_leaf = &part.blocks[start..start + values * width as usize];
-            let first = part.first + start as u64;
-            keys.push(all_keys(sender.hash(), of_leaf, width as usize, &multiples, first));
-            start += of_leaf.len();
+        for leaf in leaves(parts) {
+            let (width, rows) = (leaf.width as usize, leaf.rows());
+            let mut of_leaf = Zeroizing::new(vec![0; values * rows]);
+            for of_part in of_leaf.chunks_mut(PART * rows) {
+                let part = source.draw(of_part.len() / rows * width)?;
+                let multiples = &multiples[..1 << width];
+                match rows {
+                    1 => part.all_joint_keys::<1>(width, multiples, of_part),
+                    2 => part.all_joint_keys::<2>(width, multiples, of_part),
+                    _ => part.all_joint_keys::<4>(width, multiples, of_part),
+                }
+            }
+            keys.push(of_leaf);
         }
+        Ok(Self { keys, shares: Vec::new() })
+    }
+
+    /// With random shares of what will be told of so many values.
+    pub(super) fn with_shares(mut self, values: usize, parts: Parts, rng: &mut impl CryptoRng) -> Self {
         let mut random = || {
             let mut row = Zeroizing::new(vec![0; words(values)]);
             row.fill_with(|| rng.next_u64());
             row
         };
-        let shares = keys.iter().map(|_| [random(), random()]).collect();
-        Self { keys, shares }
+        self.shares = leaves(parts).flat_map(|leaf| 0..leaf.rows()).map(|_| random()).collect();
+        self
     }
 
-    pub(super) fn encode(&self, bits: u32, writer: &mut Writer) {
-        for (width, keys) in leaf_widths(bits).zip(&self.keys) {
-            let joined = |[less, equal]: &[u16; 2]| u64::from(*less) | u64::from(*equal) << (1 << width);
-            let joined: Values = Zeroizing::new(keys.iter().map(joined).collect());
-            writer.packed(&joined, 2 << width);
+    pub(super) fn encode(&self, parts: Parts, writer: &mut Writer) {
+        for (leaf, keys) in leaves(parts).zip(&self.keys) {
+            let joined: Values =
+                Zeroizing::new(keys.chunks(leaf.rows()).map(|rows| join(rows, leaf)).collect());
+            writer.packed(&joined, leaf.reply_bits());
         }
         encode_rows(&self.shares, writer);
     }
 
-    pub(super) fn decode(reader: &mut Reader, values: usize, bits: u32) -> Result<Self, DecodeError> {
-        let keys = leaf_widths(bits).map(|width| {
-            let (joined, low) = (decode(reader, values, 2 << width)?, mask(1 << width));
-            let both = |keys: &u64| [(keys & low) as u16, (keys >> (1 << width)) as u16];
-            Ok(Zeroizing::new(joined.iter().map(both).collect()))
+    pub(super) fn decode(reader: &mut Reader, values: usize, parts: Parts) -> Result<Self, DecodeError> {
+        let keys = leaves(parts).map(|leaf| {
+            let joined = decode(reader, values, leaf.reply_bits())?;
+            let row =
+                |joined: u64, row: usize| (joined >> (row << leaf.width) & mask(1 << leaf.width)) as u16;
+            let mut rows = Zeroizing::new(Vec::with_capacity(values * leaf.rows()));
+            joined.iter().for_each(|joined| rows.extend((0..leaf.rows()).map(|number| row(*joined, number))));
+            Ok(rows)
         });
-        Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, bits)? })
+        Ok(Self { keys: keys.collect::<Result<_, _>>()?, shares: decode_rows(reader, values, parts)? })
     }
 
-    /// The reply to the choices for the values `y`, and this party's shares.
-    pub(super) fn reply(
-        self,
-        choices: &[u8],
-        y: &[u64],
-        bits: u32,
-    ) -> Result<(Vec<u8>, Leaves), ProtocolError> {
-        let choices = packed(&mut Reader::new(choices), y.len(), bits)?;
-        let mut message = Vec::new();
-        for (leaf, (width, keys)) in leaf_widths(bits).zip(&self.keys).enumerate() {
-            let (shift, shares) = (leaf as u32 * LEAF_BITS, &self.shares[leaf]);
-            let rows: u64 = (1 << (1 << width)) - 1;
-            let reply = |i: usize, y: u64, c: u64, [less, equal]: [u16; 2]| {
-                let (y, c) = (y >> shift & ((1 << width) - 1), c >> shift & ((1 << width) - 1));
-                let share = |row: &Values| (row[i / 64] >> (i % 64) & 1).wrapping_neg() & rows;
-                let less = ((1 << y) - 1) ^ share(&shares[0]) ^ u64::from(permute(less, c));
-                let equal = (1 << y) ^ share(&shares[1]) ^ u64::from(permute(equal, c));
-                less & rows | (equal & rows) << (1 << width)
-            };
-            let mut replies = vec![0; y.len()];
-            let operands = y.chunks(PART).zip(choices.chunks(PART)).zip(keys.chunks(PART));
-            let parts = replies.chunks_mut(PART).zip(operands).zip((0..).step_by(PART));
-            parallel::for_each(parts, |((replies, ((y, choices), keys)), first)| {
-                let values = y.iter().zip(choices).zip(keys).enumerate();
-                for (made, (i, ((y, c), keys))) in replies.iter_mut().zip(values) {
-                    *made = reply(first + i, *y, *c, *keys);
-                }
+    /// The second party's role.
+    pub(super) fn role(self, numbers: Vec<driver::Part<Values>>, parts: Parts) -> ReplyingLeaves {
+        ReplyingLeaves { keys: self, numbers, parts, choices: Vec::new() }
+    }
+}
+
+/// The first party's role: it learns a row of the second's for each leaf, at the place of its own number.
+pub(super) struct ChoosingLeaves {
+    choices: LeafChoices,
+    /// All parts in one.
+    x: Values,
+    parts: Parts,
+}
+
+impl Role for ChoosingLeaves {
+    fn say(&mut self) -> Vec<u8> {
+        let masked = self.x.zip_map(&self.choices.random, |x, r| x ^ r);
+        pack_bits(&masked, joint_bits(self.parts))
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        let mut rows = self.choices.rows.iter_mut();
+        for leaf in leaves(self.parts) {
+            let bits = leaf.reply_bits();
+            let replies = message.bytes(packed_len(self.x.len(), bits)).map_err(ChannelError::from)?;
+            let mut columns: Vec<_> =
+                rows.by_ref().take(leaf.rows()).map(|row| row.chunks_mut(PART / 64)).collect();
+            let parts =
+                replies.chunks(packed_len(PART, bits)).zip(self.x.chunks(PART)).map(|(replies, x)| {
+                    (replies, x, columns.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>())
+                });
+            let opened = parallel::map(parts, |(replies, x, rows)| {
+                unpack_bits(replies, x.len(), bits).map(|replies| open(leaf, &replies, x, rows))
             });
-            message.extend(pack_bits(&replies, leaf_reply_bits(leaf, width)));
+            opened.into_iter().collect::<Result<(), _>>().map_err(ChannelError::from)?;
         }
-        Ok((message, self.shares))
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        self.choices.rows
     }
 }
 
-fn encode_rows(rows: &Leaves, writer: &mut Writer) {
-    rows.iter().flatten().for_each(|row| writer.packed(row, 64));
-}
-
-fn decode_rows(reader: &mut Reader, values: usize, bits: u32) -> Result<Leaves, DecodeError> {
-    let mut row = || decode(reader, words(values), 64);
-    leaf_widths(bits).map(|_| Ok([row()?, row()?])).collect()
-}
-
-/// Bit `j` of the result is bit `j xor c`.
-fn permute(mut keys: u16, c: u64) -> u16 {
-    for (bit, low) in [0x5555, 0x3333, 0x0f0f, 0x00ff].into_iter().enumerate() {
-        let swapped = (keys & low) << (1 << bit) | keys >> (1 << bit) & low;
-        let mask = ((c >> bit & 1) as u16).wrapping_neg();
-        keys ^= (keys ^ swapped) & mask;
-    }
-    keys
-}
-
-/// Bits 0 and 1 of the key that each value chose, into words.
-fn chosen_bits(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    width: usize,
-    first: u64,
-    low: &mut [u64],
-    high: &mut [u64],
-) {
-    let mut keys = Zeroizing::new([Block::ZERO; 64]);
-    for (number, values) in blocks.chunks(64 * width).enumerate() {
-        let keys = &mut keys[..values.len() / width];
-        keys.iter_mut().zip(values.chunks(width)).for_each(|(key, value)| *key = combine(value));
-        hash.hash_in_place(keys, first + 64 * number as u64);
-        [low[number], high[number]] = [bits_of(keys, 0), bits_of(keys, 1)];
-    }
-}
-
-/// Both bits of all keys of each value.
-fn all_keys(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    width: usize,
-    multiples: &[Block; 16],
-    first: u64,
-) -> Zeroizing<Vec<[u16; 2]>> {
-    let mut keys = Zeroizing::new(vec![[0; 2]; blocks.len() / width]);
-    let parts = keys.chunks_mut(PART).zip(blocks.chunks(PART * width)).zip((first..).step_by(PART));
-    parallel::for_each(parts, |((keys, blocks), first)| {
-        part_of_keys(hash, blocks, width, &multiples[..1 << width], first, keys);
-    });
-    keys
-}
-
-fn part_of_keys(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    width: usize,
-    multiples: &[Block],
-    first: u64,
-    keys: &mut [[u16; 2]],
-) {
-    const VALUES: usize = 64;
-    let mut hashed = Zeroizing::new(Vec::with_capacity(VALUES * multiples.len()));
-    let parts = keys.chunks_mut(VALUES).zip(blocks.chunks(VALUES * width)).zip((first..).step_by(VALUES));
-    for ((keys, blocks), first) in parts {
-        hashed.clear();
-        for value in blocks.chunks(width) {
-            let base = combine(value);
-            hashed.extend(multiples.iter().map(|multiple| base ^ *multiple));
+/// Adds what is told at each value's own number to the bits of the keys, row by row.
+fn open(leaf: Leaf, replies: &[u64], x: &[u64], mut rows: Vec<&mut [u64]>) {
+    for (word, (replies, x)) in replies.chunks(64).zip(x.chunks(64)).enumerate() {
+        let mut told = [0; MAX_ROWS];
+        for (i, (reply, x)) in replies.iter().zip(x).enumerate() {
+            let at_own = reply >> (x >> leaf.shift[1] & mask(leaf.width));
+            for (row, told) in told.iter_mut().enumerate().take(leaf.rows()) {
+                *told |= (at_own >> (row << leaf.width) & 1) << i;
+            }
         }
-        hash.hash_runs_in_place(&mut hashed, multiples.len(), first);
-        for (keys, of_value) in keys.iter_mut().zip(hashed.chunks(multiples.len())) {
-            *keys = [0, 1].map(|bit| bits_of(of_value, bit) as u16);
+        rows.iter_mut().zip(told).for_each(|(row, told)| row[word] ^= told);
+    }
+}
+
+/// The second party's role: it tells of every number that the first's may be whether it is less than its own, or equal.
+pub(super) struct ReplyingLeaves {
+    keys: LeafKeys,
+    numbers: Vec<driver::Part<Values>>,
+    parts: Parts,
+    /// What the first party said.
+    choices: Vec<u64>,
+}
+
+impl Role for ReplyingLeaves {
+    fn say(&mut self) -> Vec<u8> {
+        let values = self.choices.len();
+        let lengths: Vec<usize> =
+            leaves(self.parts).map(|leaf| packed_len(values, leaf.reply_bits())).collect();
+        let mut message = vec![0; lengths.iter().sum()];
+        let (mut rest, mut rows, mut items) =
+            (message.as_mut_slice(), self.keys.shares.as_slice(), Vec::new());
+        for ((leaf, length), keys) in leaves(self.parts).zip(lengths).zip(&self.keys.keys) {
+            let (of_leaf, behind) = rest.split_at_mut(length);
+            let (shares, others) = rows.split_at(leaf.rows());
+            (rest, rows) = (behind, others);
+            let operands = self.choices.chunks(PART).zip(keys.chunks(PART * leaf.rows()));
+            let parts = of_leaf.chunks_mut(packed_len(PART, leaf.reply_bits()));
+            items.extend(parts.zip(operands).zip((0..).step_by(PART)).map(
+                |((bytes, (choices, keys)), first)| {
+                    let numbers = &self.numbers[leaf.part].numbers;
+                    OfLeaf { leaf, first, choices, keys, numbers, shares, bytes }
+                },
+            ));
+        }
+        parallel::for_each(items, |item| match (item.leaf.ways, item.leaf.told) {
+            (1, 1) => item.reply::<1, 1>(),
+            (1, _) => item.reply::<1, 2>(),
+            (_, 1) => item.reply::<2, 1>(),
+            _ => item.reply::<2, 2>(),
+        });
+        message
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        let values = self.numbers[0].numbers[0].len();
+        self.choices = packed(message, values, joint_bits(self.parts))?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        self.keys.shares
+    }
+}
+
+/// The replies of a leaf for some values.
+struct OfLeaf<'r> {
+    leaf: Leaf,
+    /// The first value, the beginning of a word of bits.
+    first: usize,
+    choices: &'r [u64],
+    keys: &'r [u16],
+    /// What is compared in each way, and this party's shares of what is told, of all values.
+    numbers: &'r [Values],
+    shares: &'r [Values],
+    bytes: &'r mut [u8],
+}
+
+impl OfLeaf<'_> {
+    fn reply<const WAYS: usize, const TOLD: usize>(self) {
+        let Self { leaf, first, choices, keys, numbers, shares, bytes } = self;
+        let (low, whole, rows) = (mask(leaf.width), mask(1 << leaf.width), WAYS * TOLD);
+        let mut replies = [0; 64];
+        let parts = choices.chunks(64).zip(keys.chunks(64 * rows));
+        for ((bytes, (choices, keys)), first) in
+            bytes.chunks_mut(8 * leaf.reply_bits() as usize).zip(parts).zip((first..).step_by(64))
+        {
+            let mut of_word = [0; MAX_ROWS];
+            of_word.iter_mut().zip(shares).for_each(|(word, row)| *word = row[first / 64]);
+            let values = choices.iter().zip(keys.chunks_exact(rows)).zip(&mut replies);
+            for (i, ((choice, keys), reply)) in values.enumerate() {
+                let (mut told, mut joint) = (0, 0);
+                for way in 0..WAYS {
+                    let y = numbers[way][first + i] >> leaf.shift[0] & low;
+                    for equal in 0..TOLD {
+                        let row = way * TOLD + equal;
+                        let answers = if equal == 0 { (1 << y) - 1 } else { 1 << y };
+                        let share = (of_word[row] >> i & 1).wrapping_neg();
+                        told |= ((answers ^ share) & whole) << (row << leaf.width);
+                        joint |= (u64::from(keys[row]) & whole) << (row << leaf.width);
+                    }
+                }
+                *reply = told ^ permute(joint, choice >> leaf.shift[1] & low, leaf.width);
+            }
+            pack_bits_to(&replies[..choices.len()], leaf.reply_bits(), bytes);
         }
     }
 }
 
-/// `sum_b g^b blocks[b]`.
-fn combine(blocks: &[Block]) -> Block {
-    blocks.iter().rev().fold(Block::ZERO, |sum, block| double(sum) ^ *block)
+/// The most rows of a leaf.
+const MAX_ROWS: usize = 4;
+
+fn joint_bits(parts: Parts) -> u32 {
+    parts.iter().map(|part| part.bits).sum()
 }
 
-/// `j delta` for all numbers `j` of four bits.
-fn multiples(delta: Block) -> [Block; 16] {
-    let mut powers = [delta; 4];
-    for bit in 1..4 {
-        powers[bit] = double(powers[bit - 1]);
+fn encode_rows(rows: &[Values], writer: &mut Writer) {
+    rows.iter().for_each(|row| writer.packed(row, 64));
+}
+
+fn decode_rows(reader: &mut Reader, values: usize, parts: Parts) -> Result<Vec<Values>, DecodeError> {
+    leaves(parts).flat_map(|leaf| 0..leaf.rows()).map(|_| decode(reader, words(values), 64)).collect()
+}
+
+/// The rows of a value's keys, one behind the other.
+fn join(rows: &[u16], leaf: Leaf) -> u64 {
+    let row =
+        |(number, keys): (usize, &u16)| (u64::from(*keys) & mask(1 << leaf.width)) << (number << leaf.width);
+    rows.iter().enumerate().map(row).sum()
+}
+
+/// Bit `j` of each run of `2^width` bits of the result is bit `j xor c` of the run, for `c` of `width` bits.
+fn permute(mut runs: u64, c: u64, width: u32) -> u64 {
+    const LOW: [u64; 4] =
+        [0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f, 0x00ff_00ff_00ff_00ff];
+    for (bit, low) in LOW.into_iter().enumerate().take(width as usize) {
+        let swapped = (runs & low) << (1 << bit) | runs >> (1 << bit) & low;
+        let mask = (c >> bit & 1).wrapping_neg();
+        runs ^= (runs ^ swapped) & mask;
     }
-    std::array::from_fn(|j| {
-        let of_bit = |bit: usize| powers[bit] & Block::mask(j >> bit & 1 == 1);
-        (0..4).fold(Block::ZERO, |sum, bit| sum ^ of_bit(bit))
-    })
-}
-
-/// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
-const fn double(block: Block) -> Block {
-    Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
+    runs
 }
 
 #[cfg(test)]
@@ -282,24 +331,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permutations_move_every_bit_by_its_number() {
-        for c in 0..16 {
-            for j in 0..16 {
-                assert_eq!(permute(1 << j, c), 1 << (j ^ c));
+    fn permutations_move_every_bit_of_a_run_by_its_number() {
+        for width in 1..=4 {
+            for c in 0..1 << width {
+                for j in 0..64_u64 {
+                    assert_eq!(permute(1 << j, c, width), 1 << (j ^ c));
+                }
             }
         }
     }
 
     #[test]
-    fn multiples_are_linear_and_distinct() {
-        let delta = Block(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
-        let all = multiples(delta);
-        for j in 0..16 {
-            for k in 0..16 {
-                assert!(all[j] ^ all[k] == all[j ^ k]);
-                assert!(j == k || all[j] != all[k]);
+    fn leaves_of_all_parts_follow_each_other_without_gaps() {
+        for (low, high) in [(0, 5), (1, 1), (9, 13), (30, 31), (61, 0)] {
+            let part = |bits| Compared { bits, ways: 1, equality: false };
+            let (mut at, mut of_part) = (0, [0, 0]);
+            for leaf in leaves([part(low), part(high)]) {
+                assert_eq!(leaf.shift, [of_part[leaf.part], at]);
+                assert!((1..=4).contains(&leaf.width));
+                at += leaf.width;
+                of_part[leaf.part] += leaf.width;
             }
+            assert_eq!((of_part, at), ([low, high], low + high));
         }
-        assert!(combine(&[Block::ZERO, delta, Block::ZERO, delta]) == all[10]);
     }
 }

@@ -1,17 +1,19 @@
 //! One-time material of moves, from the transfers of both directions.
 
-use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::ZeroizeOnDrop;
 
-use super::and_triples::AndTriples;
-use super::lanes::{Values, words};
+use super::bit_products::{BitTriples, ReceivedBits, SentBits};
+use super::driver::Task;
+use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::moves::Move;
-use super::product::{Chosen, Offered};
+use super::moves::{Compared, Move};
+use super::mux::Selected;
+use super::product::{ChoosingProducts, Chosen, Factors, Offered, OfferingProducts};
+use super::run::Role;
+use super::source::Source;
 use super::transfers::Transfers;
 use crate::{Party, ProtocolError};
 
@@ -34,9 +36,9 @@ impl Material {
         for PreparedMove { step, prepared, .. } in &self.0 {
             let bits = step.bits();
             match prepared {
-                Prepared::LeafChoices(choices) => choices.encode(bits, writer),
-                Prepared::LeafKeys(keys) => keys.encode(bits, writer),
-                Prepared::AndTriples(triples) => triples.encode(writer),
+                Prepared::LeafChoices(choices, parts) => choices.encode(*parts, writer),
+                Prepared::LeafKeys(keys, parts) => keys.encode(*parts, writer),
+                Prepared::BitTriples(triples) => triples.encode(writer),
                 Prepared::Mux(offered, chosen) => {
                     offered.encode(bits, writer);
                     chosen.encode(bits, writer);
@@ -63,11 +65,11 @@ impl Material {
 impl Prepared {
     fn decode(reader: &mut Reader, step: Move, is_first: bool) -> Result<Self, DecodeError> {
         Ok(match step {
-            Move::Leaves { values, bits } if is_first => {
-                Self::LeafChoices(LeafChoices::decode(reader, values, bits)?)
+            Move::Leaves { values, parts } if is_first => {
+                Self::LeafChoices(LeafChoices::decode(reader, values, parts)?, parts)
             }
-            Move::Leaves { values, bits } => Self::LeafKeys(LeafKeys::decode(reader, values, bits)?),
-            Move::AndTriples { words } => Self::AndTriples(AndTriples::decode(reader, words)?),
+            Move::Leaves { values, parts } => Self::LeafKeys(LeafKeys::decode(reader, values, parts)?, parts),
+            Move::Bits { words } => Self::BitTriples(BitTriples::decode(reader, words)?),
             Move::Mux { values, bits } => {
                 Self::Mux(Offered::decode(reader, values, bits)?, Chosen::decode(reader, values, bits)?)
             }
@@ -81,138 +83,110 @@ impl Prepared {
             }
         })
     }
+
+    /// One party's role in a move with this material; None if it is of another kind.
+    pub(super) fn role(self, task: Task<Values>, is_first: bool) -> Option<Box<dyn Role>> {
+        Some(match (self, task) {
+            (Self::LeafChoices(choices, parts), Task::Leaves(numbers)) => {
+                Box::new(choices.role(&numbers, parts))
+            }
+            (Self::LeafKeys(keys, parts), Task::Leaves(numbers)) => Box::new(keys.role(numbers, parts)),
+            (Self::BitTriples(triples), Task::Bits(bits, others)) => {
+                Box::new(triples.role(&bits, &others, is_first))
+            }
+            (Self::Mux(offered, chosen), Task::Mux { choices, values, bits }) => {
+                Box::new(Selected::new((offered, chosen), &choices, &values, bits, is_first))
+            }
+            (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
+                Box::new(ChoosingProducts { chosen, of: Factors::new(mine, factor, bits) })
+            }
+            (Self::Offered(offered), Task::Products { mine, factor, bits }) => {
+                Box::new(OfferingProducts::new(offered, Factors::new(mine, factor, bits)))
+            }
+            _ => return None,
+        })
+    }
 }
 
-/// The first half of a layer's preparation: the transfers that the client sends.
-pub struct Request(Drawn);
+/// The first half of a layer's preparation: what the transfers give that the client sends.
+pub struct Request(Vec<HalfMove>);
 
 /// One move's material: the first party's or the second's.
 pub(super) enum Prepared {
-    LeafChoices(LeafChoices),
-    LeafKeys(LeafKeys),
-    AndTriples(AndTriples),
+    LeafChoices(LeafChoices, [Compared; 2]),
+    LeafKeys(LeafKeys, [Compared; 2]),
+    BitTriples(BitTriples),
     Mux(Offered, Chosen),
     Chosen(Chosen),
     Offered(Offered),
 }
 
-/// Transfers of one direction for all moves.
-pub(super) struct Drawn {
-    blocks: Vec<Block>,
-    /// The choices, where this party receives.
-    choices: Bits,
-    first: u64,
-    used: usize,
+/// A move with what one direction gives for it; nothing where that has no transfers.
+struct HalfMove {
+    step: Move,
+    first: Party,
+    half: Option<Half>,
 }
 
-/// Transfers of one move.
-pub(super) struct Part<'d> {
-    pub(super) blocks: &'d [Block],
-    choices: &'d Bits,
-    start: usize,
-    /// The index of the first.
-    pub(super) first: u64,
+/// What the transfers of one direction give for a move.
+enum Half {
+    LeafChoices(LeafChoices),
+    LeafKeys(LeafKeys),
+    SentBits(SentBits),
+    ReceivedBits(ReceivedBits),
+    Chosen(Chosen),
+    Offered(Offered),
 }
 
-impl Drop for Drawn {
-    fn drop(&mut self) {
-        self.blocks.zeroize();
-    }
-}
-
-impl Drawn {
-    fn new(
-        channel: &mut dyn Channel,
-        transfers: &mut Transfers,
+impl Half {
+    /// What a move takes of the direction that this party sends in, or receives; nothing where that has no transfers.
+    fn draw(
+        source: &mut Source<'_>,
+        step: Move,
+        is_first: bool,
         sends: bool,
-        count: usize,
-    ) -> Result<Self, ProtocolError> {
-        let mut blocks = Vec::new();
-        let (choices, first) = if sends {
-            (Bits::default(), transfers.sender.extend_random(channel, count, &mut blocks)?)
-        } else {
-            transfers.receiver.extend_random(channel, count, &mut blocks)?
-        };
-        Ok(Self { blocks, choices, first, used: 0 })
-    }
-
-    /// The next `count` transfers.
-    fn part(&mut self, count: usize) -> Part<'_> {
-        let start = self.used;
-        self.used += count;
-        let blocks = &self.blocks[start..self.used];
-        Part { blocks, choices: &self.choices, start, first: self.first + start as u64 }
-    }
-}
-
-impl Part<'_> {
-    /// What `of` makes of the key of each transfer, whose block is added to `offset` before it is hashed.
-    pub(super) fn keys<T: Clone + Default + Send + Zeroize>(
-        &self,
-        hash: &CorrelationRobustHash,
-        offset: Block,
-        of: impl Fn(Block) -> T + Send + Sync,
-    ) -> Zeroizing<Vec<T>> {
-        let mut made = Zeroizing::new(vec![T::default(); self.blocks.len()]);
-        let parts = made.chunks_mut(PART).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
-        parallel::for_each(parts, |((made, blocks), first)| {
-            let mut made = made.iter_mut();
-            hash_words(hash, blocks, offset, first, |keys| {
-                made.by_ref().zip(keys).for_each(|(made, key)| *made = of(*key));
-            });
-        });
-        made
-    }
-
-    /// Bit 0 of the key of each transfer.
-    pub(super) fn key_bits(&self, hash: &CorrelationRobustHash, offset: Block) -> Values {
-        let mut made = Zeroizing::new(vec![0; words(self.blocks.len())]);
-        let parts =
-            made.chunks_mut(PART / 64).zip(self.blocks.chunks(PART)).zip((self.first..).step_by(PART));
-        parallel::for_each(parts, |((made, blocks), first)| {
-            let mut made = made.iter_mut();
-            hash_words(hash, blocks, offset, first, |keys| {
-                made.by_ref().take(1).for_each(|made| *made = bits(keys, 0));
-            });
-        });
-        made
-    }
-
-    /// The choices from transfer `i` on, 64 of them; zeros behind the last.
-    pub(super) fn choices(&self, i: usize) -> u64 {
-        let (word, shift) = ((self.start + i) / 64, (self.start + i) % 64);
-        let at = |word: usize| self.choices.as_words().get(word).copied().unwrap_or_default();
-        at(word) >> shift | at(word + 1) << (63 - shift) << 1
+    ) -> Result<Option<Self>, ProtocolError> {
+        let [by_first, by_second] = step.transfers();
+        let count = if is_first == sends { by_first } else { by_second };
+        if count == 0 {
+            return Ok(None);
+        }
+        Ok(Some(match (step, sends) {
+            (Move::Leaves { values, parts }, false) => {
+                Self::LeafChoices(LeafChoices::new(source, values, parts)?)
+            }
+            (Move::Leaves { values, parts }, true) => Self::LeafKeys(LeafKeys::new(source, values, parts)?),
+            (Move::Bits { words }, true) => Self::SentBits(SentBits::new(source, words)?),
+            (Move::Bits { words }, false) => Self::ReceivedBits(ReceivedBits::new(source, words)?),
+            (Move::Mux { .. } | Move::Products { .. }, true) => Self::Offered(Offered::new(source, count)?),
+            (Move::Mux { .. } | Move::Products { .. }, false) => Self::Chosen(Chosen::new(source, count)?),
+        }))
     }
 }
 
-/// Hands the keys of blocks to `take`, 64 at a time.
-fn hash_words(
-    hash: &CorrelationRobustHash,
-    blocks: &[Block],
-    offset: Block,
-    first: u64,
-    mut take: impl FnMut(&[Block]),
-) {
-    let mut keys = Zeroizing::new([Block::ZERO; 64]);
-    for (blocks, first) in blocks.chunks(64).zip((first..).step_by(64)) {
-        let keys = &mut keys[..blocks.len()];
-        keys.copy_from_slice(blocks);
-        hash.hash_masked_in_place(keys, offset, first);
-        take(keys);
+impl Prepared {
+    /// The material of a move from what both directions give.
+    fn new(step: Move, sent: Option<Half>, received: Option<Half>, rng: &mut impl CryptoRng) -> Option<Self> {
+        Some(match (step, sent, received) {
+            (Move::Leaves { parts, .. }, None, Some(Half::LeafChoices(choices))) => {
+                Self::LeafChoices(choices, parts)
+            }
+            (Move::Leaves { values, parts }, Some(Half::LeafKeys(keys)), None) => {
+                Self::LeafKeys(keys.with_shares(values, parts, rng), parts)
+            }
+            (_, Some(Half::SentBits(sent)), Some(Half::ReceivedBits(received))) => {
+                Self::BitTriples(BitTriples::new(sent, received))
+            }
+            (_, Some(Half::Offered(offered)), Some(Half::Chosen(chosen))) => Self::Mux(offered, chosen),
+            (_, None, Some(Half::Chosen(chosen))) => Self::Chosen(chosen),
+            (_, Some(Half::Offered(offered)), None) => Self::Offered(offered),
+            _ => return None,
+        })
     }
 }
-
-/// The given bit of each of at most 64 keys.
-pub(super) fn bits(keys: &[Block], bit: u32) -> u64 {
-    keys.iter().rev().fold(0, |word, key| word << 1 | key.0 as u64 >> bit & 1)
-}
-
-/// Transfers or values that are worked on in one go: whole words of bits.
-pub(super) const PART: usize = 1 << 13;
 
 impl Layer {
-    /// Offline: draws the transfers that the client sends.
+    /// Offline: draws the transfers that the client sends, and expands them to what moves take of them.
     ///
     /// # Errors
     /// [`ProtocolError::Ot`] if the channel fails or the peer sends something else.
@@ -222,13 +196,13 @@ impl Layer {
         transfers: &mut Transfers,
     ) -> Result<Request, ProtocolError> {
         let sends = transfers.party == Party::Client;
-        Ok(Request(Drawn::new(channel, transfers, sends, self.transfers(Party::Client))?))
+        self.draw(channel, transfers, sends).map(Request)
     }
 
-    /// Offline: draws the transfers that the server sends, and expands all to the material of the moves.
+    /// Offline: draws the transfers that the server sends, and makes the material of the moves.
     ///
     /// # Errors
-    /// As [`Self::request`].
+    /// As [`Self::request`]; [`ProtocolError::Shape`] if the request is another layer's.
     pub fn prepare(
         &self,
         channel: &mut dyn Channel,
@@ -237,42 +211,35 @@ impl Layer {
         rng: &mut impl CryptoRng,
     ) -> Result<Material, ProtocolError> {
         let (party, sends) = (transfers.party, transfers.party == Party::Server);
-        let by_server = Drawn::new(channel, transfers, sends, self.transfers(Party::Server))?;
-        let (mut sent, mut received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
-        let prepare = |(step, first): (Move, Party)| {
-            let is_first = first == party;
-            let [send, receive] = [is_first, !is_first].map(|first| step.transfers()[usize::from(!first)]);
-            let (sent, received) = (sent.part(send), received.part(receive));
-            PreparedMove {
-                step,
-                is_first,
-                prepared: expand(step, is_first, transfers, &sent, &received, rng),
-            }
+        let by_server = self.draw(channel, transfers, sends)?;
+        let (sent, received) = if sends { (by_server, by_client) } else { (by_client, by_server) };
+        let other = ProtocolError::Shape { what: "the request of another layer" };
+        if sent.len() != received.len() {
+            return Err(other);
+        }
+        let prepare = |(sent, received): (HalfMove, HalfMove)| {
+            let HalfMove { step, first, half } = sent;
+            let is_same = (received.step, received.first) == (step, first);
+            let prepared = is_same.then(|| Prepared::new(step, half, received.half, rng)).flatten()?;
+            Some(PreparedMove { step, is_first: first == party, prepared })
         };
-        Ok(Material(self.moves.in_turn().map(prepare).collect()))
+        let prepared: Option<Vec<PreparedMove>> = sent.into_iter().zip(received).map(prepare).collect();
+        prepared.map(Material).ok_or(other)
     }
-}
 
-/// Expands one move's transfers.
-fn expand(
-    step: Move,
-    is_first: bool,
-    transfers: &Transfers,
-    sent: &Part,
-    received: &Part,
-    rng: &mut impl CryptoRng,
-) -> Prepared {
-    let (send, receive) = (&transfers.sender, transfers.receiver.hash());
-    match step {
-        Move::Leaves { values, bits } if is_first => {
-            Prepared::LeafChoices(LeafChoices::new(receive, received, values, bits))
-        }
-        Move::Leaves { values, bits } => Prepared::LeafKeys(LeafKeys::new(send, sent, values, bits, rng)),
-        Move::AndTriples { words } => {
-            Prepared::AndTriples(AndTriples::new(send, receive, sent, received, words))
-        }
-        Move::Mux { .. } => Prepared::Mux(Offered::new(send, sent), Chosen::new(receive, received)),
-        Move::Products { .. } if is_first => Prepared::Chosen(Chosen::new(receive, received)),
-        Move::Products { .. } => Prepared::Offered(Offered::new(send, sent)),
+    /// What all moves take of one direction.
+    fn draw(
+        &self,
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+        sends: bool,
+    ) -> Result<Vec<HalfMove>, ProtocolError> {
+        let party = transfers.party;
+        let mut source = Source::new(channel, transfers, sends);
+        let draw = |(step, first): (Move, Party)| {
+            let half = Half::draw(&mut source, step, first == party, sends)?;
+            Ok(HalfMove { step, first, half })
+        };
+        self.moves.in_turn().map(draw).collect()
     }
 }

@@ -7,10 +7,10 @@
 //!
 //! ```text
 //! F (first)                                         G (second)
-//! leaves: a; 4-bit blocks of x = not a              b; blocks of y
+//! leaves: a; blocks of x = not a, of 3 bits or 4    b, perhaps two; blocks of y
 //!   x xor r  ---------------------------------->
 //!        <--------------------------------------    [j < y] and [j = y] for all 16 j, masked by the keys of 1-of-16 transfers
-//! AND triples: shares of bits u and v               their product
+//! products of bits: shares of u and of some v       the products u v
 //!   u xor a, v xor b  <------------------------>    the same: the opened bits are uniform
 //! mux: shares of a bit c and of a value z           c z, as shares mod 2^l
 //!   c xor r  ---------------------------------->
@@ -21,26 +21,31 @@
 //!        <--------------------------------------    a correction for each bit of x, of l bits, l - 1, ...
 //! ```
 //!
-//! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of ANDs. The sign of a shared value is the sum of both top bits
-//! and the carry of the others. Who speaks last in one move is ready to speak first in the next, so half of the messages
-//! travel with others: every step takes half a round or one. A layer is written once, over a driver that makes the moves or counts
-//! them: costs and material follow from the count.
+//! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of products of bits. The sign of a shared value is the sum of both top bits
+//! and the carry of the others; the same tree has the carry of the low bits that a rescale drops ([`scale`]). Who speaks last in one turn
+//! is ready to speak first in the next, so half of the messages travel with others: every step takes half a round or one, and moves that
+//! need not wait for each other are made in one turn, message by message. A layer is written once, over a driver that makes the moves or
+//! counts them: costs and material follow from the count.
 //!
 //! Threat model: semi-honest; each party sees uniform bits and ring elements only. All of a move's values go in one message, whose
 //! length follows from the shapes. Deviations from the papers: a 1-of-16 transfer comes from four correlated ones combined over
 //! `GF(2^128)`, all key material is expanded ahead of time to the few bits that are used, and triples come from two random
-//! transfers without any message. What a truncation does is said in [`Rounding`].
+//! transfers without any message, up to four products with the same bit from the same two. What a truncation does is said in [`Rounding`].
 
 mod activation;
-mod and_triples;
+mod bit_products;
+mod comparison;
 mod driver;
 mod lanes;
 mod layer;
 mod leaf;
 mod material;
 mod moves;
+mod mux;
 mod product;
 mod run;
+mod scale;
+mod source;
 mod step;
 mod transfers;
 

@@ -2,53 +2,119 @@
 
 use lanner_wire::packed_len;
 
-use super::driver::Driver;
+use super::driver::{Driver, Task};
 use super::lanes::{Count, words};
+use super::source::parts;
 use crate::{Cost, Party, ProtocolError};
 
 /// A step of both parties on a given number of values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// The comparisons of all blocks of values of a given number of bits.
-    Leaves { values: usize, bits: u32 },
-    /// Products of shared bits, in words of 64.
-    AndTriples { words: usize },
+    /// Comparisons of all blocks of values, which have one part or two.
+    Leaves { values: usize, parts: [Compared; 2] },
+    /// Products of shared bits and up to [`OPERANDS`] others of each, in words of 64: how many words each of the others has. The first has as
+    /// many as the bits themselves, no other has more.
+    Bits { words: [usize; OPERANDS] },
     /// Products of shared bits and shared values of a given number of bits.
     Mux { values: usize, bits: u32 },
     /// Products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
     Products { values: usize, factor: u32, bits: u32 },
 }
 
-/// Bits of a block that one transfer compares.
-pub(super) const LEAF_BITS: u32 = 4;
+/// The most bits that a shared bit is multiplied with in one go.
+pub(super) const OPERANDS: usize = 4;
 
-/// The widths of a value's blocks, the lowest first.
-pub(super) fn leaf_widths(bits: u32) -> impl DoubleEndedIterator<Item = u32> {
-    (0..bits.div_ceil(LEAF_BITS)).map(move |leaf| (bits - leaf * LEAF_BITS).min(LEAF_BITS))
+/// What is compared of a value: a number of the first party's with as many of the second's as there are ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Compared {
+    /// Bits of the numbers; none if there is nothing.
+    pub(super) bits: u32,
+    /// One or two.
+    pub(super) ways: usize,
+    /// Whether it is asked if they are equal, which the blocks above the lowest always tell.
+    pub(super) equality: bool,
 }
 
-/// Bits of the reply to a leaf's choice: of the lowest block only whether it is less.
-pub(super) const fn leaf_reply_bits(leaf: usize, width: u32) -> u32 {
-    (if leaf == 0 { 1 } else { 2 }) << width
+/// Neighbouring bits of a value that one transfer of several compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    /// The part that it is of.
+    pub(super) part: usize,
+    /// Where it begins in its part, and in both parts one after the other.
+    pub(super) shift: [u32; 2],
+    /// Bits.
+    pub(super) width: u32,
+    /// Bits that are told of it in each way: whether the first party's is less and, but for the lowest of a part, whether both are equal.
+    pub(super) told: usize,
+    /// Ways.
+    pub(super) ways: usize,
+}
+
+/// The most bits of a leaf.
+pub(super) const LEAF_BITS: u32 = 4;
+
+/// The bits of a leaf that send least, joins counted.
+const CHEAP_LEAF_BITS: u32 = 3;
+
+impl Leaf {
+    /// Bits that each of its keys has.
+    pub(super) const fn rows(&self) -> usize {
+        self.told * self.ways
+    }
+
+    /// Bits of the reply to a choice: a row of one for each number of the leaf's bits.
+    pub(super) const fn reply_bits(&self) -> u32 {
+        (self.rows() as u32) << self.width
+    }
+}
+
+/// The leaves of values of these parts, the lowest first: of as few bits as send least, unless that takes one more level of joins than the
+/// fewest leaves. Widths differ by one at most.
+pub(super) fn leaves(parts: [Compared; 2]) -> impl Iterator<Item = Leaf> {
+    let starts = [0, parts[0].bits];
+    parts.into_iter().zip(starts).enumerate().flat_map(|(part, (compared, start))| {
+        let deepest = compared.bits.div_ceil(LEAF_BITS).next_power_of_two();
+        let count = compared.bits.div_ceil(CHEAP_LEAF_BITS).min(deepest);
+        let mut shift = 0;
+        (0..count).map(move |leaf| {
+            let (from, left) = (shift, compared.bits - shift);
+            let width = left.div_ceil(count - leaf);
+            shift += width;
+            let told = if leaf == 0 && !compared.equality { 1 } else { 2 };
+            Leaf { part, shift: [from, start + from], width, told, ways: compared.ways }
+        })
+    })
 }
 
 impl Move {
-    /// Bits of the numbers that are compared, opened, or computed.
-    pub(super) const fn bits(self) -> u32 {
+    /// Bits of the numbers that are opened or computed.
+    pub(super) fn bits(self) -> u32 {
         match self {
-            Self::Leaves { bits, .. } | Self::Mux { bits, .. } | Self::Products { bits, .. } => bits,
-            Self::AndTriples { .. } => 64,
+            Self::Leaves { parts, .. } => parts.iter().map(|part| part.bits).sum(),
+            Self::Mux { bits, .. } | Self::Products { bits, .. } => bits,
+            Self::Bits { .. } => 64,
         }
     }
 
     /// Transfers that the first and the second party send.
     pub(super) fn transfers(self) -> [usize; 2] {
         match self {
-            Self::Leaves { values, bits: each } | Self::Products { values, factor: each, .. } => {
-                [0, values * each as usize]
-            }
-            Self::AndTriples { words } => [64 * words; 2],
+            Self::Leaves { values, .. } => [0, values * self.bits() as usize],
+            Self::Products { values, factor, .. } => [0, values * factor as usize],
+            Self::Bits { words: [words, ..] } => [64 * words; 2],
             Self::Mux { values, .. } => [values; 2],
+        }
+    }
+
+    /// How many transfers a party draws at a time of those that the first party sends, or the second.
+    fn draws(self, by_first: bool) -> Vec<usize> {
+        let count = self.transfers()[usize::from(!by_first)];
+        match self {
+            Self::Leaves { values, parts: of } if count > 0 => {
+                let of_leaf = |leaf: Leaf| parts(values).map(move |part| part * leaf.width as usize);
+                leaves(of).flat_map(of_leaf).collect()
+            }
+            _ => parts(count).collect(),
         }
     }
 
@@ -56,13 +122,13 @@ impl Move {
     pub(super) fn held(self) -> [usize; 2] {
         const WORD: usize = 8;
         match self {
-            Self::Leaves { values, bits } => {
-                let leaves = leaf_widths(bits).count();
-                // Two bits of a block that is known, and all 32 of one that is not.
-                let shares = 2 * leaves * words(values) * WORD;
-                [values * WORD + shares, 4 * leaves * values + shares]
+            Self::Leaves { values, parts } => {
+                let rows: usize = leaves(parts).map(|leaf| leaf.rows()).sum();
+                let shares = rows * words(values) * WORD;
+                // A bit of each row's key that is known, and all 16 of one that is not.
+                [values * WORD + shares, 2 * rows * values + shares]
             }
-            Self::AndTriples { words } => [3 * words * WORD; 2],
+            Self::Bits { words } => [(words[0] + 2 * words.iter().sum::<usize>()) * WORD; 2],
             Self::Mux { values, .. } => [3 * values * WORD + words(values) * WORD; 2],
             Self::Products { .. } => {
                 let [_, transfers] = self.transfers();
@@ -73,13 +139,15 @@ impl Move {
 
     /// The bytes of its messages in order, the first party's and the second's in turn.
     pub(super) fn messages(self) -> Vec<usize> {
-        let replies = |(leaf, width)| leaf_reply_bits(leaf, width);
         // Each message is packed values, a given number of each of some widths.
         let (values, widths) = match self {
-            Self::Leaves { values, bits } => {
-                (values, vec![vec![bits], leaf_widths(bits).enumerate().map(replies).collect()])
+            Self::Leaves { values, parts } => {
+                (values, vec![vec![self.bits()], leaves(parts).map(|leaf| leaf.reply_bits()).collect()])
             }
-            Self::AndTriples { words } => (words, vec![vec![64; 2]; 2]),
+            Self::Bits { words } => {
+                let opened = words[0] + words.iter().sum::<usize>();
+                return vec![8 * opened; 2];
+            }
             Self::Mux { values, bits } => (values, vec![vec![1], vec![1, bits], vec![bits]]),
             Self::Products { values, factor, bits } => {
                 (values, vec![vec![factor], (0..factor).map(|i| bits - i).collect()])
@@ -90,25 +158,38 @@ impl Move {
     }
 }
 
-/// Moves in order. The client speaks first in the first of them; who speaks last in one speaks first in the next.
+/// Moves that are made together: their first messages are one, their second ones, and so on.
+type Turn = Vec<Move>;
+
+/// Turns in order. The client speaks first in the first of them; who speaks last in one speaks first in the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moves(Vec<Move>);
+pub(super) struct Moves(Vec<Turn>);
 
 impl Moves {
-    /// Each move with the party that speaks first in it.
-    pub(super) fn in_turn(&self) -> impl Iterator<Item = (Move, Party)> + '_ {
-        self.0.iter().scan(Party::Client, |first, step| {
-            let now = *first;
-            if step.messages().len() % 2 == 0 {
+    /// Each turn with the party that speaks first in it, and the bytes of its messages.
+    fn turns(&self) -> impl Iterator<Item = (&Turn, Party, Vec<usize>)> + '_ {
+        self.0.iter().scan(Party::Client, |first, turn| {
+            let (now, messages) = (*first, joint_messages(turn));
+            if messages.len().is_multiple_of(2) {
                 *first = now.other();
             }
-            Some((*step, now))
+            Some((turn, now, messages))
         })
+    }
+
+    /// Each move with the party that speaks first in it.
+    pub(super) fn in_turn(&self) -> impl Iterator<Item = (Move, Party)> + '_ {
+        self.turns().flat_map(|(turn, first, _)| turn.iter().map(move |step| (*step, first)))
     }
 
     /// Transfers that a party sends in all moves together.
     pub(super) fn sent_by(&self, party: Party) -> usize {
         self.sum(party, Move::transfers)
+    }
+
+    /// How many transfers are drawn at a time of those that a party sends.
+    pub(super) fn draws(&self, sender: Party) -> impl Iterator<Item = usize> + '_ {
+        self.in_turn().flat_map(move |(step, first)| step.draws(first == sender))
     }
 
     /// Bytes of material that a party keeps of all moves together.
@@ -122,8 +203,7 @@ impl Moves {
 
     /// Who sends each message, and its bytes.
     pub(super) fn messages(&self) -> impl Iterator<Item = (Party, usize)> + '_ {
-        self.in_turn()
-            .flat_map(|(step, first)| [first, first.other()].into_iter().cycle().zip(step.messages()))
+        self.turns().flat_map(|(_, first, messages)| [first, first.other()].into_iter().cycle().zip(messages))
     }
 
     /// What all messages send.
@@ -135,9 +215,23 @@ impl Moves {
     }
 }
 
+/// The bytes of the messages of moves that are made together.
+pub(super) fn joint_messages(turn: &[Move]) -> Vec<usize> {
+    let mut joint = Vec::new();
+    for step in turn {
+        for (number, bytes) in step.messages().into_iter().enumerate() {
+            if number == joint.len() {
+                joint.push(0);
+            }
+            joint[number] += bytes;
+        }
+    }
+    joint
+}
+
 /// Lists the moves that a protocol makes. They are the same for both parties.
 #[derive(Default)]
-pub(super) struct Counter(Vec<Move>);
+pub(super) struct Counter(Vec<Turn>);
 
 impl Counter {
     pub(super) fn into_moves(self) -> Moves {
@@ -152,23 +246,20 @@ impl Driver for Counter {
         Party::Client
     }
 
-    fn leaves(&mut self, &Count(values): &Count, bits: u32) -> Result<Vec<[Count; 2]>, ProtocolError> {
-        self.0.push(Move::Leaves { values, bits });
-        Ok(vec![[Count(words(values)); 2]; leaf_widths(bits).count()])
+    fn is_second(&self) -> bool {
+        false
     }
 
-    fn and(&mut self, &u: &Count, _: &Count) -> Result<Count, ProtocolError> {
-        self.0.push(Move::AndTriples { words: u.0 });
-        Ok(u)
-    }
-
-    fn mux(&mut self, _: &Count, &x: &Count, bits: u32) -> Result<Count, ProtocolError> {
-        self.0.push(Move::Mux { values: x.0, bits });
-        Ok(x)
-    }
-
-    fn product(&mut self, &mine: &Count, factor: u32, bits: u32) -> Result<Count, ProtocolError> {
-        self.0.push(Move::Products { values: mine.0, factor, bits });
-        Ok(mine)
+    fn turn(&mut self, tasks: Vec<Task<Count>>) -> Result<Vec<Vec<Count>>, ProtocolError> {
+        let given = |task: &Task<Count>| match (task.step(), task) {
+            (Move::Leaves { values, parts }, _) => {
+                vec![Count(words(values)); leaves(parts).map(|leaf| leaf.rows()).sum()]
+            }
+            (_, Task::Bits(_, others)) => others.clone(),
+            (Move::Mux { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
+            (Move::Bits { .. }, _) => Vec::new(),
+        };
+        self.0.push(tasks.iter().map(Task::step).collect());
+        Ok(tasks.iter().map(given).collect())
     }
 }

@@ -1,44 +1,54 @@
 //! The moves as one party makes them with its peer.
 
-use lanner_primitives::Ring;
-use lanner_wire::{Channel, ChannelError, Kind, Reader, pack_bits};
-use zeroize::Zeroizing;
+use lanner_wire::{Channel, ChannelError, Kind, Reader};
 
-use super::driver::Driver;
-use super::lanes::{Lanes, Values, mask};
-use super::leaf::Leaves;
-use super::material::{Material, Prepared, PreparedMove};
-use super::moves::Move;
+use super::driver::{Driver, Task};
+use super::lanes::Values;
+use super::material::{Material, PreparedMove};
+use super::moves::{Move, joint_messages};
 use crate::{Party, ProtocolError, kind};
+
+/// One party's role in a move: what it says and hears, message by message.
+pub(super) trait Role {
+    /// The next message of this party's.
+    fn say(&mut self) -> Vec<u8>;
+
+    /// Takes the next message of the other's.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if it is not what is due.
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError>;
+
+    /// What the move gives, when all was said and heard.
+    fn finish(self: Box<Self>) -> Vec<Values>;
+}
 
 /// One party's walk through the moves of a layer, with their material.
 pub(super) struct Run<'c> {
     channel: &'c mut dyn Channel,
     party: Party,
-    material: std::vec::IntoIter<PreparedMove>,
+    material: std::iter::Peekable<std::vec::IntoIter<PreparedMove>>,
+    /// Whether this party speaks first in the next turn.
+    is_first: bool,
 }
 
 impl<'c> Run<'c> {
     pub(super) fn new(channel: &'c mut dyn Channel, party: Party, material: Material) -> Self {
-        Self { channel, party, material: material.0.into_iter() }
+        let material = material.0.into_iter().peekable();
+        Self { channel, party, material, is_first: party == Party::Client }
     }
 
-    /// The material of this move, which must be the next, and whether this party speaks first in it.
-    fn next(&mut self, step: Move) -> Result<(Prepared, bool), ProtocolError> {
-        match self.material.next() {
-            Some(next) if next.step == step => Ok((next.prepared, next.is_first)),
-            _ => Err(other_material()),
-        }
+    /// This party's role in a move, whose material must be the next.
+    fn role(&mut self, task: Task<Values>) -> Result<Box<dyn Role>, ProtocolError> {
+        let step = task.step();
+        let is_next = |next: &PreparedMove| next.step == step && next.is_first == self.is_first;
+        let next = self.material.next_if(is_next).ok_or_else(other_material)?;
+        next.prepared.role(task, self.is_first).ok_or_else(other_material)
     }
 
     /// Ends the walk, which has come through all the material.
     pub(super) fn finish(mut self) -> Result<(), ProtocolError> {
         self.material.next().map_or(Ok(()), |_| Err(other_material()))
-    }
-
-    fn send(&mut self, kind: Kind, message: &[u8]) -> Result<(), ProtocolError> {
-        self.channel.send(kind, message)?;
-        Ok(self.channel.flush()?)
     }
 }
 
@@ -49,117 +59,47 @@ impl Driver for Run<'_> {
         self.party
     }
 
-    fn leaves(&mut self, mine: &Values, bits: u32) -> Result<Leaves, ProtocolError> {
-        let step = Move::Leaves { values: mine.len(), bits };
-        let lengths = step.messages();
-        match self.next(step)?.0 {
-            Prepared::LeafChoices(choices) => {
-                let x = mine.map(|a| !a & mask(bits));
-                self.send(kind::LEAF_CHOICES, &choices.choose(&x, bits))?;
-                let reply = self.channel.receive(kind::LEAF_REPLIES, lengths[1])?;
-                choices.open(&x, bits, &reply)
-            }
-            Prepared::LeafKeys(keys) => {
-                let choices = self.channel.receive(kind::LEAF_CHOICES, lengths[0])?;
-                let (reply, leaves) = keys.reply(&choices, mine, bits)?;
-                self.send(kind::LEAF_REPLIES, &reply)?;
-                Ok(leaves)
-            }
-            _ => Err(other_material()),
-        }
+    fn is_second(&self) -> bool {
+        !self.is_first
     }
 
-    fn and(&mut self, u: &Values, v: &Values) -> Result<Values, ProtocolError> {
-        let step = Move::AndTriples { words: u.len() };
-        let (Prepared::AndTriples(triples), is_first) = self.next(step)? else {
-            return Err(other_material());
-        };
-        let mine = triples.masked(u, v);
-        let message = pack_bits(&mine, 64);
-        if is_first {
-            self.send(kind::AND_TRIPLES, &message)?;
+    fn turn(&mut self, tasks: Vec<Task<Values>>) -> Result<Vec<Vec<Values>>, ProtocolError> {
+        let steps: Vec<Move> = tasks.iter().map(Task::step).collect();
+        let mut roles: Vec<Box<dyn Role>> = Vec::new();
+        for task in tasks {
+            roles.push(self.role(task)?);
         }
-        let theirs = self.channel.receive(kind::AND_TRIPLES, message.len())?;
-        if !is_first {
-            self.send(kind::AND_TRIPLES, &message)?;
-        }
-        let theirs = packed(&mut Reader::new(&theirs), mine.len(), 64)?;
-        Ok(triples.product(&mine, &theirs, is_first))
-    }
-
-    fn mux(&mut self, choices: &Values, x: &Values, bits: u32) -> Result<Values, ProtocolError> {
-        let step = Move::Mux { values: x.len(), bits };
-        let (Prepared::Mux(offered, chosen), is_first) = self.next(step)? else {
-            return Err(other_material());
-        };
-        let (ring, lengths) = (Ring::Pow2(bits), step.messages());
-        let choices = choices.bits(x.len());
-        // (c_F xor c_G)(z_F + z_G) = c z of each party's own, and its choice times (1 - 2c) z of the other's.
-        let own = x.zip_map(&choices, |x, c| x & c.wrapping_neg());
-        let offer = x.zip_map(&own, |x, own| ring.sub(ring.sub(x, own), own));
-        let flips = pack_bits(&chosen.flips(0, &choices), 1);
-        let (given, corrections) = if is_first {
-            self.send(kind::MUX, &flips)?;
-            let message = self.channel.receive(kind::MUX, lengths[1])?;
-            let mut message = Reader::new(&message);
-            let (mine, given) = offered.correct(0, &packed(&mut message, x.len(), 1)?, &offer, bits);
-            self.send(kind::MUX, &mine)?;
-            (given, packed(&mut message, x.len(), bits)?)
-        } else {
-            let theirs = self.channel.receive(kind::MUX, lengths[0])?;
-            let theirs = packed(&mut Reader::new(&theirs), x.len(), 1)?;
-            let (mine, given) = offered.correct(0, &theirs, &offer, bits);
-            self.send(kind::MUX, &[flips, mine].concat())?;
-            let corrections = self.channel.receive(kind::MUX, lengths[2])?;
-            (given, packed(&mut Reader::new(&corrections), x.len(), bits)?)
-        };
-        let got = chosen.shares(0, &choices, &corrections, bits);
-        let add = |x, y| ring.add(x, y);
-        Ok(own.zip_map(&given, add).zip_map(&got, add))
-    }
-
-    fn product(&mut self, mine: &Values, factor: u32, bits: u32) -> Result<Values, ProtocolError> {
-        let (values, ring) = (mine.len(), Ring::Pow2(bits));
-        let step = Move::Products { values, factor, bits };
-        let lengths = step.messages();
-        // Bit i of the first party's value weighs 2^i: what lies above 2^bits is not sent.
-        let add = |sum: &Values, share: &Values, i: u32| {
-            sum.zip_map(share, |sum, share| ring.add(sum, ring.embed((share << i) as i64)))
-        };
-        let bit = |word: u64, i: u32| word >> i & 1;
-        let start = |i: u32| i as usize * values;
-        let mut sum = Zeroizing::new(vec![0; values]);
-        match self.next(step)?.0 {
-            Prepared::Chosen(chosen) => {
-                let mut flips = vec![0; values];
-                for i in 0..factor {
-                    let of_bit = chosen.flips(start(i), &mine.map(|x| bit(x, i)));
-                    flips.iter_mut().zip(of_bit).for_each(|(flips, flip)| *flips |= flip << i);
-                }
-                self.send(kind::PRODUCTS, &pack_bits(&flips, factor))?;
-                let message = self.channel.receive(kind::PRODUCTS, lengths[1])?;
+        let lengths = joint_messages(&steps);
+        for (number, length) in lengths.iter().enumerate() {
+            let said = |step: &Move| step.messages().len() > number;
+            let mut taking = roles.iter_mut().zip(&steps).filter(|(_, step)| said(step));
+            let kind = steps.iter().find(|step| said(step)).map_or(kind::MUX, |step| kind_of(*step, number));
+            if number.is_multiple_of(2) == self.is_first {
+                let mut parts: Vec<Vec<u8>> = taking.map(|(role, _)| role.say()).collect();
+                let message = if parts.len() == 1 { parts.swap_remove(0) } else { parts.concat() };
+                self.channel.send(kind, &message)?;
+                self.channel.flush()?;
+            } else {
+                let message = self.channel.receive(kind, *length)?;
                 let mut message = Reader::new(&message);
-                for i in 0..factor {
-                    let corrections = packed(&mut message, values, bits - i)?;
-                    let choices = mine.map(|x| bit(x, i));
-                    sum = add(&sum, &chosen.shares(start(i), &choices, &corrections, bits - i), i);
-                }
+                taking.try_for_each(|(role, _)| role.hear(&mut message))?;
             }
-            Prepared::Offered(offered) => {
-                let message = self.channel.receive(kind::PRODUCTS, lengths[0])?;
-                let flips = packed(&mut Reader::new(&message), values, factor)?;
-                let mut message = Vec::with_capacity(lengths[1]);
-                for i in 0..factor {
-                    let flips: Vec<u64> = flips.iter().map(|word| bit(*word, i)).collect();
-                    let (corrections, share) = offered.correct(start(i), &flips, mine, bits - i);
-                    message.extend(corrections);
-                    sum = add(&sum, &share, i);
-                }
-                self.send(kind::PRODUCTS, &message)?;
-            }
-            _ => return Err(other_material()),
         }
-        Ok(sum)
+        if lengths.len().is_multiple_of(2) {
+            self.is_first = !self.is_first;
+        }
+        Ok(roles.into_iter().map(|role| role.finish()).collect())
+    }
+}
+
+/// The kind of a move's messages, of which those of a turn have the first one's.
+const fn kind_of(step: Move, number: usize) -> Kind {
+    match step {
+        Move::Leaves { .. } if number == 0 => kind::LEAF_CHOICES,
+        Move::Leaves { .. } => kind::LEAF_REPLIES,
+        Move::Bits { .. } => kind::BIT_PRODUCTS,
+        Move::Mux { .. } => kind::MUX,
+        Move::Products { .. } => kind::PRODUCTS,
     }
 }
 

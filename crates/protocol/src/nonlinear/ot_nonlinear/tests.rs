@@ -7,7 +7,7 @@ use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
 
-use super::driver::Driver;
+use super::driver::{Driver, Part, Task};
 use super::lanes::{Count, Values, words};
 use super::moves::Counter;
 use super::run::Run;
@@ -18,33 +18,44 @@ use crate::{Party, ProtocolError};
 const VALUES: usize = 512;
 const BITS: u32 = 11;
 const RING: Ring = Ring::Pow2(BITS);
-/// Two blocks, and a bit of a third.
+/// Three blocks.
 const COMPARED: u32 = 9;
 
 /// What a move leaves with a party, as values of a given number of bits; of bits in words 64.
 type Left<V> = Vec<(V, u32)>;
 
-/// Each move with either party first, since those of three messages leave the turn where it is. `values` gives the values that go in, of a given number of bits.
+/// Each move with either party first, since those of three messages leave the turn where it is, and moves made together. `values` gives the
+/// values that go in, of a given number of bits.
 fn program<D: Driver>(
     driver: &mut D,
     bits: &D::Values,
     values: impl Fn(u32) -> D::Values,
 ) -> Result<Left<D::Values>, ProtocolError> {
+    let mux = || Task::Mux { choices: bits.clone(), values: values(BITS), bits: BITS };
+    let product = |factor: u32| Task::Products { mine: values(factor), factor, bits: BITS };
+    let part =
+        |bits: u32, ways: usize, equality: bool| Part { numbers: vec![values(bits); ways], bits, equality };
     let mut left = Vec::new();
+    let mut keep = |given: Vec<Vec<D::Values>>, bits: u32| {
+        left.extend(given.into_iter().flatten().map(|row| (row, bits)));
+    };
     for _ in 0..2 {
-        left.push((driver.mux(bits, &values(BITS), BITS)?, BITS));
-        let leaves = driver.leaves(&values(COMPARED), COMPARED)?;
-        // Of the lowest block nobody asks whether both are equal.
-        for (leaf, [less, equal]) in leaves.into_iter().enumerate() {
-            left.extend([Some(less), (leaf > 0).then_some(equal)].into_iter().flatten().map(|row| (row, 64)));
-        }
-    }
-    for _ in 0..2 {
-        left.push((driver.and(bits, bits)?, 64));
+        keep(driver.turn(vec![mux()])?, BITS);
+        keep(driver.turn(vec![Task::Leaves(vec![part(COMPARED, 1, false)])])?, 64);
+        keep(driver.turn(vec![Task::Leaves(vec![part(COMPARED, 1, false), part(5, 2, true)])])?, 64);
+        keep(driver.turn(vec![Task::Bits(bits.clone(), vec![bits.clone(); 4])])?, 64);
     }
     for factor in [1, 1, BITS, BITS] {
-        left.push((driver.product(&values(factor), factor, BITS)?, BITS));
+        keep(driver.turn(vec![product(factor)])?, BITS);
     }
+    keep(driver.turn(vec![mux(), product(1)])?, BITS);
+    let [of_bits, of_values] =
+        &driver.turn(vec![Task::Bits(bits.clone(), vec![bits.clone()]), product(1)])?[..]
+    else {
+        return Ok(left);
+    };
+    keep(vec![of_bits.clone()], 64);
+    keep(vec![of_values.clone()], BITS);
     Ok(left)
 }
 
@@ -70,22 +81,32 @@ fn shares(end: &mut End, me: Party, mine: u64) -> Left<Values> {
 fn expected(a: u64, b: u64) -> Vec<u64> {
     let (sum, word) = (RING.add(a, b), |bit: bool| u64::from(bit).wrapping_neg());
     let selected = if (a ^ b) & 1 == 1 { sum } else { 0 };
-    let leaves = |first: u64, second: u64| {
-        let block = |x: u64, leaf: u32| x >> (4 * leaf) & if leaf < 2 { 15 } else { 1 };
-        // The first party compares the complement of its own.
-        let pair = move |leaf: u32| (block(!first, leaf), block(second, leaf));
-        (0..3).flat_map(move |leaf| {
-            let (x, y) = pair(leaf);
-            [Some(word(x < y)), (leaf > 0).then(|| word(x == y))].into_iter().flatten()
-        })
+    // Of the lowest block of a part nobody asks whether both are equal, unless of the part.
+    let leaves = |first: u64, second: u64, widths: &[u32], ways: usize, equality: bool| {
+        let (mut told, mut shift) = (Vec::new(), 0);
+        for (number, width) in widths.iter().enumerate() {
+            // The first party compares the complement of its own.
+            let [x, y] = [!first, second].map(|x| x >> shift & ((1 << width) - 1));
+            for _ in 0..ways {
+                told.push(word(x < y));
+                told.extend((number > 0 || equality).then(|| word(x == y)));
+            }
+            shift += width;
+        }
+        told
     };
     let both = word((a ^ b) & 1 == 1);
     let product = a.wrapping_mul(b) & RING.neg(1);
-    let mut all = vec![selected];
-    all.extend(leaves(a, b));
-    all.push(selected);
-    all.extend(leaves(b, a));
-    all.extend([both, both, a & b & 1, a & b & 1, product, product]);
+    let mut all = Vec::new();
+    for (first, second) in [(a, b), (b, a)] {
+        all.push(selected);
+        all.extend(leaves(first, second, &[3, 3, 3], 1, false));
+        // Who was second in one comparison is first in the next.
+        all.extend(leaves(second, first, &[3, 3, 3], 1, false));
+        all.extend(leaves(second, first, &[3, 2], 2, true));
+        all.extend([both; 4]);
+    }
+    all.extend([a & b & 1, a & b & 1, product, product, selected, a & b & 1, both, a & b & 1]);
     all
 }
 

@@ -78,13 +78,13 @@ impl CotSupply {
         Self { client: Supply::new(parameters), server: Supply::new(parameters) }
     }
 
-    /// What a given number of transfers of the client's send.
-    pub(super) fn client(&mut self, count: usize) -> Cost {
-        Cost::NONE.offer(self.client.take(count))
+    /// What transfers of the client's send that are drawn in such parts.
+    pub(super) fn client(&mut self, draws: impl Iterator<Item = usize>) -> Cost {
+        draws.fold(Cost::NONE, |cost, count| cost.then(Cost::NONE.offer(self.client.take(count))))
     }
 
-    /// What a given number of transfers of the server's send.
-    pub(super) fn server(&mut self, count: usize) -> Cost {
-        Cost::NONE.transfer(self.server.take(count))
+    /// What transfers of the server's send that are drawn in such parts.
+    pub(super) fn server(&mut self, draws: impl Iterator<Item = usize>) -> Cost {
+        draws.fold(Cost::NONE, |cost, count| cost.then(Cost::NONE.transfer(self.server.take(count))))
     }
 }

@@ -1,0 +1,113 @@
+//! The correlation-robust hash and the half tree's step, four blocks to a register: each block is read once and written once.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::{
+    __m128i, __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128,
+    _mm512_and_si512, _mm512_maskz_mov_epi64, _mm512_set_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32,
+    _mm512_srl_epi64, _mm512_ternarylogic_epi64, _mm512_xor_si512,
+};
+
+use super::registers::{LANES, halves_of, load, load_few, spread, store, store_few};
+use super::vaes::{WideCipher, broadcast};
+use crate::Block;
+
+impl WideCipher {
+    /// Replaces every `x[j]` by `H(x[j] xor offset, first + (j >> shift))`.
+    pub(crate) fn hash(&self, x: &mut [Block], offset: Block, first: u64, shift: u32) {
+        // SAFETY: a value of this type exists only where the features were detected.
+        unsafe { hash(self.keys(), x, offset, first, shift) }
+    }
+
+    /// Makes of every `x` in the first half of `nodes` its children `H(x, first + j)`, in its place, and `x xor H(x, first + j)`, in the
+    /// second half, both without the bits that `keep` lacks; returns the sum of the former with all bits.
+    pub(crate) fn expand(&self, nodes: &mut [Block], first: u64, keep: Block) -> Block {
+        // SAFETY: a value of this type exists only where the features were detected.
+        unsafe { expand(self.keys(), nodes, first, keep) }
+    }
+}
+
+#[target_feature(enable = "avx512f,vaes")]
+fn hash(keys: &[__m128i; 11], x: &mut [Block], offset: Block, first: u64, shift: u32) {
+    let (keys, offset) = (broadcast(keys), spread(offset));
+    let mut tweaks = Tweaks::new(first, shift);
+    let (groups, rest) = x.as_chunks_mut();
+    for group in groups {
+        let hashed = hash_group(&keys, _mm512_xor_si512(load(group), offset), tweaks.next());
+        store(group, hashed);
+    }
+    let hashed = hash_group(&keys, _mm512_xor_si512(load_few(rest), offset), tweaks.next());
+    store_few(rest, hashed);
+}
+
+#[target_feature(enable = "avx512f,vaes")]
+fn expand(keys: &[__m128i; 11], nodes: &mut [Block], first: u64, keep: Block) -> Block {
+    let (keys, keep) = (broadcast(keys), spread(keep));
+    let mut tweaks = Tweaks::new(first, 0);
+    let mut sum = _mm512_setzero_si512();
+    let (left, right) = nodes.split_at_mut(nodes.len() / 2);
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks_mut(), right.as_chunks_mut());
+    for (left, right) in left.iter_mut().zip(right) {
+        let x = load(left);
+        let hashed = hash_group(&keys, x, tweaks.next());
+        sum = _mm512_xor_si512(sum, hashed);
+        store(left, _mm512_and_si512(hashed, keep));
+        store(right, _mm512_and_si512(_mm512_xor_si512(x, hashed), keep));
+    }
+    let x = load_few(left_rest);
+    let hashed = hash_group(&keys, x, tweaks.next());
+    sum = _mm512_xor_si512(sum, _mm512_maskz_mov_epi64(halves_of(left_rest), hashed));
+    store_few(left_rest, _mm512_and_si512(hashed, keep));
+    store_few(right_rest, _mm512_and_si512(_mm512_xor_si512(x, hashed), keep));
+    let mut sums = [Block::ZERO; LANES];
+    store(&mut sums, sum);
+    sums.into_iter().fold(Block::ZERO, |sum, block| sum ^ block)
+}
+
+/// Tweaks of consecutive blocks, four at a time.
+pub(super) struct Tweaks {
+    first: __m512i,
+    /// The numbers of the next blocks, in the lower halves.
+    numbers: __m512i,
+    shift: __m128i,
+}
+
+impl Tweaks {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn new(first: u64, shift: u32) -> Self {
+        Self {
+            first: spread(Block(u128::from(first))),
+            numbers: _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0),
+            shift: _mm_cvtsi64_si128(i64::from(shift)),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn next(&mut self) -> __m512i {
+        let tweaks = _mm512_add_epi64(self.first, _mm512_srl_epi64(self.numbers, self.shift));
+        self.numbers = _mm512_add_epi64(self.numbers, spread(Block(LANES as u128)));
+        tweaks
+    }
+}
+
+/// `H` of four blocks. Successive calls do not wait for each other, so that the processor works on several at once.
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+pub(super) fn hash_group(keys: &[__m512i; 11], x: __m512i, tweaks: __m512i) -> __m512i {
+    // Swapped halves, and the upper one added to the upper one.
+    let upper = _mm512_set_epi64(-1, 0, -1, 0, -1, 0, -1, 0);
+    let sigma = _mm512_ternarylogic_epi64::<A_XOR_B_AND_C>(_mm512_shuffle_epi32::<SWAP>(x), x, upper);
+    let mut state = _mm512_ternarylogic_epi64::<A_XOR_B_XOR_C>(sigma, tweaks, keys[0]);
+    for key in &keys[1..10] {
+        state = _mm512_aesenc_epi128(state, *key);
+    }
+    _mm512_aesenclast_epi128(state, _mm512_xor_si512(keys[10], sigma))
+}
+
+/// For [`_mm512_shuffle_epi32`]: the halves of each block swapped.
+const SWAP: i32 = 0b01_00_11_10;
+/// For [`_mm512_ternarylogic_epi64`].
+const A_XOR_B_AND_C: i32 = 0x78;
+/// As [`A_XOR_B_AND_C`].
+const A_XOR_B_XOR_C: i32 = 0x96;

@@ -1,0 +1,37 @@
+//! Additions at a secret place, four blocks to a register.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::{
+    _mm512_add_epi64, _mm512_cmpeq_epi64_mask, _mm512_mask_xor_epi64, _mm512_set_epi64, _mm512_set1_epi64,
+};
+
+use super::registers::{LANES, load, spread, store};
+use crate::Block;
+
+/// Adds `values` at the siblings of number `place`, if the processor has the instructions.
+pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) -> bool {
+    let half = blocks.len() / 2;
+    let available = half.is_multiple_of(LANES) && is_x86_feature_detected!("avx512f");
+    if available {
+        // SAFETY: the feature that the function needs was just detected.
+        unsafe { add_wide(blocks, place, values) };
+    }
+    available
+}
+
+#[target_feature(enable = "avx512f")]
+fn add_wide(blocks: &mut [Block], place: usize, values: [Block; 2]) {
+    let (left, right) = blocks.split_at_mut(blocks.len() / 2);
+    let (left_value, right_value) = (spread(values[0]), spread(values[1]));
+    let place = _mm512_set1_epi64(place as i64);
+    // The number of a block in both of its halves.
+    let mut numbers = _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0);
+    let advance = _mm512_set1_epi64(LANES as i64);
+    for (left, right) in left.as_chunks_mut().0.iter_mut().zip(right.as_chunks_mut().0) {
+        let mask = _mm512_cmpeq_epi64_mask(numbers, place);
+        let (x, y) = (load(left), load(right));
+        store(left, _mm512_mask_xor_epi64(x, mask, x, left_value));
+        store(right, _mm512_mask_xor_epi64(y, mask, y, right_value));
+        numbers = _mm512_add_epi64(numbers, advance);
+    }
+}

@@ -1,0 +1,13 @@
+//! Addition at a secret place.
+
+use crate::{Block, arch};
+
+/// Adds the first value to block `place` of the first half of `blocks` and the second to that of the second half: a node's children in
+/// a level of a tree.
+///
+/// All blocks are read and written, whatever the place. The length of `blocks` is even, and `place` is below half of it; otherwise
+/// nothing changes.
+pub fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
+    debug_assert!(blocks.len().is_multiple_of(2));
+    arch::add_at_siblings(blocks, place, values);
+}

@@ -1,0 +1,191 @@
+//! Comparisons of values that are about to lose their low bits: one tree over all bits gives the carry of those on its way to the sign.
+
+use lanner_primitives::Ring;
+
+use super::comparison::compare;
+use super::driver::{Driver, Part, Task, only, unwrap, xor};
+use super::lanes::{Lanes, mask};
+use crate::ProtocolError;
+
+/// How values that are shared modulo `2^from` are read: as `floor(x / 2^shift)`, modulo `2^(from - shift)`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub(super) from: u32,
+    pub(super) shift: u32,
+}
+
+/// For each of some bounds, in words.
+pub(super) struct Reached<V> {
+    /// Whether it is reached.
+    pub(super) reached: Vec<V>,
+    /// The carry of the dropped bits, where it is reached; nothing where no bits are dropped.
+    pub(super) carried: Vec<V>,
+}
+
+impl Scale {
+    /// Bits that are left.
+    pub(super) const fn left(self) -> u32 {
+        self.from - self.shift
+    }
+
+    /// The scaled values but for the carry of the dropped bits.
+    pub(super) fn high<V: Lanes>(self, x: &V) -> V {
+        x.map(|x| x >> self.shift)
+    }
+
+    fn low<V: Lanes>(self, x: &V) -> Part<V> {
+        Part { numbers: vec![x.map(|x| x & mask(self.shift))], bits: self.shift, equality: false }
+    }
+
+    /// Whether scaled values reach each of at most two public bounds: the differences are not negative in the ring that is left.
+    ///
+    /// The sign of `x - bound` is the sum of both parties' top bits and the carry of all others: `less_h xor (equal_h and c)` with the
+    /// carry `c` of the dropped bits, which the bounds leave as it is. Only who answers takes the bounds off, so that one choice serves all.
+    pub(super) fn reach<D: Driver>(
+        self,
+        driver: &mut D,
+        x: &D::Values,
+        bounds: &[i64],
+    ) -> Result<Reached<D::Values>, ProtocolError> {
+        let (ring, below_top) = (Ring::Pow2(self.from), self.left() - 1);
+        let second = driver.is_second();
+        let less_bound = |bound: &i64| {
+            let bound = if second { ring.embed(bound << self.shift) } else { 0 };
+            x.map(|x| ring.sub(x, bound))
+        };
+        let moved: Vec<D::Values> = bounds.iter().map(less_bound).collect();
+        let numbers = moved.iter().map(|x| self.high(x).map(|x| x & mask(below_top))).collect();
+        let high = Part { numbers, bits: below_top, equality: self.shift > 0 };
+        let parts = if self.shift > 0 { vec![self.low(x), high] } else { vec![high] };
+        let mut compared = compare(driver, parts)?;
+        let of_bounds = compared.split_off(compared.len() - bounds.len());
+        let without_carry = |([less, _], x): (&[D::Values; 2], &D::Values)| {
+            let top = x.map(|x| x >> (self.from - 1)).words();
+            driver.complement(&less.zip_map(&top, xor))
+        };
+        let reached: Vec<D::Values> = of_bounds.iter().zip(&moved).map(without_carry).collect();
+        let Some([carry, _]) = compared.pop() else { return Ok(Reached { reached, carried: Vec::new() }) };
+        // c and reached is c and (reached without a carry xor equal): one bit, multiplied with all others.
+        let others =
+            of_bounds.iter().zip(&reached).flat_map(|([_, equal], r)| [equal.clone(), r.zip_map(equal, xor)]);
+        let products = driver.bit_products(carry, others.collect())?;
+        let (reached, carried) = reached
+            .iter()
+            .zip(products.chunks_exact(2))
+            .map(|(reached, products)| (reached.zip_map(&products[0], xor), products[1].clone()))
+            .unzip();
+        Ok(Reached { reached, carried })
+    }
+
+    /// The scaled values but for the carry where shared bits, in words, say so, else 0; and other shared bits, one a lane, as values.
+    pub(super) fn select_beside<D: Driver>(
+        self,
+        driver: &mut D,
+        choices: D::Values,
+        x: &D::Values,
+        bits: Option<D::Values>,
+    ) -> Result<(D::Values, Option<D::Values>), ProtocolError> {
+        let mut tasks = vec![Task::Mux { choices, values: self.high(x), bits: self.left() }];
+        tasks.extend(bits.iter().map(|bits| driver.to_values(bits, self.left())));
+        let mut done = driver.turn(tasks)?;
+        let product = if bits.is_some() { done.pop() } else { None };
+        let selected = only(only(done)?)?;
+        let values = match (bits, product) {
+            (Some(bits), Some(product)) => Some(driver.values_of(&bits, &only(product)?, self.left())),
+            _ => None,
+        };
+        Ok((selected, values))
+    }
+
+    /// The positive part of scaled values, modulo `2^(from - shift)`.
+    pub(super) fn positive_part<D: Driver>(
+        self,
+        driver: &mut D,
+        x: &D::Values,
+    ) -> Result<D::Values, ProtocolError> {
+        let Reached { reached, carried } = self.reach(driver, x, &[0])?;
+        let carried = carried.first().map(|carried| carried.bits(x.count()));
+        let (selected, carried) = self.select_beside(driver, only(reached)?, x, carried)?;
+        Ok(self.with_carry(selected, carried.as_ref()))
+    }
+
+    /// Scaled values from 0 to a bound, else the bound or 0, modulo `2^(from - shift)`.
+    ///
+    /// The bound counts only where a value is not negative: their difference may be too small for the ring. So what comes out is never
+    /// negative, whatever the value is.
+    pub(super) fn clip<D: Driver>(
+        self,
+        driver: &mut D,
+        x: &D::Values,
+        high: i64,
+    ) -> Result<D::Values, ProtocolError> {
+        let (count, ring) = (x.count(), Ring::Pow2(self.left()));
+        let Reached { reached, carried } = self.reach(driver, x, &[0, high])?;
+        let others = [reached[1].clone()].into_iter().chain(carried.get(1).cloned()).collect();
+        let beyond = driver.bit_products(reached[0].clone(), others)?;
+        let inside = reached[0].zip_map(&beyond[0], xor);
+        // The carry of the dropped bits counts where the value is inside.
+        let carried = carried.first().map(|carried| carried.zip_map(&beyond[1], xor));
+        let bits: Vec<D::Values> =
+            [&beyond[0]].into_iter().chain(&carried).map(|bits| bits.bits(count)).collect();
+        let bits = D::Values::concat(&bits.iter().collect::<Vec<_>>());
+        let (selected, values) = self.select_beside(driver, inside, x, Some(bits))?;
+        let values = values.ok_or(ProtocolError::Shape { what: "bits as values" })?;
+        let bounds = values.range(0..count).map(|bit| ring.embed((bit as i64).wrapping_mul(high)));
+        let clipped = selected.zip_map(&bounds, |kept, bound| ring.add(kept, bound));
+        let carried = carried.map(|_| values.range(count..2 * count));
+        Ok(self.with_carry(clipped, carried.as_ref()))
+    }
+
+    /// Scaled values in the ring modulo `2^to`. Every value of the ring that is left keeps its sign, also one beyond what numbers should be: it
+    /// is moved up by half of that ring, so that the shares' sum wraps where all bits of both carry.
+    pub(super) fn extend<D: Driver>(
+        self,
+        driver: &mut D,
+        x: &D::Values,
+        to: u32,
+    ) -> Result<D::Values, ProtocolError> {
+        let (count, left, ring) = (x.count(), self.left(), Ring::Pow2(to));
+        if to <= left {
+            let carried = match self.shift {
+                0 => None,
+                shift => {
+                    let carry = driver.carry(x.map(|x| x & mask(shift)), shift)?.bits(count);
+                    Some(driver.bits_to_values(&carry, to)?)
+                }
+            };
+            return Ok(Self { from: self.shift + to, ..self }.with_carry(self.high(x), carried.as_ref()));
+        }
+        let half = driver.public(1 << (self.from - 1));
+        let x = x.map(|x| Ring::Pow2(self.from).add(x, half));
+        let all = |equality| Part { numbers: vec![self.high(&x)], bits: left, equality };
+        let (wraps, carried) = if self.shift == 0 {
+            let [less, _] = only(compare(driver, vec![all(false)])?)?;
+            (less, None)
+        } else {
+            let compared = compare(driver, vec![self.low(&x), all(true)])?;
+            let ([carry, _], [less, equal]) = (&compared[0], &compared[1]);
+            let bits = carry.bits(count);
+            let tasks = vec![Task::Bits(carry.clone(), vec![equal.clone()]), driver.to_values(&bits, to)];
+            let mut done = driver.turn(tasks)?;
+            let product = only(done.pop().unwrap_or_default())?;
+            let carried = driver.values_of(&bits, &product, to);
+            (less.zip_map(&only(only(done)?)?, xor), Some(carried))
+        };
+        let wraps = driver.bits_to_values(&wraps.bits(count), to - left)?;
+        let extended = unwrap(&self.high(&x), &wraps, left, ring);
+        let half = ring.embed(driver.public(1 << (left - 1)) as i64);
+        Ok(Self { from: self.shift + to, ..self }
+            .with_carry(extended, carried.as_ref())
+            .map(|y| ring.sub(y, half)))
+    }
+
+    /// Scaled values with the carry of the dropped bits, where there are any.
+    fn with_carry<V: Lanes>(self, scaled: V, carried: Option<&V>) -> V {
+        let ring = Ring::Pow2(self.left());
+        match carried {
+            Some(carried) => scaled.zip_map(carried, |x, carry| ring.add(x, carry)),
+            None => scaled.map(|x| ring.embed(x as i64)),
+        }
+    }
+}

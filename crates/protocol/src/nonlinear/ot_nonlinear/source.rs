@@ -1,0 +1,171 @@
+//! Transfers of one direction as moves use them: part by part, so that what is made of a part is made while it is in the processor's cache.
+
+use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
+use lanner_wire::Channel;
+use zeroize::Zeroizing;
+
+use super::lanes::Values;
+use super::moves::LEAF_BITS;
+use super::transfers::Transfers;
+use crate::ProtocolError;
+
+/// Values whose transfers are drawn in one go: whole words of bits.
+pub(super) const PART: usize = 1 << 13;
+
+/// Values of one item of work.
+pub(super) const ITEM: usize = 1 << 10;
+
+/// The sizes of the parts that a number of values is taken in.
+pub(super) fn parts(values: usize) -> impl Iterator<Item = usize> {
+    (0..values).step_by(PART).map(move |start| PART.min(values - start))
+}
+
+/// One direction of a session's transfers.
+pub(super) struct Source<'s> {
+    channel: &'s mut dyn Channel,
+    transfers: &'s mut Transfers,
+    /// Whether this party sends them.
+    sends: bool,
+    /// The last part.
+    blocks: Zeroizing<Vec<Block>>,
+}
+
+/// Transfers of some values.
+pub(super) struct Part<'p> {
+    blocks: &'p [Block],
+    hash: &'p CorrelationRobustHash,
+    /// The choices, where this party receives.
+    choices: Bits,
+    /// The index of the first.
+    first: u64,
+}
+
+impl<'s> Source<'s> {
+    pub(super) fn new(channel: &'s mut dyn Channel, transfers: &'s mut Transfers, sends: bool) -> Self {
+        // Room for every draw, so that none moves them.
+        let blocks = Zeroizing::new(Vec::with_capacity(LEAF_BITS as usize * PART));
+        Self { channel, transfers, sends, blocks }
+    }
+
+    /// The next `count` transfers, those of [`PART`] values at most.
+    pub(super) fn draw(&mut self, count: usize) -> Result<Part<'_>, ProtocolError> {
+        let Self { channel, transfers, sends, blocks } = self;
+        blocks.clear();
+        let (choices, first, hash) = if *sends {
+            let first = transfers.sender.extend_random(*channel, count, blocks)?;
+            (Bits::default(), first, transfers.sender.hash())
+        } else {
+            let (choices, first) = transfers.receiver.extend_random(*channel, count, blocks)?;
+            (choices, first, transfers.receiver.hash())
+        };
+        Ok(Part { blocks, hash, choices, first })
+    }
+
+    /// What the sender's second keys differ by.
+    pub(super) fn delta(&self) -> Block {
+        self.transfers.sender.delta()
+    }
+}
+
+impl Part<'_> {
+    /// The low word of the key of each transfer, whose block is added to `offset` before it is hashed.
+    pub(super) fn keys(&self, offset: Block) -> Values {
+        let mut made = Zeroizing::new(vec![0; self.blocks.len()]);
+        let items = made.chunks_mut(ITEM).zip(self.blocks.chunks(ITEM)).zip((self.first..).step_by(ITEM));
+        parallel::for_each(items, |((made, blocks), first)| {
+            self.hash.hash_to_words(blocks, offset, first, made);
+        });
+        made
+    }
+
+    /// The low word of the key of each `width` transfers together.
+    pub(super) fn joint_keys(&self, width: usize) -> Values {
+        let mut made = Zeroizing::new(vec![0; self.blocks.len() / width]);
+        let items = made.chunks_mut(ITEM).zip(self.blocks.chunks(ITEM * width));
+        parallel::for_each(items.zip((self.first..).step_by(ITEM)), |((made, blocks), first)| {
+            each_batch(blocks, width, |start, bases| {
+                let made = &mut made[start..start + bases.len()];
+                self.hash.hash_to_words(bases, Block::ZERO, first + start as u64, made);
+            });
+        });
+        made
+    }
+
+    /// Of all keys of each `width` transfers together, which differ by `offsets`, `ROWS` low bits each.
+    pub(super) fn all_joint_keys<const ROWS: usize>(
+        &self,
+        width: usize,
+        offsets: &[Block],
+        made: &mut [u16],
+    ) {
+        let items = made.chunks_mut(ITEM * ROWS).zip(self.blocks.chunks(ITEM * width));
+        parallel::for_each(items.zip((self.first..).step_by(ITEM)), |((made, blocks), first)| {
+            let (made, _) = made.as_chunks_mut::<ROWS>();
+            each_batch(blocks, width, |start, bases| {
+                let made = &mut made[start..start + bases.len()];
+                self.hash.hash_runs_to_bits(bases, offsets, first + start as u64, made);
+            });
+        });
+    }
+
+    /// The choices from transfer `i` on, 64 of them; zeros behind the last.
+    pub(super) fn choices(&self, i: usize) -> u64 {
+        let (word, shift) = (i / 64, i % 64);
+        let at = |word: usize| self.choices.as_words().get(word).copied().unwrap_or_default();
+        at(word) >> shift | at(word + 1) << (63 - shift) << 1
+    }
+}
+
+/// Strings that are combined before they are hashed together.
+const BATCH: usize = 64;
+
+/// Hands on each `width` blocks in one, some of them at a time with the number of the first.
+fn each_batch(blocks: &[Block], width: usize, mut take: impl FnMut(usize, &[Block])) {
+    let mut joint = Zeroizing::new([Block::ZERO; BATCH]);
+    for (blocks, start) in blocks.chunks(BATCH * width).zip((0..).step_by(BATCH)) {
+        let joint = &mut joint[..blocks.len() / width];
+        joint.iter_mut().zip(blocks.chunks(width)).for_each(|(joint, blocks)| *joint = combine(blocks));
+        take(start, joint);
+    }
+}
+
+/// `sum_b g^b blocks[b]`.
+fn combine(blocks: &[Block]) -> Block {
+    blocks.iter().rev().fold(Block::ZERO, |sum, block| double(sum) ^ *block)
+}
+
+/// `j delta` for all numbers `j` of four bits: what the keys of combined transfers differ by.
+pub(super) fn multiples(delta: Block) -> Zeroizing<[Block; 16]> {
+    let mut powers = Zeroizing::new([delta; 4]);
+    for bit in 1..4 {
+        powers[bit] = double(powers[bit - 1]);
+    }
+    Zeroizing::new(std::array::from_fn(|j| {
+        let of_bit = |bit: usize| powers[bit] & Block::mask(j >> bit & 1 == 1);
+        (0..4).fold(Block::ZERO, |sum, bit| sum ^ of_bit(bit))
+    }))
+}
+
+/// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
+const fn double(block: Block) -> Block {
+    Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multiples_are_linear_and_distinct() {
+        let delta = Block(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
+        let all = multiples(delta);
+        for j in 0..16 {
+            for k in 0..16 {
+                assert!(all[j] ^ all[k] == all[j ^ k]);
+                assert!(j == k || all[j] != all[k]);
+            }
+        }
+        assert!(combine(&[Block::ZERO, delta, Block::ZERO, delta]) == all[10]);
+    }
+}
