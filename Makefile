@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-all lint bench bench-peers docs wheel audit clean help
+.PHONY: setup demo test test-all lint bench bench-peers bench-against docs wheel audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -16,6 +16,7 @@ BENCH := target/bench
 PEERS := target/peers
 PEERS_PYTHON ?= $(PYTHON)
 PEERS_ONLY ?=
+BEFORE ?=
 
 # The networks that are measured over emulated networks too.
 SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
@@ -67,7 +68,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py
+	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
@@ -102,6 +103,13 @@ bench-peers: setup $(PEERS)/.requirements ## the same networks in SecretFlow-SPU
 	rm -f $(PEERS)/peers.json
 	-$(BIN)/python tools/peers/compare.py --python $(PEERS)/venv/bin/python $(if $(PEERS_ONLY),--only $(PEERS_ONLY)) --save $(PEERS)/peers.json
 	$(BIN)/python -m lanner.benchmarks.collect --peers $(PEERS)/peers.json --json docs/benchmarks.json --page docs/benchmarks.md
+
+# BEFORE names a checkout of the older build, in which `make setup` was run.
+bench-against: setup ## an older build and this one by turns, into docs/benchmarks.md
+	@test -n "$(BEFORE)" || { echo "make bench-against: name a checkout of the older build, as in 'make bench-against BEFORE=../before'." >&2; exit 1; }
+	mkdir -p $(BENCH)
+	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
+	$(BIN)/python -m lanner.benchmarks.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
 
 docs: $(VENV)/.requirements ## the Rust reference in target/doc; links between the documents are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -289,6 +289,29 @@ def test_a_comparison_is_a_section_that_later_pages_keep(tmp_path: Path) -> None
     assert main([part, *outputs]) == 0
 
 
+def test_an_older_build_stands_beside_this_one(tmp_path: Path) -> None:
+    outputs = ("--json", str(tmp_path / "all.json"), "--page", str(tmp_path / "page.md"))
+    (part,) = map(str, write(tmp_path, document(*phases("mnist_d", "networks"))))
+
+    def build(seconds: float, transferred: int) -> dict[str, Any]:
+        return {"seconds": seconds, "fastest": seconds / 2, "bytes": transferred, "rounds": 7, "repeat": 9}
+
+    row = {"name": "mnist_d", "precision": "0.5%", "weights": "trained", "load": 0.1}
+    row |= {"before": build(0.5, 4_000_000), "now": build(0.25, 1_000_000)}
+    machine = document()["machine"]
+    versions = tmp_path / "versions.json"
+    versions.write_text(json.dumps({"machine": machine, "before": "abc1234", "now": "def5678", "rows": [row]}))
+    assert main([part, *outputs]) == 0
+    assert "older build" not in (tmp_path / "page.md").read_text()
+    assert main(["--versions", str(versions), *outputs]) == 0
+    text = (tmp_path / "page.md").read_text()
+    assert "commit abc1234 and this one, def5678" in text
+    line = line_of(text, "mnist_d", "0.5%", "500 ms", "250 ms", "0.50x")
+    assert line.endswith("| 250 ms | 125 ms | 4.00 MB | 1.00 MB | 7 | 7 | 9 |")
+    assert main([part, *outputs]) == 0
+    assert (tmp_path / "page.md").read_text() == text
+
+
 def test_a_comparison_replaces_what_it_measured_again() -> None:
     before = merge(None, comparison("mnist_d", "vgg16", failed=["resnet34"]))
     assert "load" not in before["machine"]

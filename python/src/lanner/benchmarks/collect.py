@@ -1,12 +1,12 @@
 """Puts the parts of a run together and writes the page.
 
-python -m lanner.benchmarks.collect [PART...] [--keep] [--peers FILE] --json FILE.json --page FILE.md
+python -m lanner.benchmarks.collect [PART...] [--keep] [--peers FILE] [--versions FILE] --json FILE.json --page FILE.md
 
 A part is a document that ``lanner bench --save`` wrote, or lines that a Rust example printed with ``--json``. FILE is
-what tools/peers/compare.py saved; the page is docs/benchmarks.md, with docs/benchmarks.json beside it. What is not
-given stays as the JSON document has it already, and so do its ``notes``: sentences that somebody wrote into it about
-figures of an older build, which a run of all parts leaves out. With --keep the rows and lines that the parts do not
-measure stay too, and the notes.
+what tools/peers/compare.py saved, or tools/against.py; the page is docs/benchmarks.md, with docs/benchmarks.json
+beside it. What is not given stays as the JSON document has it already, and so do its ``notes``: sentences that somebody
+wrote into it about figures of an older build, which a run of all parts leaves out. With --keep the rows and lines that
+the parts do not measure stay too, and the notes.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("parts", nargs="*", type=Path, metavar="PART")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--peers", type=Path, metavar="FILE")
+    parser.add_argument("--versions", type=Path, metavar="FILE")
     parser.add_argument("--json", required=True, type=Path, metavar="FILE")
     parser.add_argument("--page", required=True, type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
@@ -90,6 +91,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.peers is not None:
         peers = json.loads(options.peers.read_text(encoding="utf-8"))
         document["peers"], failed = merge(document["peers"], peers), failed or bool(peers["failures"])
+    document["versions"] = kept.get("versions")
+    if options.versions is not None:
+        document["versions"] = json.loads(options.versions.read_text(encoding="utf-8"))
     options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     options.page.write_text(page(document), encoding="utf-8")
     return 1 if failed else 0

@@ -22,9 +22,11 @@ from lanner.benchmarks.prose import (
     OPERATIONS,
     PEERS,
     SETUP,
+    VERSIONS,
     WORDS,
     Words,
 )
+from lanner.benchmarks.versions import versions_table
 from lanner.network import read_network
 from lanner.options import MODES
 
@@ -73,6 +75,10 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
         yield _described(document["peers"]["machine"], [row["load"] for row in document["peers"]["rows"]], "")
         yield _failures(document["peers"]["failures"])
         yield peers_table(document["peers"]["rows"])
+    if (versions := document.get("versions")) is not None:
+        yield VERSIONS.format(before=versions["before"], now=versions["now"])
+        yield _described(versions["machine"], [row["load"] for row in versions["rows"]], "")
+        yield versions_table(versions["rows"])
     yield LIMITS
 
 

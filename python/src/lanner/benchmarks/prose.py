@@ -151,6 +151,14 @@ those for CIFAR-100. "Theirs / ours" above 1 means that ours takes less.
 [SPU]: https://github.com/secretflow/spu
 """
 
+VERSIONS = """## Beside an older build
+
+The build of commit {before} and this one, {now}, by turns on one machine: `make bench-against BEFORE=FOLDER`, where
+FOLDER has a checkout of the older build. Mode `cheetah`, exact. Medians of the turns' medians, whole predictions with
+all their material over TLS; `relu_... of ... bits` are transfers, comparisons and selections alone, both parties in one
+process.
+"""
+
 LIMITS = """## What limits us
 
 - **Bytes.** A ReLU is a garbled table of two blocks for each AND gate and each value. On a slow line the time is
