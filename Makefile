@@ -127,4 +127,4 @@ clean: ## remove everything that was built
 	rm -rf target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
