@@ -7,7 +7,9 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use lanner_ring::{Accumulator, Backend, Buffer, EvalPermutation, GaloisElement, Modulus, Ntt, sample};
+use lanner_ring::{
+    Accumulator, Backend, Buffer, Ending, EvalPermutation, GaloisElement, Modulus, Ntt, sample,
+};
 use lanner_testkit::TestRng;
 
 const PRIME: u64 = 1_125_899_903_827_969;
@@ -53,6 +55,7 @@ struct Row {
 fn measure(modulus: Modulus, n: usize) -> Result<Vec<Row>, Box<dyn Error>> {
     let ntt = Ntt::new(&modulus, n)?;
     let permutation = EvalPermutation::new(GaloisElement::rotation(1, n)?);
+    let ending = Ending { added: None, subtracted: None, permutation: &permutation };
     let mut rng = TestRng::new(1);
     let mut random = || {
         let mut values = Buffer::zeroed(n);
@@ -71,7 +74,7 @@ fn measure(modulus: Modulus, n: usize) -> Result<Vec<Row>, Box<dyn Error>> {
         time(a[0], |values| modulus.mul_assign_slice(values, b[0])),
         time(a[0], |values| sum.mul_add(values, b[0])),
         time(a[0], |values| modulus.dot(values, &a, &b)),
-        time(a[0], |values| modulus.dot_permuted(values, &a, &permutation, &b)),
+        time(a[0], |values| modulus.dot_permuted(values, &a, &b, &ending)),
     ];
     sum.reduce_into(&mut rows[3].result);
     Ok(rows)
