@@ -179,13 +179,10 @@ impl<'a, T> Terms<'a, T> {
         limb: usize,
         block: &Range<usize>,
     ) {
-        let mut sum = [0; BLOCK];
-        let sum = &mut sum[..block.len()];
         let operands: Vec<_> =
             self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
         let weights: Vec<_> = factors.iter().map(|factor| &factor[block.clone()]).collect();
-        modulus.dot(sum, &operands, &weights);
-        modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+        modulus.add_dot(&mut total.limb_mut(limb)[block.clone()], &operands, &weights);
     }
 
     /// The factors' values at one limb.

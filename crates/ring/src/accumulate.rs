@@ -82,16 +82,26 @@ impl Modulus {
     /// # Panics
     /// If the numbers of vectors or the lengths differ.
     pub fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+        self.sum_of_products::<false>(out, a, b);
+    }
+
+    /// `out[i] += sum_k a[k][i] * b[k][i] mod q`: as [`Self::dot`], onto what is there.
+    ///
+    /// # Panics
+    /// As [`Self::dot`].
+    pub fn add_dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+        self.sum_of_products::<true>(out, a, b);
+    }
+
+    fn sum_of_products<const ADD: bool>(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
         assert_eq!(a.len(), b.len(), "one left factor for each right factor");
-        let capacity = arch::sum_capacity(self) as usize;
-        if a.len() <= capacity {
-            return arch::dot(self, out, a, b);
-        }
-        let mut part = Buffer::zeroed(out.len());
-        out.fill(0);
-        for (a, b) in a.chunks(capacity).zip(b.chunks(capacity)) {
-            arch::dot(self, &mut part, a, b);
-            self.add_assign_slice(out, &part);
+        // What is there is no larger than a product.
+        let most = (arch::sum_capacity(self) as usize).saturating_sub(1).max(1);
+        let mut parts = a.chunks(most).zip(b.chunks(most));
+        let (first_a, first_b) = parts.next().unwrap_or_default();
+        arch::dot::<ADD>(self, out, first_a, first_b);
+        for (a, b) in parts {
+            arch::dot::<true>(self, out, a, b);
         }
     }
 

@@ -30,6 +30,10 @@ proptest! {
             let mut out = vec![0; n];
             modulus.dot(&mut out, &slices(&a), &slices(&b));
             prop_assert_eq!(&out, &expected);
+            out.copy_from_slice(&a[0]);
+            modulus.add_dot(&mut out, &slices(&a), &slices(&b));
+            modulus.sub_assign_slice(&mut out, &a[0]);
+            prop_assert_eq!(&out, &expected);
             let mut sum = Accumulator::new(&modulus, n);
             a.iter().zip(&b).for_each(|(a, b)| sum.mul_add(a, b));
             sum.reduce_into(&mut out);

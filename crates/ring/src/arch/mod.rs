@@ -241,18 +241,18 @@ pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: 
     }
 }
 
-/// `out = sum_k a[k] b[k] mod q`; at most [`sum_capacity`] terms.
-pub(crate) fn dot(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`; fewer than [`sum_capacity`] terms.
+pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     let n = out.len();
     assert!(a.iter().chain(b).all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
     match modulus.backend() {
         // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => unsafe { avx2::sums::dot(modulus, out, a, b) },
+        Backend::Avx2 => unsafe { avx2::sums::dot::<ADD>(modulus, out, a, b) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::dot(modulus, out, a, b) },
-        _ => portable::dot(modulus, out, a, b),
+        Backend::Avx512 => unsafe { avx512::sums::dot::<ADD>(modulus, out, a, b) },
+        _ => portable::dot::<ADD>(modulus, out, a, b),
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn dot_permuted(
 /// [`dot_permuted`] by the other operations.
 fn step_by_step(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], ending: &Ending<'_>) {
     let mut sum = Buffer::zeroed(out.len());
-    dot(modulus, &mut sum, a, b);
+    dot::<false>(modulus, &mut sum, a, b);
     if let Some((vector, factor)) = ending.added {
         let mut scaled = Buffer::from(vector);
         mul_scalar(modulus, &mut scaled, modulus.shoup(factor));

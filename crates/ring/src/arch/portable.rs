@@ -138,11 +138,12 @@ pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: 
     }
 }
 
-/// `out = sum_k a[k] b[k] mod q`; at most [`capacity`] terms.
-pub(crate) fn dot(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`; fewer than [`capacity`] terms.
+pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     for (i, word) in out.iter_mut().enumerate() {
         let products = a.iter().zip(b).map(|(a, b)| u128::from(a[i]) * u128::from(b[i]));
-        *word = modulus.reduce_u128(products.sum());
+        let there = if ADD { u128::from(*word) } else { 0 };
+        *word = modulus.reduce_u128(products.sum::<u128>() + there);
     }
 }
 

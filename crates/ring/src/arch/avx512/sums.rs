@@ -46,13 +46,13 @@ pub(crate) unsafe fn reduce(modulus: &Modulus, out: &mut [u64], low: &[u64], hig
     }
 }
 
-/// `out = sum_k a[k] b[k] mod q`, the sums staying in registers.
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`, the sums staying in registers.
 ///
 /// # Safety
-/// All slices are of the same length, a multiple of 8; `a` and `b` have equally many, at most [`CAPACITY`]; the machine has AVX-512
+/// All slices are of the same length, a multiple of 8; `a` and `b` have equally many, fewer than [`CAPACITY`]; the machine has AVX-512
 /// F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn dot(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     let n = out.len();
     // SAFETY: groups of four vectors, or one, are inside every slice.
     unsafe {
@@ -60,6 +60,9 @@ pub(crate) unsafe fn dot(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[
         let quads = n / 32 * 32;
         for i in (0..quads).step_by(32) {
             let mut sums = Sums::<4>::new(&carries.ifma);
+            if ADD {
+                sums.low = std::array::from_fn(|part| load(out.as_ptr().add(i + 8 * part)));
+            }
             sums.add_products(a, b, i);
             for part in 0..4 {
                 store(out.as_mut_ptr().add(i + 8 * part), sums.reduce(&carries, part));
@@ -67,6 +70,9 @@ pub(crate) unsafe fn dot(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[
         }
         for i in (quads..n).step_by(8) {
             let mut sums = Sums::<1>::new(&carries.ifma);
+            if ADD {
+                sums.low = [load(out.as_ptr().add(i))];
+            }
             sums.add_products(a, b, i);
             store(out.as_mut_ptr().add(i), sums.reduce(&carries, 0));
         }
