@@ -34,8 +34,8 @@ fn main() {
             let case = Case::new(circuit, *instances, backend);
             let (garbling, evaluation) = (case.garbling(), case.evaluation());
             if json() {
-                print_line(name, "garble", &format!("{backend:?}"), garbling);
-                print_line(name, "evaluate", &format!("{backend:?}"), evaluation);
+                print_line(name, "garble", &format!("{backend:?}"), &garbling);
+                print_line(name, "evaluate", &format!("{backend:?}"), &evaluation);
                 continue;
             }
             println!(
@@ -61,13 +61,13 @@ fn aes() {
     let mut blocks = vec![Block::ZERO; 1024];
     let rate = Rate::of(blocks.len(), || prg.fill_blocks(black_box(&mut blocks)));
     if json() {
-        print_line("aes", "counter", "fastest", rate);
+        print_line("aes", "counter", "fastest", &rate);
     } else {
         println!("AES in counter mode, M blocks/s: {}", rate.in_millions());
     }
 }
 
-fn print_line(name: &str, kernel: &str, backend: &str, rate: Rate) {
+fn print_line(name: &str, kernel: &str, backend: &str, rate: &Rate) {
     let per_second = rate.median;
     println!(
         r#"{{"bench": "gc", "name": "{name}", "kernel": "{kernel}", "backend": "{backend}", "per_second": {per_second:e}, "repeat": {RUNS}}}"#
