@@ -80,6 +80,7 @@ bench: setup ## measure everything on this machine (an hour; more where LANNER_D
 	mkdir -p $(BENCH)
 	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
 	$(EXAMPLE) kernels -p lanner-bfv -- --json > $(BENCH)/bfv.jsonl
+	$(EXAMPLE) gc_bench -p lanner-gc -- --json > $(BENCH)/gc.jsonl
 	for layer in fc 5x5/2 1x1 32x32x32; do $(EXAMPLE) layer_bench -p lanner-protocol -- --json 9 $$layer; done > $(BENCH)/layer.jsonl
 	for mode in gazelle falcon "cheetah --rounding exact"; do \
 	    $(BIN)/lanner bench all --mode $$mode --save $(BENCH)/$${mode// --rounding /_}.json || true; done

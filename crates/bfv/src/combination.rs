@@ -35,6 +35,33 @@ impl LinearCombination {
         let ([c0, c1], noise) = self.sums.finish();
         Ciphertext { c0, c1, noise }
     }
+
+    /// The sum of `ciphertexts[k] * factors[k]` at once, which takes less memory traffic: the sums stay in registers.
+    ///
+    /// # Errors
+    /// [`BfvError::Length`] unless there is a factor for each ciphertext; as [`Self::add`].
+    pub fn of(
+        parameters: &Parameters,
+        ciphertexts: &[Ciphertext],
+        factors: &[Multiplier],
+    ) -> Result<Ciphertext, BfvError> {
+        let basis = parameters.basis(parameters.limbs());
+        if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(&basis)) {
+            return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
+        }
+        let products = Product::dense(ciphertexts.len(), 1, factors)?;
+        let terms = Terms::by_row(ciphertexts, &products, 1, &basis)?;
+        let noise = ciphertexts.iter().zip(factors).fold(NoiseBound::NONE, |sum, (ciphertext, factor)| {
+            sum.plus(ciphertext.noise.multiplied_by_norm(factor.norm))
+        });
+        let mut sum = Ciphertext { c0: Poly::zero(&basis), c1: Poly::zero(&basis), noise };
+        add_blocks(&basis, std::slice::from_mut(&mut sum), &terms, |sum, terms, values, limb, block| {
+            let modulus = &basis.moduli()[limb];
+            terms.add_block(|ciphertext| &ciphertext.c0, values, &mut sum.c0, modulus, limb, block);
+            terms.add_block(|ciphertext| &ciphertext.c1, values, &mut sum.c1, modulus, limb, block);
+        });
+        Ok(sum)
+    }
 }
 
 /// The sum of rotated ciphertexts multiplied by plaintexts, over the limbs and the special modulus: the division by that
@@ -152,13 +179,10 @@ impl<'a, T> Terms<'a, T> {
         limb: usize,
         block: &Range<usize>,
     ) {
-        let mut sum = [0; BLOCK];
-        let sum = &mut sum[..block.len()];
         let operands: Vec<_> =
             self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
         let weights: Vec<_> = factors.iter().map(|factor| &factor[block.clone()]).collect();
-        modulus.dot(sum, &operands, &weights);
-        modulus.add_assign_slice(&mut total.limb_mut(limb)[block.clone()], sum);
+        modulus.add_dot(&mut total.limb_mut(limb)[block.clone()], &operands, &weights);
     }
 
     /// The factors' values at one limb.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use lanner_ring::{Buffer, Eval, GaloisElement, Modulus, Poly, RnsBasis};
+use lanner_ring::{Buffer, Ending, Eval, GaloisElement, Modulus, Poly, RnsBasis, Shoup};
 
 use crate::keys::SwitchingKey;
 use crate::{BfvError, Ciphertext, EvaluationKeys, NoiseBound, Parameters};
@@ -60,11 +60,8 @@ impl<'a> Hoisted<'a> {
         let remainders = switched.remainders();
         // Limb after limb, so that what is in work stays in the cache.
         for j in 0..basis.len() {
-            let values = switched.divided(j, &remainders[0], Half::B);
-            basis.moduli()[j].add_assign_slice(values, self.ciphertext.c0.limb(j));
-            key.permutation.apply(c0.limb_mut(j), values);
-            let values = switched.divided(j, &remainders[1], Half::A);
-            key.permutation.apply(c1.limb_mut(j), values);
+            switched.divided(j, Half::B, Some(&self.ciphertext.c0), &remainders[0], c0.limb_mut(j));
+            switched.divided(j, Half::A, None, &remainders[1], c1.limb_mut(j));
         }
         Ok(Ciphertext { c0, c1, noise: self.ciphertext.noise.switched_key(self.parameters) })
     }
@@ -92,12 +89,10 @@ impl<'a> Hoisted<'a> {
         let key = self.key(element, keys)?;
         let basis = self.parameters.extended();
         let (mut c0, mut c1) = (Poly::zero(basis), Poly::zero(basis));
-        let mut switched = Switched::new(self, key);
+        let switched = Switched::new(self, key);
         for j in 0..basis.len() {
-            let values = switched.product(j, Half::B);
-            self.add_scaled(values, &self.ciphertext.c0, j);
-            key.permutation.apply(c0.limb_mut(j), values);
-            key.permutation.apply(c1.limb_mut(j), switched.product(j, Half::A));
+            switched.scaled(j, Half::B, Some(&self.ciphertext.c0), c0.limb_mut(j));
+            switched.scaled(j, Half::A, None, c1.limb_mut(j));
         }
         Ok(ExtendedCiphertext { c0, c1, noise: self.ciphertext.noise.switched_key_extended(self.parameters) })
     }
@@ -105,24 +100,18 @@ impl<'a> Hoisted<'a> {
     /// `P (c0, c1)`.
     fn extended(&self) -> ExtendedCiphertext {
         let Ciphertext { c0, c1, noise } = self.ciphertext;
-        let scale = |part| {
+        let special = self.parameters.special().map_or(1, Modulus::value);
+        let scale = |part: &Poly<Eval>| {
             let mut scaled = Poly::zero(self.parameters.extended());
-            for (j, limb) in scaled.limbs_mut().enumerate() {
-                self.add_scaled(limb, part, j);
+            // Modulo P itself it is zero.
+            for (j, modulus) in self.parameters.moduli().iter().enumerate() {
+                let limb = scaled.limb_mut(j);
+                limb.copy_from_slice(part.limb(j));
+                modulus.mul_scalar_slice(limb, modulus.shoup(special));
             }
             scaled
         };
         ExtendedCiphertext { c0: scale(c0), c1: scale(c1), noise: *noise }
-    }
-
-    /// `sum += P part` at limb `j`; nothing modulo `P` itself.
-    fn add_scaled(&self, sum: &mut [u64], part: &Poly<Eval>, j: usize) {
-        let special = self.parameters.special().map_or(1, Modulus::value);
-        if let Some(modulus) = self.parameters.moduli().get(j) {
-            let mut scaled = Buffer::from(part.limb(j));
-            modulus.mul_scalar_slice(&mut scaled, modulus.shoup(special));
-            modulus.add_assign_slice(sum, &scaled);
-        }
     }
 
     fn key<'k>(
@@ -207,42 +196,65 @@ struct Switched<'a> {
     basis: &'a RnsBasis,
     digits: &'a Digits<'a>,
     key: &'a SwitchingKey,
-    product: Buffer,
     remainder: Buffer,
 }
 
 impl<'a> Switched<'a> {
     fn new(hoisted: &'a Hoisted<'_>, key: &'a SwitchingKey) -> Self {
         let basis = hoisted.parameters.extended();
-        let buffer = || Buffer::zeroed(basis.degree());
-        Self { basis, digits: hoisted.digits(), key, product: buffer(), remainder: buffer() }
+        Self { basis, digits: hoisted.digits(), key, remainder: Buffer::zeroed(basis.degree()) }
     }
 
-    /// The inner product modulo modulus `j`.
-    fn product(&mut self, j: usize, half: Half) -> &mut [u64] {
-        self.basis.moduli()[j].dot(&mut self.product, &self.digits.limbs(j), &self.key.limbs(j, half));
-        &mut self.product
+    /// The special modulus and its place.
+    fn special(&self) -> (&'a Modulus, usize) {
+        let last = self.basis.len() - 1;
+        (&self.basis.moduli()[last], last)
     }
 
     /// The coefficients of both inner products modulo `P`.
-    fn remainders(&mut self) -> [Buffer; 2] {
-        let special = self.basis.len() - 1;
+    fn remainders(&self) -> [Buffer; 2] {
+        let (special, last) = self.special();
         [Half::B, Half::A].map(|half| {
-            let mut remainder = Buffer::from(&*self.product(special, half));
-            self.basis.ntts()[special].inverse(&mut remainder);
+            let mut remainder = Buffer::zeroed(self.basis.degree());
+            special.dot(&mut remainder, &self.digits.limbs(last), &self.key.limbs(last, half));
+            self.basis.ntts()[last].inverse(&mut remainder);
             remainder
         })
     }
 
-    /// The inner product divided by `P` and rounded, modulo limb `j`, given its `remainder`.
-    fn divided(&mut self, j: usize, remainder: &[u64], half: Half) -> &mut [u64] {
-        self.product(j, half);
-        let (ntt, modulus) = (&self.basis.ntts()[j], &self.basis.moduli()[j]);
-        let special = &self.basis.moduli()[self.basis.len() - 1];
+    /// The inner product modulo modulus `j`, plus `P added`, under the automorphism.
+    fn scaled(&self, j: usize, half: Half, added: Option<&Poly<Eval>>, out: &mut [u64]) {
+        self.finish(j, half, added, None, out);
+    }
+
+    /// The same divided by `P` and rounded, given its `remainder`; `j` is a limb.
+    fn divided(
+        &mut self,
+        j: usize,
+        half: Half,
+        added: Option<&Poly<Eval>>,
+        remainder: &[u64],
+        out: &mut [u64],
+    ) {
+        let (modulus, (special, _)) = (&self.basis.moduli()[j], self.special());
         modulus.lift_centered_slice(&mut self.remainder, remainder, special);
-        ntt.forward(&mut self.remainder);
-        modulus.sub_mul_slice(&mut self.product, &self.remainder, self.basis.last_inverses()[j]);
-        &mut self.product
+        self.basis.ntts()[j].forward(&mut self.remainder);
+        self.finish(j, half, added, Some((&self.remainder, self.basis.last_inverses()[j])), out);
+    }
+
+    fn finish(
+        &self,
+        j: usize,
+        half: Half,
+        added: Option<&Poly<Eval>>,
+        subtracted: Option<(&[u64], Shoup)>,
+        out: &mut [u64],
+    ) {
+        let (modulus, (special, last)) = (&self.basis.moduli()[j], self.special());
+        // A multiple of P is zero modulo P.
+        let added = added.filter(|_| j < last).map(|part| (part.limb(j), special.value()));
+        let ending = Ending { added, subtracted, permutation: &self.key.permutation };
+        modulus.dot_permuted(out, &self.digits.limbs(j), &self.key.limbs(j, half), &ending);
     }
 }
 

@@ -117,15 +117,22 @@ fn linear_combination_is_sum_of_products() {
     let mut setting = Setting::new(set_b(), t, 8);
     let mut sum = LinearCombination::new(&setting.parameters);
     let mut expected = vec![0; 8192];
-    for _ in 0..5 {
+    let (mut inputs, mut factors) = (Vec::new(), Vec::new());
+    for k in 0..5 {
         let (x, w) = (setting.random(), setting.random());
-        let factor = setting.encoder.multiplier(&w).unwrap();
-        sum.add(&setting.encrypt(&x), &factor).unwrap();
+        let factor = setting.encoder.compact_multiplier(&w).unwrap();
+        factors.push(if k % 2 == 0 { factor.prepare() } else { factor });
+        inputs.push(setting.encrypt(&x));
+        sum.add(&inputs[k], &factors[k]).unwrap();
         expected = zip(&expected, &zip(&x, &w, |x, w| x * w, t), |x, y| x + y, t);
     }
-    let result = sum.finish();
-    assert_eq!(setting.decrypt(&result), expected);
-    setting.assert_noise(&result);
+    let at_once = LinearCombination::of(&setting.parameters, &inputs, &factors).unwrap();
+    for result in [sum.finish(), at_once] {
+        assert_eq!(setting.decrypt(&result), expected);
+        setting.assert_noise(&result);
+    }
+    let few = LinearCombination::of(&setting.parameters, &inputs, &factors[1..]);
+    assert_eq!(few.err(), Some(BfvError::Length { expected: 5, got: 4 }));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Millions of AND gates per second, garbled and evaluated on one core, by backend.
 //!
-//! Run with `cargo run --release -p lanner-gc --example gc_bench`. Tables go to one reused chunk, as they do before they
+//! Run with `cargo run --release -p lanner-gc --example gc_bench [-- --json]`: tables of text, or one document a line. Tables go to one reused chunk, as they do before they
 //! are sent; every result is verified outside the clock.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -18,7 +18,10 @@ use rand_core::SeedableRng;
 const RUNS: usize = 151;
 
 fn main() {
-    println!("half-gates, 16 lanes, one core; M AND/s as median (best) of {RUNS} runs");
+    if !json() {
+        println!("half-gates, 16 lanes, one core; M AND/s as median (best) of {RUNS} runs");
+    }
+    aes();
     let prime = Ring::Prime(1_032_193);
     let circuits = [
         ("adder chain", adder_chain(32), 512),
@@ -29,15 +32,69 @@ fn main() {
     for backend in Backend::ALL.into_iter().filter(|b| b.is_available()) {
         for (name, circuit, instances) in &circuits {
             let case = Case::new(circuit, *instances, backend);
+            let (garbling, evaluation) = (case.garbling(), case.evaluation());
+            if json() {
+                print_line(name, "garble", &format!("{backend:?}"), &garbling);
+                print_line(name, "evaluate", &format!("{backend:?}"), &evaluation);
+                continue;
+            }
             println!(
                 "{backend:8?} {name:12} {instances:4} x {:5} AND, {:3} slots, {:8} bytes: garble {}, evaluate {}",
                 circuit.and_count(),
                 circuit.slots(),
                 case.tables.len(),
-                case.garbling(),
-                case.evaluation(),
+                garbling.in_millions(),
+                evaluation.in_millions(),
             );
         }
+    }
+}
+
+/// Whether the output is for programs.
+fn json() -> bool {
+    std::env::args().any(|argument| argument == "--json")
+}
+
+/// AES blocks under one key that stay in the first-level cache: what bounds the gates.
+fn aes() {
+    let mut prg = Prg::from_seed([2; 16]);
+    let mut blocks = vec![Block::ZERO; 1024];
+    let rate = Rate::of(blocks.len(), || prg.fill_blocks(black_box(&mut blocks)));
+    if json() {
+        print_line("aes", "counter", "fastest", &rate);
+    } else {
+        println!("AES in counter mode, M blocks/s: {}", rate.in_millions());
+    }
+}
+
+fn print_line(name: &str, kernel: &str, backend: &str, rate: &Rate) {
+    let per_second = rate.median;
+    println!(
+        r#"{{"bench": "gc", "name": "{name}", "kernel": "{kernel}", "backend": "{backend}", "per_second": {per_second:e}, "repeat": {RUNS}}}"#
+    );
+}
+
+/// Items a second.
+struct Rate {
+    median: f64,
+    best: f64,
+}
+
+impl Rate {
+    /// That of a run that does so many.
+    fn of(items: usize, mut run: impl FnMut()) -> Self {
+        let time = |()| {
+            let start = Instant::now();
+            run();
+            start.elapsed().as_secs_f64()
+        };
+        let mut times: Vec<f64> = [(); RUNS].map(time).into();
+        times.sort_by(f64::total_cmp);
+        Self { median: items as f64 / times[RUNS / 2], best: items as f64 / times[0] }
+    }
+
+    fn in_millions(&self) -> String {
+        format!("{:6.1} ({:6.1})", self.median / 1e6, self.best / 1e6)
     }
 }
 
@@ -111,7 +168,7 @@ impl<'c> Case<'c> {
         evaluator.unwrap().evaluate(self.instances, &self.labels, tables).unwrap()
     }
 
-    fn garbling(&self) -> String {
+    fn garbling(&self) -> Rate {
         self.rate(|| {
             black_box(self.garble(&mut |chunk| {
                 black_box(chunk);
@@ -119,22 +176,14 @@ impl<'c> Case<'c> {
         })
     }
 
-    fn evaluation(&self) -> String {
+    fn evaluation(&self) -> Rate {
         self.rate(|| {
             black_box(self.evaluate(&mut Reused(&self.tables)));
         })
     }
 
-    fn rate(&self, mut run: impl FnMut()) -> String {
-        let ands = (self.circuit.and_count() * self.instances) as f64;
-        let time = |()| {
-            let start = Instant::now();
-            run();
-            start.elapsed().as_secs_f64()
-        };
-        let mut times: Vec<f64> = [(); RUNS].map(time).into();
-        times.sort_by(f64::total_cmp);
-        format!("{:6.1} ({:6.1})", ands / times[RUNS / 2] / 1e6, ands / times[0] / 1e6)
+    fn rate(&self, run: impl FnMut()) -> Rate {
+        Rate::of(self.circuit.and_count() * self.instances, run)
     }
 
     fn verify(&self, inputs: &Bits, got: &Bits) {

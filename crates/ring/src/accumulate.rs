@@ -2,7 +2,7 @@
 
 use crate::arch;
 use crate::buffer::Buffer;
-use crate::{EvalPermutation, Modulus};
+use crate::{EvalPermutation, Modulus, Shoup};
 
 /// A vector of unreduced sums of products modulo one prime.
 ///
@@ -39,16 +39,7 @@ impl Accumulator {
     /// If a length differs from that of the accumulator.
     pub fn mul_add(&mut self, a: &[u64], b: &[u64]) {
         self.make_room();
-        arch::mul_add(&self.modulus, (&mut self.low, &mut self.high), a, None, b);
-    }
-
-    /// Adds `a[permutation(i)] * b[i]` to sum `i`; both in `[0, q)`.
-    ///
-    /// # Panics
-    /// If a length differs from that of the accumulator or of the permutation.
-    pub fn mul_add_permuted(&mut self, a: &[u64], permutation: &EvalPermutation, b: &[u64]) {
-        self.make_room();
-        arch::mul_add(&self.modulus, (&mut self.low, &mut self.high), a, Some(permutation), b);
+        arch::mul_add(&self.modulus, (&mut self.low, &mut self.high), a, b);
     }
 
     /// Writes the sums mod `q` to `out` and empties them.
@@ -74,41 +65,54 @@ impl Accumulator {
     }
 }
 
+/// What inner products go through on their way out: see [`Modulus::dot_permuted`].
+#[derive(Clone, Copy)]
+pub struct Ending<'a> {
+    /// A vector, and the factor that it is added with.
+    pub added: Option<(&'a [u64], u64)>,
+    /// A vector to subtract then, and the factor that the difference is multiplied by.
+    pub subtracted: Option<(&'a [u64], Shoup)>,
+    /// The order of the results.
+    pub permutation: &'a EvalPermutation,
+}
+
 impl Modulus {
     /// `out[i] = sum_k a[k][i] * b[k][i] mod q`, all in `[0, q)`, of a length that is a multiple of 8.
     ///
     /// # Panics
     /// If the numbers of vectors or the lengths differ.
     pub fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
-        self.sum_of_products(out, a, None, b);
+        self.sum_of_products::<false>(out, a, b);
     }
 
-    /// `out[i] = sum_k a[k][permutation(i)] * b[k][i] mod q`: the inner product of a key with digits to which
-    /// an automorphism is applied on the way, all in `[0, q)`.
+    /// `out[i] += sum_k a[k][i] * b[k][i] mod q`: as [`Self::dot`], onto what is there.
     ///
     /// # Panics
-    /// If the numbers of vectors or the lengths differ.
-    pub fn dot_permuted(&self, out: &mut [u64], a: &[&[u64]], permutation: &EvalPermutation, b: &[&[u64]]) {
-        self.sum_of_products(out, a, Some(permutation), b);
+    /// As [`Self::dot`].
+    pub fn add_dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+        self.sum_of_products::<true>(out, a, b);
     }
 
-    fn sum_of_products(
-        &self,
-        out: &mut [u64],
-        a: &[&[u64]],
-        permutation: Option<&EvalPermutation>,
-        b: &[&[u64]],
-    ) {
+    fn sum_of_products<const ADD: bool>(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
         assert_eq!(a.len(), b.len(), "one left factor for each right factor");
-        let capacity = arch::sum_capacity(self) as usize;
-        if a.len() <= capacity {
-            return arch::dot(self, out, a, permutation, b);
+        // What is there is no larger than a product.
+        let most = (arch::sum_capacity(self) as usize).saturating_sub(1).max(1);
+        let mut parts = a.chunks(most).zip(b.chunks(most));
+        let (first_a, first_b) = parts.next().unwrap_or_default();
+        arch::dot::<ADD>(self, out, first_a, first_b);
+        for (a, b) in parts {
+            arch::dot::<true>(self, out, a, b);
         }
-        let mut part = Buffer::zeroed(out.len());
-        out.fill(0);
-        for (a, b) in a.chunks(capacity).zip(b.chunks(capacity)) {
-            arch::dot(self, &mut part, a, permutation, b);
-            self.add_assign_slice(out, &part);
-        }
+    }
+
+    /// Key switching in one pass: `x[i] = (sum_k a[k][i] * b[k][i] + added[i] * f - subtracted[i]) * g mod q`, without what the ending
+    /// has not, and `out = x` permuted. All in `[0, q)`.
+    ///
+    /// # Panics
+    /// If the numbers of vectors differ, a length is not the permutation's degree, or there are more than some thousand vectors.
+    pub fn dot_permuted(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], ending: &Ending<'_>) {
+        assert_eq!(a.len(), b.len(), "one left factor for each right factor");
+        assert!((a.len() as u64) < arch::sum_capacity(self), "more products than two words hold");
+        arch::dot_permuted(self, out, a, b, ending);
     }
 }

@@ -88,6 +88,8 @@ pub struct EvalPermutation {
     element: GaloisElement,
     /// For each block of the result, the block it is read from, times eight, plus its pattern.
     blocks: Vec<u32>,
+    /// For each block, the block of the result that it becomes, times eight, plus its pattern.
+    targets: Vec<u32>,
     /// `patterns[c][j]` is the lane read by lane `j`.
     patterns: Patterns,
 }
@@ -114,7 +116,12 @@ impl EvalPermutation {
         };
         let lane = |carry: usize, j: usize| bit_reverse((carry + g * bit_reverse(j, 3)) % LANES, 3) as u64;
         let patterns = std::array::from_fn(|carry| std::array::from_fn(|j| lane(carry, j)));
-        Self { element, blocks: (0..n / LANES).map(block).collect(), patterns: Patterns(patterns) }
+        let blocks: Vec<u32> = (0..n / LANES).map(block).collect();
+        let mut targets = vec![0; blocks.len()];
+        for (k, packed) in blocks.iter().enumerate() {
+            targets[*packed as usize / LANES] = (k * LANES) as u32 + packed % LANES as u32;
+        }
+        Self { element, blocks, targets, patterns: Patterns(patterns) }
     }
 
     /// The automorphism.
@@ -144,6 +151,12 @@ impl EvalPermutation {
     /// If a length is not the degree.
     pub fn apply(&self, out: &mut [u64], values: &[u64]) {
         arch::permute(out, values, self);
+    }
+
+    /// Where eight slots from `i` on, a multiple of eight, go: the first slot of the result, and the lane that each lane takes.
+    pub(crate) fn target(&self, i: usize) -> (usize, &[u64; LANES]) {
+        let packed = self.targets[i / LANES] as usize;
+        (packed / LANES * LANES, &self.patterns.0[packed % LANES])
     }
 
     /// For each eight slots of the result, the first slot they are read from plus the index of their pattern.

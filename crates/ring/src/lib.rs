@@ -28,7 +28,7 @@ mod rescale;
 pub mod sample;
 mod slices;
 
-pub use accumulate::Accumulator;
+pub use accumulate::{Accumulator, Ending};
 #[doc(hidden)]
 pub use arch::Backend;
 pub use automorphism::{EvalPermutation, GaloisElement};

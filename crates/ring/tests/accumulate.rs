@@ -4,12 +4,12 @@
 mod common;
 
 use common::{PRIMES, backends, random};
-use lanner_ring::{Accumulator, EvalPermutation, GaloisElement, Modulus};
+use lanner_ring::{Accumulator, Ending, EvalPermutation, GaloisElement, Modulus};
 use proptest::prelude::*;
 
-fn naive(q: u64, a: &[Vec<u64>], b: &[Vec<u64>], source: impl Fn(usize) -> usize) -> Vec<u64> {
+fn naive(q: u64, a: &[Vec<u64>], b: &[Vec<u64>]) -> Vec<u64> {
     let product = |x: u64, y: u64| u128::from(x) * u128::from(y) % u128::from(q);
-    let sum = |i: usize| a.iter().zip(b).map(|(a, b)| product(a[source(i)], b[i])).sum::<u128>();
+    let sum = |i: usize| a.iter().zip(b).map(|(a, b)| product(a[i], b[i])).sum::<u128>();
     (0..a[0].len()).map(|i| (sum(i) % u128::from(q)) as u64).collect()
 }
 
@@ -20,27 +20,55 @@ fn slices(vectors: &[Vec<u64>]) -> Vec<&[u64]> {
 proptest! {
     #[test]
     fn sums_of_products_equal_their_definition(
-        index in 0..PRIMES.len(), log_n in 3u32..8, terms in 1usize..9, seed: u64, g in 0usize..64
+        index in 0..PRIMES.len(), log_n in 3u32..8, terms in 1usize..9, seed: u64
     ) {
         let (q, n) = (PRIMES[index], 1 << log_n);
         let vectors = |offset| (0..terms as u64).map(|k| random(q, n, seed ^ (2 * k + offset))).collect::<Vec<_>>();
         let (a, b) = (vectors(0), vectors(1));
-        let permutation = EvalPermutation::new(GaloisElement::new(2 * (g % n) + 1, n).unwrap());
-        let plain = naive(q, &a, &b, |i| i);
-        let permuted = naive(q, &a, &b, |i| permutation.source(i));
+        let expected = naive(q, &a, &b);
         for modulus in backends(q) {
             let mut out = vec![0; n];
             modulus.dot(&mut out, &slices(&a), &slices(&b));
-            prop_assert_eq!(&out, &plain);
-            modulus.dot_permuted(&mut out, &slices(&a), &permutation, &slices(&b));
-            prop_assert_eq!(&out, &permuted);
+            prop_assert_eq!(&out, &expected);
+            out.copy_from_slice(&a[0]);
+            modulus.add_dot(&mut out, &slices(&a), &slices(&b));
+            modulus.sub_assign_slice(&mut out, &a[0]);
+            prop_assert_eq!(&out, &expected);
             let mut sum = Accumulator::new(&modulus, n);
             a.iter().zip(&b).for_each(|(a, b)| sum.mul_add(a, b));
             sum.reduce_into(&mut out);
-            prop_assert_eq!(&out, &plain);
-            a.iter().zip(&b).for_each(|(a, b)| sum.mul_add_permuted(a, &permutation, b));
-            sum.reduce_into(&mut out);
-            prop_assert_eq!(&out, &permuted);
+            prop_assert_eq!(&out, &expected);
+        }
+    }
+
+    #[test]
+    fn permuted_sums_equal_their_definition(
+        index in 0..PRIMES.len(), log_n in 3u32..8, terms in 1usize..5, seed: u64, g in 0usize..64, f: u64, w: u64, parts in 0..4, most: bool
+    ) {
+        let (q, n) = (PRIMES[index], 1 << log_n);
+        let vector = |k: u64| if most { vec![q - 1; n] } else { random(q, n, seed ^ k) };
+        let vectors = |offset| (0..terms as u64).map(|k| vector(2 * k + offset)).collect::<Vec<_>>();
+        let (a, b, added, subtracted) = (vectors(0), vectors(1), vector(40), if most { vec![0; n] } else { vector(41) });
+        let permutation = EvalPermutation::new(GaloisElement::new(2 * (g % n) + 1, n).unwrap());
+        for modulus in backends(q) {
+            let ending = Ending {
+                added: (parts & 1 == 1).then_some((&added, f)),
+                subtracted: (parts & 2 == 2).then_some((&subtracted, modulus.shoup(w))),
+                permutation: &permutation,
+            };
+            let mut expected = naive(q, &a, &b);
+            for (i, sum) in expected.iter_mut().enumerate() {
+                if parts & 1 == 1 {
+                    *sum = modulus.add(*sum, modulus.mul(added[i], modulus.reduce(f)));
+                }
+                if parts & 2 == 2 {
+                    *sum = modulus.mul(modulus.sub(*sum, subtracted[i]), modulus.reduce(w));
+                }
+            }
+            let expected: Vec<_> = (0..n).map(|i| expected[permutation.source(i)]).collect();
+            let mut out = vec![0; n];
+            modulus.dot_permuted(&mut out, &slices(&a), &slices(&b), &ending);
+            prop_assert_eq!(&out, &expected);
         }
     }
 

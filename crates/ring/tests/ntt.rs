@@ -106,15 +106,40 @@ fn lazy_ranges_hold_for_every_shape_of_prime() {
         let start: u64 = (1 << 47) / 4 * eighths / 512 * 512 + 1;
         let q = (start..).step_by(512).find(|q| is_prime(*q)).unwrap();
         for input in [vec![q - 1; n], random(q, n, eighths), random(q, n, !eighths)] {
-            let transforms = backends(q).map(|modulus| {
-                let ntt = Ntt::new(&modulus, n).unwrap();
-                let (mut forward, mut inverse) = (input.clone(), input.clone());
-                ntt.forward(&mut forward);
-                ntt.inverse(&mut inverse);
-                (forward, inverse)
-            });
-            let transforms: Vec<_> = transforms.collect();
-            assert!(transforms.iter().all(|pair| *pair == transforms[0]), "q = {q}");
+            assert_backends_agree(q, &input);
         }
     }
+}
+
+#[test]
+fn values_have_room_up_to_the_edges() {
+    // Reductions are left out as long as sums stay below 2^52: primes on both sides of each bound, with the largest inputs.
+    for n in [64_u64, 256, 4096, 8192, 16384] {
+        let step = 2 * n;
+        let levels = u64::from(n.ilog2());
+        for edge in [n, 16, 2 * levels + 1, 4] {
+            let start = (1 << 52) / edge / step * step + 1;
+            let below = (1..1 << 12).map(|k| start - k * step).find(|q| is_prime(*q)).unwrap();
+            let above = (1..1 << 12).map(|k| start + k * step).find(|q| is_prime(*q)).unwrap();
+            for q in [below, above] {
+                let alternating: Vec<_> = (0..n).map(|i| if i % 2 == 0 { q - 1 } else { 0 }).collect();
+                for input in [vec![q - 1; n as usize], alternating, random(q, n as usize, edge)] {
+                    assert_backends_agree(q, &input);
+                }
+            }
+        }
+    }
+}
+
+/// That both transforms of `input` are the same on every backend.
+fn assert_backends_agree(q: u64, input: &[u64]) {
+    let transforms = backends(q).map(|modulus| {
+        let ntt = Ntt::new(&modulus, input.len()).unwrap();
+        let (mut forward, mut inverse) = (input.to_vec(), input.to_vec());
+        ntt.forward(&mut forward);
+        ntt.inverse(&mut inverse);
+        (forward, inverse)
+    });
+    let transforms: Vec<_> = transforms.collect();
+    assert!(transforms.iter().all(|pair| *pair == transforms[0]), "q = {q}, n = {}", input.len());
 }

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from lanner.benchmarks.collect import collect, main
-from lanner.benchmarks.kernels import KERNELS, OPERATIONS, kernels_table, operations_table
+from lanner.benchmarks.kernels import (
+    GATES,
+    KERNELS,
+    OPERATIONS,
+    ROTATIONS,
+    TRANSFORMS,
+    kernels_table,
+    limits_table,
+    operations_table,
+)
 from lanner.benchmarks.markdown import ratio, size_of, table, time_of
 from lanner.benchmarks.page import page
 from lanner.benchmarks.peers import merge
@@ -203,6 +212,31 @@ def test_parts_of_two_machines_do_not_mix(tmp_path: Path) -> None:
         collect(write(tmp_path, document(), other))
     with pytest.raises(ValueError, match="one machine"):
         collect([])
+
+
+def test_kernels_stand_beside_the_limit_of_their_operations() -> None:
+    def ring(name: str, seconds: float, backend: str | None = None, n: int | None = None) -> dict[str, Any]:
+        return {"bench": "ring", "name": name, "backend": backend, "n": n, "seconds": seconds}
+
+    def gc(name: str, kernel: str, backend: str, per_second: float) -> dict[str, Any]:
+        return {"bench": "gc", "name": name, "kernel": kernel, "backend": backend, "per_second": per_second}
+
+    lines = [ring("cycle", 1e-9)]
+    for backend, seconds in (("Portable", 1e-4), ("Avx512", 5e-6)):
+        lines += [ring(name, seconds, backend, n) for name, _, _ in TRANSFORMS for n in (2048, 4096, 8192)]
+    lines += [{"bench": "bfv", "name": name, "n": 8192, "seconds": 2e-4} for name, _, _, _ in ROTATIONS]
+    assert limits_table(lines) is None
+    lines += [gc("aes", "counter", "fastest", 2e9)]
+    for backend, rate in (("Portable", 1e7), ("Vaes512", 2.5e8)):
+        lines += [gc("relu_rescale", kernel, backend, rate) for kernel, _, _ in GATES]
+    text = limits_table(lines)
+    assert text is not None
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
+    # 24,576 butterflies of five multiply-adds, sixteen of them a cycle of a nanosecond.
+    assert rows[1][1:5] == ["4096", "5.00 µs", "7.68 µs", "0.65x"]
+    # Twenty transforms, and 24 products of 8,192 values with two multiply-adds each.
+    assert rows[-5][1:5] == ["8192", "200 µs", "125 µs", "1.61x"]
+    assert rows[-2][1:5] == ["-", "250 M", "500 M", "2.00x"]
 
 
 def test_lines_of_the_examples_become_tables() -> None:

@@ -28,6 +28,8 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn xor_where(self, colours: Self::Colours, other: Self) -> Self;
     unsafe fn aes_round(self, key: Self) -> Self;
     unsafe fn aes_last_round(self, key: Self) -> Self;
+    /// Asks for the cache line at an address, which may lie anywhere.
+    unsafe fn prefetch(from: *const Block);
     /// The next round key of the AES-128 key schedule in each block.
     unsafe fn next_round_key(self, constant: u32) -> Self;
 }
@@ -37,6 +39,10 @@ const ROUND_KEYS: usize = 11;
 /// What makes each round key from the last one; the first is the key itself.
 const ROUND_CONSTANTS: [u32; ROUND_KEYS] = [0, 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
 const KEYS: usize = 2 * GATES_PER_SCHEDULE;
+/// Rows ahead of which the evaluator asks for tables: they come from memory, and page by page the processor does not see it coming.
+const AHEAD: usize = 4;
+/// Blocks of a cache line.
+const LINE: usize = 4;
 /// Keys stored side by side, round by round.
 const QUAD: usize = 4;
 
@@ -180,6 +186,10 @@ impl<V: Vector> Engine for Vectorized<V> {
         let [a, b, out] = pointers(slots, [gate.a, gate.b, gate.out]);
         let garbler: *const Block = row.as_ptr().cast();
         let evaluator = garbler.wrapping_add(LANES);
+        for line in (0..2 * LANES).step_by(LINE) {
+            // SAFETY: `new` vouches for the instructions; a prefetch reads nothing.
+            unsafe { V::prefetch(garbler.wrapping_add(AHEAD * 2 * LANES + line)) };
+        }
         // Four registers of lanes make eight blocks to encrypt: enough to fill the pipeline.
         for start in (0..LANES).step_by(4 * V::BLOCKS) {
             // SAFETY: as in `garble_and`; a row has `LANES` blocks of each half, read without alignment.

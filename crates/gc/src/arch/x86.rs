@@ -5,11 +5,11 @@
 )]
 
 use std::arch::x86_64::{
-    __m128i, __m512i, __mmask16, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_and_si128, _mm_loadu_si128,
-    _mm_set_epi8, _mm_set_epi64x, _mm_set1_epi32, _mm_shuffle_epi8, _mm_shuffle_epi32, _mm_slli_epi32,
-    _mm_slli_si128, _mm_srai_epi32, _mm_storeu_si128, _mm_xor_si128, _mm512_aesenc_epi128,
-    _mm512_aesenclast_epi128, _mm512_broadcast_i32x4, _mm512_bslli_epi128, _mm512_loadu_si512,
-    _mm512_mask_xor_epi32, _mm512_mask_xor_epi64, _mm512_set1_epi32, _mm512_shuffle_epi8,
+    __m128i, __m512i, __mmask16, _MM_HINT_T0, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_and_si128,
+    _mm_loadu_si128, _mm_prefetch, _mm_set_epi8, _mm_set_epi64x, _mm_set1_epi32, _mm_shuffle_epi8,
+    _mm_shuffle_epi32, _mm_slli_epi32, _mm_slli_si128, _mm_srai_epi32, _mm_storeu_si128, _mm_xor_si128,
+    _mm512_aesenc_epi128, _mm512_aesenclast_epi128, _mm512_broadcast_i32x4, _mm512_bslli_epi128,
+    _mm512_loadu_si512, _mm512_mask_xor_epi32, _mm512_mask_xor_epi64, _mm512_set1_epi32, _mm512_shuffle_epi8,
     _mm512_shuffle_epi32, _mm512_storeu_si512, _mm512_ternarylogic_epi64, _mm512_test_epi32_mask,
     _mm512_xor_si512,
 };
@@ -151,6 +151,12 @@ unsafe impl Vector for __m128i {
         unsafe { _mm_aesenclast_si128(self, key) }
     }
 
+    #[inline(always)]
+    unsafe fn prefetch(from: *const Block) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
+
     /// With the last word, rotated, in every column, `ShiftRows` changes nothing, and the last round is `SubWord` plus
     /// the constant.
     #[inline(always)]
@@ -233,6 +239,12 @@ unsafe impl Vector for __m512i {
     unsafe fn aes_last_round(self, key: Self) -> Self {
         // SAFETY: the caller vouches for the instructions.
         unsafe { _mm512_aesenclast_epi128(self, key) }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(from: *const Block) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
     }
 
     /// As for one block: see there.

@@ -26,13 +26,23 @@ pub struct BitEncoding {
 }
 
 impl BitEncoding {
-    /// The weighted sum of each value's terms, where `term` gives ring elements.
+    /// The weighted sum of each value's terms. They are integers congruent to the ring's elements, over `Z_p` below `8p`: sums are
+    /// reduced only where a word ends.
     fn combine(self, values: usize, term: impl Fn(usize) -> u64 + Send + Sync) -> Vec<u64> {
         let ring = self.ring;
+        let (one, doublings) = (ring.factor(1), doublings(ring));
         let value = |index: usize| {
             let (first, last) = (index * self.bits, (index + 1) * self.bits - 1);
-            let top = if self.signed { ring.neg(term(last)) } else { term(last) };
-            (first..last).rev().fold(top, |sum, i| ring.add(ring.add(sum, sum), term(i)))
+            let top = one.times(term(last));
+            let (mut sum, mut left) = (if self.signed { ring.neg(top) } else { top }, doublings);
+            for i in (first..last).rev() {
+                if left == 0 {
+                    (sum, left) = (one.times(sum), doublings);
+                }
+                sum = sum.wrapping_add(sum).wrapping_add(term(i));
+                left -= 1;
+            }
+            one.times(sum)
         };
         let mut combined = vec![0; values];
         parallel::for_each(combined.chunks_mut(RUN).enumerate(), |(number, run)| {
@@ -45,7 +55,9 @@ impl BitEncoding {
 
     /// Number of values that `held` bits encode, if `given` is as many.
     fn values(self, held: usize, given: usize) -> Result<usize, ProtocolError> {
-        if held == given && self.bits != 0 && held.is_multiple_of(self.bits) {
+        if doublings(self.ring) == 0 {
+            Err(ProtocolError::Shape { what: "a prime of that many bits in a conversion" })
+        } else if held == given && self.bits != 0 && held.is_multiple_of(self.bits) {
             Ok(held / self.bits)
         } else {
             Err(ProtocolError::Shape { what: "bits of a conversion" })
@@ -96,11 +108,12 @@ impl ServerBits {
     pub fn convert(self, encoding: BitEncoding, masked: &Bits) -> Result<Share, ProtocolError> {
         let length = encoding.values(self.bits.len(), masked.len())?;
         let ring = encoding.ring;
+        let (minus_one, products) = (ring.largest(), &self.products[..]);
         let term = |i| {
-            let a = u64::from(self.bits.get(i));
-            let product =
-                ring.add(reflect(ring, self.products[i], masked.get(i)), a & u64::from(masked.get(i)));
-            ring.sub(a, ring.add(product, product))
+            let (a, e) = (self.bits.get(i), masked.get(i));
+            let both = u64::from(a & e).wrapping_neg();
+            let minus_product = reflect(ring, products[i], !e).wrapping_add(minus_one & both);
+            u64::from(a).wrapping_add(minus_product.wrapping_mul(2))
         };
         Ok(Share::new(ring, encoding.combine(length, term))?)
     }
@@ -138,9 +151,10 @@ impl ClientBits {
         let length = encoding.values(self.choices.len(), bits.len())?;
         let ring = encoding.ring;
         let masked = bits.xor(&self.choices)?;
+        let products = &self.products[..];
         let term = |i| {
-            let product = reflect(ring, self.products[i], masked.get(i));
-            ring.sub(u64::from(bits.get(i)), ring.add(product, product))
+            let minus_product = reflect(ring, products[i], !masked.get(i));
+            u64::from(bits.get(i)).wrapping_add(minus_product.wrapping_mul(2))
         };
         Ok((Share::new(ring, encoding.combine(length, term))?, masked))
     }
@@ -149,10 +163,23 @@ impl ClientBits {
 /// Values that one core takes at a time.
 const RUN: usize = 1 << 9;
 
-/// `x`, or `-x` if `negate`, without a branch.
+/// An integer congruent to `x`, or to `-x` if `negate`, without a branch; over `Z_p` at most `p`.
 fn reflect(ring: Ring, x: u64, negate: bool) -> u64 {
+    let zero = match ring {
+        Ring::Prime(p) => p,
+        Ring::Pow2(_) => 0,
+    };
     let mask = u64::from(negate).wrapping_neg();
-    x ^ ((x ^ ring.neg(x)) & mask)
+    (x ^ mask).wrapping_sub(mask).wrapping_add(zero & mask)
+}
+
+/// How often a residue can be doubled, each time with a term below `8p` added, in one word; a word's overflow does no harm modulo a
+/// power of two.
+const fn doublings(ring: Ring) -> usize {
+    match ring {
+        Ring::Prime(_) => (u64::BITS - 4).saturating_sub(ring.bits()) as usize,
+        Ring::Pow2(_) => usize::MAX,
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +200,8 @@ mod tests {
     #[test]
     fn shares_add_to_the_value_of_the_bits() {
         let mut rng = Prg::new(Seed::from_bytes([1; 16]));
-        for ring in [Ring::Prime(1_032_193), Ring::Pow2(37), Ring::Pow2(64), Ring::Prime(137_438_822_401)] {
+        let primes = [1_032_193, 137_438_822_401, (1 << 55) - 55, (1 << 59) - 55].map(Ring::Prime);
+        for ring in primes.into_iter().chain([Ring::Pow2(37), Ring::Pow2(64)]) {
             for signed in [false, true] {
                 let encoding = BitEncoding { ring, bits: 13, signed };
                 let (a, b) = (Bits::random(13 * 50, &mut rng), Bits::random(13 * 50, &mut rng));

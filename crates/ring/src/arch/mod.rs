@@ -15,8 +15,9 @@ mod avx512;
 mod passes;
 mod portable;
 
+use crate::buffer::Buffer;
 use crate::modulus::Shoup;
-use crate::{EvalPermutation, Modulus};
+use crate::{Ending, EvalPermutation, Modulus};
 
 /// An instruction set the kernels are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,24 +215,17 @@ pub(crate) fn sum_capacity(modulus: &Modulus) -> u64 {
     }
 }
 
-/// Adds products, `a` permuted if a permutation is given, to sums kept in two words, whose meaning is the backend's.
+/// Adds products to sums kept in two words, whose meaning is the backend's.
 ///
 /// All slices have the same length, a multiple of 8, and each sum has room for one more.
-pub(crate) fn mul_add(
-    modulus: &Modulus,
-    (low, high): (&mut [u64], &mut [u64]),
-    a: &[u64],
-    permutation: Option<&EvalPermutation>,
-    b: &[u64],
-) {
+pub(crate) fn mul_add(modulus: &Modulus, (low, high): (&mut [u64], &mut [u64]), a: &[u64], b: &[u64]) {
     let n = low.len();
     assert!(n == high.len() && n == a.len() && n == b.len() && n.is_multiple_of(8), "slice lengths");
-    assert!(permutation.is_none_or(|permutation| permutation.degree() == n), "permutation length");
     match modulus.backend() {
         // SAFETY: a modulus has this backend only where it serves; the lengths were checked.
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::mul_add(low, high, a, permutation, b) },
-        _ => portable::mul_add(low, high, a, permutation, b),
+        Backend::Avx512 => unsafe { avx512::sums::mul_add(low, high, a, b) },
+        _ => portable::mul_add(low, high, a, b),
     }
 }
 
@@ -247,24 +241,52 @@ pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: 
     }
 }
 
-/// `out = sum_k a[k] b[k] mod q`, each `a[k]` permuted if a permutation is given; at most [`sum_capacity`] terms.
-pub(crate) fn dot(
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`; fewer than [`sum_capacity`] terms.
+pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+    let n = out.len();
+    assert!(a.iter().chain(b).all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
+    match modulus.backend() {
+        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx2 => unsafe { avx2::sums::dot::<ADD>(modulus, out, a, b) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => unsafe { avx512::sums::dot::<ADD>(modulus, out, a, b) },
+        _ => portable::dot::<ADD>(modulus, out, a, b),
+    }
+}
+
+/// [`Modulus::dot_permuted`]; fewer than [`sum_capacity`] terms.
+pub(crate) fn dot_permuted(
     modulus: &Modulus,
     out: &mut [u64],
     a: &[&[u64]],
-    permutation: Option<&EvalPermutation>,
     b: &[&[u64]],
+    ending: &Ending<'_>,
 ) {
-    let n = out.len();
-    assert!(a.iter().chain(b).all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
-    assert!(permutation.is_none_or(|permutation| permutation.degree() == n), "permutation length");
-    match (modulus.backend(), permutation) {
+    let n = ending.permutation.degree();
+    let others = [ending.added.map(|(slice, _)| slice), ending.subtracted.map(|(slice, _)| slice)];
+    let mut inputs = a.iter().chain(b).copied().chain(others.into_iter().flatten());
+    assert!(out.len() == n && inputs.all(|slice| slice.len() == n), "polynomial length");
+    match modulus.backend() {
         // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
         #[cfg(target_arch = "x86_64")]
-        (Backend::Avx2, None) => unsafe { avx2::sums::dot(modulus, out, a, b) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        (Backend::Avx512, _) => unsafe { avx512::sums::dot(modulus, out, a, permutation, b) },
-        _ => portable::dot(modulus, out, a, permutation, b),
+        Backend::Avx512 => unsafe { avx512::sums::dot_permuted(modulus, out, a, b, ending) },
+        _ => step_by_step(modulus, out, a, b, ending),
     }
+}
+
+/// [`dot_permuted`] by the other operations.
+fn step_by_step(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], ending: &Ending<'_>) {
+    let mut sum = Buffer::zeroed(out.len());
+    dot::<false>(modulus, &mut sum, a, b);
+    if let Some((vector, factor)) = ending.added {
+        let mut scaled = Buffer::from(vector);
+        mul_scalar(modulus, &mut scaled, modulus.shoup(factor));
+        add_assign(modulus, &mut sum, &scaled);
+    }
+    if let Some((vector, factor)) = ending.subtracted {
+        sub_mul(modulus, &mut sum, vector, factor);
+    }
+    permute(out, &sum, ending.permutation);
 }

@@ -44,7 +44,7 @@ pub(super) trait Kernel: Copy {
     unsafe fn quad_roots(quad: &Self::Quad, level: u32) -> [Self::Factor; 4];
 
     /// Brings values stored by an earlier pass into the range that three or four levels may start from.
-    unsafe fn settle(self, x: &mut Four<Self>, y: &mut Four<Self>);
+    unsafe fn settle<const INVERSE: bool>(self, x: &mut Four<Self>, y: &mut Four<Self>);
 
     /// `(x, y)` to `(x + w y, x - w y)`; `FRESH` if they are residues in `[0, q)`.
     unsafe fn butterfly<const FRESH: bool>(
@@ -95,9 +95,14 @@ pub(super) unsafe fn forward<K: Kernel>(kernel: K, quads: &[K::Quad], values: *m
         blocks <<= radix;
         left -= radix;
     }
-    for (i, quad) in quads.iter().enumerate() {
-        // SAFETY: quad `i` lies inside the values.
-        unsafe { forward_quad(kernel, values.add(8 * K::LANES * i), quad) };
+    let (pairs, last) = quads.as_chunks::<2>();
+    for (i, pair) in pairs.iter().enumerate() {
+        // SAFETY: both quads lie inside the values.
+        unsafe { forward_quads(kernel, values.add(16 * K::LANES * i), pair) };
+    }
+    for (i, quad) in last.as_chunks::<1>().0.iter().enumerate() {
+        // SAFETY: so does one that is left.
+        unsafe { forward_quads(kernel, values.add(8 * K::LANES * (2 * pairs.len() + i)), quad) };
     }
 }
 
@@ -108,9 +113,14 @@ pub(super) unsafe fn forward<K: Kernel>(kernel: K, quads: &[K::Quad], values: *m
 #[inline(always)]
 pub(super) unsafe fn inverse<K: Kernel>(kernel: K, quads: &[K::Quad], values: *mut u64) {
     let n = quads.len() * 8 * K::LANES;
-    for (i, quad) in quads.iter().enumerate() {
-        // SAFETY: quad `i` lies inside the values.
-        unsafe { inverse_quad(kernel, values.add(8 * K::LANES * i), quad) };
+    let (pairs, last) = quads.as_chunks::<2>();
+    for (i, pair) in pairs.iter().enumerate() {
+        // SAFETY: both quads lie inside the values.
+        unsafe { inverse_quads(kernel, values.add(16 * K::LANES * i), pair) };
+    }
+    for (i, quad) in last.as_chunks::<1>().0.iter().enumerate() {
+        // SAFETY: so does one that is left.
+        unsafe { inverse_quads(kernel, values.add(8 * K::LANES * (2 * pairs.len() + i)), quad) };
     }
     // The same passes as forward, backwards: the twos come first.
     let mut left = upper_levels::<K>(n);
@@ -134,39 +144,91 @@ fn upper_levels<K: Kernel>(n: usize) -> u32 {
     (n / (2 * K::LANES)).trailing_zeros()
 }
 
-/// The last levels of four blocks.
+/// The last levels of `QUADS` times four blocks.
 ///
-/// `x[i]` and `y[i]` begin as the halves of block `i`. Before each further level their lanes are interleaved, so that the
+/// `x[i]` and `y[i]` of a quad begin as the halves of block `i`. Before each further level their lanes are interleaved, so that the
 /// halves of all parts of the block stand apart again; roots then repeat with period 2, 4 and so on. A last
-/// interleaving restores the standard order.
+/// interleaving restores the standard order. Quads take turns level by level, so that one computes while another waits for its
+/// butterflies.
 #[inline(always)]
-unsafe fn forward_quad<K: Kernel>(k: K, values: *mut u64, roots: &K::Quad) {
-    // SAFETY: the quad is `8 LANES` words, forwarded from `forward`.
+unsafe fn forward_quads<K: Kernel, const QUADS: usize>(k: K, values: *mut u64, roots: &[K::Quad; QUADS]) {
+    // SAFETY: the quads are `8 LANES` words each, forwarded from `forward`.
     unsafe {
-        let (mut x, mut y) = load_quad::<K, false>(k, values);
-        k.settle(&mut x, &mut y);
-        for level in 0..=K::LANES.trailing_zeros() {
-            k.butterfly::<false>(&mut x, &mut y, K::quad_roots(roots, level));
-            if level == K::LANES.trailing_zeros() {
-                k.finish(&mut x, &mut y);
-            }
-            k.interleave(&mut x, &mut y);
+        let mut quads: [_; QUADS] =
+            std::array::from_fn(|i| load_quad::<K, false>(k, values.add(8 * K::LANES * i)));
+        for (x, y) in &mut quads {
+            k.settle::<false>(x, y);
         }
-        store_quad::<K, true>(k, values, x, y);
+        forward_level(k, &mut quads, roots, 0);
+        forward_level(k, &mut quads, roots, 1);
+        forward_level(k, &mut quads, roots, 2);
+        if last_level::<K>() == 3 {
+            forward_level(k, &mut quads, roots, 3);
+        }
+        for (i, (x, y)) in quads.into_iter().enumerate() {
+            store_quad::<K, true>(k, values.add(8 * K::LANES * i), x, y);
+        }
     }
 }
 
-/// The first levels of four blocks: [`forward_quad`] backwards.
+/// The last level of a quad, 2 or 3. Levels are written out one by one: a loop over them stays a loop, and the vectors go
+/// through memory.
+const fn last_level<K: Kernel>() -> u32 {
+    assert!(K::LANES == 4 || K::LANES == 8, "a quad has three or four levels");
+    K::LANES.trailing_zeros()
+}
+
 #[inline(always)]
-unsafe fn inverse_quad<K: Kernel>(k: K, values: *mut u64, roots: &K::Quad) {
-    // SAFETY: the quad is `8 LANES` words, forwarded from `inverse`.
-    unsafe {
-        let (mut x, mut y) = load_quad::<K, true>(k, values);
-        for level in (0..=K::LANES.trailing_zeros()).rev() {
-            k.separate(&mut x, &mut y);
-            k.inverse_butterfly(&mut x, &mut y, K::quad_roots(roots, level));
+unsafe fn forward_level<K: Kernel, const QUADS: usize>(
+    k: K,
+    quads: &mut [(Four<K>, Four<K>); QUADS],
+    roots: &[K::Quad; QUADS],
+    level: u32,
+) {
+    for ((x, y), roots) in quads.iter_mut().zip(roots) {
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            k.butterfly::<false>(x, y, K::quad_roots(roots, level));
+            if level == last_level::<K>() {
+                k.finish(x, y);
+            }
+            k.interleave(x, y);
         }
-        store_quad::<K, false>(k, values, x, y);
+    }
+}
+
+/// The first levels of four blocks each: [`forward_quads`] backwards.
+#[inline(always)]
+unsafe fn inverse_quads<K: Kernel, const QUADS: usize>(k: K, values: *mut u64, roots: &[K::Quad; QUADS]) {
+    // SAFETY: the quads are `8 LANES` words each, forwarded from `inverse`.
+    unsafe {
+        let mut quads: [_; QUADS] =
+            std::array::from_fn(|i| load_quad::<K, true>(k, values.add(8 * K::LANES * i)));
+        if last_level::<K>() == 3 {
+            inverse_level(k, &mut quads, roots, 3);
+        }
+        inverse_level(k, &mut quads, roots, 2);
+        inverse_level(k, &mut quads, roots, 1);
+        inverse_level(k, &mut quads, roots, 0);
+        for (i, (x, y)) in quads.into_iter().enumerate() {
+            store_quad::<K, false>(k, values.add(8 * K::LANES * i), x, y);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn inverse_level<K: Kernel, const QUADS: usize>(
+    k: K,
+    quads: &mut [(Four<K>, Four<K>); QUADS],
+    roots: &[K::Quad; QUADS],
+    level: u32,
+) {
+    for ((x, y), roots) in quads.iter_mut().zip(roots) {
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            k.separate(x, y);
+            k.inverse_butterfly(x, y, K::quad_roots(roots, level));
+        }
     }
 }
 
@@ -221,7 +283,7 @@ unsafe fn forward_8<K: Kernel, const FRESH: bool>(k: K, values: *mut u64, n: usi
                     k.load::<FRESH>(at(7)),
                 ];
                 if !FRESH {
-                    k.settle(&mut x, &mut y);
+                    k.settle::<false>(&mut x, &mut y);
                 }
                 k.butterfly::<FRESH>(&mut x, &mut y, [first; 4]);
                 let (mut u, mut v) = ([x[0], x[1], y[0], y[1]], [x[2], x[3], y[2], y[3]]);
@@ -262,7 +324,7 @@ unsafe fn inverse_8<K: Kernel, const LAST: bool>(k: K, values: *mut u64, n: usiz
                     k.load::<false>(at(5)),
                     k.load::<false>(at(7)),
                 ];
-                k.settle(&mut x, &mut y);
+                k.settle::<true>(&mut x, &mut y);
                 k.inverse_butterfly(&mut x, &mut y, third);
                 let (mut u, mut v) = ([x[0], y[0], x[2], y[2]], [x[1], y[1], x[3], y[3]]);
                 k.inverse_butterfly(&mut u, &mut v, [second[0], second[0], second[1], second[1]]);
@@ -305,7 +367,7 @@ unsafe fn forward_4<K: Kernel, const FRESH: bool>(k: K, values: *mut u64, n: usi
                     k.load::<FRESH>(at(3, 1)),
                 ];
                 if !FRESH {
-                    k.settle(&mut x, &mut y);
+                    k.settle::<false>(&mut x, &mut y);
                 }
                 k.butterfly::<FRESH>(&mut x, &mut y, [first; 4]);
                 let (mut u, mut v) = ([x[0], y[0], x[2], y[2]], [x[1], y[1], x[3], y[3]]);
@@ -344,7 +406,7 @@ unsafe fn inverse_4<K: Kernel, const LAST: bool>(k: K, values: *mut u64, n: usiz
                     k.load::<false>(at(1, 1)),
                     k.load::<false>(at(3, 1)),
                 ];
-                k.settle(&mut u, &mut v);
+                k.settle::<true>(&mut u, &mut v);
                 k.inverse_butterfly(&mut u, &mut v, [w, z, w, z]);
                 let (mut x, mut y) = ([u[0], v[0], u[2], v[2]], [u[1], v[1], u[3], v[3]]);
                 if LAST {

@@ -122,17 +122,10 @@ pub(crate) fn capacity(modulus: &Modulus) -> u64 {
     1 << (128 - 2 * modulus.bits()).min(62)
 }
 
-/// `low + 2^64 high += a b`, `a` permuted if a permutation is given.
-pub(crate) fn mul_add(
-    low: &mut [u64],
-    high: &mut [u64],
-    a: &[u64],
-    permutation: Option<&EvalPermutation>,
-    b: &[u64],
-) {
-    for (i, (low, high)) in low.iter_mut().zip(high).enumerate() {
-        let x = a[permutation.map_or(i, |permutation| permutation.source(i))];
-        let sum = join(*low, *high) + u128::from(x) * u128::from(b[i]);
+/// `low + 2^64 high += a b`.
+pub(crate) fn mul_add(low: &mut [u64], high: &mut [u64], a: &[u64], b: &[u64]) {
+    for ((low, high), (a, b)) in low.iter_mut().zip(high).zip(a.iter().zip(b)) {
+        let sum = join(*low, *high) + u128::from(*a) * u128::from(*b);
         *low = sum as u64;
         *high = (sum >> 64) as u64;
     }
@@ -145,18 +138,12 @@ pub(crate) fn reduce_sum(modulus: &Modulus, out: &mut [u64], low: &[u64], high: 
     }
 }
 
-/// `out = sum_k a[k] b[k] mod q`, each `a[k]` permuted if a permutation is given; at most [`capacity`] terms.
-pub(crate) fn dot(
-    modulus: &Modulus,
-    out: &mut [u64],
-    a: &[&[u64]],
-    permutation: Option<&EvalPermutation>,
-    b: &[&[u64]],
-) {
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`; fewer than [`capacity`] terms.
+pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     for (i, word) in out.iter_mut().enumerate() {
-        let source = permutation.map_or(i, |permutation| permutation.source(i));
-        let products = a.iter().zip(b).map(|(a, b)| u128::from(a[source]) * u128::from(b[i]));
-        *word = modulus.reduce_u128(products.sum());
+        let products = a.iter().zip(b).map(|(a, b)| u128::from(a[i]) * u128::from(b[i]));
+        let there = if ADD { u128::from(*word) } else { 0 };
+        *word = modulus.reduce_u128(products.sum::<u128>() + there);
     }
 }
 

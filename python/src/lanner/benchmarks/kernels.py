@@ -1,6 +1,6 @@
 """The tables of operations and kernels: what the Rust examples print, beside the GAZELLE paper's tables V to X.
 
-The examples are `ring_bench`, `kernels` and `layer_bench` with `--json`: one document a line.
+The examples are `ring_bench`, `kernels`, `layer_bench` and `gc_bench` with `--json`: one document a line.
 """
 
 from __future__ import annotations
@@ -52,6 +52,30 @@ KERNELS = {
     ("conv 32x32x32 3x3 -> 32", "output-rotations"): 195.0,
 }
 
+#: Vector multiply-adds that a processor begins in a cycle, and the values of a vector.
+MULTIPLY_ADDS = 2
+LANES = {"Avx2": 4, "Avx512": 8}
+
+#: Of each transform: its name in a line, what it is, and its vector multiply-adds in a butterfly.
+TRANSFORMS = (
+    ("forward", "transform modulo a prime of 50 bits", 5),
+    ("inverse", "its inverse", 5),
+    ("forward, 40 bits", "transform modulo a prime of 40 bits", 3),
+    ("inverse, 40 bits", "its inverse", 3),
+)
+
+#: Of each rotation in set B, three primes and a special one: its name in a line, what it is, its transforms forward
+#: and inverse. Each takes the inner products of three digits with both halves of a key modulo four primes.
+ROTATIONS = (
+    ("rotate", "rotate", 15, 5),
+    ("rotate hoisted", "rotate what is decomposed already", 6, 2),
+    ("rotate hoisted, extended", "the same, before the division that a sum of such shares", 0, 0),
+)
+KEY_PRODUCTS = 24
+
+#: Of each side of garbling: its kernel's name, what it is, and its AES blocks an AND gate.
+GATES = (("garble", "garble ReLU with rescaling, ANDs a second", 4), ("evaluate", "evaluate it, ANDs a second", 2))
+
 
 def operations_table(lines: Lines) -> str:
     """Tables V to VII and IX."""
@@ -70,6 +94,37 @@ def operations_table(lines: Lines) -> str:
     paper = (size_of(PAPER_KEY_BYTES), ratio(PAPER_KEY_BYTES, key))
     rows.append(("bytes of a rotation's key", keys["n"], size_of(key), "key size, VII", *paper))
     return table(("operation", "n", "ours", "the paper's name, table", "paper, n = 2048", "paper / ours"), rows)
+
+
+def limits_table(lines: Lines) -> str | None:
+    """What kernels reach beside the limit of the operations they are made of; None if a line for it is missing."""
+    timed = {(line["bench"], line["name"], line.get("kernel"), line.get("n")): line for line in _fastest(lines)}
+    try:
+        cycle = timed["ring", "cycle", None, None]["seconds"]
+        backend = timed["ring", "forward", None, 2048]["backend"]
+        add = cycle / MULTIPLY_ADDS / LANES.get(backend, 1)
+        rows = []
+        for name, what, adds in TRANSFORMS:
+            for n in (2048, 4096, 8192):
+                butterflies = n // 2 * (n.bit_length() - 1)
+                counted = f"{butterflies} butterflies of {adds} multiply-adds"
+                rows.append(
+                    _limited(what, n, timed["ring", name, None, n]["seconds"], butterflies * adds * add, counted)
+                )
+        n = 8192
+        forward, inverse = (timed["ring", name, None, n]["seconds"] for name in ("forward", "inverse"))
+        for name, what, forwards, inverses in ROTATIONS:
+            limit = forwards * forward + inverses * inverse + KEY_PRODUCTS * n * 2 * add
+            counted = f"{forwards + inverses} transforms, {KEY_PRODUCTS} multiply-accumulates of polynomials"
+            rows.append(_limited(what, n, timed["bfv", name, None, n]["seconds"], limit, counted))
+        blocks = timed["gc", "aes", "counter", None]["per_second"]
+        for kernel, what, each in GATES:
+            reached = timed["gc", "relu_rescale", kernel, None]["per_second"]
+            counts = (f"{reached / 1e6:.0f} M", f"{blocks / each / 1e6:.0f} M", ratio(blocks / each, reached))
+            rows.append((what, None, *counts, f"{each} AES blocks"))
+    except KeyError:
+        return None
+    return table(("kernel", "n", "reached", "limit", "reached / limit", "counted"), rows)
 
 
 def kernels_table(lines: Lines) -> str:
@@ -113,6 +168,20 @@ def _transform(lines: Lines, name: str, theirs: str, micros: float) -> tuple[obj
         time_of(micros / 1e6),
         ratio(micros / 1e6, seconds),
     )
+
+
+def _fastest(lines: Lines) -> Lines:
+    """The lines of the fastest backend, by its forward transform and by its ReLU, and those that know of none."""
+    best = {}
+    for bench, name, kernel in (("ring", "forward", None), ("gc", "relu_rescale", "garble")):
+        tried = [line for line in lines if (line["bench"], line["name"], line.get("kernel")) == (bench, name, kernel)]
+        if tried:
+            best[bench] = min(tried, key=lambda line: line.get("seconds") or 1 / line["per_second"])["backend"]
+    return [line for line in lines if line.get("backend") in (None, "fastest", best.get(line["bench"]))]
+
+
+def _limited(what: str, n: int, reached: float, limit: float, counted: str) -> tuple[object, ...]:
+    return (what, n, time_of(reached), time_of(limit), ratio(reached, limit), counted)
 
 
 def _kernel(key: tuple[str, str], line: dict[str, Any]) -> tuple[object, ...]:

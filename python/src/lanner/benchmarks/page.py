@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lanner.benchmarks.accuracy import accuracy_table
-from lanner.benchmarks.kernels import kernels_table, operations_table
+from lanner.benchmarks.kernels import kernels_table, limits_table, operations_table
 from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
 from lanner.benchmarks.peers import peers_table
 from lanner.benchmarks.prose import (
     ACCURACY,
     ACTIVATIONS,
+    COUNTS,
     HOW,
     INTRODUCTION,
     KERNELS,
@@ -67,6 +68,9 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
     if lines := [line for line in document["lines"] if line["bench"] != "accuracy"]:
         yield OPERATIONS
         yield operations_table(lines)
+        if limits := limits_table(lines):
+            yield COUNTS
+            yield limits
         yield KERNELS
         yield kernels_table(lines)
     # A document that was written before there were comparisons has none.

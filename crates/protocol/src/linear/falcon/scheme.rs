@@ -52,11 +52,7 @@ impl SlotProducts for EncryptedProducts<'_> {
         inputs: &[Ciphertext],
         multipliers: &[Multiplier],
     ) -> Result<Ciphertext, ProtocolError> {
-        let mut sum = LinearCombination::new(self.parameters);
-        for (input, multiplier) in inputs.iter().zip(multipliers) {
-            sum.add(input, multiplier)?;
-        }
-        Ok(sum.finish())
+        Ok(LinearCombination::of(self.parameters, inputs, multipliers)?)
     }
 }
 

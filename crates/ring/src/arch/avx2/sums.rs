@@ -11,17 +11,17 @@ use crate::Modulus;
 /// Reduced products, at most `11q/16` each, that are added before the sum is reduced.
 const TERMS: usize = 8;
 
-/// `out = sum_k a[k] b[k] mod q`.
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`.
 ///
 /// # Safety
 /// All slices are of the same length, a multiple of 4, and hold reduced values; `a` and `b` have equally many; the machine has AVX2 and FMA.
 #[target_feature(enable = "avx2,fma")]
-pub(crate) unsafe fn dot(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
+pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     for i in (0..out.len()).step_by(4) {
         // SAFETY: four words from `i` on are inside every slice.
         unsafe {
             let k = Floats::new(modulus);
-            let mut sum = _mm256_setzero_pd();
+            let mut sum = if ADD { load(k, out.as_ptr().add(i)) } else { _mm256_setzero_pd() };
             for (a, b) in a.chunks(TERMS).zip(b.chunks(TERMS)) {
                 sum = k.reduce(sum);
                 for (a, b) in a.iter().zip(b) {

@@ -147,7 +147,7 @@ impl Kernel for Tables {
     }
 
     #[inline(always)]
-    unsafe fn settle(self, x: &mut Four<Self>, y: &mut Four<Self>) {
+    unsafe fn settle<const INVERSE: bool>(self, x: &mut Four<Self>, y: &mut Four<Self>) {
         for i in 0..4 {
             // SAFETY: arithmetic on registers.
             unsafe {

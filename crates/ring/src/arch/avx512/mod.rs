@@ -22,10 +22,9 @@ pub(super) struct Ifma {
     /// `2^52 - q`, which subtracts multiples of `q` modulo `2^52`.
     minus_q: __m512i,
     twice_q: __m512i,
-    minus_twice_q: __m512i,
     /// `floor(2^52 / q)`.
     ratio: __m512i,
-    two: __m512i,
+    minus_twice_q: __m512i,
     low_bits: __m512i,
 }
 
@@ -57,9 +56,8 @@ impl Ifma {
                 q: splat(q),
                 minus_q: splat((1 << BITS) - q),
                 twice_q: splat(2 * q),
-                minus_twice_q: splat((1 << BITS) - 2 * q),
                 ratio: splat((1 << BITS) / q),
-                two: splat(2),
+                minus_twice_q: splat((1 << BITS) - 2 * q),
                 low_bits: splat((1 << BITS) - 1),
             }
         }

@@ -2,39 +2,28 @@
 
 use std::arch::x86_64::*;
 
-use super::{BITS, Factor, Ifma, load, store};
-use crate::{EvalPermutation, Modulus};
+use super::{BITS, Factor, Ifma, load, splat, store};
+use crate::{Ending, EvalPermutation, Modulus};
 
 /// How many products of reduced factors the two halves hold: `2^12` low halves of 52 bits fill a word.
 pub(crate) const CAPACITY: u64 = 1 << 12;
 
 /// Words ahead of which right factors are asked for. They come from memory, each from its own place, and there are more of them than
 /// the processor follows by itself.
-const AHEAD: usize = 64;
+const AHEAD: usize = 256;
 
-/// `low + 2^52 high += a b` on whole vectors, `a` permuted if a permutation is given.
+/// `low + 2^52 high += a b` on whole vectors.
 ///
 /// # Safety
-/// All slices are of the same length, a multiple of 8 and that of the permutation if there is one; the sums have room;
-/// the machine has AVX-512 F, DQ and IFMA.
+/// All slices are of the same length, a multiple of 8; the sums have room; the machine has AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn mul_add(
-    low: &mut [u64],
-    high: &mut [u64],
-    a: &[u64],
-    permutation: Option<&EvalPermutation>,
-    b: &[u64],
-) {
+pub(crate) unsafe fn mul_add(low: &mut [u64], high: &mut [u64], a: &[u64], b: &[u64]) {
     let n = low.len();
     let (low, high) = (low.as_mut_ptr(), high.as_mut_ptr());
     for i in (0..n).step_by(8) {
-        // SAFETY: eight words from `i` on are inside every slice, and sources of a permutation are inside `a`.
+        // SAFETY: eight words from `i` on are inside every slice.
         unsafe {
-            let x = match permutation {
-                Some(permutation) => permuted(a, permutation, i),
-                None => load(a.as_ptr().add(i)),
-            };
-            let y = load(b.as_ptr().add(i));
+            let (x, y) = (load(a.as_ptr().add(i)), load(b.as_ptr().add(i)));
             store(low.add(i), _mm512_madd52lo_epu64(load(low.add(i)), x, y));
             store(high.add(i), _mm512_madd52hi_epu64(load(high.add(i)), x, y));
         }
@@ -57,74 +46,177 @@ pub(crate) unsafe fn reduce(modulus: &Modulus, out: &mut [u64], low: &[u64], hig
     }
 }
 
-/// `out = sum_k a[k] b[k] mod q`, the sums staying in registers; each `a[k]` permuted if a permutation is given.
+/// `out = sum_k a[k] b[k] mod q`, onto what is there if `ADD`, the sums staying in registers.
 ///
 /// # Safety
-/// All slices are of the same length, a multiple of 8 and that of the permutation if there is one; `a` and `b` have equally
-/// many, at most [`CAPACITY`]; the machine has AVX-512 F, DQ and IFMA.
+/// All slices are of the same length, a multiple of 8; `a` and `b` have equally many, fewer than [`CAPACITY`]; the machine has AVX-512
+/// F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn dot(
-    modulus: &Modulus,
-    out: &mut [u64],
-    a: &[&[u64]],
-    permutation: Option<&EvalPermutation>,
-    b: &[&[u64]],
-) {
+pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
     let n = out.len();
     // SAFETY: groups of four vectors, or one, are inside every slice.
     unsafe {
         let carries = Carries::new(modulus);
         let quads = n / 32 * 32;
         for i in (0..quads).step_by(32) {
-            dot_at::<4>(carries, out, a, permutation, b, i);
+            let mut sums = Sums::<4>::new(&carries.ifma);
+            if ADD {
+                sums.low = std::array::from_fn(|part| load(out.as_ptr().add(i + 8 * part)));
+            }
+            sums.add_products(a, b, i);
+            for part in 0..4 {
+                store(out.as_mut_ptr().add(i + 8 * part), sums.reduce(&carries, part));
+            }
         }
         for i in (quads..n).step_by(8) {
-            dot_at::<1>(carries, out, a, permutation, b, i);
+            let mut sums = Sums::<1>::new(&carries.ifma);
+            if ADD {
+                sums.low = [load(out.as_ptr().add(i))];
+            }
+            sums.add_products(a, b, i);
+            store(out.as_mut_ptr().add(i), sums.reduce(&carries, 0));
         }
     }
 }
 
-/// [`dot`] at `WIDTH` vectors from `i` on.
-#[inline(always)]
-unsafe fn dot_at<const WIDTH: usize>(
-    carries: Carries,
+/// [`Modulus::dot_permuted`], the sums staying in registers: what is read is read in order, and each vector of results is written where
+/// it belongs.
+///
+/// # Safety
+/// All slices are of the permutation's length; `a` and `b` have equally many, fewer than [`CAPACITY`]; the machine has AVX-512 F, DQ
+/// and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(crate) unsafe fn dot_permuted(
+    modulus: &Modulus,
     out: &mut [u64],
     a: &[&[u64]],
-    permutation: Option<&EvalPermutation>,
+    b: &[&[u64]],
+    ending: &Ending<'_>,
+) {
+    let n = out.len();
+    // SAFETY: groups of four vectors, or one, are inside every slice, and so are the permutation's targets.
+    unsafe {
+        let last = Last::new(modulus, ending);
+        let quads = n / 32 * 32;
+        for i in (0..quads).step_by(32) {
+            dot_permuted_at::<4>(&last, out, a, b, i);
+        }
+        for i in (quads..n).step_by(8) {
+            dot_permuted_at::<1>(&last, out, a, b, i);
+        }
+    }
+}
+
+/// [`dot_permuted`] at `WIDTH` vectors from `i` on.
+#[inline(always)]
+unsafe fn dot_permuted_at<const WIDTH: usize>(
+    last: &Last<'_>,
+    out: &mut [u64],
+    a: &[&[u64]],
     b: &[&[u64]],
     i: usize,
 ) {
-    // SAFETY: forwarded from `dot`.
+    let k = last.carries.ifma;
+    // SAFETY: forwarded from `dot_permuted`.
     unsafe {
-        let zero = carries.ifma.zero;
-        let (mut low, mut high) = ([zero; WIDTH], [zero; WIDTH]);
-        let mut sources = [(0, zero); WIDTH];
-        if let Some(permutation) = permutation {
-            for (part, source) in sources.iter_mut().enumerate() {
-                *source = locate(permutation, i + 8 * part);
-            }
+        let mut sums = Sums::<WIDTH>::new(&k);
+        if let Some((vector, factor)) = last.added {
+            sums.add_product(|part| load(vector.add(i + 8 * part)), |_| factor);
         }
-        for (a, b) in a.iter().zip(b) {
-            for part in 0..WIDTH {
-                let ahead = b.as_ptr().wrapping_add(i + AHEAD + 8 * part);
-                // A hint, which reads nothing: it may lie beyond the end.
-                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
-            }
-            for part in 0..WIDTH {
-                let y = load(b.as_ptr().add(i + 8 * part));
-                let x = if permutation.is_some() {
-                    let (from, lanes) = sources[part];
-                    _mm512_permutexvar_epi64(lanes, load(a.as_ptr().add(from)))
-                } else {
-                    load(a.as_ptr().add(i + 8 * part))
-                };
-                low[part] = _mm512_madd52lo_epu64(low[part], x, y);
-                high[part] = _mm512_madd52hi_epu64(high[part], x, y);
-            }
-        }
+        sums.add_products(a, b, i);
         for part in 0..WIDTH {
-            store(out.as_mut_ptr().add(i + 8 * part), carries.reduce(low[part], high[part]));
+            let i = i + 8 * part;
+            let result = match last.subtracted {
+                Some((vector, factor)) => {
+                    let sum = _mm512_add_epi64(sums.fold(&last.carries, part), k.q);
+                    let difference = _mm512_sub_epi64(sum, load(vector.add(i)));
+                    k.finish(k.mul_add(k.zero, difference, factor))
+                }
+                None => sums.reduce(&last.carries, part),
+            };
+            let (to, lanes) = last.permutation.target(i);
+            store(out.as_mut_ptr().add(to), _mm512_permutexvar_epi64(load(lanes.as_ptr()), result));
         }
+    }
+}
+
+/// An [`Ending`], prepared.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    carries: Carries,
+    added: Option<(*const u64, __m512i)>,
+    subtracted: Option<(*const u64, Factor)>,
+    permutation: &'a EvalPermutation,
+}
+
+impl<'a> Last<'a> {
+    #[inline(always)]
+    unsafe fn new(modulus: &Modulus, ending: &Ending<'a>) -> Self {
+        // SAFETY: the instruction set is the caller's promise.
+        unsafe {
+            Self {
+                carries: Carries::new(modulus),
+                added: ending.added.map(|(vector, factor)| (vector.as_ptr(), splat(modulus.reduce(factor)))),
+                subtracted: ending
+                    .subtracted
+                    .map(|(vector, factor)| (vector.as_ptr(), Factor::new(factor.w, modulus))),
+                permutation: ending.permutation,
+            }
+        }
+    }
+}
+
+/// The halves of `WIDTH` vectors of sums.
+struct Sums<const WIDTH: usize> {
+    low: [__m512i; WIDTH],
+    high: [__m512i; WIDTH],
+}
+
+impl<const WIDTH: usize> Sums<WIDTH> {
+    #[inline(always)]
+    fn new(k: &Ifma) -> Self {
+        Self { low: [k.zero; WIDTH], high: [k.zero; WIDTH] }
+    }
+
+    #[inline(always)]
+    unsafe fn add_product(&mut self, x: impl Fn(usize) -> __m512i, y: impl Fn(usize) -> __m512i) {
+        for part in 0..WIDTH {
+            let (x, y) = (x(part), y(part));
+            // SAFETY: arithmetic on registers.
+            unsafe {
+                self.low[part] = _mm512_madd52lo_epu64(self.low[part], x, y);
+                self.high[part] = _mm512_madd52hi_epu64(self.high[part], x, y);
+            }
+        }
+    }
+
+    /// Adds the products at the vectors from `i` on, which are inside every slice.
+    #[inline(always)]
+    unsafe fn add_products(&mut self, a: &[&[u64]], b: &[&[u64]], i: usize) {
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (a.as_ptr().wrapping_add(i), b.as_ptr().wrapping_add(i));
+            // SAFETY: the caller's promise. A prefetch is a hint, which reads nothing: it may lie beyond the end.
+            unsafe {
+                for part in 0..WIDTH {
+                    _mm_prefetch::<_MM_HINT_T0>(b.wrapping_add(AHEAD + 8 * part).cast());
+                }
+                self.add_product(|part| load(a.add(8 * part)), |part| load(b.add(8 * part)));
+            }
+        }
+    }
+
+    /// The sums as residues.
+    #[inline(always)]
+    unsafe fn reduce(&self, carries: &Carries, part: usize) -> __m512i {
+        // SAFETY: arithmetic on registers.
+        unsafe { carries.reduce(self.low[part], self.high[part]) }
+    }
+
+    /// The sums below `2q` in the low 52 bits.
+    #[inline(always)]
+    unsafe fn fold(&self, carries: &Carries, part: usize) -> __m512i {
+        // SAFETY: arithmetic on registers.
+        unsafe { carries.fold(self.low[part], self.high[part]) }
     }
 }
 
@@ -134,28 +226,13 @@ unsafe fn dot_at<const WIDTH: usize>(
 /// Both slices have the length of the permutation; the machine has AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(crate) unsafe fn permute(out: &mut [u64], a: &[u64], permutation: &EvalPermutation) {
-    for i in (0..out.len()).step_by(8) {
-        // SAFETY: eight words from `i` on are inside `out`, and sources of a permutation are inside `a`.
-        unsafe { store(out.as_mut_ptr().add(i), permuted(a, permutation, i)) };
-    }
-}
-
-/// The block that slots `i..i + 8` are read from, and the lanes.
-#[inline(always)]
-unsafe fn locate(permutation: &EvalPermutation, i: usize) -> (usize, __m512i) {
-    // SAFETY: the permutation has a block for each eight slots and eight patterns.
-    unsafe {
-        let packed = *permutation.blocks().get_unchecked(i / 8) as usize;
-        (packed & !7, load(permutation.patterns().get_unchecked(packed & 7).as_ptr()))
-    }
-}
-
-#[inline(always)]
-unsafe fn permuted(a: &[u64], permutation: &EvalPermutation, i: usize) -> __m512i {
-    // SAFETY: a permutation maps blocks of `a` to blocks of `a`.
-    unsafe {
-        let (from, lanes) = locate(permutation, i);
-        _mm512_permutexvar_epi64(lanes, load(a.as_ptr().add(from)))
+    for i in (0..a.len()).step_by(8) {
+        // SAFETY: eight words from `i` on are inside `a`, and the permutation's targets are inside `out`.
+        unsafe {
+            let (to, lanes) = permutation.target(i);
+            let moved = _mm512_permutexvar_epi64(load(lanes.as_ptr()), load(a.as_ptr().add(i)));
+            store(out.as_mut_ptr().add(to), moved);
+        }
     }
 }
 
@@ -182,6 +259,13 @@ impl Carries {
     /// `low + 2^52 high mod q` for any `low`, and `high` with room for a carry of 12 bits.
     #[inline(always)]
     unsafe fn reduce(self, low: __m512i, high: __m512i) -> __m512i {
+        // SAFETY: arithmetic on registers.
+        unsafe { self.ifma.finish(self.fold(low, high)) }
+    }
+
+    /// [`Self::reduce`] below `2q`, in the low 52 bits.
+    #[inline(always)]
+    unsafe fn fold(self, low: __m512i, high: __m512i) -> __m512i {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
@@ -189,7 +273,7 @@ impl Carries {
             let top = _mm512_srli_epi64::<BITS>(high);
             // Each of the two products is below 2q; their sum with the lowest digit would not fit 52 bits.
             let digits = k.reduce(k.mul_add(k.reduce(low), high, self.first));
-            k.finish(k.reduce(k.mul_add(digits, top, self.second)))
+            k.reduce(k.mul_add(digits, top, self.second))
         }
     }
 }

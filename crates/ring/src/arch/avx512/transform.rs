@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::super::passes::{self, Four, Kernel};
-use super::{Factor, Ifma, load, quotient, splat, store};
+use super::{BITS, Factor, Ifma, load, quotient, splat, store};
 use crate::Modulus;
 use crate::modulus::Shoup;
 
@@ -18,6 +18,7 @@ pub(crate) struct Roots {
     quads: Vec<Quad>,
     /// `n^-1`, and it times the root of the last inverse level.
     scale: [u64; 2],
+    room: u8,
 }
 
 /// What four blocks of 16 values need in the last four levels: roots `w`, then `floor(w * 2^52 / q)`.
@@ -39,7 +40,7 @@ impl Roots {
         let blocks = roots.len() / 16;
         let upper = roots[..blocks].iter().map(|root| [root.w, quotient(root.w, modulus.value())]).collect();
         let quads = (0..blocks).step_by(4).map(|quad| Quad::new(modulus, roots, blocks + quad)).collect();
-        Self { upper, quads, scale: [scale.w, last.w] }
+        Self { upper, quads, scale: [scale.w, last.w], room: room_of(modulus, roots.len()) }
     }
 }
 
@@ -73,7 +74,20 @@ fn pair<const N: usize>(roots: &[Shoup], quotient: impl Fn(u64) -> u64) -> [[u64
 pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
     assert_eq!(values.len(), MIN_DEGREE * roots.quads.len(), "transform length");
     // SAFETY: the instruction set is the caller's promise, and the length was checked.
-    unsafe { passes::forward(Tables::new(modulus, roots), &roots.quads, values.as_mut_ptr()) };
+    unsafe {
+        let (quads, values) = (&roots.quads, values.as_mut_ptr());
+        match roots.room {
+            room::BUTTERFLY => {
+                passes::forward(Tables::<{ room::BUTTERFLY }>::new(modulus, roots), quads, values);
+            }
+            room::PASS => {
+                passes::forward(Tables::<{ room::PASS }>::new(modulus, roots), quads, values);
+            }
+            _ => {
+                passes::forward(Tables::<{ room::TRANSFORM }>::new(modulus, roots), quads, values);
+            }
+        }
+    }
 }
 
 /// [`crate::Ntt::inverse`].
@@ -87,31 +101,74 @@ pub(crate) unsafe fn forward(modulus: &Modulus, roots: &Roots, values: &mut [u64
 pub(crate) unsafe fn inverse(modulus: &Modulus, roots: &Roots, values: &mut [u64]) {
     assert_eq!(values.len(), MIN_DEGREE * roots.quads.len(), "transform length");
     // SAFETY: the instruction set is the caller's promise, and the length was checked.
-    unsafe { passes::inverse(Tables::new(modulus, roots), &roots.quads, values.as_mut_ptr()) };
+    unsafe {
+        let (quads, values) = (&roots.quads, values.as_mut_ptr());
+        match roots.room {
+            room::BUTTERFLY => {
+                passes::inverse(Tables::<{ room::BUTTERFLY }>::new(modulus, roots), quads, values);
+            }
+            room::PASS => {
+                passes::inverse(Tables::<{ room::PASS }>::new(modulus, roots), quads, values);
+            }
+            _ => {
+                passes::inverse(Tables::<{ room::TRANSFORM }>::new(modulus, roots), quads, values);
+            }
+        }
+    }
+}
+
+/// How far values may grow before they are reduced: as long as they stay below `2^52`, which small primes leave room for.
+mod room {
+    /// For any prime: in every butterfly.
+    pub(super) const BUTTERFLY: u8 = 0;
+    /// Before every pass of at most four levels; forward not at all.
+    pub(super) const PASS: u8 = 1;
+    /// Not before the end.
+    pub(super) const TRANSFORM: u8 = 2;
+}
+
+/// The room that transforms of length `n` have.
+fn room_of(modulus: &Modulus, n: usize) -> u8 {
+    let (q, n) = (u128::from(modulus.value()), n as u128);
+    // Forward, a level adds 2q to the bound; inverse, it doubles it, 16-fold in a pass.
+    if q * n <= 1 << BITS {
+        room::TRANSFORM
+    } else if q * u128::from(2 * n.ilog2() + 1).max(16) <= 1 << BITS {
+        room::PASS
+    } else {
+        room::BUTTERFLY
+    }
 }
 
 /// The constants of the modulus with the roots of one direction.
 #[derive(Clone, Copy)]
-struct Tables {
+struct Tables<const ROOM: u8> {
     ifma: Ifma,
     upper: *const [u64; 2],
     /// `n^-1`, and it times the root of the last inverse level.
     scale: [Factor; 2],
+    /// A multiple of `q` that no value exceeds before an inverse butterfly.
+    bound: __m512i,
 }
 
-impl Tables {
+impl<const ROOM: u8> Tables<ROOM> {
     #[inline(always)]
     unsafe fn new(modulus: &Modulus, roots: &Roots) -> Self {
         // SAFETY: the instruction set is the caller's promise.
         unsafe {
             let ifma = Ifma::new(modulus);
             let scale = [Factor::new(roots.scale[0], modulus), Factor::new(roots.scale[1], modulus)];
-            Self { ifma, upper: roots.upper.as_ptr(), scale }
+            let bound = match ROOM {
+                room::BUTTERFLY => 2,
+                room::PASS => 8,
+                _ => (MIN_DEGREE * roots.quads.len() / 2) as u64,
+            };
+            Self { ifma, upper: roots.upper.as_ptr(), scale, bound: splat(bound * modulus.value()) }
         }
     }
 }
 
-impl Kernel for Tables {
+impl<const ROOM: u8> Kernel for Tables<ROOM> {
     type Vector = __m512i;
     type Factor = Factor;
     type Quad = Quad;
@@ -151,18 +208,30 @@ impl Kernel for Tables {
         }
     }
 
-    // Every butterfly takes what any other leaves.
+    // Only passes of the inverse transform can need it.
     #[inline(always)]
-    unsafe fn settle(self, _x: &mut Four<Self>, _y: &mut Four<Self>) {}
+    unsafe fn settle<const INVERSE: bool>(self, x: &mut Four<Self>, y: &mut Four<Self>) {
+        if !(INVERSE && ROOM == room::PASS) {
+            return;
+        }
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            for i in 0..4 {
+                x[i] = self.ifma.reduce(x[i]);
+                y[i] = self.ifma.reduce(y[i]);
+            }
+        }
+    }
 
-    // In: x, y < 4q. Out: x + w y < 4q and x - w y + 2q = 2x + 2q - (x + w y) < 4q, with x reduced below 2q first.
+    // Out: x + w y and x - w y + 2q = 2x + 2q - (x + w y), with w y < 2q. Without room x, y < 4q, and x is reduced below 2q first.
     #[inline(always)]
     unsafe fn butterfly<const FRESH: bool>(self, x: &mut [__m512i; 4], y: &mut [__m512i; 4], w: [Factor; 4]) {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
+            let reduce = !FRESH && ROOM == room::BUTTERFLY;
             let (mut high, mut quotient, mut twice) = ([k.zero; 4], [k.zero; 4], [k.zero; 4]);
-            if !FRESH {
+            if reduce {
                 for i in 0..4 {
                     high[i] = _mm512_madd52hi_epu64(k.zero, x[i], k.ratio);
                 }
@@ -172,12 +241,12 @@ impl Kernel for Tables {
                 quotient[i] = _mm512_madd52hi_epu64(high[i], y[i], w[i].quotient);
             }
             for i in 0..4 {
-                twice[i] = _mm512_madd52lo_epu64(k.twice_q, x[i], k.two);
+                twice[i] = _mm512_add_epi64(_mm512_add_epi64(x[i], x[i]), k.twice_q);
             }
             for i in 0..4 {
                 x[i] = _mm512_madd52lo_epu64(x[i], y[i], w[i].w);
             }
-            if !FRESH {
+            if reduce {
                 for i in 0..4 {
                     twice[i] = _mm512_madd52lo_epu64(twice[i], high[i], k.minus_twice_q);
                 }
@@ -191,7 +260,8 @@ impl Kernel for Tables {
         }
     }
 
-    // In: x, y < 2q. Out: x + y reduced below 2q and (x - y + 2q) w < 2q.
+    // In: x, y below the bound. Out: x + y, reduced below 2q if there is no room for twice the bound, and
+    // (x - y + bound) w < 2q.
     #[inline(always)]
     unsafe fn inverse_butterfly(self, x: &mut Four<Self>, y: &mut Four<Self>, w: [Factor; 4]) {
         let k = self.ifma;
@@ -199,7 +269,7 @@ impl Kernel for Tables {
         unsafe {
             let (mut difference, mut quotient, mut high) = ([k.zero; 4], [k.zero; 4], [k.zero; 4]);
             for i in 0..4 {
-                difference[i] = _mm512_sub_epi64(_mm512_add_epi64(x[i], k.twice_q), y[i]);
+                difference[i] = _mm512_sub_epi64(_mm512_add_epi64(x[i], self.bound), y[i]);
             }
             for i in 0..4 {
                 x[i] = _mm512_add_epi64(x[i], y[i]);
@@ -207,14 +277,18 @@ impl Kernel for Tables {
             for i in 0..4 {
                 quotient[i] = _mm512_madd52hi_epu64(k.zero, difference[i], w[i].quotient);
             }
-            for i in 0..4 {
-                high[i] = _mm512_madd52hi_epu64(k.zero, x[i], k.ratio);
+            if ROOM == room::BUTTERFLY {
+                for i in 0..4 {
+                    high[i] = _mm512_madd52hi_epu64(k.zero, x[i], k.ratio);
+                }
             }
             for i in 0..4 {
                 y[i] = _mm512_madd52lo_epu64(k.zero, difference[i], w[i].w);
             }
-            for i in 0..4 {
-                x[i] = _mm512_madd52lo_epu64(x[i], high[i], k.minus_q);
+            if ROOM == room::BUTTERFLY {
+                for i in 0..4 {
+                    x[i] = _mm512_madd52lo_epu64(x[i], high[i], k.minus_q);
+                }
             }
             for i in 0..4 {
                 y[i] = _mm512_madd52lo_epu64(y[i], quotient[i], k.minus_q);
@@ -222,14 +296,14 @@ impl Kernel for Tables {
         }
     }
 
-    // In: x, y < 2q. Out: [0, q).
+    // In: x, y below the bound. Out: [0, q).
     #[inline(always)]
     unsafe fn last_butterfly(self, x: &mut Four<Self>, y: &mut Four<Self>) {
         let k = self.ifma;
         // SAFETY: arithmetic on registers.
         unsafe {
             for i in 0..4 {
-                let difference = _mm512_sub_epi64(_mm512_add_epi64(x[i], k.twice_q), y[i]);
+                let difference = _mm512_sub_epi64(_mm512_add_epi64(x[i], self.bound), y[i]);
                 let sum = _mm512_add_epi64(x[i], y[i]);
                 x[i] = k.finish(k.mul_add(k.zero, sum, self.scale[0]));
                 y[i] = k.finish(k.mul_add(k.zero, difference, self.scale[1]));
