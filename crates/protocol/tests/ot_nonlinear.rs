@@ -459,7 +459,7 @@ fn messages_have_their_known_digest() {
         hash.update(payload);
     }
     let digest = u128::from_be_bytes(hash.finalize()[..16].try_into().unwrap());
-    assert_eq!(digest, 0x5e29_2fde_f2c2_9290_4574_af14_96a5_505d, "the messages' digest is {digest:x}");
+    assert_eq!(digest, 0xb800_8c78_e54c_9ea6_d221_cea3_776c_6b23, "the messages' digest is {digest:x}");
 }
 
 #[test]
