@@ -1,7 +1,7 @@
 """Estimates of the noise problem behind silent transfers: learning parity with regular noise over GF(2).
 
 The sets are those of ``crates/ot/src/silent/parameters.rs``: t trees of 2^d leaves and a code with k inputs give
-N = t 2^d outputs whose noise has one 1 in each run of b = 2^d. Standard library only; half a minute:
+N = t 2^d outputs whose noise has one 1 in each run of b = 2^d. Standard library only; a minute:
 
     python3 docs/estimates/lpn.py > docs/estimates/lpn.txt
 
@@ -9,8 +9,8 @@ Each function is the base-2 logarithm of an attack's cost in bit operations, at 
 What is assumed:
 
 - Memory is free, and so is the access to it.
-- The code counts as a random one. Ours has ten ones a column at pseudorandom places; no attack is known that this helps
-  at these sizes.
+- The code counts as a random one, but for the attack named subsystem, which is about what its sparsity gives away: ours
+  has ten ones a column at pseudorandom places.
 - One iteration is attacked by itself. Each has new inputs and noise, so m iterations are worth at most log2(m) bits to
   an attacker who needs to break any one of them.
 - Regular noise is worth t equations to attacks on noise of any shape, as the noise of a run adds up to 1: they face
@@ -49,7 +49,10 @@ class Problem(NamedTuple):
         return self.outputs - self.k - self.t * self.d
 
 
-IN_USE = [Problem(850, 9 << 13, 10), Problem(1170, 9 << 14, 11), Problem(1520, 9 << 15, 12), Problem(1900, 9 << 16, 13)]
+IN_USE = [Problem(1400, 1 << 16, 9), Problem(1600, 1 << 17, 10), Problem(1850, 1 << 18, 11), Problem(2100, 1 << 19, 12)]
+
+# Ones of a column of the code.
+ONES = 10
 
 
 def choose(n: float, m: float) -> float:
@@ -133,6 +136,57 @@ def bjmm(n: int, k: int, t: int) -> float:
 
 
 # Regular noise
+
+
+def within(problem: Problem, share: float) -> float:
+    """How many outputs add no inputs but those of some choice of this share of them: no choice has more.
+
+    The outputs of one choice are a binomial number with the chance share^ONES. Where the chance that they are so many,
+    times the number of choices, is below 1, no such choice is expected; the bound on the chance is Chernoff's.
+    """
+    chance = share**ONES
+    choices = -(share * log(share) + (1 - share) * log(1 - share)) * problem.k / problem.outputs
+    least, most = chance, 1 - 1e-12
+    for _ in range(50):
+        middle = (least + most) / 2
+        rare = middle * log(middle / chance) + (1 - middle) * log((1 - middle) / (1 - chance)) > choices
+        least, most = (least, middle) if rare else (middle, most)
+    return least * problem.outputs
+
+
+def subsystem(problem: Problem) -> float:
+    """Systems of some of the inputs and of the outputs that add no others, solved by themselves, with p errors inside.
+
+    As columns are sparse, six tenths of the inputs have as many such outputs as they are, so that fewer outputs without
+    noise are needed than the code has inputs. How well inputs can be chosen is bounded by what exists; a greedy search
+    finds systems of 5% more inputs. Each try has another one, and eliminates by Wiedemann's algorithm: twice as many
+    products with the sparse matrix as there are inputs.
+    """
+
+    def cost(inputs: int, outputs: int, errors: int) -> float:
+        part = outputs / problem.outputs
+        seldom = choose(problem.t, errors) + errors * log2(part) + (problem.t - errors) * log2(1 - part)
+        each = log2(2 * ONES) + 2 * log2(inputs)
+        return min(stern_tries(outputs, inputs, errors, p, each) for p in range(0, errors + 1, 2)) - seldom
+
+    shares = (share / 500 for share in range(200, 490))
+    systems = [(floor(share * problem.k), floor(within(problem, share))) for share in shares]
+    systems = [(inputs, outputs) for inputs, outputs in systems if outputs > inputs]
+    return min(cost(*system, errors) for system in systems[:5] for errors in range(12))
+
+
+def stern_tries(n: int, k: int, t: int, p: int, each: float) -> float:
+    """Information sets with p errors inside, found by collisions on the best window; an elimination takes 2^each."""
+
+    def cost(window: int) -> float:
+        half = choose((k + window) // 2, p // 2)
+        found = 2 * half - window
+        chance = choose(n - k - window, t - p) - choose(n, t) + window + found
+        return add(each, 1 + half, 1 + found) - min(chance, 0)
+
+    half = round(choose(k // 2, p // 2))
+    windows = range(max(0, half - 12), min(half + 12, n - k))
+    return min((cost(window) for window in windows), default=inf)
 
 
 def regular_enumeration(problem: Problem) -> float:
@@ -272,6 +326,7 @@ def estimates(problem: Problem) -> dict[str, float]:
         "BJMM": bjmm(*free_form),
         "statistical": statistical(*free_form),
         "regular": regular_enumeration(problem),
+        "subsystem": subsystem(problem),
         "hybrid": hybrid(problem),
         "algebraic": one,
         "two-stage": two,
@@ -296,10 +351,10 @@ def main() -> None:
     """Print the estimates of the sets in use, and of what else they might be."""
     print("Bits of security of learning parity with regular noise, by attack: docs/estimates/lpn.py.")
     table("The sets in use", IN_USE)
-    fewer = [problem._replace(k=problem.k * 8 // 9) for problem in IN_USE]
-    table("With eight ninths of the inputs: powers of two", fewer)
-    more = [problem._replace(t=problem.t * 9 // 8) for problem in fewer]
-    table("With eight ninths of the inputs and nine eighths of the trees: more samples, and less security", more)
+    larger = [problem._replace(t=problem.t // 2, d=problem.d + 1) for problem in IN_USE]
+    table("With half as many trees of twice the leaves: enough for a random code, and not for one so sparse", larger)
+    more = [problem._replace(t=problem.t * 5 // 4) for problem in IN_USE]
+    table("With five quarters of the trees: more samples, and less security", more)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ impl CorrelationRobustHash {
         for (left, right) in left.iter_mut().zip(right) {
             sum ^= *left;
             *right = (*right ^ *left) & keep;
-            *left = *left & keep;
+            *left &= keep;
         }
         sum
     }

@@ -1,4 +1,4 @@
-//! Blocks, pseudorandom generators, correlation-robust hashes, bit vectors and their transposition, and the rings of shares.
+//! Blocks, pseudorandom generators, correlation-robust hashes, a sparse code, bit vectors and their transposition, and the rings of shares.
 //!
 //! Everything here is local computation on secrets: nothing sends a message, and nothing branches on a secret or uses
 //! one as an index. What both parties derive (seed expansion, hashes, transposition) is the same on every machine;

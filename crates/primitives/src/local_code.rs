@@ -51,7 +51,7 @@ impl LocalCode {
 
 /// The place among `count` that a word names.
 fn place_of(word: u32, count: u32) -> u32 {
-    (u64::from(word) * u64::from(count) >> 32) as u32
+    ((u64::from(word) * u64::from(count)) >> 32) as u32
 }
 
 /// Ones of a column.
@@ -89,7 +89,7 @@ mod tests {
             Prg::new(Seed::from_bytes(KEY)).fill_bytes(&mut stream);
             let words = stream.as_chunks::<4>().0.as_chunks::<ONES>().0;
             let place =
-                |word: &[u8; 4]| (u64::from(u32::from_le_bytes(*word)) * inputs as u64 >> 32) as usize;
+                |word: &[u8; 4]| ((u64::from(u32::from_le_bytes(*word)) * inputs as u64) >> 32) as usize;
             let expected =
                 |i: usize| words[first + i].iter().map(place).fold(out[i], |sum, place| sum ^ input[place]);
             for code in both() {
@@ -144,6 +144,8 @@ mod tests {
         // 64 hits are expected of each place, with a deviation of 8.
         assert!(hits.iter().all(|hits| (16..112).contains(hits)));
         // No input gives no outputs.
-        both().iter().for_each(|code| code.add_outputs(&[], 0, &mut [Block::ZERO; 3]));
+        for code in both() {
+            code.add_outputs(&[], 0, &mut [Block::ZERO; 3]);
+        }
     }
 }

@@ -7,7 +7,8 @@ use crate::{Cost, softspoken};
 /// A set of sizes with [`SECURITY_BITS`] against attacks on regular noise: docs/estimates/lpn.txt has the estimates.
 ///
 /// What keeps noise hidden is how many inputs the code has for each leaf of a tree. More trees alone would not help: they are more
-/// samples with noise of the same rate.
+/// samples with noise of the same rate. A random code would need half of the inputs: one so sparse has outputs that add but some of
+/// them, enough to be solved for these alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Trees, each of which gives one 1 of noise.
@@ -19,15 +20,15 @@ pub struct Parameters {
 }
 
 /// Bits of security of every set's noise.
-pub const SECURITY_BITS: u32 = 140;
+pub const SECURITY_BITS: u32 = 133;
 
 impl Parameters {
-    /// Every set, by the transfers that one iteration gives: about 0.8, 2.2, 5.9 and 15 million.
+    /// Every set, by the transfers that one iteration gives: about 0.6, 1.5, 3.5 and 8 million.
     pub const ALL: [Self; 4] = [
-        Self { trees: 850, dimension: 9 << 13, depth: 10 },
-        Self { trees: 1170, dimension: 9 << 14, depth: 11 },
-        Self { trees: 1520, dimension: 9 << 15, depth: 12 },
-        Self { trees: 1900, dimension: 9 << 16, depth: 13 },
+        Self { trees: 1400, dimension: 1 << 16, depth: 9 },
+        Self { trees: 1600, dimension: 1 << 17, depth: 10 },
+        Self { trees: 1850, dimension: 1 << 18, depth: 11 },
+        Self { trees: 2100, dimension: 1 << 19, depth: 12 },
     ];
 
     /// The set that all others begin with.
@@ -141,7 +142,7 @@ impl Supply {
             Some(Step::Renew { first, count })
         } else {
             let left = set.trees - set.reserved_trees() - first;
-            let count = left.min(wanted.div_ceil(set.leaves())).min(BATCH);
+            let count = left.min(wanted.div_ceil(set.leaves())).min(BATCH / set.leaves());
             self.grown += count;
             self.ready = count * set.leaves();
             Some(Step::Grow { first, count })
@@ -149,8 +150,8 @@ impl Supply {
     }
 }
 
-/// Trees of one message.
-const BATCH: usize = 64;
+/// Leaves of the trees of one message, but for those that begin an iteration.
+const BATCH: usize = 1 << 16;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn sets_give_what_they_are_listed_with() {
-        assert_eq!(Parameters::ALL.map(Parameters::usable), [788_172, 2_235_834, 5_912_768, 14_950_276]);
+        assert_eq!(Parameters::ALL.map(Parameters::usable), [638_664, 1_491_328, 3_506_306, 8_052_112]);
         assert_eq!(Parameters::for_count(0), Parameters::SMALLEST);
         assert_eq!(Parameters::for_count(800_000), Parameters::ALL[1]);
         assert_eq!(Parameters::for_count(usize::MAX), Parameters::ALL[3]);
@@ -189,10 +190,10 @@ mod tests {
         let mut supply = Supply::new(set);
         let all = supply.take(set.usable());
         assert_eq!((supply.ready, supply.grown), (0, 0));
-        assert_eq!(all.sender_bytes, (850 * 10 * 16) as u64);
+        assert_eq!(all.sender_bytes, (1400 * 9 * 16) as u64);
         assert_eq!(all.receiver_messages, 0);
         assert_eq!(supply.take(0), Cost::default());
-        assert_eq!(supply.take(1).sender_bytes, 160);
-        assert_eq!(supply.take(1023), Cost::default());
+        assert_eq!(supply.take(1).sender_bytes, 144);
+        assert_eq!(supply.take(511), Cost::default());
     }
 }

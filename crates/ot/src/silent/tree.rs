@@ -17,8 +17,8 @@ pub(super) struct TreeHash<'h> {
 impl TreeHash<'_> {
     /// Replaces the nodes of one level, the first half of `nodes`, by their children's bits of `keep`; returns the sum of the left ones.
     fn descend(self, nodes: &mut [Block], keep: Block) -> Block {
-        let first = TREES | self.tree << LEVEL_BITS | nodes.len() as u64 / 2;
-        self.hash.expand_in_place(nodes, first, keep)
+        let parents = nodes.len() as u64 / 2;
+        self.hash.expand_in_place(nodes, TREES | self.tree << LEVEL_BITS | parents, keep)
     }
 }
 

@@ -44,6 +44,15 @@ pub(super) fn store_few(blocks: &mut [Block], register: __m512i) {
     unsafe { _mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), halves_of(blocks), register) }
 }
 
+/// At most eight words, the first of a register.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn store_few_words(words: &mut [u64], register: __m512i) {
+    let kept = ((1_u32 << words.len().min(2 * LANES)) - 1) as u8;
+    // SAFETY: writes the words that the slice has and no others.
+    unsafe { _mm512_mask_storeu_epi64(words.as_mut_ptr().cast(), kept, register) }
+}
+
 /// The low words of the blocks of `a`, then of those of `b`.
 #[inline]
 #[target_feature(enable = "avx512f")]

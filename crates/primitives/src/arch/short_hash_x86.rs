@@ -1,10 +1,10 @@
 //! The correlation-robust hash where a few low bits of each are of use: they are taken from the registers.
 #![allow(unsafe_code)]
 
-use std::arch::x86_64::{_mm512_storeu_si512, _mm512_xor_si512};
+use std::arch::x86_64::{_mm512_setzero_si512, _mm512_xor_si512};
 
-use super::hash_x86::{Tweaks, hash_group};
-use super::registers::{LANES, bits_of, load, load_few, low_words, spread};
+use super::hash_x86::{BATCH, Tweaks, hash_groups};
+use super::registers::{LANES, bits_of, load, load_few, low_words, spread, store_few_words};
 use super::vaes::{WideCipher, broadcast};
 use crate::Block;
 
@@ -35,16 +35,15 @@ const WORDS: usize = 2 * LANES;
 fn hash_low_words(cipher: &WideCipher, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
     let (keys, offset) = (broadcast(cipher.keys()), spread(offset));
     let mut tweaks = Tweaks::new(first, 0);
-    for (x, out) in x.chunks(WORDS).zip(out.chunks_mut(WORDS)) {
-        let (low, high) = x.split_at(x.len().min(LANES));
-        let hashed = [low, high].map(|x| {
-            let tweaks = tweaks.next();
-            hash_group(&keys, _mm512_xor_si512(load_few(x), offset), tweaks)
-        });
-        let mut words = [0_u64; WORDS];
-        // SAFETY: writes the 64 bytes of the array; unaligned stores are allowed.
-        unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), low_words(hashed[0], hashed[1])) };
-        out.copy_from_slice(&words[..out.len()]);
+    for (x, out) in x.chunks(BATCH * LANES).zip(out.chunks_mut(BATCH * LANES)) {
+        let mut masked = [offset; BATCH];
+        for (masked, x) in masked.iter_mut().zip(x.chunks(LANES)) {
+            *masked = _mm512_xor_si512(offset, load_few(x));
+        }
+        let hashed = hash_groups(&keys, masked, tweaks.next());
+        for (pair, out) in hashed.as_chunks::<2>().0.iter().zip(out.chunks_mut(WORDS)) {
+            store_few_words(out, low_words(pair[0], pair[1]));
+        }
     }
 }
 
@@ -57,17 +56,26 @@ fn hash_runs_to_bits<const ROWS: usize>(
     out: &mut [[u16; ROWS]],
 ) {
     let keys = broadcast(cipher.keys());
-    let (pairs, _) = offsets.as_chunks::<LANES>().0.as_chunks::<2>();
-    for (number, (x, out)) in x.iter().zip(out).enumerate() {
-        let (x, tweak) = (spread(*x), spread(Block(u128::from(first.wrapping_add(number as u64)))));
-        *out = [0; ROWS];
-        for (half, offsets) in pairs.iter().enumerate() {
-            let [a, b] = offsets
-                .each_ref()
-                .map(|offsets| hash_group(&keys, _mm512_xor_si512(x, load(offsets)), tweak));
-            let words = low_words(a, b);
-            for (row, bits) in out.iter_mut().enumerate() {
-                *bits |= u16::from(bits_of(words, row)) << (WORDS * half);
+    let (of_value, _) = offsets.as_chunks::<LANES>();
+    let (groups, values) = (of_value.len(), BATCH / of_value.len());
+    for (number, (x, out)) in x.chunks(values).zip(out.chunks_mut(values)).enumerate() {
+        let (mut masked, mut tweaks) = ([_mm512_setzero_si512(); BATCH], [_mm512_setzero_si512(); BATCH]);
+        let slots = masked.chunks_exact_mut(groups).zip(tweaks.chunks_exact_mut(groups));
+        for (value, ((masked, tweaks), x)) in slots.zip(x).enumerate() {
+            let index = first.wrapping_add((number * values + value) as u64);
+            tweaks.fill(spread(Block(u128::from(index))));
+            for (masked, offsets) in masked.iter_mut().zip(of_value) {
+                *masked = _mm512_xor_si512(spread(*x), load(offsets));
+            }
+        }
+        let hashed = hash_groups(&keys, masked, tweaks);
+        for (hashed, out) in hashed.chunks_exact(groups).zip(out) {
+            *out = [0; ROWS];
+            for (half, pair) in hashed.as_chunks::<2>().0.iter().enumerate() {
+                let words = low_words(pair[0], pair[1]);
+                for (row, bits) in out.iter_mut().enumerate() {
+                    *bits |= u16::from(bits_of(words, row)) << (WORDS * half);
+                }
             }
         }
     }
