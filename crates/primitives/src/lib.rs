@@ -28,7 +28,7 @@ pub use block::Block;
 pub use error::PrimitivesError;
 pub use hash::{CorrelationRobustHash, sigma};
 pub use local_code::LocalCode;
-pub use low_bits::low_bits;
+pub use low_bits::{bit_of_words, low_bits};
 pub use prg::Prg;
 pub use ring::{Factor, Ring};
 pub use seed::{Direction, Label, Seed, derive_seed};

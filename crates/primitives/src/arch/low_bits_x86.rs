@@ -11,6 +11,22 @@ pub(super) fn low_bits(blocks: &[Block]) -> Option<u64> {
     Some(unsafe { low_bits_wide(blocks) })
 }
 
+/// As [`low_bits`], of a bit of 64 words.
+pub(super) fn bit_of_words(words: &[u64], bit: u32) -> Option<u64> {
+    let words = words.try_into().ok().filter(|_| is_x86_feature_detected!("avx512f"))?;
+    // SAFETY: the feature that the function needs was just detected.
+    Some(unsafe { bit_of_words_wide(words, bit) })
+}
+
+#[target_feature(enable = "avx512f")]
+fn bit_of_words_wide(words: &[u64; 64], bit: u32) -> u64 {
+    let mut bytes = [0; 8];
+    for (byte, words) in bytes.iter_mut().zip(words.as_chunks::<8>().0) {
+        *byte = bits_of(load(&bytemuck::must_cast(*words)), bit as usize);
+    }
+    u64::from_le_bytes(bytes)
+}
+
 #[target_feature(enable = "avx512f")]
 fn low_bits_wide(blocks: &[Block; 64]) -> u64 {
     let mut bytes = [0; 8];

@@ -56,6 +56,15 @@ pub(crate) fn low_bits(blocks: &[Block]) -> u64 {
     portable::low_bits(blocks)
 }
 
+/// Bit `bit` of each of at most 64 words.
+pub(crate) fn bit_of_words(words: &[u64], bit: u32) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(word) = low_bits_x86::bit_of_words(words, bit) {
+        return word;
+    }
+    portable::bit_of_words(words, bit)
+}
+
 /// The wide cipher of machines that have none: it is never made.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) enum WideCipher {}
@@ -127,6 +136,13 @@ mod tests {
             let word = low_bits(&blocks);
             prop_assert_eq!(word, portable::low_bits(&blocks));
             prop_assert!((0..64).all(|i| (word >> i & 1 == 1) == blocks.get(i).is_some_and(|block| block.lsb())));
+        }
+
+        #[test]
+        fn bits_of_words_equal_their_portable_twin(words in proptest::collection::vec(any::<u64>(), 0..=64), bit in 0..64_u32) {
+            let gathered = bit_of_words(&words, bit);
+            prop_assert_eq!(gathered, portable::bit_of_words(&words, bit));
+            prop_assert!((0..64).all(|i| gathered >> i & 1 == words.get(i).map_or(0, |word| word >> bit & 1)));
         }
 
         #[test]

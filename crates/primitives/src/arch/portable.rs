@@ -65,3 +65,7 @@ pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block
 pub(super) fn low_bits(blocks: &[Block]) -> u64 {
     blocks.iter().rev().fold(0, |word, block| word << 1 | block.0 as u64 & 1)
 }
+
+pub(super) fn bit_of_words(words: &[u64], bit: u32) -> u64 {
+    words.iter().rev().fold(0, |gathered, word| gathered << 1 | word >> bit & 1)
+}

@@ -4,11 +4,11 @@
 //! A random transfer with keys `k_0, k_1` and choice `x` shares the product `x (k_0 xor k_1)` as `k_x` and `k_0` without a message; one
 //! in each direction gives both cross terms of `(a_F xor a_G)(b_F xor b_G)`. Keys have many bits: as many `b` share one `a`.
 
-use lanner_primitives::Block;
+use lanner_primitives::{Block, bit_of_words};
 use lanner_wire::{DecodeError, Reader, Writer, pack_bits};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::lanes::{Lanes, Values, decode, gather_bits};
+use super::lanes::{Lanes, Values, decode};
 use super::moves::OPERANDS;
 use super::run::{Role, packed};
 use super::source::{Source, parts};
@@ -102,7 +102,7 @@ fn empty_rows(words: [usize; OPERANDS]) -> Vec<Values> {
 fn gather_rows(keys: &[u64], start: usize, rows: &mut [Values]) {
     for (bit, row) in (0..).zip(rows) {
         let words = row.iter_mut().skip(start).zip(keys.chunks(64));
-        words.for_each(|(word, keys)| *word = gather_bits(keys, bit));
+        words.for_each(|(word, keys)| *word = bit_of_words(keys, bit));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use lanner_primitives::bit_of_words;
 use lanner_wire::{DecodeError, Reader};
 use zeroize::Zeroizing;
 
@@ -58,8 +59,7 @@ impl Lanes for Values {
     }
 
     fn words(&self) -> Self {
-        let word = |lanes: &[u64]| lanes.iter().rev().fold(0, |word, lane| word << 1 | lane & 1);
-        Self::new(self.chunks(64).map(word).collect())
+        Self::new(self.chunks(64).map(|lanes| bit_of_words(lanes, 0)).collect())
     }
 
     fn bits(&self, count: usize) -> Self {
@@ -113,11 +113,6 @@ pub(super) fn decode(reader: &mut Reader, count: usize, bits: u32) -> Result<Val
 /// Words of 64 bits that hold a given number of bits.
 pub(super) const fn words(bits: usize) -> usize {
     bits.div_ceil(64)
-}
-
-/// The given bit of each of at most 64 words.
-pub(super) fn gather_bits(words: &[u64], bit: u32) -> u64 {
-    words.iter().rev().fold(0, |gathered, word| gathered << 1 | word >> bit & 1)
 }
 
 /// Bit `i` of words.

@@ -3,7 +3,7 @@
 //! Four correlated transfers `t_b = q_b xor x_b delta` combine over `GF(2^128)`, with `g` the polynomial `X`, to
 //! `sum g^b t_b = sum g^b q_b + x delta` for the number `x` of the choices: one of 16 keys, of which the sender knows all.
 
-use lanner_primitives::parallel;
+use lanner_primitives::{bit_of_words, parallel};
 use lanner_wire::{
     ChannelError, DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len, unpack_bits,
 };
@@ -11,7 +11,7 @@ use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::driver;
-use super::lanes::{Lanes, Values, decode, gather_bits, mask, words};
+use super::lanes::{Lanes, Values, decode, mask, words};
 use super::moves::{Compared, Leaf, leaves};
 use super::run::{Role, packed};
 use super::source::{PART, Source, multiples};
@@ -53,7 +53,7 @@ impl LeafChoices {
                 let keys = part.joint_keys(width);
                 for (bit, row) in (0..).zip(&mut rows[first_row..]) {
                     row[start..].iter_mut().zip(keys.chunks(64)).for_each(|(row, keys)| {
-                        *row = gather_bits(keys, bit);
+                        *row = bit_of_words(keys, bit);
                     });
                 }
                 for (i, choice) in random.iter_mut().enumerate() {
