@@ -1,6 +1,7 @@
 //! The other way out, for coefficient encodings: the phase masked by a uniform element, coefficient by coefficient.
 //!
-//! 1. A fresh encryption of zero under the client's public key is added, as in [`super::seal`].
+//! 1. A fresh encryption of zero under the client's public key is added, as in [`super::seal`], but without an error in its first half, which the mask
+//!    hides.
 //! 2. Both halves are switched from `q` to `2^w`, rounding.
 //! 3. A mask `r` is added to every coefficient of the first half that is sent; the others are not sent.
 //!
