@@ -119,27 +119,21 @@ fn rescales(plan: &Plan) -> Vec<(u32, u32)> {
 fn a_rescale_drops_the_guard_of_all_that_was_added() {
     use Accuracy::{Exact, Guarded};
     let once = r#"{"Add":{"factors":[1,1]}}"#;
-    let cases: [(PublicNetwork, &[Accuracy], &[(u32, u32)], usize); 4] = [
-        // What is read on the shortcut has no guard: it is lifted.
-        (shortcut(SUM, 1), &[Guarded(1), Guarded(1), Exact], &[(9, 21), (9, 21)], 1),
-        // Two layers leave 2, for which there are two bits; and four leave 4, for which there are three.
-        (shortcut(once, 2), &[Guarded(1), Guarded(2), Guarded(2), Exact], &[(9, 21), (10, 22)], 1),
-        (
-            shortcut(once, 4),
-            &[Guarded(1), Guarded(3), Guarded(3), Guarded(3), Guarded(3), Exact],
-            &[(9, 21), (11, 23)],
-            1,
-        ),
-        // A factor of five is taken three times.
-        (shortcut(SUM, 4), &[Guarded(1), Exact, Exact, Exact, Exact, Exact], &[(9, 21), (8, 20)], 0),
-    ];
-    for (network, expected, dropped, lifts) in cases {
-        let plan = plan(&network, Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
+    let check = |network: &PublicNetwork, expected: &[Accuracy], dropped: &[(u32, u32)], lifts: usize| {
+        let plan = plan(network, Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
         assert_eq!(accuracies(&plan), expected);
         assert_eq!(rescales(&plan), dropped);
         let lifted = plan.steps().filter(|step| matches!(step.protocol, Protocol::Lift(_)));
         assert_eq!(lifted.count(), lifts);
-    }
+    };
+    let [one, two, three] = [1, 2, 3].map(Guarded);
+    // What is read on the shortcut has no guard: it is lifted.
+    check(&shortcut(SUM, 1), &[one, one, Exact], &[(9, 21), (9, 21)], 1);
+    // Two layers leave 2, for which there are two bits; and four leave 4, for which there are three.
+    check(&shortcut(once, 2), &[one, two, two, Exact], &[(9, 21), (10, 22)], 1);
+    check(&shortcut(once, 4), &[one, three, three, three, three, Exact], &[(9, 21), (11, 23)], 1);
+    // A factor of five is taken three times.
+    check(&shortcut(SUM, 4), &[one, Exact, Exact, Exact, Exact, Exact], &[(9, 21), (8, 20)], 0);
 }
 
 #[test]
