@@ -42,7 +42,7 @@ impl ClientLayer {
     /// Lays the layer out.
     ///
     /// # Errors
-    /// None.
+    /// None: what does not fit was refused when the scheme was made.
     pub fn new(scheme: Scheme) -> Result<Self, ProtocolError> {
         let (inputs, outputs) = (scheme.packing.inputs(), scheme.packing.outputs());
         Ok(Self { scheme, inputs, outputs })

@@ -288,6 +288,8 @@ mod tests {
                     for (place, weight) in &filter {
                         // Coefficient at - place of the input, from above with the other sign.
                         let (from, sign) = if place > at { (at + n - place, -1) } else { (at - place, 1) };
+                        let [head, tail] = packing.read();
+                        assert!(from < head || from + tail >= n, "what an output reads is sent");
                         let source = places[spread * inputs + k].iter().find(|(c, _)| *c == from);
                         result[*element] += source.map_or(0, |(_, e)| sign * weights[*weight] * input[*e]);
                     }
