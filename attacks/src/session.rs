@@ -48,10 +48,11 @@ pub struct Conversation {
 
 /// What the ciphertexts of a plan are made of.
 pub struct Ciphertexts {
-    /// The first limbs of the moduli of keys, in the order of their messages, and of ciphertexts to and from the server.
-    keys: Vec<u64>,
-    inputs: Vec<u64>,
-    outputs: Vec<u64>,
+    /// The first limbs of the moduli of keys, in the order of their messages, and of ciphertexts to and from the server; none for a power of
+    /// two.
+    keys: Vec<Option<u64>>,
+    inputs: Vec<Option<u64>>,
+    outputs: Vec<Option<u64>>,
     /// Whether outputs are sent as masked phases.
     phases: bool,
 }
@@ -68,7 +69,7 @@ impl Ciphertexts {
             _ => return None,
         };
         // Squares that are shared tell no counts; they are the last of their kind, or among others of one modulus.
-        limbs.get(number).or(limbs.last()).copied()
+        limbs.get(number).or(limbs.last()).copied().flatten()
     }
 }
 
@@ -390,15 +391,18 @@ const TRANSCRIPT: [u8; 32] = [0; 32];
 /// The ciphertexts of a plan.
 fn ciphertexts(plan: &Plan) -> Ciphertexts {
     let (built, sets) = (plan.build().unwrap(), Sets::new().unwrap());
-    let limb = |parameters: &Parameters| parameters.moduli()[0].value();
+    let limb = |parameters: &Parameters| Some(parameters.moduli()[0].value());
     let keys = built.set_up().unwrap().keys.iter().map(|keys| limb(&keys.parameters)).collect();
     let [mut inputs, mut outputs] = [Vec::new(), Vec::new()];
-    for step in built.steps() {
+    for (step, planned) in built.steps().iter().zip(plan.steps()) {
         let Some((set, _)) = step.needs().unwrap().keys else { continue };
         let counts = step.built.counts();
         let count = |name| counts.iter().find(|(of, _)| *of == name).map_or(1, |(_, count)| *count as usize);
-        inputs.extend(std::iter::repeat_n(limb(sets.get(set).unwrap()), count("input_ciphertexts")));
-        outputs.extend(std::iter::repeat_n(limb(sets.get(set).unwrap()), count("output_ciphertexts")));
+        let limb = limb(sets.get(set).unwrap());
+        let rounded =
+            matches!(&planned.protocol, Protocol::CheetahLinear(layer) if layer.accuracy.guard() > 0);
+        inputs.extend(std::iter::repeat_n(limb.filter(|_| !rounded), count("input_ciphertexts")));
+        outputs.extend(std::iter::repeat_n(limb, count("output_ciphertexts")));
     }
     let phases = plan.steps().any(|step| matches!(step.protocol, Protocol::CheetahLinear(_)));
     Ciphertexts { keys, inputs, outputs, phases }

@@ -147,7 +147,7 @@ fn attack_preparation(victim: Victim) {
 /// Coefficient encodings, and between them activations, maxima, squares and a label; both roundings.
 #[test]
 fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
-    for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 200)] {
+    for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 300)] {
         let conversation = Conversation::prepared_predictions(&subject, runs);
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);

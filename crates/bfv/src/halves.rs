@@ -25,10 +25,12 @@
 mod c0;
 mod client;
 mod combination;
+mod rounded;
 
 pub use c0::{C0, Permutations};
 pub use client::{C1, PreparedDecryption, PreparedEncryption};
 pub use combination::C0Combinations;
+pub use rounded::{InputModulus, PreparedInput};
 
 #[cfg(test)]
 mod tests;

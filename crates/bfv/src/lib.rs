@@ -61,6 +61,7 @@ mod parameters;
 mod plaintext;
 mod reduce;
 mod security;
+mod switch;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use coefficient::CoefficientFactor;

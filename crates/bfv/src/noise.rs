@@ -59,6 +59,13 @@ impl NoiseBound {
         Self { deviation: self.deviation * count as f64 }
     }
 
+    /// What rounding a first half from `q` to `2^bits` adds.
+    #[must_use]
+    pub fn rounding_to(parameters: &Parameters, bits: u32) -> Self {
+        let unit = (parameters.log2_modulus(parameters.limbs()) - f64::from(bits)).exp2();
+        Self { deviation: ROUNDING * unit }
+    }
+
     /// After adding or subtracting a plaintext, whose scale is rounded once more.
     #[must_use]
     pub fn plus_plaintext(self) -> Self {

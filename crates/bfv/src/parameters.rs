@@ -17,6 +17,12 @@ pub enum ParameterSet {
     A1,
     /// `N = 8192`, three limbs of 40 bits: slotwise products without rotations, wide coefficient-encoded layers.
     A2,
+    /// `N = 2048`, one limb of 50 bits: coefficient-encoded layers with a guard.
+    C1,
+    /// `N = 2048`, limbs of 27 and 26 bits: the same in rings that are wider by two or three bits.
+    C2,
+    /// `N = 4096`, two limbs of 50 bits: the same in rings of any width.
+    C3,
     /// `N = 8192`, three limbs of 50 bits and a special one: rotation kernels.
     B,
     /// `N = 8192`, one limb of 50 bits, three of 38 and a special one of 50: rotation kernels modulo wide primes, and two products in a row.
@@ -32,7 +38,8 @@ impl ParameterSet {
     #[must_use]
     pub const fn degree(self) -> usize {
         match self {
-            Self::A0 | Self::A1 => 4096,
+            Self::C1 | Self::C2 => 2048,
+            Self::A0 | Self::A1 | Self::C3 => 4096,
             Self::A2 | Self::B | Self::W => 8192,
             Self::L => 16384,
             Self::LPrime => 32768,
@@ -46,6 +53,9 @@ impl ParameterSet {
             Self::A0 => "A0",
             Self::A1 => "A1",
             Self::A2 => "A2",
+            Self::C1 => "C1",
+            Self::C2 => "C2",
+            Self::C3 => "C3",
             Self::B => "B",
             Self::W => "W",
             Self::L => "L",
@@ -60,7 +70,9 @@ impl ParameterSet {
     pub fn parameters(self) -> Result<Parameters, BfvError> {
         let wide = [&PRIMES[..1], &PRIMES_38].concat();
         let (limbs, special) = match self {
-            Self::A0 => (&PRIMES[..1], None),
+            Self::A0 | Self::C1 => (&PRIMES[..1], None),
+            Self::C2 => (PRIMES_27_26.as_slice(), None),
+            Self::C3 => (&PRIMES[..2], None),
             Self::A1 => (PRIMES_35.as_slice(), None),
             Self::A2 => (PRIMES_40.as_slice(), None),
             Self::B => (&PRIMES[..3], Some(PRIMES[3])),
@@ -97,6 +109,9 @@ const PRIMES: [u64; 17] = [
 const PRIMES_40: [u64; 3] = [1_099_510_054_913, 1_099_507_695_617, 1_099_506_515_969];
 const PRIMES_38: [u64; 3] = [274_876_334_081, 274_873_188_353, 274_872_795_137];
 const PRIMES_35: [u64; 3] = [34_359_214_081, 34_357_116_929, 34_356_068_353];
+
+/// The largest such prime below `2^27` and the largest below `2^26`.
+const PRIMES_27_26: [u64; 2] = [132_120_577, 65_929_217];
 
 /// A secure ring degree, ciphertext modulus `q = q_0 ... q_(L-1)` and, for key switching, a special modulus `P`.
 ///
@@ -227,11 +242,14 @@ mod tests {
 
     #[test]
     fn every_named_set_is_accepted() {
-        use ParameterSet::{A0, A1, A2, B, L, LPrime, W};
+        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, L, LPrime, W};
         for (set, degree, limbs, bits) in [
             (A0, 4096, 1, 50.0),
             (A1, 4096, 3, 105.0),
             (A2, 8192, 3, 120.0),
+            (C1, 2048, 1, 50.0),
+            (C2, 2048, 2, 52.9517),
+            (C3, 4096, 2, 100.0),
             (B, 8192, 3, 150.0),
             (W, 8192, 4, 164.0),
             (L, 16384, 7, 350.0),

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
-use lanner_bfv::halves::C0;
+use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{
     BfvError, Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters,
     PublicKey, SecretKey,
@@ -31,20 +31,36 @@ struct Run {
     sent: usize,
 }
 
+/// How shares are made.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Exact,
+    Faithful,
+    /// With bits of guard, from inputs that are rounded.
+    Guarded(u32),
+}
+
 /// Inner products of `inputs` encryptions with sparse factors of a given number of taps, opened at every third coefficient.
-fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usize) -> Run {
+fn run(parameters: &Parameters, bits: u32, kind: Kind, inputs: usize, taps: usize) -> Run {
     let mut rng = rng(bits as u8);
     let (secret, encoder) =
         (SecretKey::generate(parameters, &mut rng), CoefficientEncoder::new(parameters, 1 << bits).unwrap());
     let public = PublicKey::generate(&secret, &mut rng);
     let (n, mask) = (parameters.degree(), (1_u64 << bits) - 1);
     let norm = (2048.0_f64.powi(2) * (taps * inputs) as f64).sqrt();
-    let noise = NoiseBound::fresh().multiplied_by_norm(norm);
-    let modulus = if exact {
-        PhaseModulus::exact(parameters, bits, n.div_ceil(3), noise).unwrap()
-    } else {
-        PhaseModulus::faithful(parameters, bits, noise).unwrap()
+    let guard = if let Kind::Guarded(guard) = kind { guard } else { 0 };
+    let input = InputModulus::new(parameters, bits, (bits + 22).min(62), [n, 0]).unwrap();
+    let noise = match kind {
+        Kind::Guarded(_) => input.noise(),
+        _ => NoiseBound::fresh(),
     };
+    let noise = noise.multiplied_by_norm(norm);
+    let modulus = match kind {
+        Kind::Exact => PhaseModulus::exact(parameters, bits, n.div_ceil(3), noise),
+        Kind::Faithful => PhaseModulus::faithful(parameters, bits, noise),
+        Kind::Guarded(guard) => PhaseModulus::guarded(parameters, bits, guard, n.div_ceil(3), noise),
+    };
+    let modulus = modulus.unwrap();
     let wanted: Vec<usize> = (0..n).step_by(3).collect();
     let (mut expected, mut firsts, mut seconds, mut factors) =
         (vec![0_i64; n], Vec::new(), Vec::new(), Vec::new());
@@ -55,9 +71,20 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
         for (k, sum) in expected.iter_mut().enumerate() {
             *sum = sum.wrapping_add(product(&x, &w, k));
         }
-        let (second, prepared) = secret.prepare_encryption(&mut rng);
-        seconds.push(second.expand(parameters));
-        firsts.push(prepared.encrypt(&encoder.encode(&x).unwrap()).unwrap());
+        if let Kind::Guarded(_) = kind {
+            let (second, prepared) = secret.prepare_input(&input, &mut rng).unwrap();
+            seconds.push(second.expand(parameters));
+            let server: Vec<u64> = (0..n).map(|_| rng.next_u64() & mask).collect();
+            let client: Vec<u64> =
+                x.iter().zip(&server).map(|(x, server)| x.wrapping_sub(*server) & mask).collect();
+            let bytes = prepared.encrypt(&client).unwrap();
+            assert_eq!(bytes.len(), input.encoded_len());
+            firsts.push(C0::from_rounded(&input, &bytes, &server).unwrap());
+        } else {
+            let (second, prepared) = secret.prepare_encryption(&mut rng);
+            seconds.push(second.expand(parameters));
+            firsts.push(prepared.encrypt(&encoder.encode(&x).unwrap()).unwrap());
+        }
         let mut dense = vec![0; n];
         for (place, w) in &w {
             dense[*place] += w;
@@ -74,8 +101,9 @@ fn run(parameters: &Parameters, bits: u32, exact: bool, inputs: usize, taps: usi
     assert_eq!(first.len(), modulus.c0_len(wanted.len()));
     let client = prepared.open(&first).unwrap();
     let off = |(k, (c, s)): (&usize, (&u64, &u64))| {
-        let off = c.wrapping_add(*s).wrapping_sub(expected[*k] as u64) & mask;
-        ((off << (64 - bits)) as i64) >> (64 - bits)
+        let (off, unused) =
+            (c.wrapping_add(*s).wrapping_sub((expected[*k] as u64) << guard), 64 - bits - guard);
+        ((off << unused) as i64) >> unused
     };
     Run {
         off: wanted.iter().zip(client.iter().zip(server.iter())).map(off).collect(),
@@ -91,8 +119,51 @@ fn exact_shares_are_exact() {
         (ParameterSet::A2, 30, 12, 108),
         (ParameterSet::B, 41, 12, 108),
     ] {
-        let run = run(&set.parameters().unwrap(), bits, true, inputs, taps);
+        let run = run(&set.parameters().unwrap(), bits, Kind::Exact, inputs, taps);
         assert!(run.off.iter().all(|off| *off == 0), "{bits} bits");
+    }
+}
+
+#[test]
+fn guarded_shares_are_the_message_or_one_more_below_its_bits() {
+    for (set, bits, guard) in [
+        (ParameterSet::C1, 16, 1),
+        (ParameterSet::C1, 24, 1),
+        (ParameterSet::C2, 27, 2),
+        (ParameterSet::C3, 30, 1),
+        (ParameterSet::C3, 40, 3),
+        (ParameterSet::A2, 37, 1),
+    ] {
+        let run = run(&set.parameters().unwrap(), bits, Kind::Guarded(guard), 12, 108);
+        assert!(run.off.iter().all(|off| (0..=1).contains(off)), "{bits} bits");
+        assert!([0, 1].iter().all(|off| run.off.contains(off)), "{bits} bits");
+    }
+}
+
+/// What is read where nothing was sent is zero, and what was sent is as in a half that was sent in whole.
+#[test]
+fn coefficients_that_are_not_sent_do_not_count() {
+    let parameters = ParameterSet::C1.parameters().unwrap();
+    let n = parameters.degree();
+    let secret = SecretKey::generate(&parameters, &mut rng(1));
+    let message: Vec<u64> = (0..n as u64).map(|i| i * 40503 % (1 << 20)).collect();
+    let half = |sent| {
+        let modulus = InputModulus::new(&parameters, 20, 44, sent).unwrap();
+        let (_, prepared) = secret.prepare_input(&modulus, &mut rng(2)).unwrap();
+        (modulus, prepared.encrypt(&message).unwrap())
+    };
+    let ((whole, all), (part, some)) = (half([n, 0]), half([600, 200]));
+    assert_eq!([whole.count(), part.count()], [n, 800]);
+    assert_eq!([all.len(), some.len()], [n * 44 / 8, 800 * 44 / 8]);
+    assert_eq!(some, [&all[..600 * 44 / 8], &all[(n - 200) * 44 / 8..]].concat());
+    assert_eq!(half([n / 2, n / 2]).1, all);
+    for wrong in [&some[1..], &[], &[some.as_slice(), &[0]].concat()] {
+        assert!(matches!(C0::from_rounded(&part, wrong, &message), Err(BfvError::Decode(_))));
+    }
+    assert!(matches!(C0::from_rounded(&part, &some, &message[1..]), Err(BfvError::Length { .. })));
+    for (message_bits, bits) in [(0, 20), (21, 20), (20, 63)] {
+        let refused = InputModulus::new(&parameters, message_bits, bits, [n, 0]);
+        assert!(matches!(refused, Err(BfvError::Mismatch { .. })));
     }
 }
 
@@ -102,7 +173,7 @@ fn faithful_shares_are_off_by_one_at_most_and_rarely() {
         [(ParameterSet::A0, 16), (ParameterSet::A0, 20), (ParameterSet::A1, 37), (ParameterSet::B, 41)]
     {
         let parameters = set.parameters().unwrap();
-        let faithful = run(&parameters, bits, false, 12, 108);
+        let faithful = run(&parameters, bits, Kind::Faithful, 12, 108);
         assert!(faithful.off.iter().all(|off| off.abs() <= 1), "{bits} bits");
         let wrong = faithful.off.iter().filter(|off| **off != 0).count();
         assert!(wrong < faithful.off.len() / 20, "{wrong} of {}", faithful.off.len());
@@ -136,7 +207,33 @@ fn noise_that_does_not_fit_is_refused() {
     assert_eq!([ParameterSet::A2, ParameterSet::B].map(most), [Some(32), Some(41)]);
     assert!(refused(exact(ParameterSet::B, 41, 2f64.powi(80))));
     let three = ParameterSet::B.parameters().unwrap();
-    assert!(matches!(PhaseModulus::faithful(&three, 42, noise(1.0)), Err(BfvError::Mismatch { .. })));
+    assert!(matches!(PhaseModulus::faithful(&three, 46, noise(1.0)), Err(BfvError::Mismatch { .. })));
+}
+
+/// The most weights of an output of which sums are guarded, each as large as its bits allow.
+#[test]
+fn guarded_sums_have_room_for_the_weights_of_their_rings() {
+    let most = |set: ParameterSet, bits, weight_bits: i32| {
+        let parameters = set.parameters().unwrap();
+        let whole = parameters.log2_modulus(parameters.limbs()) as u32;
+        let input = InputModulus::new(&parameters, bits, whole.min(InputModulus::MOST_BITS), [4096, 0]);
+        let noise = input.unwrap().noise();
+        let fits = |taps: &i32| {
+            let noise = noise.multiplied_by_norm(2f64.powi(weight_bits - 1) * f64::from(*taps).sqrt());
+            PhaseModulus::guarded_widths(&parameters, bits + 1, 1024, noise).is_some()
+        };
+        (0..=13).map(|log| 1 << log).filter(fits).max()
+    };
+    for (set, bits, weight_bits, taps) in [
+        (ParameterSet::C1, 26, 12, Some(1 << 10)),
+        (ParameterSet::C1, 25, 12, Some(1 << 13)),
+        (ParameterSet::C1, 28, 14, Some(1)),
+        (ParameterSet::C2, 27, 13, Some(1 << 13)),
+        (ParameterSet::C2, 28, 14, Some(1 << 8)),
+        (ParameterSet::C3, 36, 16, Some(1 << 13)),
+    ] {
+        assert_eq!(most(set, bits, weight_bits), taps, "{set:?}, {bits} bits");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! From a network to the protocols of a mode.
 
 mod cheetah;
+mod guards;
 mod square;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::{softmax, yao};
 use lanner_protocol::step::{Known, Protocol, ValueType};
 
+use self::guards::Guards;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
@@ -79,8 +81,16 @@ struct Planner<'n> {
     squared: BTreeMap<usize, usize>,
     /// For each value of the network, whether the result is made of it without a rescale in between.
     in_result: Vec<bool>,
+    /// The bits that sharings have below those of their values.
+    guards: Guards,
     /// What the steps so far take.
     totals: Totals,
+}
+
+/// Operators in a row that one circuit computes: none, or some.
+struct Run {
+    nodes: Vec<usize>,
+    fused: Fused,
 }
 
 impl<'n> Planner<'n> {
@@ -93,7 +103,7 @@ impl<'n> Planner<'n> {
         let input = network.input();
         // The server's share of the input is zero.
         let input = ValueType::shared(ring(input.accumulator), input.len(), Known::SERVER);
-        Ok(Self {
+        let mut planner = Self {
             layouts: layouts(network, mode, rotating, &sets)?,
             network,
             mode,
@@ -105,8 +115,11 @@ impl<'n> Planner<'n> {
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
+            guards: Guards::default(),
             totals: Totals::default(),
-        })
+        };
+        planner.guards = planner.find_guards()?;
+        Ok(planner)
     }
 
     /// Adds a step; returns the value that it makes.
@@ -137,9 +150,8 @@ impl<'n> Planner<'n> {
         if let Some(input) = self.squared.remove(&index) {
             return self.squares_and_layer(index, input);
         }
-        let ring = ring(node.accumulator);
-        let inputs =
-            node.inputs.iter().map(|value| self.value(node, *value)).collect::<Result<Vec<_>, _>>()?;
+        let ring = widened(ring(node.accumulator), self.guards.of(index + 1));
+        let inputs = self.inputs(index)?;
         let shape = network.shape(node.inputs[0]);
         let values = node.len();
         let protocol = match &node.op {
@@ -164,33 +176,60 @@ impl<'n> Planner<'n> {
         Ok(())
     }
 
-    /// One circuit for node `first` and those after it that can join it: each the only reader of the one before.
-    fn circuit(&mut self, first: usize, input: usize) -> Result<(), PlanError> {
+    /// The plan's values that a node reads, in the ring of what it makes if it is computed on each party's own share.
+    fn inputs(&mut self, index: usize) -> Result<Vec<usize>, PlanError> {
+        let node = &self.network.nodes()[index];
+        let guard = if guards::is_local(&node.op) { self.guards.of(index + 1) } else { 0 };
+        let mut inputs = Vec::with_capacity(node.inputs.len());
+        for value in &node.inputs {
+            let (input, bits) = (self.value(node, *value)?, node.accumulator.bits());
+            inputs.push(if guard > self.guards.of(*value) {
+                let values = self.network.shape(*value).iter().product();
+                self.push(&node.name, vec![input], local::Lift { bits, guard, values })?
+            } else {
+                input
+            });
+        }
+        Ok(inputs)
+    }
+
+    /// The operators from node `first` on that one circuit computes: each the only reader of the one before.
+    fn run(&self, first: usize) -> Run {
         let network = self.network;
         let chain = std::iter::successors(Some(first), |node| {
             let mut users = network.users(node + 1);
             users.next().filter(|_| users.next().is_none())
         });
-        let nodes: Vec<usize> = chain.collect();
+        let mut nodes: Vec<usize> = chain.collect();
+        let input = network.shape(network.nodes()[first].inputs[0]);
+        let (fused, count) = Fused::run(nodes.iter().map(|node| &network.nodes()[*node].op), input);
+        nodes.truncate(count);
+        Run { nodes, fused }
+    }
+
+    /// One circuit for node `first` and those after it that can join it: each the only reader of the one before.
+    fn circuit(&mut self, first: usize, input: usize) -> Result<(), PlanError> {
+        let network = self.network;
+        let Run { nodes, fused } = self.run(first);
         let value = network.nodes()[first].inputs[0];
-        let (fused, run) =
-            Fused::run(nodes.iter().map(|node| &network.nodes()[*node].op), network.shape(value));
-        let Some(last) = run.checked_sub(1).map(|last| nodes[last]) else {
+        let Some(last) = nodes.last().copied() else {
             let node = &network.nodes()[first];
             return Err(unsupported(node, "no circuit computes it".to_owned()));
         };
         let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
         let to = ring(network.nodes()[last].accumulator);
-        self.values[last + 1] = Some(if let Some(activation) = self.activation(&fused, from, to) {
-            self.push(name, vec![input], activation)?
-        } else {
-            let input = self.reshare(name, input)?;
-            // Later readers of the value use the sharing that the server knows.
-            self.values[value] = Some(input);
-            let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
-            self.push(name, vec![input], activation)?
-        });
-        for node in &nodes[1..run] {
+        self.values[last + 1] =
+            Some(if let Some(activation) = self.activation(&fused, from, to, self.guards.of(value)) {
+                self.push(name, vec![input], activation)?
+            } else {
+                let input = self.reshare(name, input)?;
+                // Later readers of the value use the sharing that the server knows.
+                self.values[value] = Some(input);
+                let activation =
+                    yao::Activation { function: fused.function, windows: fused.windows, from, to };
+                self.push(name, vec![input], activation)?
+            });
+        for node in &nodes[1..] {
             self.inside[*node] = true;
         }
         Ok(())
@@ -294,6 +333,14 @@ pub fn ring(accumulator: Accumulator) -> Ring {
         Ring::Pow2(accumulator.bits())
     } else {
         Ring::Prime(accumulator.modulus())
+    }
+}
+
+/// A ring with bits of guard.
+const fn widened(ring: Ring, guard: u32) -> Ring {
+    match ring {
+        Ring::Pow2(bits) => Ring::Pow2(bits + guard),
+        Ring::Prime(_) => ring,
     }
 }
 

@@ -69,7 +69,7 @@ fn roundings(plan: &Plan) -> Vec<Rounding> {
 fn nothing_in_an_exact_plan_is_off_by_one() {
     for (network, policy) in networks().iter().flat_map(|network| POLICIES.map(|policy| (network, policy))) {
         let plan = plan(network, policy, Mode::Cheetah(Rounding::Exact)).unwrap();
-        assert!(accuracies(&plan).iter().all(|accuracy| *accuracy == Accuracy::Exact));
+        assert!(accuracies(&plan).iter().all(|accuracy| *accuracy != Accuracy::OffByOne));
         assert!(!roundings(&plan).is_empty());
         assert!(roundings(&plan).iter().all(|rounding| *rounding == Rounding::Exact));
     }
@@ -77,10 +77,88 @@ fn nothing_in_an_exact_plan_is_off_by_one() {
 
 #[test]
 fn sums_that_a_result_is_made_of_are_exact_in_a_faithful_plan_too() {
-    use Accuracy::{Exact, OffByOne};
-    let expected: [&[Accuracy]; 3] = [&[OffByOne, Exact], &[OffByOne, Exact, Exact], &[OffByOne, Exact]];
+    use Accuracy::{Exact, Guarded};
+    let expected: [&[Accuracy]; 3] =
+        [&[Guarded(1), Exact], &[Guarded(1), Exact, Exact], &[Guarded(1), Exact]];
     for (network, expected) in networks().iter().zip(expected) {
-        let plan = plan(network, Policy::Label, Mode::Cheetah(Rounding::Faithful)).unwrap();
+        for rounding in [Rounding::Faithful, Rounding::Exact] {
+            let plan = plan(network, Policy::Label, Mode::Cheetah(rounding)).unwrap();
+            assert_eq!(accuracies(&plan), expected);
+        }
+    }
+}
+
+const SUM: &str = r#"{"Add":{"factors":[1,5]}}"#;
+const SQUARE: &str = r#""Square""#;
+
+/// A layer, an activation, and a sum of more layers and what they read, which a rescale ends.
+fn shortcut(sum: &str, layers: usize) -> PublicNetwork {
+    let mut nodes: Vec<(&str, Vec<usize>, usize)> = vec![(WIDE, vec![0], 16), (RESCALE, vec![1], 16)];
+    for layer in 0..layers {
+        let last = nodes.len();
+        nodes.push((WIDE, vec![2], 16));
+        nodes.push((sum, vec![last + 1, if layer == 0 { 2 } else { last }], 16));
+    }
+    nodes.push((RELU, vec![nodes.len()], 16));
+    nodes.push((RESCALE, vec![nodes.len()], 16));
+    nodes.push((SCORES, vec![nodes.len()], 4));
+    let nodes: Vec<_> = nodes.iter().map(|(op, inputs, count)| (*op, &inputs[..], *count)).collect();
+    network(&nodes)
+}
+
+/// The bits that each rescale drops, and the rings that they are dropped in.
+fn rescales(plan: &Plan) -> Vec<(u32, u32)> {
+    let rescales = plan.steps().filter_map(|step| match &step.protocol {
+        Protocol::RingActivation(activation) => Some((activation.function.shift, activation.from)),
+        _ => None,
+    });
+    rescales.collect()
+}
+
+#[test]
+fn a_rescale_drops_the_guard_of_all_that_was_added() {
+    use Accuracy::{Exact, Guarded};
+    let once = r#"{"Add":{"factors":[1,1]}}"#;
+    let check = |network: &PublicNetwork, expected: &[Accuracy], dropped: &[(u32, u32)], lifts: usize| {
+        let plan = plan(network, Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
+        assert_eq!(accuracies(&plan), expected);
+        assert_eq!(rescales(&plan), dropped);
+        let lifted = plan.steps().filter(|step| matches!(step.protocol, Protocol::Lift(_)));
+        assert_eq!(lifted.count(), lifts);
+    };
+    let [one, two, three] = [1, 2, 3].map(Guarded);
+    // What is read on the shortcut has no guard: it is lifted.
+    check(&shortcut(SUM, 1), &[one, one, Exact], &[(9, 21), (9, 21)], 1);
+    // Two layers leave 2, for which there are two bits; and four leave 4, for which there are three.
+    check(&shortcut(once, 2), &[one, two, two, Exact], &[(9, 21), (10, 22)], 1);
+    check(&shortcut(once, 4), &[one, three, three, three, three, Exact], &[(9, 21), (11, 23)], 1);
+    // A factor of five is taken three times.
+    check(&shortcut(SUM, 4), &[one, Exact, Exact, Exact, Exact, Exact], &[(9, 21), (8, 20)], 0);
+}
+
+#[test]
+fn layers_whose_sums_are_read_otherwise_have_no_guard() {
+    use Accuracy::{Exact, OffByOne};
+    let below_zero = r#"{"Add":{"factors":[-1,1]}}"#;
+    for (network, rounding, expected) in [
+        (
+            network(&[(WIDE, &[0], 16), (SQUARE, &[1], 16), (RESCALE, &[2], 16), (SCORES, &[3], 4)]),
+            Rounding::Exact,
+            [Exact, Exact],
+        ),
+        (
+            network(&[(WIDE, &[0], 16), (SQUARE, &[1], 16), (RESCALE, &[2], 16), (SCORES, &[3], 4)]),
+            Rounding::Faithful,
+            [OffByOne, Exact],
+        ),
+        (
+            network(&[(WIDE, &[0], 16), (below_zero, &[1, 0], 16), (RESCALE, &[2], 16), (SCORES, &[3], 4)]),
+            Rounding::Exact,
+            [Exact, Exact],
+        ),
+        (network(&[(WIDE, &[0], 16), (RELU, &[1], 16), (SCORES, &[2], 4)]), Rounding::Exact, [Exact, Exact]),
+    ] {
+        let plan = plan(&network, Policy::Label, Mode::Cheetah(rounding)).unwrap();
         assert_eq!(accuracies(&plan), expected);
     }
 }

@@ -43,6 +43,17 @@ pub struct Scale {
     pub ring: Ring,
 }
 
+/// `2^guard x` over `Z_2^(bits + guard)`, of `x` over `Z_2^bits`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lift {
+    /// Bits of the ring of the input.
+    pub bits: u32,
+    /// Bits that are added below.
+    pub guard: u32,
+    /// Number of elements.
+    pub values: usize,
+}
+
 /// Elements in another order or number, as the network's node says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
@@ -103,6 +114,27 @@ impl Spec for Scale {
     }
 }
 
+impl Spec for Lift {
+    fn name(&self) -> &'static str {
+        "local.lift"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let known = ValueType::only(inputs, Ring::Pow2(self.bits), self.values)?;
+        Ok(ValueType::shared(self.ring(), self.values, known))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Map::Lift(self.guard, self.ring())))
+    }
+}
+
+impl Lift {
+    const fn ring(&self) -> Ring {
+        Ring::Pow2(self.bits + self.guard)
+    }
+}
+
 impl Spec for Move {
     fn name(&self) -> &'static str {
         "local.move"
@@ -131,6 +163,8 @@ enum Map {
     Add([i64; 2]),
     /// `factor * x`.
     Scale(i64),
+    /// `2^guard x` in a ring that is wider by as many bits.
+    Lift(u32, Ring),
     /// Input and element that each element comes from; zero where there is none.
     Move(Vec<Option<(usize, usize)>>),
 }
@@ -148,6 +182,9 @@ impl Map {
             (Self::SumGroups(groups), [share]) => share.sum_groups(groups)?,
             (Self::Add([left, right]), [a, b]) => a.scale(*left).add(&b.scale(*right))?,
             (Self::Scale(factor), [share]) => share.scale(*factor),
+            (Self::Lift(guard, ring), [share]) => {
+                Share::new(*ring, share.values().iter().map(|value| value << guard).collect())?
+            }
             (Self::Move(sources), shares) => Share::gather(shares, sources)?,
             _ => return Err(ProtocolError::Shape { what: "inputs of a local step" }),
         })

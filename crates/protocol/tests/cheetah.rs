@@ -36,8 +36,7 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
     // As on two cores, whatever the machine.
     parallel::set_threads(2);
     let sets = Sets::new().unwrap();
-    let scheme = |set: &ParameterSet| Scheme::new(shape, bits, accuracy, sets.get(*set).unwrap()).ok();
-    let scheme = accuracy.sets().iter().find_map(scheme).unwrap();
+    let (_, scheme) = Scheme::cheapest(shape, bits, accuracy, &sets).unwrap();
     let parameters = scheme.parameters().clone();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
@@ -77,7 +76,9 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
         },
     );
     let expected = shape.apply(&weights, &input).unwrap();
-    let off = |(i, got): (usize, i64)| ring.signed(ring.embed(got - expected[i] - bias[i]));
+    let (guard, ring) = (accuracy.guard(), client.ring());
+    assert_eq!(ring, Ring::Pow2(bits + guard));
+    let off = |(i, got): (usize, i64)| ring.signed(ring.embed(got - ((expected[i] + bias[i]) << guard)));
     let off = client.reveal(&server).unwrap().into_iter().enumerate().map(off).collect();
     let lengths =
         |end: &End| end.sent.iter().map(|(kind, payload)| (kind.0, payload.len())).collect::<Vec<_>>();
@@ -100,6 +101,43 @@ fn exact_layers_equal_the_convolution() {
     for (number, (shape, bits)) in shapes.iter().map(|shape| (shape, 28)).chain(wide).enumerate() {
         let outcome = outcome(shape, bits, Accuracy::Exact, 10 * number as u8);
         assert!(outcome.off.iter().all(|off| *off == 0), "{shape:?}, {bits} bits");
+    }
+}
+
+#[test]
+fn guarded_layers_give_the_convolution_or_one_more_below_its_bits() {
+    let shapes = [
+        (conv([3, 8], [12, 11], 3, 1, 1), 20, 1),
+        (conv([5, 4], [9, 9], 5, 2, 2), 26, 2),
+        (conv([64, 3], [32, 32], 3, 1, 1), 26, 1),
+        (conv([16, 16], [8, 8], 3, 1, 1), 27, 1),
+        (conv([2, 2], [80, 70], 3, 1, 1), 30, 1),
+        (Convolution { groups: 6, ..conv([6, 6], [10, 10], 3, 1, 1) }, 24, 3),
+        (Convolution::fully_connected(2048, 1), 28, 1),
+        (Convolution::fully_connected(300, 40), 37, 1),
+    ];
+    for (number, (shape, bits, guard)) in shapes.into_iter().enumerate() {
+        let outcome = outcome(&shape, bits, Accuracy::Guarded(guard), 10 * number as u8);
+        assert!(outcome.off.iter().all(|off| (0..=1).contains(off)), "{shape:?}, {bits} bits");
+    }
+}
+
+/// Bytes up, bytes ahead and bytes down of layers of the networks that are measured.
+#[test]
+fn guarded_layers_send_a_quarter_of_what_exact_ones_send() {
+    let sets = Sets::new().unwrap();
+    for (shape, bits) in [
+        (conv([64, 64], [32, 32], 3, 1, 1), 26),
+        (conv([64, 64], [16, 16], 3, 1, 1), 27),
+        (conv([16, 16], [32, 32], 3, 1, 1), 26),
+        (conv([64, 64], [8, 8], 1, 1, 0), 26),
+    ] {
+        let bytes = |accuracy| {
+            let (_, scheme) = Scheme::cheapest(&shape, bits, accuracy, &sets).unwrap();
+            scheme.offline_cost().answer.bytes() + scheme.online_cost().bytes()
+        };
+        let [exact, guarded] = [Accuracy::Exact, Accuracy::Guarded(1)].map(bytes);
+        assert!(4 * guarded < exact, "{shape:?}: {guarded} of {exact}");
     }
 }
 
@@ -131,7 +169,7 @@ fn messages_have_one_length_and_shares_are_uniform_whatever_is_computed() {
 
 #[test]
 fn weights_of_more_bits_and_other_lengths_are_refused() {
-    let parameters = Sets::new().unwrap().get(Accuracy::OffByOne.sets()[0]).unwrap().clone();
+    let parameters = Sets::new().unwrap().get(ParameterSet::A0).unwrap().clone();
     let shape = Convolution::fully_connected(4, 2);
     let scheme = || Scheme::new(&shape, 20, Accuracy::OffByOne, &parameters).unwrap();
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());
@@ -139,4 +177,7 @@ fn weights_of_more_bits_and_other_lengths_are_refused() {
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 3]).is_err());
     assert!(ServerLayer::new(scheme(), &[2049; 8], &[0; 2]).is_err());
     assert!(Scheme::new(&shape, 40, Accuracy::OffByOne, &parameters).is_err());
+    let small = Sets::new().unwrap().get(ParameterSet::C1).unwrap().clone();
+    assert!(Scheme::new(&shape, 20, Accuracy::Guarded(1), &small).is_ok());
+    assert!(Scheme::new(&shape, 40, Accuracy::Guarded(1), &small).is_err());
 }

@@ -8,7 +8,7 @@ mod common;
 
 use common::{Party, rng, run, signed};
 use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
-use lanner_bfv::halves::C0;
+use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{
     Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters, PublicKey,
     SecretKey,
@@ -62,8 +62,9 @@ impl Setting {
         (0..OUTPUTS).map(|m| INPUTS * (OUTPUTS - m) - 1).collect()
     }
 
+    /// That of the outputs' shares.
     fn ring(&self) -> Ring {
-        Ring::Pow2(self.bits)
+        Ring::Pow2(self.bits + self.accuracy.guard())
     }
 
     fn answer(&self, server: Server, number: u8) -> (Answer, SecretKey) {
@@ -72,6 +73,7 @@ impl Setting {
         let shape = Convolution::fully_connected(INPUTS, OUTPUTS);
         let scheme = Scheme::new(&shape, self.bits, self.accuracy, &self.parameters).unwrap();
         let client = ClientLayer::new(scheme.clone()).unwrap();
+        let half = self.half(&scheme);
         let ((key, client), server) = run(
             &mut channels,
             |channel| {
@@ -88,7 +90,7 @@ impl Setting {
                     let material = layer.prepare(channel, &key, server_rng).unwrap();
                     return layer.online(channel, material, &self.inputs[1]).unwrap().values().to_vec();
                 }
-                self.serve(channel, &key, server == Server::CoarseMasks, server_rng)
+                self.serve(channel, &key, &half, server == Server::CoarseMasks, server_rng)
             },
         );
         let sent = |kind| channels.1.sent_of(kind).concat();
@@ -101,15 +103,23 @@ impl Setting {
         &self,
         channel: &mut dyn Channel,
         key: &PublicKey,
+        half: &InputModulus,
         coarse: bool,
         rng: &mut lanner_primitives::Prg,
     ) -> Vec<u64> {
         let seeds = channel.receive(SEEDS, 16).unwrap();
         let norm = 2048.0 * ((INPUTS * OUTPUTS) as f64).sqrt();
-        let noise = NoiseBound::fresh().plus_plaintext().multiplied_by_norm(norm);
+        let noise = match self.accuracy {
+            Accuracy::Guarded(_) => half.noise(),
+            _ => NoiseBound::fresh().plus_plaintext(),
+        };
+        let noise = noise.multiplied_by_norm(norm);
         let modulus = match self.accuracy {
             Accuracy::Exact => PhaseModulus::exact(&self.parameters, self.bits, OUTPUTS, noise),
             Accuracy::OffByOne => PhaseModulus::faithful(&self.parameters, self.bits, noise),
+            Accuracy::Guarded(guard) => {
+                PhaseModulus::guarded(&self.parameters, self.bits, guard, OUTPUTS, noise)
+            }
         };
         let factors = [self.factor()];
         let input = lanner_bfv::halves::C1::from_bytes(&seeds).unwrap().expand(&self.parameters);
@@ -119,15 +129,28 @@ impl Setting {
         channel.send(SECOND_HALF, &second).unwrap();
         let sealing = if coarse { sealing.with_coarse_masks() } else { sealing };
         let shares = sealing.shares();
-        let bytes = channel.receive(INPUT, C0::encoded_len(&self.parameters)).unwrap();
-        let mut input = C0::from_bytes(&self.parameters, &bytes).unwrap();
-        let encoder = CoefficientEncoder::new(&self.parameters, 1 << self.bits).unwrap();
         let mut coefficients = vec![0; self.parameters.degree()];
         coefficients[..INPUTS].copy_from_slice(self.inputs[1].values());
-        input.add_plain(&encoder.encode(&coefficients).unwrap()).unwrap();
+        let input = if let Accuracy::Guarded(_) = self.accuracy {
+            let bytes = channel.receive(INPUT, half.encoded_len()).unwrap();
+            C0::from_rounded(half, &bytes, &coefficients).unwrap()
+        } else {
+            let bytes = channel.receive(INPUT, C0::encoded_len(&self.parameters)).unwrap();
+            let mut input = C0::from_bytes(&self.parameters, &bytes).unwrap();
+            let encoder = CoefficientEncoder::new(&self.parameters, 1 << self.bits).unwrap();
+            input.add_plain(&encoder.encode(&coefficients).unwrap()).unwrap();
+            input
+        };
         let evaluated = C0::inner_product(&[input], &factors, norm).unwrap();
         channel.send(OUTPUT, &sealing.seal(&evaluated, &Self::coefficients()).unwrap()).unwrap();
         shares.to_vec()
+    }
+
+    /// How inputs are rounded, if they are, which their length tells.
+    fn half(&self, scheme: &Scheme) -> InputModulus {
+        let degree = self.parameters.degree();
+        let bits = (scheme.online_cost().client_bytes() - 6) * 8 / degree as u64;
+        InputModulus::new(&self.parameters, self.bits, bits.min(62) as u32, [degree, 0]).unwrap()
     }
 
     fn factor(&self) -> CoefficientFactor {
@@ -138,15 +161,15 @@ impl Setting {
         CoefficientFactor::new(&self.parameters, &polynomial).unwrap()
     }
 
-    /// The sums modulo the ring.
+    /// The sums modulo the ring of the inputs, above the guard.
     fn expected(&self) -> Vec<u64> {
-        let ring = self.ring();
+        let ring = Ring::Pow2(self.bits);
         let x = self.inputs[0].add(&self.inputs[1]).unwrap();
         let sum = |weights: &[i64]| {
             let terms = weights.iter().zip(x.values()).map(|(w, x)| ring.factor(ring.embed(*w)).times(*x));
             terms.fold(0, |sum, term| ring.add(sum, term))
         };
-        self.weights.chunks(INPUTS).map(sum).collect()
+        self.weights.chunks(INPUTS).map(|weights| sum(weights) << self.accuracy.guard()).collect()
     }
 }
 
@@ -169,13 +192,15 @@ impl View {
     fn of(answer: &Answer, key: &SecretKey) -> Self {
         let degree = key.parameters().degree();
         let bits = (8 * answer.second.len() / degree) as u32;
-        // Nothing but the outputs' coefficients is sent.
-        assert_eq!(answer.first.len() * 8, OUTPUTS * bits as usize);
-        let c0 = unpack_wide(&answer.first, OUTPUTS, bits);
+        // Nothing but the outputs' coefficients is sent, and of them no more than the high bits.
+        let first_bits = (answer.first.len() * 8 / OUTPUTS) as u32;
+        assert_eq!(answer.first.len() * 8, OUTPUTS * first_bits as usize);
+        let c0 = unpack_wide(&answer.first, OUTPUTS, first_bits);
+        let c0 = c0.iter().map(|c0| c0 << (bits - first_bits));
         let products = multiply(&unpack_wide(&answer.second, degree, bits), &ternary(key));
         let wanted = Setting::coefficients();
         let mask = (1 << bits) - 1;
-        let phases = c0.iter().zip(&wanted).map(|(c0, at)| c0.wrapping_add(products[*at]) & mask).collect();
+        let phases = c0.zip(&wanted).map(|(c0, at)| c0.wrapping_add(products[*at]) & mask).collect();
         let used: std::collections::BTreeSet<usize> = wanted.into_iter().collect();
         let others = (0..degree).filter(|at| !used.contains(at)).map(|at| products[at] & mask).collect();
         Self { bits, phases, others }
@@ -233,7 +258,7 @@ fn check_wide(values: &[u128], bits: u32) -> Result<(), String> {
 /// Whether masked phases of uniform messages in units of `2^shift` are as they ought to be: uniform altogether, or with the law of a flooding around them, whose
 /// low bits are uniform.
 fn check_phases(phases: &[u128], bits: u32, shift: u32, accuracy: Accuracy) -> Result<(), String> {
-    if accuracy == Accuracy::OffByOne {
+    if accuracy != Accuracy::Exact {
         check_wide(phases, bits)?;
         return check_wide(phases, shift);
     }
@@ -262,13 +287,21 @@ fn check(setting: &Setting, server: Server) -> Result<(), String> {
         let (answer, key) = setting.answer(server, number);
         let view = View::of(&answer, &key);
         let ring = setting.ring();
-        let shift = view.bits - setting.bits;
+        let shares = setting.bits + setting.accuracy.guard();
+        let shift = view.bits - shares;
         // The phases are the ones that the client rounds, and the shares are right.
-        let round = |phase: &u128| (((phase + (1 << (shift - 1))) >> shift) as u64) & ring.neg(1);
+        let half = if let Accuracy::Guarded(_) = setting.accuracy { 0 } else { 1 << (shift - 1) };
+        let round = |phase: &u128| (((phase + half) >> shift) as u64) & ring.neg(1);
         assert!(view.phases.iter().map(round).eq(answer.client.iter().copied()));
-        let off = |((c, s), y): ((&u64, &u64), &u64)| ring.signed(ring.sub(ring.add(*c, *s), *y)).abs();
-        let off = answer.client.iter().zip(&answer.server).zip(&setting.expected()).map(off).max();
-        assert!(off <= Some(i64::from(setting.accuracy == Accuracy::OffByOne)));
+        let off = |((c, s), y): ((&u64, &u64), &u64)| ring.signed(ring.sub(ring.add(*c, *s), *y));
+        let may_be = match setting.accuracy {
+            Accuracy::Exact => 0..=0,
+            Accuracy::OffByOne => -1..=1,
+            Accuracy::Guarded(_) => 0..=1,
+        };
+        let expected = setting.expected();
+        let mut off = answer.client.iter().zip(&answer.server).zip(&expected).map(off);
+        assert!(off.all(|off| may_be.contains(&off)));
         bits = view.bits;
         phases.extend(view.phases);
         others.extend(view.others);
@@ -277,8 +310,9 @@ fn check(setting: &Setting, server: Server) -> Result<(), String> {
         seconds.push(answer.second);
     }
     let within = |what: &str, judged: Result<(), String>| judged.map_err(|fault| format!("{what}: {fault}"));
-    let share = |values: &[u64]| check_bits(&[&pack_bits(values, setting.bits)], &[setting.bits as usize]);
-    within("phases", check_phases(&phases, bits, bits - setting.bits, setting.accuracy))?;
+    let shares = setting.bits + setting.accuracy.guard();
+    let share = |values: &[u64]| check_bits(&[&pack_bits(values, shares)], &[shares as usize]);
+    within("phases", check_phases(&phases, bits, bits - shares, setting.accuracy))?;
     within("coefficients that are not sent", check_wide(&others, bits))?;
     within("second halves", check_bits(&seconds.iter().map(Vec::as_slice).collect::<Vec<_>>(), &[]))?;
     within("the client's share", share(&clients))?;
@@ -291,6 +325,7 @@ fn settings() -> Vec<Setting> {
     let mut settings = Vec::new();
     for (set, bits, accuracy) in [
         (ParameterSet::A0, 20, Accuracy::OffByOne),
+        (ParameterSet::C3, 26, Accuracy::Guarded(1)),
         (ParameterSet::A1, 22, Accuracy::Exact),
         (ParameterSet::A2, 30, Accuracy::Exact),
         (ParameterSet::B, 41, Accuracy::Exact),

@@ -36,6 +36,8 @@ const RUNS: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Exact,
+    /// The same, of sums with bits of guard, which the rescale drops.
+    Guarded,
     /// Each party drops the low bits of its own share.
     Local,
     /// The rescale is exact; each party drops the low bits of its own phase, so that a sum may be off by one.
@@ -63,22 +65,24 @@ impl Network {
         let shape = Convolution::fully_connected(INPUT.len(), REPEATS);
         let (accuracy, rounding) = match way {
             Way::Exact => (Accuracy::Exact, Rounding::Exact),
+            Way::Guarded => (Accuracy::Guarded(2), Rounding::Exact),
             Way::Local => (Accuracy::OffByOne, Rounding::Faithful),
             Way::OffByOne => (Accuracy::OffByOne, Rounding::Exact),
         };
         let sets = Sets::new().unwrap();
-        let fits = |set| Scheme::new(&shape, BITS, accuracy, sets.get(set).unwrap()).ok();
-        let scheme = accuracy.sets().iter().find_map(|set| fits(*set)).unwrap();
+        let (_, scheme) = Scheme::cheapest(&shape, BITS, accuracy, &sets).unwrap();
         // The last input is one.
         let weights = [31, 12, -5];
         let rest: i64 = weights.iter().zip(INPUT).map(|(w, x)| w * x).sum();
         let row = [&weights[..], &[hidden - rest]].concat();
-        let function = Function { relu: true, slope: None, high: None, shift: DROPPED };
+        let guard = accuracy.guard();
+        let function = Function { relu: true, slope: None, high: None, shift: DROPPED + guard };
+        let windows = Windows::each(REPEATS);
         Self {
             parameters: scheme.parameters().clone(),
             client: ClientLayer::new(scheme.clone()).unwrap(),
             server: ServerLayer::new(scheme, &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
-            activation: Layer::activation(function, &Windows::each(REPEATS), BITS, TO, rounding).unwrap(),
+            activation: Layer::activation(function, &windows, BITS + guard, TO, rounding).unwrap(),
         }
     }
 
@@ -204,7 +208,12 @@ fn views(way: Way) -> Vec<(i64, Views)> {
 
 #[test]
 fn exact_results_are_constant_and_nothing_that_is_seen_depends_on_what_is_dropped() {
-    let views = views(Way::Exact);
+    for way in [Way::Exact, Way::Guarded] {
+        check_exact(&views(way));
+    }
+}
+
+fn check_exact(views: &[(i64, Views)]) {
     for (number, (_, view)) in views.iter().enumerate() {
         assert!(view.results.iter().all(|y| *y == RESULT));
         // The result is given: what is seen is uniform.

@@ -1,11 +1,17 @@
 //! The other way out, for coefficient encodings: the phase masked by a uniform element, coefficient by coefficient.
 //!
-//! 1. A fresh encryption of zero under the client's public key is added, as in [`super::seal`].
+//! 1. A fresh encryption of zero under the client's public key is added, as in [`super::seal`], but without an error in its first half, which the mask
+//!    hides.
 //! 2. Both halves are switched from `q` to `2^w`, rounding.
 //! 3. A mask `r` is added to every coefficient of the first half that is sent; the others are not sent.
 //!
-//! What the client can compute from it is the phase `m 2^w / t + e + r`, `t = 2^l`. There are two kinds of masks:
+//! What the client can compute from it is the phase `m 2^w / t + e + r`, `t = 2^l`. There are three kinds of masks:
 //!
+//! - [`PhaseModulus::guarded`]: `r` is uniform modulo `2^w`, and so is the phase, whatever `m` and the noise `e`: nothing about the weights
+//!   is left, for any `w`. The parties' shares are of `2^g m` or of `2^g m + 1`, modulo `2^(l+g)`: with `u = 2^(w-l-g)`, the client's is
+//!   `floor((phase + u/2) / u)` and the server's `-floor(r / u)`, whose sum is above `2^g m + (e + u/2) / u - 1` and below that and two, so
+//!   one of both where `|e| <= u/2`. Whoever drops the low `g` bits of the sum, exactly, has `m`. Bits of the first half that do not tell which of
+//!   both it is are not sent.
 //! - [`PhaseModulus::faithful`]: `r` is uniform modulo `2^w`, and so is the phase, whatever `m` and the noise `e`: nothing about the weights
 //!   is left, for any `w`. The parties' shares of `m` are the roundings of the phase and of `-r` to `l` bits. Their sum is off by one with
 //!   probability `t |e| / 2^w`, and never by more where `t |e| < 2^(w-1)`.
@@ -19,7 +25,7 @@
 //! Threat model as of [`super::seal`].
 
 use lanner_primitives::Prg;
-use lanner_ring::{Coeff, Eval, Modulus, Poly};
+use lanner_ring::{Coeff, Eval, Poly};
 use lanner_wire::{Reader, Writer, pack_bits, packed_len, unpack_bits};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
@@ -27,22 +33,23 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 use super::budget::shift_bits;
 use super::{CIPHERTEXT_BITS, Distance};
 use crate::halves::C0;
+use crate::keys::Blind;
 use crate::packing::{read_poly, write_poly};
+use crate::switch::{NARROW, PowerSwitch, mask};
 use crate::{BfvError, Ciphertext, NoiseBound, Parameters, PublicKey, SecretKey};
 
 /// The modulus `2^w` in which masked coefficients of messages modulo `2^l` are sent.
 #[derive(Clone, Debug)]
 pub struct PhaseModulus {
     parameters: Parameters,
-    /// `l`.
+    /// Bits of a share: `l`, and `g` where there is a guard.
     message_bits: u32,
     /// `w`.
     bits: u32,
+    /// The bits of a coefficient's first half that are sent, the high ones.
+    first_bits: u32,
     masks: Masks,
-    /// For each limb `i`, `2^126 / (q_i q_(i+1) ...)` in whole and in units of `2^-50`.
-    reciprocals: Vec<[u128; 2]>,
-    /// For each limb `i`, `q_j^-1 mod q_i` of the limbs `j` before it.
-    inverses: Vec<Vec<u64>>,
+    switch: PowerSwitch,
 }
 
 /// What is added to the phases.
@@ -50,6 +57,8 @@ pub struct PhaseModulus {
 enum Masks {
     /// Uniform elements modulo `2^w`.
     Uniform,
+    /// The same, with shares of one of two neighbours.
+    Guarded,
     /// A uniform message, and flooding that no rounding shows.
     Flooded,
 }
@@ -83,7 +92,7 @@ impl PhaseModulus {
     ///
     /// # Errors
     /// [`BfvError::Budget`] if the noise may be too large for messages of `message_bits` bits; [`BfvError::Mismatch`] for more than three
-    /// limbs, or messages of more than 41 bits.
+    /// limbs, or messages of more than 45 bits.
     pub fn faithful(parameters: &Parameters, message_bits: u32, noise: NoiseBound) -> Result<Self, BfvError> {
         Self::new(parameters, message_bits, message_bits + FAITHFUL_BITS, noise, Masks::Uniform)
     }
@@ -112,6 +121,53 @@ impl PhaseModulus {
         Self::new(parameters, message_bits, bits, noise, Masks::Flooded)
     }
 
+    /// The modulus in which `count` coefficients of a first half and a whole second half take the fewest bits, for shares of messages of
+    /// `message_bits` bits with `guard` more below them.
+    ///
+    /// # Errors
+    /// As [`Self::faithful`].
+    pub fn guarded(
+        parameters: &Parameters,
+        message_bits: u32,
+        guard: u32,
+        count: usize,
+        noise: NoiseBound,
+    ) -> Result<Self, BfvError> {
+        let shares = message_bits + guard;
+        let widths = Self::guarded_widths(parameters, shares, count, noise);
+        let [bits, first_bits] = widths.ok_or_else(|| {
+            let needed = f64::from(shares + 1) + noise.infinity(parameters.degree()).log2();
+            let available = parameters.log2_modulus(parameters.limbs());
+            BfvError::Budget { step: "guarding shares", needed, available }
+        })?;
+        Ok(Self { first_bits, ..Self::new(parameters, shares, bits, noise, Masks::Guarded)? })
+    }
+
+    /// The bits of a coefficient of a second half and of a first half of which [`Self::guarded`] makes shares of `shares` bits, the guard
+    /// included; none if the noise may be too large.
+    #[must_use]
+    pub fn guarded_widths(
+        parameters: &Parameters,
+        shares: u32,
+        count: usize,
+        noise: NoiseBound,
+    ) -> Option<[u32; 2]> {
+        let fits = |bits: u32| {
+            // The noise, and half a unit of the lowest bit of a first half that is sent, are below half a unit of shares.
+            let room = f64::from(bits - shares - 1).exp2();
+            let spare = room - switched(parameters, noise, bits).infinity(parameters.degree());
+            let dropped = (spare.max(0.5).log2() + 1.0).floor() as u32;
+            (spare >= 0.0).then(|| [bits, bits - dropped.min(bits - shares)])
+        };
+        // Beside the rounding, any noise that the modulus has room for fits some width.
+        let rounding = NoiseBound::NONE.rescaled(parameters).infinity(parameters.degree());
+        let (start, widest) = (shares + 1 + rounding.log2() as u32, widest(parameters));
+        let least = (start..=widest).find(|bits| fits(*bits).is_some())?;
+        let length =
+            |[second, first]: &[u32; 2]| parameters.degree() * *second as usize + count * *first as usize;
+        (least..=widest.min(least + WIDER)).filter_map(fits).min_by_key(length)
+    }
+
     fn new(
         parameters: &Parameters,
         message_bits: u32,
@@ -119,58 +175,37 @@ impl PhaseModulus {
         noise: NoiseBound,
         masks: Masks,
     ) -> Result<Self, BfvError> {
-        let moduli = parameters.moduli();
-        if moduli.len() > LIMBS || !(1..=41).contains(&message_bits) {
-            return Err(BfvError::Mismatch { what: "parameters and messages of masked phases" });
+        if !(1..=MESSAGE_BITS).contains(&message_bits) {
+            return Err(BfvError::Mismatch { what: "messages of masked phases" });
         }
-        // Each from the one behind; precise to a few units of 2^-50.
-        let mut reciprocals = Vec::with_capacity(moduli.len());
-        let mut behind = [1 << 126, 0];
-        for q in moduli.iter().rev() {
-            let q = u128::from(q.value());
-            let [whole, fraction] = behind;
-            behind = [whole / q, (((whole % q) << 50) + fraction) / q];
-            reciprocals.insert(0, behind);
-        }
-        let inverses = |(i, q): (usize, &Modulus)| {
-            moduli[..i].iter().map(|before| q.inverse(q.reduce(before.value()))).collect()
-        };
-        let inverses = moduli.iter().enumerate().map(inverses).collect();
-        let modulus =
-            Self { parameters: parameters.clone(), message_bits, bits, masks, reciprocals, inverses };
-        let error = modulus.switched(noise).infinity(parameters.degree());
+        let switch = PowerSwitch::new(parameters)?;
+        let error = switched(parameters, noise, bits).infinity(parameters.degree());
         let needed = f64::from(message_bits) + masks.room_bits() + error.log2();
         let widest = f64::from(widest(parameters));
         if needed > f64::from(bits) || f64::from(bits) > widest {
             let needed = needed.max(f64::from(bits));
             return Err(BfvError::Budget { step: "masking phases", needed, available: widest });
         }
-        Ok(modulus)
+        Ok(Self { parameters: parameters.clone(), message_bits, bits, first_bits: bits, masks, switch })
     }
 
     /// How far `count` coefficients with this noise may be from ones that do not depend on it.
     #[must_use]
     pub fn distance(&self, count: usize, noise: NoiseBound) -> Distance {
         match self.masks {
-            Masks::Uniform => Distance::NONE,
+            Masks::Uniform | Masks::Guarded => Distance::NONE,
             Masks::Flooded => Distance::of_bits(self.distance_bits(count, noise)),
         }
     }
 
     fn distance_bits(&self, count: usize, noise: NoiseBound) -> f64 {
-        f64::from(self.flood_bits()) - shift_bits(count, self.switched(noise).deviation())
+        f64::from(self.flood_bits())
+            - shift_bits(count, switched(&self.parameters, noise, self.bits).deviation())
     }
 
     /// `b`: the flooding of a coefficient is a centred sum of three uniform integers below `2^b`.
     fn flood_bits(&self) -> u32 {
         self.bits - self.message_bits - 2
-    }
-
-    /// The noise after blinding and switching.
-    fn switched(&self, noise: NoiseBound) -> NoiseBound {
-        let blinded = noise.plus(NoiseBound::public_key(&self.parameters));
-        let scale = (f64::from(self.bits) - self.parameters.log2_modulus(self.parameters.limbs())).exp2();
-        blinded.multiplied_by_norm(scale).rescaled(&self.parameters)
     }
 
     /// Bytes of a second half.
@@ -182,64 +217,58 @@ impl PhaseModulus {
     /// Bytes of `count` coefficients of a first half.
     #[must_use]
     pub fn c0_len(&self, count: usize) -> usize {
-        wide_len(count, self.bits)
+        wide_len(count, self.first_bits)
     }
 
-    /// `round(2^w x / q) mod 2^w` for coefficient `i` of `poly`, to within one.
-    fn switch(&self, poly: &Poly<Coeff>, i: usize) -> u128 {
-        let digits = self.digits(poly, i);
-        let scaled = digits.iter().zip(&self.reciprocals).fold(0, |sum, (digit, [whole, fraction])| {
-            let digit = u128::from(*digit);
-            sum + digit * whole + ((digit * fraction) >> 50)
-        });
-        let shift = 126 - self.bits;
-        ((scaled + (1 << (shift - 1))) >> shift) & mask(self.bits)
+    /// `round(2^w x / q) mod 2^w` for all coefficients of `poly`, to within one.
+    fn residues(&self, poly: &Poly<Coeff>) -> Zeroizing<Vec<u128>> {
+        Zeroizing::new(if self.bits <= NARROW {
+            self.switch.residues(poly, self.bits).iter().map(|value| u128::from(*value)).collect()
+        } else {
+            (0..self.parameters.degree()).map(|i| self.switch.residue(poly, i, self.bits)).collect()
+        })
     }
 
-    /// The digits of coefficient `i`, which is `d_0 + q_0 (d_1 + q_1 d_2)`.
-    fn digits(&self, poly: &Poly<Coeff>, i: usize) -> [u64; LIMBS] {
-        let mut digits = [0; LIMBS];
-        for (limb, (q, inverses)) in poly.basis().moduli().iter().zip(&self.inverses).enumerate() {
-            let less = |rest, (digit, inverse): (&u64, &u64)| q.mul(q.sub(rest, q.reduce(*digit)), *inverse);
-            digits[limb] = digits.iter().zip(inverses).fold(poly.limb(limb)[i], less);
-        }
-        digits
-    }
-
-    /// Coefficient `i` as the integer of least magnitude, modulo `2^128`.
-    fn centred(&self, poly: &Poly<Coeff>, i: usize) -> u128 {
-        let (mut value, mut product, mut beyond_half) = (0_u128, 1_u128, 0);
-        for (q, digit) in poly.basis().moduli().iter().zip(self.digits(poly, i)) {
-            value = value.wrapping_add(product.wrapping_mul(u128::from(digit)));
-            product = product.wrapping_mul(u128::from(q.value()));
-            // The digits of half the product, rounded down, are the halves of the limbs: the borrow of subtracting tells which is larger.
-            beyond_half = (q.value() / 2).wrapping_sub(digit + beyond_half) >> 63;
-        }
-        value.wrapping_sub(product & u128::from(beyond_half).wrapping_neg())
-    }
-
-    /// A fresh mask; constant time.
-    fn draw(&self, random: &mut Prg) -> u128 {
-        let mut uniform = |bits: u32| {
-            let mut bytes = [0; 16];
-            random.fill_bytes(&mut bytes);
-            u128::from_le_bytes(bytes) & mask(bits)
-        };
+    /// What is added to a first half before its low bits are cut: the middle of the noise's room, and half a unit of what is left.
+    const fn centre(&self) -> u128 {
         match self.masks {
-            Masks::Uniform => uniform(self.bits),
-            Masks::Flooded => {
-                let (message, bits) = (uniform(self.message_bits), self.flood_bits());
-                let flood = uniform(bits) + uniform(bits) + uniform(bits);
-                let centred = flood.wrapping_sub(3 << (bits - 1));
-                (message << (self.bits - self.message_bits)).wrapping_add(centred) & mask(self.bits)
+            Masks::Uniform | Masks::Flooded => 0,
+            Masks::Guarded => {
+                let cut = self.bits - self.first_bits;
+                (1 << (self.bits - self.message_bits - 1)) + ((1 << cut) >> 1)
             }
         }
     }
 
-    /// The share of a message that a phase or a mask gives: its rounding to `l` bits.
+    /// Fresh masks; constant time.
+    fn draw(&self, count: usize, random: &mut Prg) -> Zeroizing<Vec<u128>> {
+        let words = if self.masks == Masks::Flooded { 4 } else { 1 };
+        let mut bytes = Zeroizing::new(vec![0; count * words * WORD]);
+        random.fill_bytes(&mut bytes);
+        let draw = |bytes: &[u8]| {
+            let uniform = |word: usize, bits: u32| {
+                let mut uniform = [0; WORD];
+                uniform.copy_from_slice(&bytes[word * WORD..(word + 1) * WORD]);
+                u128::from_le_bytes(uniform) & mask(bits)
+            };
+            match self.masks {
+                Masks::Uniform | Masks::Guarded => uniform(0, self.bits),
+                Masks::Flooded => {
+                    let (message, bits) = (uniform(0, self.message_bits), self.flood_bits());
+                    let flood = uniform(1, bits) + uniform(2, bits) + uniform(3, bits);
+                    let centred = flood.wrapping_sub(3 << (bits - 1));
+                    (message << (self.bits - self.message_bits)).wrapping_add(centred) & mask(self.bits)
+                }
+            }
+        };
+        Zeroizing::new(bytes.chunks_exact(words * WORD).map(draw).collect())
+    }
+
+    /// The share of a message that a phase or a mask gives: its rounding to `l` bits, or with a guard its high bits.
     fn round(&self, phase: u128) -> u64 {
         let shift = self.bits - self.message_bits;
-        (((phase + (1 << (shift - 1))) >> shift) & mask(self.message_bits)) as u64
+        let half = if self.masks == Masks::Guarded { 0 } else { 1 << (shift - 1) };
+        (((phase + half) >> shift) & mask(self.message_bits)) as u64
     }
 }
 
@@ -247,7 +276,7 @@ impl Masks {
     /// Bits of `2^w / t` that the noise must stay below.
     const fn room_bits(self) -> f64 {
         match self {
-            Self::Uniform => 1.0,
+            Self::Uniform | Self::Guarded => 1.0,
             // Three quarters of a half are the flooding's.
             Self::Flooded => 3.0,
         }
@@ -270,29 +299,33 @@ impl PhaseSealing {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Vec<u8>, Self), BfvError> {
         modulus.parameters.check_same(key.parameters())?;
-        Self::with_zero(modulus, ciphertext, key.encrypt_zero(rng), noise, count, rng)
+        Self::blinded(modulus, ciphertext, key.blind(rng), noise, count, rng)
     }
 
     /// As [`Self::new`], with this encryption of zero.
-    fn with_zero(
+    fn blinded(
         modulus: &PhaseModulus,
         ciphertext: &Ciphertext,
-        zero: Ciphertext,
+        zero: Blind,
         noise: NoiseBound,
         count: usize,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Vec<u8>, Self), BfvError> {
         noise.check_hides(ciphertext.noise)?;
-        zero.check_same(ciphertext)?;
-        let mut c1 = ciphertext.c1.clone();
-        c1.add_assign(&zero.c1);
-        let c1 = c1.into_coeff();
-        let switched: Vec<u128> = (0..modulus.parameters.degree()).map(|i| modulus.switch(&c1, i)).collect();
+        let Blind { first: zero, second: mut c1, error } = zero;
+        if !ciphertext.c1.basis().same(zero.basis()) {
+            return Err(BfvError::Mismatch { what: "ciphertext moduli" });
+        }
+        c1.add_assign(&ciphertext.c1);
+        let mut c1 = c1.into_coeff();
+        c1.add_assign(&error);
         let mut random = Prg::new(lanner_primitives::Seed::random(rng));
-        let masks = Zeroizing::new((0..count).map(|_| modulus.draw(&mut random)).collect());
-        let (modulus, zero) = (modulus.clone(), zero.c0);
-        let sealing = Self { modulus, noise: ciphertext.noise, announced: noise, zero, masks };
-        Ok((pack_wide(&switched, sealing.modulus.bits), sealing))
+        let masks = modulus.draw(count, &mut random);
+        let bytes = match modulus.bits {
+            ..=NARROW => pack_bits(&modulus.switch.residues(&c1, modulus.bits), modulus.bits),
+            _ => pack_wide(&modulus.residues(&c1), modulus.bits),
+        };
+        Ok((bytes, Self { modulus: modulus.clone(), noise: ciphertext.noise, announced: noise, zero, masks }))
     }
 
     /// Appends it. The bytes serve one ciphertext, as it does, and are as secret as the masks.
@@ -342,11 +375,12 @@ impl PhaseSealing {
         let mut c0 = half.c0.clone();
         c0.add_assign(&self.zero);
         let c0 = c0.into_coeff();
-        let mask_bits = mask(self.modulus.bits);
-        let masked = coefficients.iter().zip(self.masks.iter());
-        let masked: Vec<u128> =
-            masked.map(|(i, r)| self.modulus.switch(&c0, *i).wrapping_add(*r) & mask_bits).collect();
-        Ok(pack_wide(&masked, self.modulus.bits))
+        let PhaseModulus { bits, first_bits, .. } = self.modulus;
+        let (switched, centre) = (self.modulus.residues(&c0), self.modulus.centre());
+        let sent =
+            |(i, r): (&usize, &u128)| ((switched[*i] + r + centre) & mask(bits)) >> (bits - first_bits);
+        let masked: Vec<u128> = coefficients.iter().zip(self.masks.iter()).map(sent).collect();
+        Ok(pack_wide(&masked, first_bits))
     }
 }
 
@@ -381,20 +415,28 @@ impl SecretKey {
             (1..=modulus.parameters.limbs()).find(|limbs| room(&modulus.parameters, *limbs) >= modulus.bits);
         let basis = modulus.parameters.basis(limbs.unwrap_or(modulus.parameters.limbs()));
         let mut lifted = Poly::<Coeff>::zero(&basis);
+        // (c1 + 2^(w-1) mod 2^w) - 2^(w-1) is the centred representative.
         let half = 1 << (modulus.bits - 1);
+        let shifted = c1.iter().map(|c1| c1.wrapping_add(half) & mask(modulus.bits));
+        let words: Option<Vec<u64>> = shifted.clone().map(|value| u64::try_from(value).ok()).collect();
         for (limb, q) in lifted.limbs_mut().zip(basis.moduli()) {
+            if let Some(words) = &words {
+                q.reduce_slice(limb, words);
+            } else {
+                for (value, c1) in limb.iter_mut().zip(shifted.clone()) {
+                    *value = q.reduce_u128(c1);
+                }
+            }
             let offset = q.reduce_u128(half);
-            for (value, c1) in limb.iter_mut().zip(&c1) {
-                // (c1 + 2^(w-1) mod 2^w) - 2^(w-1) is the centred representative.
-                let shifted = c1.wrapping_add(half) & mask(modulus.bits);
-                *value = q.sub(q.reduce_u128(shifted), offset);
+            for value in limb {
+                *value = q.sub(*value, offset);
             }
         }
         let mut product = lifted.into_eval();
         self.multiply(&mut product);
         let product = product.into_coeff();
         let products =
-            coefficients.iter().map(|i| modulus.centred(&product, *i) & mask(modulus.bits)).collect();
+            coefficients.iter().map(|i| modulus.switch.centred(&product, *i) & mask(modulus.bits)).collect();
         Ok(PreparedPhase { modulus: modulus.clone(), products: Zeroizing::new(products) })
     }
 }
@@ -418,13 +460,21 @@ impl PreparedPhase {
     /// # Errors
     /// [`BfvError::Decode`] unless the bytes are those of a given number of coefficients.
     pub fn open(self, c0: &[u8]) -> Result<Zeroizing<Vec<u64>>, BfvError> {
-        let values = unpack_wide(c0, self.products.len(), self.modulus.bits)?;
+        let PhaseModulus { bits, first_bits, .. } = self.modulus;
+        let values = unpack_wide(c0, self.products.len(), first_bits)?;
         let phases = values.iter().zip(self.products.iter());
         let share = |(c0, product): (&u128, &u128)| {
-            self.modulus.round(c0.wrapping_add(*product) & mask(self.modulus.bits))
+            self.modulus.round((c0 << (bits - first_bits)).wrapping_add(*product) & mask(bits))
         };
         Ok(Zeroizing::new(phases.map(share).collect()))
     }
+}
+
+/// The noise after blinding and switching to `2^bits`.
+fn switched(parameters: &Parameters, noise: NoiseBound, bits: u32) -> NoiseBound {
+    let blinded = noise.plus(NoiseBound::public_key(parameters));
+    let scale = (f64::from(bits) - parameters.log2_modulus(parameters.limbs())).exp2();
+    blinded.multiplied_by_norm(scale).rescaled(parameters)
 }
 
 /// The widest modulus whose products with ternary polynomials the limbs hold.
@@ -435,10 +485,6 @@ fn room(parameters: &Parameters, limbs: usize) -> u32 {
 
 fn widest(parameters: &Parameters) -> u32 {
     room(parameters, parameters.limbs()).min(2 * PLANE)
-}
-
-const fn mask(bits: u32) -> u128 {
-    (1 << bits) - 1
 }
 
 /// Values of up to 112 bits: the low 56 bits of all, then the others'.
@@ -473,10 +519,14 @@ fn wide_len(count: usize, bits: u32) -> usize {
     packed_len(count, bits.min(PLANE)) + if bits > PLANE { packed_len(count, bits - PLANE) } else { 0 }
 }
 
+/// Bytes of a uniform value.
+const WORD: usize = size_of::<u128>();
 /// Bits of the first part of wide values.
 const PLANE: u32 = 56;
-/// The most limbs of the parameters.
-const LIMBS: usize = 3;
+/// The most bits of a message, the guard below it included.
+const MESSAGE_BITS: u32 = 45;
+/// Bits beyond the least that are tried where a first half may then have fewer.
+const WIDER: u32 = 3;
 /// Bits beyond the message's that leave shares off by one for one value in some hundreds.
 const FAITHFUL_BITS: u32 = 12;
 

@@ -112,6 +112,11 @@ impl PreparedDecryption {
 }
 
 impl C1 {
+    /// The half that a seed expands to.
+    pub(super) const fn of(seed: Seed) -> Self {
+        Self { seed }
+    }
+
     /// The ciphertext with a first half of zero: what the server evaluates ahead of time. It has the noise of a fresh
     /// encryption.
     #[must_use]

@@ -1,7 +1,7 @@
 //! The public key: what the server encrypts zero under.
 
 use lanner_primitives::{Prg, Seed};
-use lanner_ring::{Eval, Poly, sample};
+use lanner_ring::{Coeff, Eval, Poly, sample};
 use lanner_wire::{Encode, Reader, Writer};
 use rand_core::CryptoRng;
 
@@ -18,6 +18,13 @@ pub struct PublicKey {
     seed: Seed,
     b: Poly<Eval>,
     a: Poly<Eval>,
+}
+
+/// See [`PublicKey::blind`].
+pub(crate) struct Blind {
+    pub(crate) first: Poly<Eval>,
+    pub(crate) second: Poly<Eval>,
+    pub(crate) error: Poly<Coeff>,
 }
 
 impl PublicKey {
@@ -51,6 +58,18 @@ impl PublicKey {
             part.add_assign(&error);
         }
         Ciphertext { c0, c1, noise: NoiseBound::public_key(&self.parameters) }
+    }
+
+    /// The parts of a fresh encryption of zero that [`crate::function_privacy::PhaseSealing`] adds: `b u`, `a u`, and the error of the latter.
+    ///
+    /// The first half needs no error of its own where a mask hides it.
+    pub(crate) fn blind(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Blind {
+        let basis = self.b.basis();
+        let u = sample::ternary(basis, rng).into_eval();
+        let (mut first, mut second) = (self.b.clone(), self.a.clone());
+        first.mul_assign(&u);
+        second.mul_assign(&u);
+        Blind { first, second, error: sample::error(basis, rng) }
     }
 
     /// The exact length of the wire form.

@@ -2,7 +2,6 @@
 
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_primitives::Ring;
-use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
 use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
@@ -30,7 +29,7 @@ pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError
 }
 
 impl Planner<'_> {
-    /// A linear layer in the first parameter set with room for its noise. Whatever the rounding, sums that the result is made of are exact.
+    /// A linear layer in the cheapest parameter set with room for its noise. Whatever the rounding, sums that the result is made of are exact.
     pub(super) fn coefficient_layer(
         &self,
         index: usize,
@@ -39,26 +38,34 @@ impl Planner<'_> {
     ) -> Result<Protocol, PlanError> {
         let node = &self.network.nodes()[index];
         let bits = bits(node)?;
+        if let Some(set) = self.guards.set(index + 1) {
+            let accuracy = Accuracy::Guarded(self.guards.of(index + 1));
+            return Ok(Linear { shape, bits, set, accuracy }.into());
+        }
         let accuracy = match rounding {
             Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
             _ => Accuracy::Exact,
         };
-        let mut refused = ProtocolError::Shape { what: "parameter sets" };
-        for set in accuracy.sets() {
-            match self.sets.get(*set).and_then(|parameters| Scheme::new(&shape, bits, accuracy, parameters)) {
-                Ok(_) => return Ok(Linear { shape, bits, set: *set, accuracy }.into()),
-                Err(error) => refused = error,
-            }
-        }
-        Err(layer(node, refused))
+        let cheapest = Scheme::cheapest(&shape, bits, accuracy, &self.sets);
+        let (set, _) = cheapest.map_err(|error| layer(node, error))?;
+        Ok(Linear { shape, bits, set, accuracy }.into())
     }
 
-    /// What transfers compute of a run of operators; none where a circuit must.
-    pub(super) fn activation(&self, fused: &Fused, from: Ring, to: Ring) -> Option<RingActivation> {
+    /// What transfers compute of a run of operators on values with bits of guard, which a rescale drops with its own; none where a circuit
+    /// must.
+    pub(super) fn activation(
+        &self,
+        fused: &Fused,
+        from: Ring,
+        to: Ring,
+        guard: u32,
+    ) -> Option<RingActivation> {
         let (Mode::Cheetah(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode, from, to) else {
             return None;
         };
         let mut function = fused.function;
+        let from = from + guard;
+        function.shift += guard;
         // A bound beyond what values can be never binds.
         let largest = (1 << from.checked_sub(function.shift + 2)?) - 1;
         function.high = function.high.map(|high| high.min(largest));

@@ -16,8 +16,8 @@ impl Sets {
     /// # Errors
     /// None: the sets are ones that are accepted.
     pub fn new() -> Result<Self, ProtocolError> {
-        use ParameterSet::{A0, A1, A2, B, W};
-        let built = [A0, A1, A2, B, W].map(|set| Ok((set, set.parameters()?)));
+        use ParameterSet::{A0, A1, A2, B, C1, C2, C3, W};
+        let built = [A0, A1, A2, B, C1, C2, C3, W].map(|set| Ok((set, set.parameters()?)));
         built.into_iter().collect::<Result<_, ProtocolError>>().map(Self)
     }
 

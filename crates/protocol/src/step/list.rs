@@ -53,6 +53,8 @@ protocols! {
     Add(local::Add),
     /// A multiple of each party's own share.
     Scale(local::Scale),
+    /// Each party's own share with zeros below its bits, in a wider ring.
+    Lift(local::Lift),
     /// Elements of each party's own shares in another order or number.
     Move(local::Move),
     /// The server draws its share anew, so that it is known before the input is.

@@ -12,9 +12,10 @@ use self::whole::Whole;
 use super::*;
 use crate::{CoefficientFactor, ParameterSet};
 
-/// The sets with one, two and three limbs.
-fn sets() -> [Parameters; 3] {
-    [ParameterSet::A0, ParameterSet::A1, ParameterSet::B].map(|set| set.parameters().unwrap())
+/// Sets with one, two and three limbs.
+fn sets() -> [Parameters; 5] {
+    use ParameterSet::{A0, A1, B, C2, C3};
+    [A0, C2, C3, A1, B].map(|set| set.parameters().unwrap())
 }
 
 /// Moduli of the narrowest, a middle and the widest phases of a set.
@@ -49,7 +50,7 @@ fn check(modulus: &PhaseModulus, x: Whole) {
         check_digits(modulus, &poly, x);
         let negative = q.below(x.plus(x));
         let centred = if negative { x.low().wrapping_sub(q.low()) } else { x.low() };
-        assert_eq!(modulus.centred(&poly, 3), centred, "{x:?} modulo {q:?}");
+        assert_eq!(modulus.switch.centred(&poly, 3), centred, "{x:?} modulo {q:?}");
         if limbs == full {
             check_switched(modulus, &poly, x, q);
         }
@@ -57,7 +58,7 @@ fn check(modulus: &PhaseModulus, x: Whole) {
 }
 
 fn check_digits(modulus: &PhaseModulus, poly: &Poly<Coeff>, x: Whole) {
-    let digits = modulus.digits(poly, 3);
+    let digits = &modulus.switch.digits(poly, 3)[..poly.basis().len()];
     let moduli = poly.basis().moduli();
     assert!(digits.iter().zip(moduli).all(|(digit, q)| *digit < q.value()));
     let value = digits.iter().zip(moduli).rev();
@@ -68,7 +69,13 @@ fn check_digits(modulus: &PhaseModulus, poly: &Poly<Coeff>, x: Whole) {
 
 /// Half a unit off, and less than a thousandth more.
 fn check_switched(modulus: &PhaseModulus, poly: &Poly<Coeff>, x: Whole, q: Whole) {
-    let switched = modulus.switch(poly, 3);
+    check_residue(modulus, modulus.switch.residue(poly, 3, modulus.bits), x, q);
+    if modulus.bits <= NARROW {
+        check_residue(modulus, u128::from(modulus.switch.residues(poly, modulus.bits)[3]), x, q);
+    }
+}
+
+fn check_residue(modulus: &PhaseModulus, switched: u128, x: Whole, q: Whole) {
     assert!(switched <= mask(modulus.bits));
     let (below, rest) = x.shifted(modulus.bits).divided(q);
     let up = below.low().wrapping_add(1) & mask(modulus.bits);
@@ -159,6 +166,37 @@ fn roundings_of_two_summands_are_off_by_one_at_most() {
     }
 }
 
+/// Shares add up to the guarded message or one more, whatever the mask and whatever noise there may be, and no wider noise is accepted.
+#[test]
+fn guarded_shares_are_one_of_two_neighbours_whatever_noise_there_may_be() {
+    let parameters = ParameterSet::C1.parameters().unwrap();
+    let noise = NoiseBound::fresh().multiplied_by_norm(2f64.powi(14));
+    let (message_bits, guard) = (26, 2);
+    let modulus = PhaseModulus::guarded(&parameters, message_bits, guard, 1024, noise).unwrap();
+    let PhaseModulus { bits, first_bits, .. } = modulus;
+    assert!(first_bits < bits && first_bits >= message_bits + guard);
+    let unit = 1_u128 << (bits - message_bits - guard);
+    let largest = switched(&parameters, noise, bits).infinity(2048).ceil() as u128;
+    let all = mask(bits);
+    for message in [0, 1, (1_u128 << message_bits) / 2, (1 << message_bits) - 1] {
+        for r in [0, 1, unit / 2 - 1, unit / 2, unit / 2 + 1, unit - 1, all / 2, all - unit / 2, all - 1, all]
+        {
+            for e in [0, 1, largest / 2, largest, all, all - largest / 2, (all - largest) + 1] {
+                let first = (message << (bits - message_bits)).wrapping_add(r).wrapping_add(e);
+                let sent = (first.wrapping_add(modulus.centre()) & all) >> (bits - first_bits);
+                let client = modulus.round(sent << (bits - first_bits));
+                let off = u128::from(client.wrapping_sub(modulus.round(r))).wrapping_sub(message << guard);
+                assert!(off & mask(message_bits + guard) <= 1, "{message} + {r} + {e}");
+            }
+        }
+    }
+    let wide = NoiseBound::fresh().multiplied_by_norm(2f64.powi(20));
+    assert!(matches!(
+        PhaseModulus::guarded(&parameters, message_bits, guard, 1024, wide),
+        Err(BfvError::Budget { .. })
+    ));
+}
+
 #[test]
 fn flooded_masks_round_to_uniform_messages_whatever_noise_there_may_be() {
     let parameters = ParameterSet::A1.parameters().unwrap();
@@ -166,8 +204,7 @@ fn flooded_masks_round_to_uniform_messages_whatever_noise_there_may_be() {
     let (unit, width) = (1_u128 << (modulus.bits - 6), f64::from(modulus.flood_bits()).exp2());
     let mut random = Prg::from_seed([8; 16]);
     let (mut messages, mut floods) = ([0; 64], [0; 64]);
-    for _ in 0..1 << 16 {
-        let r = modulus.draw(&mut random);
+    for r in modulus.draw(1 << 16, &mut random).iter().copied() {
         let message = modulus.round(r);
         for noise in [unit / 8 - 1, (unit / 8 - 1).wrapping_neg()] {
             assert_eq!(modulus.round(r.wrapping_add(noise) & mask(modulus.bits)), message);
@@ -223,15 +260,16 @@ fn weights_show_in_second_halves_without_the_encryption_of_zero_and_not_with_it(
         let guess = times(weight).c1.into_coeff();
         let sent = unpack_wide(bytes, parameters.degree(), modulus.bits).unwrap();
         let near = |(i, sent): (usize, &u128)| {
-            let distance = sent.wrapping_sub(modulus.switch(&guess, i)).wrapping_add(1) & mask(modulus.bits);
+            let guessed = modulus.switch.residue(&guess, i, modulus.bits);
+            let distance = sent.wrapping_sub(guessed).wrapping_add(1) & mask(modulus.bits);
             distance <= 2
         };
         sent.iter().enumerate().filter(|pair| near(*pair)).count() > parameters.degree() / 2
     };
     let evaluated = times(5);
-    let mut zero = public.encrypt_zero(&mut rng);
-    (zero.c0, zero.c1) = (Poly::zero(zero.c0.basis()), Poly::zero(zero.c1.basis()));
-    let (broken, _) = PhaseSealing::with_zero(&modulus, &evaluated, zero, noise, 1, &mut rng).unwrap();
+    let basis = evaluated.c1.basis();
+    let zero = Blind { first: Poly::zero(basis), second: Poly::zero(basis), error: Poly::zero(basis) };
+    let (broken, _) = PhaseSealing::blinded(&modulus, &evaluated, zero, noise, 1, &mut rng).unwrap();
     let (sealed, _) = PhaseSealing::new(&modulus, &evaluated, &public, noise, 1, &mut rng).unwrap();
     for weight in -8..8 {
         assert_eq!(looks_like(&broken, weight), weight == 5);

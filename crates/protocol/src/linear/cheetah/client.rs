@@ -1,14 +1,15 @@
 //! The client's side of a coefficient-encoded layer.
 
 use lanner_bfv::function_privacy::PreparedPhase;
-use lanner_bfv::halves::{C1, PreparedEncryption};
-use lanner_bfv::{BfvError, CoefficientEncoder, SecretKey};
+use lanner_bfv::halves::C1;
+use lanner_bfv::{BfvError, SecretKey};
 use lanner_primitives::{Prg, Ring, Seed, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::input::Prepared;
 use super::packing::Place;
 use super::scheme::Scheme;
 use crate::linear::exchange::in_turns;
@@ -17,17 +18,16 @@ use crate::{ProtocolError, kind};
 /// A layer as the client runs it.
 pub struct ClientLayer {
     scheme: Scheme,
-    encoder: CoefficientEncoder,
     inputs: Vec<Vec<Place>>,
     outputs: Vec<Vec<Place>>,
 }
 
 /// Encryptions whose second halves were announced.
-pub struct ClientRequest(Vec<PreparedEncryption>);
+pub struct ClientRequest(Vec<Prepared>);
 
 /// One-time material of one run.
 pub struct ClientMaterial {
-    encryptions: Vec<PreparedEncryption>,
+    encryptions: Vec<Prepared>,
     phases: Vec<PreparedPhase>,
 }
 
@@ -42,11 +42,10 @@ impl ClientLayer {
     /// Lays the layer out.
     ///
     /// # Errors
-    /// [`ProtocolError::Bfv`] if the ring does not fit the parameters.
+    /// None: what does not fit was refused when the scheme was made.
     pub fn new(scheme: Scheme) -> Result<Self, ProtocolError> {
-        let encoder = CoefficientEncoder::new(&scheme.parameters, 1 << scheme.bits)?;
         let (inputs, outputs) = (scheme.packing.inputs(), scheme.packing.outputs());
-        Ok(Self { scheme, encoder, inputs, outputs })
+        Ok(Self { scheme, inputs, outputs })
     }
 
     /// Offline: announces the second halves of the inputs.
@@ -59,8 +58,9 @@ impl ClientLayer {
         key: &SecretKey,
         rng: &mut impl CryptoRng,
     ) -> Result<ClientRequest, ProtocolError> {
-        let prepare = |seed: &Seed| key.prepare_encryption(&mut Prg::new(seed.clone()));
+        let prepare = |seed: &Seed| self.scheme.inputs.prepare(key, &mut Prg::new(seed.clone()));
         let prepared = parallel::map(parallel::seeds(self.inputs.len(), rng).iter(), prepare);
+        let prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (announced, encryptions): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
         // C -> S: seeds of c1
         let seeds: Vec<u8> = announced.iter().flat_map(C1::to_bytes).collect();
@@ -98,14 +98,14 @@ impl ClientLayer {
 
     /// Reads what [`ClientMaterial::encode`] wrote.
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientMaterial, BfvError> {
-        let Scheme { parameters, modulus, .. } = &self.scheme;
-        let encryption = |_: &_| PreparedEncryption::decode(parameters, reader);
+        let Scheme { parameters, modulus, inputs, .. } = &self.scheme;
+        let encryption = |_: &_| inputs.decode(parameters, reader);
         let encryptions = self.inputs.iter().map(encryption).collect::<Result<_, _>>()?;
         let phase = |wanted: &Vec<Place>| PreparedPhase::decode(modulus, wanted.len(), reader);
         Ok(ClientMaterial { encryptions, phases: self.outputs.iter().map(phase).collect::<Result<_, _>>()? })
     }
 
-    /// Online: this party's share of the outputs.
+    /// Online: this party's share of the outputs, in [`Scheme::ring`].
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
@@ -116,41 +116,28 @@ impl ClientLayer {
         share: &Share,
     ) -> Result<Share, ProtocolError> {
         let shape = self.scheme.packing.shape();
-        let ring = Ring::Pow2(self.scheme.bits);
-        if (share.ring(), share.len()) != (ring, shape.inputs()) {
+        if (share.ring(), share.len()) != (Ring::Pow2(self.scheme.bits), shape.inputs()) {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
         let mut encryptions = material.encryptions.into_iter();
         for numbers in in_turns(self.inputs.len()) {
-            let tasks = self.inputs[numbers].iter().zip(encryptions.by_ref());
-            let encrypted = parallel::map(tasks, |(places, encryption)| {
-                let message = self.encoder.encode(&scatter(places, share.values(), &self.scheme))?;
-                Ok::<_, ProtocolError>(encryption.encrypt(&message)?.to_bytes())
-            });
-            for bytes in encrypted {
+            // What is left to do takes less than sharing it would.
+            for (places, encryption) in self.inputs[numbers].iter().zip(encryptions.by_ref()) {
+                let message = scatter(places, share.values(), &self.scheme);
                 // C -> S: c0 of an input
-                channel.send(kind::LINEAR_INPUT, &bytes?)?;
+                channel.send(kind::LINEAR_INPUT, &self.scheme.inputs.encrypt(encryption, &message)?)?;
             }
             channel.flush()?;
         }
         let mut values = Zeroizing::new(vec![0; shape.outputs()?]);
-        let mut phases = material.phases.into_iter();
-        for numbers in in_turns(self.outputs.len()) {
+        for (wanted, phase) in self.outputs.iter().zip(material.phases) {
             // S -> C: c0 of an output, where it holds one
-            let receive = |number: usize| {
-                let length = self.scheme.modulus.c0_len(self.outputs[number].len());
-                channel.receive(kind::LINEAR_OUTPUT, length)
-            };
-            let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
-            let tasks = received.into_iter().zip(phases.by_ref());
-            let opened = parallel::map(tasks, |(bytes, phase)| phase.open(&bytes));
-            for (opened, wanted) in opened.into_iter().zip(&self.outputs[numbers]) {
-                for ((_, element), value) in wanted.iter().zip(opened?.iter()) {
-                    values[*element] = *value;
-                }
+            let bytes = channel.receive(kind::LINEAR_OUTPUT, self.scheme.modulus.c0_len(wanted.len()))?;
+            for ((_, element), value) in wanted.iter().zip(phase.open(&bytes)?.iter()) {
+                values[*element] = *value;
             }
         }
-        Ok(Share::new(ring, std::mem::take(&mut values))?)
+        Ok(Share::new(self.scheme.ring(), std::mem::take(&mut values))?)
     }
 }
 

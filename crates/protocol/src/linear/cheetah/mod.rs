@@ -9,20 +9,23 @@
 //!                                         a K, blinded by an encryption of zero, switched to 2^w
 //!       <-------------------------------  c1
 //! online:
-//!   c0 of [x_C]
+//!   c0 of [x_C], rounded
 //!       ------------------------------->  (c0 + x_S) K, blinded, switched; r added
 //!       <-------------------------------  c0 at the outputs' coefficients alone
-//! round(2^l phase / 2^w)                  b - round(2^l r / 2^w)
+//! the high bits of the phase              b less the high bits of r
 //! ```
 //!
 //! `K` is the polynomial of the filters ([`Packing`]). Threat model: semi-honest; the client learns masked phases and pseudorandom
 //! second halves ([`lanner_bfv::function_privacy::PhaseSealing`]), the server ciphertexts. [`Accuracy`] says how phases are masked, and so how often
 //! the shares' sum is off by one. Deviations from the paper: masks hide the noise, too: uniform elements of `Z_2^w`, or uniform messages with a
-//! flooding around them; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
+//! flooding around them; where a rescale follows, shares have bits of guard below the sum, so that it is exact under uniform masks; inputs are
+//! rounded and sent where outputs read them; both halves are switched to a power of two, so that a coefficient takes `w` bits and no more; channels and
 //! filters are spread over ciphertexts by cost; dilations and groups; and all work on second halves is done ahead.
 
 mod client;
+mod input;
 mod packing;
+mod price;
 mod scheme;
 mod server;
 mod step;

@@ -27,11 +27,15 @@ pub struct Packing {
 pub(super) type Place = (usize, usize);
 
 impl Packing {
-    /// The cheapest way to spread a layer over ciphertexts of degree `N`.
+    /// The cheapest way to spread a layer over ciphertexts of degree `N`, of those that have a cost.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if the shape is no layer, or one row of its kernel does not fit a ciphertext.
-    pub fn cheapest(shape: &Convolution, degree: usize) -> Result<Self, ProtocolError> {
+    /// [`ProtocolError::Shape`] if the shape is no layer, or one row of its kernel does not fit a ciphertext, or nothing has a cost.
+    pub fn cheapest(
+        shape: &Convolution,
+        degree: usize,
+        mut cost: impl FnMut(&Self) -> Option<usize>,
+    ) -> Result<Self, ProtocolError> {
         let image = shape.output_image()?;
         let mut best: Option<(usize, Self)> = None;
         for region in regions(image) {
@@ -39,7 +43,7 @@ impl Packing {
             for together in (1..=shape.groups).filter(|count| shape.groups.is_multiple_of(*count)) {
                 let packing = Self { shape: shape.clone(), degree, region, tiles, together, block: [1, 1] };
                 for candidate in packing.blocks() {
-                    let cost = candidate.cost();
+                    let Some(cost) = cost(&candidate) else { continue };
                     if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                         best = Some((cost, candidate));
                     }
@@ -66,17 +70,15 @@ impl Packing {
         })
     }
 
-    /// Roughly nanoseconds: bytes at a gigabit a second and a little more, transforms, products.
-    fn cost(&self) -> usize {
-        let [inputs, outputs] = self.ciphertexts();
-        let bytes = 7 * self.degree * inputs + 4 * self.degree * outputs;
-        3 * bytes + 40_000 * inputs + 150_000 * outputs + 1000 * self.products()
-    }
-
     /// The layer.
     #[must_use]
     pub fn shape(&self) -> &Convolution {
         &self.shape
+    }
+
+    /// `N`.
+    pub(super) const fn degree(&self) -> usize {
+        self.degree
     }
 
     /// Input and output ciphertexts.
@@ -114,6 +116,14 @@ impl Packing {
     pub(super) fn taps(&self) -> usize {
         let [height, width] = self.shape.kernel;
         self.block[1] * self.shape.group_inputs() * height * width
+    }
+
+    /// How many of the first and of the last coefficients of an input are read where outputs are.
+    ///
+    /// Of output channel `m`, a tap of channel `m'` reads the input's blocks moved by `m' - m` times the coefficients that they take.
+    pub(super) fn read(&self) -> [usize; 2] {
+        let [channels, filters] = self.block;
+        [filters, filters - 1].map(|count| count * channels * self.area())
     }
 
     /// The most coefficients of an output ciphertext that are sent.
@@ -278,6 +288,8 @@ mod tests {
                     for (place, weight) in &filter {
                         // Coefficient at - place of the input, from above with the other sign.
                         let (from, sign) = if place > at { (at + n - place, -1) } else { (at - place, 1) };
+                        let [head, tail] = packing.read();
+                        assert!(from < head || from + tail >= n, "what an output reads is sent");
                         let source = places[spread * inputs + k].iter().find(|(c, _)| *c == from);
                         result[*element] += source.map_or(0, |(_, e)| sign * weights[*weight] * input[*e]);
                     }
@@ -312,7 +324,7 @@ mod tests {
             let input: Vec<i64> = (0..shape.inputs() as i64).map(|i| i * 5 % 13 - 6).collect();
             let expected = shape.apply(&weights, &input).unwrap();
             for degree in [64, 128, 256, 1024, 4096] {
-                let packing = Packing::cheapest(&shape, degree).unwrap();
+                let packing = Packing::cheapest(&shape, degree, |packing| Some(packing.products())).unwrap();
                 let [h, w] = packing.tile();
                 assert!(packing.block[0] * packing.block[1] * h * w <= degree);
                 let most = packing.outputs().iter().map(Vec::len).max().unwrap();
@@ -325,6 +337,6 @@ mod tests {
     #[test]
     fn kernels_larger_than_a_ciphertext_are_refused() {
         let shape = Convolution { image: [80, 80], kernel: [70, 70], ..Convolution::fully_connected(1, 1) };
-        assert!(Packing::cheapest(&shape, 4096).is_err());
+        assert!(Packing::cheapest(&shape, 4096, |_| Some(1)).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{Ciphertext, CoefficientEncoder, CoefficientFactor, PublicKey};
+use lanner_bfv::{Ciphertext, CoefficientFactor, PublicKey};
 use lanner_primitives::{Prg, Ring, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
@@ -19,7 +19,6 @@ use crate::{ProtocolError, kind};
 /// A layer as the server runs it: filters transformed once, shared by all sessions.
 pub struct ServerLayer {
     scheme: Scheme,
-    encoder: CoefficientEncoder,
     /// For each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs.
     factors: Vec<Vec<CoefficientFactor>>,
     bias: Share,
@@ -72,10 +71,12 @@ impl ServerLayer {
             };
             factors.push(parallel::map(0..inputs, factor).into_iter().collect::<Result<_, _>>()?);
         }
-        let encoder = CoefficientEncoder::new(&scheme.parameters, 1 << scheme.bits)?;
         let (inputs, outputs) = (packing.inputs(), packing.outputs());
-        let bias = Share::embed(Ring::Pow2(scheme.bits), bias);
-        Ok(Self { scheme, encoder, factors, bias, inputs, outputs })
+        // The ring has room for a bias, and so has the wider one for its multiple.
+        let bias: Zeroizing<Vec<i64>> =
+            Zeroizing::new(bias.iter().map(|bias| bias << scheme.guard).collect());
+        let bias = Share::embed(scheme.ring(), &bias);
+        Ok(Self { scheme, factors, bias, inputs, outputs })
     }
 
     /// Offline: receives the second halves of the inputs, and sends those of the outputs.
@@ -128,7 +129,7 @@ impl ServerLayer {
         Ok(ServerMaterial { sealings, share: read_share(reader, self.bias.ring(), self.bias.len())? })
     }
 
-    /// Online: this party's share of the outputs.
+    /// Online: this party's share of the outputs, in [`Scheme::ring`].
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the share is not the layer's; [`ProtocolError::Channel`] if the peer's messages are not the ones due.
@@ -138,20 +139,18 @@ impl ServerLayer {
         material: ServerMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
-        let parameters = &self.scheme.parameters;
-        if (share.ring(), share.len()) != (self.bias.ring(), self.scheme.packing.shape().inputs()) {
+        let Scheme { parameters, inputs: form, bits, packing, .. } = &self.scheme;
+        if (share.ring(), share.len()) != (Ring::Pow2(*bits), packing.shape().inputs()) {
             return Err(ProtocolError::Shape { what: "input share of a linear layer" });
         }
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for numbers in in_turns(self.inputs.len()) {
             // C -> S: c0 of an input
-            let receive = |_| channel.receive(kind::LINEAR_INPUT, C0::encoded_len(parameters));
+            let receive = |_| channel.receive(kind::LINEAR_INPUT, form.encoded_len(parameters));
             let received = numbers.clone().map(receive).collect::<Result<Vec<_>, _>>()?;
             let tasks = received.into_iter().zip(&self.inputs[numbers]);
             let read = parallel::map(tasks, |(bytes, places)| {
-                let mut input = C0::from_bytes(parameters, &bytes)?;
-                input.add_plain(&self.encoder.encode(&scatter(places, share.values(), &self.scheme))?)?;
-                Ok::<_, ProtocolError>(input)
+                form.read(parameters, &bytes, &scatter(places, share.values(), &self.scheme))
             });
             for input in read {
                 inputs.push(input?);

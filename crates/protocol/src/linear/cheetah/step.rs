@@ -5,6 +5,7 @@ use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
+use super::price::whole;
 use super::{
     Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
 };
@@ -39,12 +40,15 @@ impl Spec for Linear {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Pow2(self.bits);
         ValueType::only(inputs, ring, self.shape.inputs())?;
+        let ring = Ring::Pow2(self.bits + self.accuracy.guard());
         Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
     }
 
     fn work(&self) -> Work {
         let most = Work { products: u64::MAX, ciphertexts: u64::MAX, ..Work::default() };
-        Packing::cheapest(&self.shape, self.set.degree()).map_or(most, |packing| Work {
+        // That of halves in whole; where they are narrower, others may be cheaper, by no more.
+        let packing = Packing::cheapest(&self.shape, self.set.degree(), |packing| Some(whole(packing)));
+        packing.map_or(most, |packing| Work {
             products: packing.products() as u64,
             ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
             ..Work::default()

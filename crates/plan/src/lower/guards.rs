@@ -1,0 +1,170 @@
+//! Which sums carry bits of guard below their own, and how many.
+//!
+//! A coefficient-encoded layer gives `2^g m` or `2^g m + 1` for far less than it takes to give `m` itself, and a rescale, which drops low
+//! bits, drops `g` more for next to nothing. So a layer is guarded where each way from it to a rescale goes through sums and movements
+//! alone. They add up what is below `2^g`, which must stay there.
+
+use std::collections::BTreeMap;
+
+use lanner_bfv::ParameterSet;
+use lanner_graph::{FixedNode, FixedOp};
+use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
+
+use super::{Planner, Run, convolution, ring};
+use crate::{Mode, PlanError};
+
+/// The guards of a network.
+#[derive(Default)]
+pub(super) struct Guards {
+    /// For each value, the bits below its own that its sharing has.
+    bits: Vec<u32>,
+    /// For each value that a guarded layer makes, the layer's parameter set.
+    sets: BTreeMap<usize, ParameterSet>,
+}
+
+impl Guards {
+    /// The bits of guard of a value.
+    pub(super) fn of(&self, value: usize) -> u32 {
+        self.bits.get(value).copied().unwrap_or_default()
+    }
+
+    /// The parameter set of the guarded layer that makes a value.
+    pub(super) fn set(&self, value: usize) -> Option<ParameterSet> {
+        self.sets.get(&value).copied()
+    }
+}
+
+impl Planner<'_> {
+    /// The guards of a network.
+    pub(super) fn find_guards(&self) -> Result<Guards, PlanError> {
+        let nodes = self.network.nodes();
+        let mut guards = Guards { bits: vec![0; nodes.len() + 1], sets: BTreeMap::new() };
+        if !matches!(self.mode, Mode::Cheetah(_)) {
+            return Ok(guards);
+        }
+        let errors = self.errors(&self.dropped());
+        for (group, most) in groups(nodes, &errors) {
+            let guard = u64::BITS - most.leading_zeros();
+            let sets = if guard <= MOST_BITS { self.sets_of(&group, guard)? } else { None };
+            if let Some(sets) = sets {
+                guards.sets.extend(sets);
+                for value in group {
+                    guards.bits[value] = guard;
+                }
+            }
+        }
+        Ok(guards)
+    }
+
+    /// For each value, whether all that is made of it goes through a rescale, with nothing but sums and movements before.
+    fn dropped(&self) -> Vec<bool> {
+        let nodes = self.network.nodes();
+        let mut dropped = vec![false; nodes.len() + 1];
+        // Users come behind what they use, and the last value is the result.
+        for value in (1..nodes.len()).rev() {
+            let through = |user: usize| {
+                if is_local(&nodes[user].op) { dropped[user + 1] } else { self.rescales(user) }
+            };
+            let mut users = self.network.users(value).peekable();
+            dropped[value] = users.peek().is_some() && users.all(through);
+        }
+        dropped
+    }
+
+    /// Whether node `first` begins a run of operators with a rescale that transfers compute.
+    fn rescales(&self, first: usize) -> bool {
+        let node = &self.network.nodes()[first];
+        if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Square) {
+            return false;
+        }
+        let Run { nodes, fused } = self.run(first);
+        let from = ring(self.network.accumulator(node.inputs[0]));
+        nodes.last().is_some_and(|last| {
+            let to = ring(self.network.nodes()[*last].accumulator);
+            fused.function.shift > 0 && self.activation(&fused, from, to, 0).is_some()
+        })
+    }
+
+    /// What is below each value's own bits at most, in units of the lowest bit of the guard: one of a layer's, and what sums make of it.
+    fn errors(&self, dropped: &[bool]) -> Vec<u64> {
+        let mut errors = vec![0; dropped.len()];
+        for (index, FixedNode { op, inputs, .. }) in self.network.nodes().iter().enumerate() {
+            let of = |input: usize| errors[inputs[input]];
+            let times = |factor: i64, error: u64| match u64::try_from(factor) {
+                _ if error == 0 => 0,
+                Ok(factor) => error.saturating_mul(factor),
+                // Nothing may be below zero.
+                Err(_) => u64::MAX,
+            };
+            errors[index + 1] = match op {
+                _ if !dropped[index + 1] => 0,
+                FixedOp::Conv2d(_) | FixedOp::Linear { .. } => 1,
+                FixedOp::Add { factors: [a, b] } => times(*a, of(0)).saturating_add(times(*b, of(1))),
+                FixedOp::Scale { factor } => times(*factor, of(0)),
+                FixedOp::SumPool(window) => {
+                    of(0).saturating_mul(window.kernel.iter().map(|side| *side as u64).product())
+                }
+                op if is_local(op) => (0..inputs.len()).map(of).max().unwrap_or(0),
+                _ => 0,
+            };
+        }
+        errors
+    }
+
+    /// The parameter set of each layer that makes one of these values, with room for so many bits of guard; none if one has no such set.
+    fn sets_of(&self, values: &[usize], guard: u32) -> Result<Option<Vec<(usize, ParameterSet)>>, PlanError> {
+        let mut sets = Vec::new();
+        for value in values {
+            let node = &self.network.nodes()[value - 1];
+            if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
+                let shape = convolution(node, self.network.shape(node.inputs[0]))?;
+                let (bits, accuracy) = (node.accumulator.bits(), Accuracy::Guarded(guard));
+                let Ok((set, _)) = Scheme::cheapest(&shape, bits, accuracy, &self.sets) else {
+                    return Ok(None);
+                };
+                sets.push((*value, set));
+            }
+        }
+        Ok(Some(sets))
+    }
+}
+
+/// Whether each party computes an operator on its own share.
+pub(super) const fn is_local(op: &FixedOp) -> bool {
+    matches!(
+        op,
+        FixedOp::SumPool(_)
+            | FixedOp::Add { .. }
+            | FixedOp::Scale { .. }
+            | FixedOp::Reshape
+            | FixedOp::Transpose { .. }
+            | FixedOp::Slice { .. }
+            | FixedOp::Pad { .. }
+            | FixedOp::Concat { .. }
+    )
+}
+
+/// Values with an error that go into one another, which all have the same guard; and the largest error of each group.
+fn groups(nodes: &[FixedNode], errors: &[u64]) -> Vec<(Vec<usize>, u64)> {
+    // The group of each value: the least value that is known to be in it.
+    let mut of: Vec<usize> = (0..errors.len()).collect();
+    for (index, node) in
+        nodes.iter().enumerate().filter(|(index, node)| errors[index + 1] > 0 && is_local(&node.op))
+    {
+        for input in node.inputs.iter().filter(|input| errors[**input] > 0) {
+            let [a, b] = [of[index + 1], of[*input]];
+            of.iter_mut().filter(|group| **group == a.max(b)).for_each(|group| *group = a.min(b));
+        }
+    }
+    let mut groups = vec![(Vec::new(), 0); errors.len()];
+    for (value, error) in errors.iter().enumerate().filter(|(_, error)| **error > 0) {
+        let (values, most) = &mut groups[of[value]];
+        values.push(value);
+        *most = *error.max(most);
+    }
+    groups.retain(|(values, _)| !values.is_empty());
+    groups
+}
+
+/// The most bits of guard: each is compared once more where it is dropped.
+const MOST_BITS: u32 = 4;

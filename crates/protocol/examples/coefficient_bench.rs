@@ -1,0 +1,139 @@
+//! Times coefficient-encoded layers, exact and guarded by turns;
+//! `cargo run -p lanner-protocol --release --example coefficient_bench [-- REPEATS [LAYER]]`.
+//!
+//! One thread plays both parties in turn, so that their times add up. Results are checked outside the clock.
+//! Medians in milliseconds.
+
+mod queue;
+
+use std::error::Error;
+use std::time::Instant;
+
+use lanner_primitives::{Prg, Ring, Seed, parallel};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::keys::{receive_keys, send_keys};
+use lanner_protocol::linear::{Convolution, Sets};
+use lanner_share::Share;
+use queue::{Queue, median};
+
+const WAYS: [(&str, Accuracy); 2] = [("exact", Accuracy::Exact), ("guarded", Accuracy::Guarded(1))];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    parallel::set_threads(1);
+    let mut arguments = std::env::args().skip(1);
+    let repeats = arguments.next().map_or(Ok(15), |repeats| repeats.parse())?;
+    let chosen = arguments.next().unwrap_or_default();
+    let same = |channels: [usize; 2], side, kernel: usize, stride| Convolution {
+        in_channels: channels[0],
+        out_channels: channels[1],
+        image: [side; 2],
+        kernel: [kernel; 2],
+        strides: [stride; 2],
+        pads: [kernel / 2; 4],
+        dilations: [1, 1],
+        groups: 1,
+    };
+    println!(
+        "{:<26} {:>4} {:<8} {:>5} {:>9} {:>6} | {:>8} {:>8} | {:>8} {:>8} | {:>8} {:>10} {:>9} {:>9}",
+        "layer",
+        "bits",
+        "way",
+        "N",
+        "in, out",
+        "mul",
+        "client",
+        "server",
+        "client",
+        "server",
+        "total",
+        "ahead",
+        "up",
+        "down"
+    );
+    for (name, shape, bits) in [
+        ("conv 32x32x3 3x3 -> 64", same([3, 64], 32, 3, 1), 27),
+        ("conv 32x32x64 3x3 -> 64", same([64, 64], 32, 3, 1), 26),
+        ("conv 16x16x64 3x3 -> 64", same([64, 64], 16, 3, 1), 27),
+        ("conv 8x8x64 3x3 -> 64", same([64, 64], 8, 3, 1), 27),
+        ("conv 8x8x64 1x1 -> 64", same([64, 64], 8, 1, 1), 26),
+        ("conv 32x32x16 3x3 -> 16", same([16, 16], 32, 3, 1), 26),
+        ("conv 32x32x16 3x3/2 -> 32", same([16, 32], 32, 3, 2), 27),
+        ("fc 1024 -> 100", Convolution::fully_connected(1024, 100), 26),
+    ] {
+        if name.contains(&chosen) {
+            measure(name, &shape, bits, repeats)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result<(), Box<dyn Error>> {
+    let mut rng = Prg::new(Seed::from_bytes([1; 16]));
+    let sets = Sets::new()?;
+    let weights: Vec<i64> = (0..shape.weights() as i64).map(|i| i * 7919 % 2047 - 1023).collect();
+    let bias: Vec<i64> = (0..shape.outputs()? as i64).map(|i| i % 100 - 50).collect();
+    let input: Vec<i64> = (0..shape.inputs() as i64).map(|i| i * 31 % 1024).collect();
+    let (ring, truth) = (Ring::Pow2(bits), shape.apply(&weights, &input)?);
+    let mut ways = Vec::new();
+    for (way, accuracy) in WAYS {
+        let (_, scheme) = Scheme::cheapest(shape, bits, accuracy, &sets)?;
+        let (mut at_client, mut at_server) = Queue::pair();
+        let key = send_keys(&mut at_client, scheme.parameters(), &[], &mut rng)?;
+        let public = receive_keys(&mut at_server, scheme.parameters(), &[])?.public;
+        let layers = (ClientLayer::new(scheme.clone())?, ServerLayer::new(scheme.clone(), &weights, &bias)?);
+        let times: [Vec<f64>; 4] = Default::default();
+        ways.push((way, accuracy, scheme, [at_client, at_server], (key, public), layers, times));
+    }
+    for _ in 0..repeats {
+        for (_, accuracy, _, [at_client, at_server], (key, public), (client, server), times) in &mut ways {
+            let server_input = Share::random(ring, input.len(), &mut rng);
+            let client_input = Share::embed(ring, &input).sub(&server_input)?;
+            let mut clock = Instant::now();
+            let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64() * 1e3;
+            let request = client.request(at_client, key, &mut rng)?;
+            let mut client_ahead = lap();
+            let prepared = server.prepare(at_server, public, &mut rng)?;
+            let server_ahead = lap();
+            let material = client.receive(at_client, key, request)?;
+            client_ahead += lap();
+            // A thread of its own: either party sends and receives online.
+            let (answer, taken) = std::thread::scope(|scope| {
+                let run = scope.spawn(|| {
+                    let start = Instant::now();
+                    server.online(at_server, prepared, &server_input).map(|share| (share, start.elapsed()))
+                });
+                let start = Instant::now();
+                let share = client.online(at_client, material, &client_input)?;
+                let client_time = start.elapsed();
+                let (server_share, server_time) =
+                    run.join().map_err(|_| lanner_protocol::ProtocolError::Shape { what: "a thread" })??;
+                Ok::<_, Box<dyn Error>>(((share, server_share), [client_time, server_time]))
+            })?;
+            let online = taken.map(|time| time.as_secs_f64() * 1e3);
+            for (times, time) in times.iter_mut().zip([client_ahead, server_ahead, online[0], online[1]]) {
+                times.push(time);
+            }
+            let got = answer.0.reveal(&answer.1)?;
+            let expected = truth.iter().zip(&bias).map(|(y, bias)| y + bias);
+            if !got.iter().map(|got| got >> accuracy.guard()).eq(expected) {
+                return Err(format!("{name}: the result is wrong").into());
+            }
+        }
+    }
+    for (way, _, scheme, _, _, _, times) in ways {
+        let packing = scheme.packing();
+        let [client_ahead, server_ahead, client_online, server_online] = times.map(median);
+        let [inputs, outputs] = packing.ciphertexts();
+        println!(
+            "{name:<26} {bits:>4} {way:<8} {:>5} {:>9} {:>6} | {client_ahead:>8.2} {server_ahead:>8.2} | {client_online:>8.2} {server_online:>8.2} | {:>8.2} {:>10} {:>9} {:>9}",
+            scheme.parameters().degree(),
+            format!("{inputs}, {outputs}"),
+            packing.products(),
+            client_ahead + server_ahead + client_online.max(server_online),
+            scheme.offline_cost().answer.bytes(),
+            scheme.online_cost().client_bytes(),
+            scheme.online_cost().server_bytes(),
+        );
+    }
+    Ok(())
+}
