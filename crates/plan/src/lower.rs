@@ -20,19 +20,32 @@ use lanner_protocol::step::{Known, Protocol, ValueType};
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
-use crate::limits::{self, Totals};
+use crate::limits::{self, Limits, Totals};
 use crate::{Item, Mode, Plan, PlanError, Step};
 
-/// Plans a network in a mode for an output policy.
+/// Plans a network in a mode for an output policy, within the usual limits.
 ///
 /// # Errors
-/// [`PlanError`] naming the node or the policy that the mode does not support.
+/// As [`plan_within`].
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
-    limits::check(network, policy)?;
+    plan_within(network, policy, mode, &Limits::default())
+}
+
+/// Plans a network in a mode for an output policy. Limits refuse plans, and change none.
+///
+/// # Errors
+/// [`PlanError`] naming the node or the policy that the mode does not support, or the node that goes beyond a limit.
+pub fn plan_within(
+    network: &PublicNetwork,
+    policy: Policy,
+    mode: Mode,
+    limits: &Limits,
+) -> Result<Plan, PlanError> {
+    limits::check(network, policy, mode, limits)?;
     cheetah::check_rounding(policy, mode)?;
     let [narrow, wide] = gazelle::SETS;
-    match plan_with(network, policy, mode, narrow) {
-        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide),
+    match plan_with(network, policy, mode, narrow, limits) {
+        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide, limits),
         planned => planned,
     }
 }
@@ -43,8 +56,9 @@ fn plan_with(
     policy: Policy,
     mode: Mode,
     rotating: ParameterSet,
+    limits: &Limits,
 ) -> Result<Plan, PlanError> {
-    let mut planner = Planner::new(network, mode, rotating)?;
+    let mut planner = Planner::new(network, mode, rotating, limits)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -56,7 +70,7 @@ fn plan_with(
     let plan = Plan { mode, policy, input: (ring(input.accumulator), input.len()), items };
     let built = plan.build()?;
     built.account()?.check()?;
-    limits::check_memory(&built.memory()?)?;
+    limits::check_memory(&built.memory()?, limits)?;
     Ok(plan)
 }
 
@@ -84,7 +98,12 @@ struct Planner<'n> {
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork, mode: Mode, rotating: ParameterSet) -> Result<Self, PlanError> {
+    fn new(
+        network: &'n PublicNetwork,
+        mode: Mode,
+        rotating: ParameterSet,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -105,7 +124,7 @@ impl<'n> Planner<'n> {
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
-            totals: Totals::default(),
+            totals: Totals::new(*limits),
         })
     }
 
