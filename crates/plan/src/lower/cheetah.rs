@@ -8,7 +8,7 @@ use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
 use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
 use lanner_protocol::step::{Protocol, Spec};
 
-use super::{Planner, layer, ring, unsupported};
+use super::{Planner, Room, layer, ring, unsupported};
 use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
@@ -41,6 +41,7 @@ impl Planner<'_> {
         let bits = bits(node)?;
         let accuracy = match rounding {
             Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
+            _ if self.room == Room::Wide => Accuracy::ExactAmongMany,
             _ => Accuracy::Exact,
         };
         let mut refused = ProtocolError::Shape { what: "parameter sets" };

@@ -1,6 +1,6 @@
 //! The parameters of a layer: ciphertexts, and the modulus in which outputs are sent.
 
-use lanner_bfv::function_privacy::PhaseModulus;
+use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus};
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,16 @@ use crate::{Cost, OfflineCost, ProtocolError};
 pub enum Accuracy {
     /// But for a probability of `2^-64` for each ciphertext, never.
     Exact,
+    /// The same in a prediction of more ciphertexts than [`CIPHERTEXT_BITS`] is enough for, each of which has a wider flooding: of up to
+    /// [`MANY`] times as many.
+    ExactAmongMany,
     /// By one at most, for one value in some hundreds. Which ones depends on weights and on noise that the client knows a part of, so no
     /// result may be made of such a sum.
     OffByOne,
 }
+
+/// By how much more ciphertexts may be [`Accuracy::ExactAmongMany`]. Their distances add up in squares.
+const MANY: f64 = 16.0;
 
 /// All that both parties know of a layer.
 #[derive(Clone, Debug)]
@@ -38,7 +44,7 @@ impl Accuracy {
     #[must_use]
     pub const fn sets(self) -> &'static [ParameterSet] {
         match self {
-            Self::Exact => &[ParameterSet::A1, ParameterSet::A2, ParameterSet::B],
+            Self::Exact | Self::ExactAmongMany => &[ParameterSet::A1, ParameterSet::A2, ParameterSet::B],
             Self::OffByOne => &[ParameterSet::A0, ParameterSet::A1],
         }
     }
@@ -61,6 +67,10 @@ impl Scheme {
         let noise = NoiseBound::fresh().plus_plaintext().multiplied_by_norm(norm);
         let modulus = match accuracy {
             Accuracy::Exact => PhaseModulus::exact(parameters, bits, packing.most_outputs(), noise)?,
+            Accuracy::ExactAmongMany => {
+                let distance = CIPHERTEXT_BITS + MANY.log2() / 2.0;
+                PhaseModulus::exact_within(distance, parameters, bits, packing.most_outputs(), noise)?
+            }
             Accuracy::OffByOne => PhaseModulus::faithful(parameters, bits, noise)?,
         };
         Ok(Self { packing, parameters: parameters.clone(), modulus, bits, noise, norm })
