@@ -127,12 +127,16 @@ mod tests {
         let found = refusals(&graph, &tensors, &options("top-k", 1000)).unwrap();
         assert!(found[0].what.contains("there are 128 scores"), "{}", found[0]);
         let (graph, tensors) = network(256, 64, "", "conv");
-        assert!(refusals(&graph, &tensors, &options("logits", 1)).unwrap().is_empty());
-        let limited = |limits| CompileOptions { limits, ..options("logits", 1) };
-        let memory = LimitOptions { memory: Some(8 << 20), ..LimitOptions::default() };
-        let seconds = LimitOptions { seconds: Some(2), ..LimitOptions::default() };
-        for (limits, what) in [(memory, "bytes to hold"), (seconds, "seconds of computation")] {
-            let found = refusals(&graph, &tensors, &limited(limits)).unwrap();
+        let refusals_within = |memory, seconds| {
+            let limits = LimitOptions { memory, seconds };
+            refusals(&graph, &tensors, &CompileOptions { limits, ..options("logits", 1) }).unwrap()
+        };
+        assert!(refusals_within(Some(10 << 30), None).is_empty());
+        for (limits, what) in
+            [([None; 2], "bytes to hold"), ([Some(10 << 30), Some(2)], "seconds of computation")]
+        {
+            let [memory, seconds] = limits;
+            let found = refusals_within(memory, seconds);
             assert_eq!((found.len(), found[0].place.as_str()), (1, "conv"));
             assert!(found[0].what.contains(what), "{}", found[0]);
         }

@@ -45,7 +45,7 @@ pub(crate) fn check(
     mode: Mode,
     limits: &Limits,
 ) -> Result<(), PlanError> {
-    let (mut totals, mut steps) = (Totals::new(*limits), 0_u64);
+    let (mut totals, mut steps) = (Totals::new(mode, *limits), 0_u64);
     for node in network.nodes() {
         totals.add_elements(&node.name, node.len())?;
         if !node.op.is_linear() {
@@ -78,7 +78,7 @@ pub fn check_outline(
         Mode::Cheetah(_) => cheetah::work(layer),
         Mode::Gazelle | Mode::Falcon => gazelle::work(layer),
     };
-    let (mut layers, mut pools) = (Totals::new(*limits), Totals::new(*limits));
+    let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
         layers.add_elements(&node.name, node.shape.iter().product())?;
         match &node.op {
@@ -103,13 +103,17 @@ pub fn check_outline(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
     limits: Limits,
+    /// Bytes that the server holds for the plaintext of a product.
+    plaintext: u64,
     work: Work,
     elements: u64,
 }
 
 impl Totals {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, work: Work::default(), elements: 0 }
+    pub(crate) fn new(mode: Mode, limits: Limits) -> Self {
+        // Layers that encode coefficients have theirs made when they are needed.
+        let plaintext = if matches!(mode, Mode::Cheetah(_)) { 0 } else { PLAINTEXT };
+        Self { limits, plaintext, work: Work::default(), elements: 0 }
     }
 
     /// Adds a value's elements.
@@ -136,7 +140,7 @@ impl Totals {
     }
 
     fn check(&self, node: &str) -> Result<(), PlanError> {
-        let Self { limits, work, elements } = self;
+        let Self { limits, plaintext, work, elements } = self;
         within(node, "values of circuits", work.circuit_values, MAX_CIRCUIT_VALUES)?;
         within(node, "filter taps", work.taps, MAX_TAPS)?;
         let counts = [*elements, work.window_elements, work.ciphertexts, work.products];
@@ -145,7 +149,8 @@ impl Totals {
             parts.fold(0, u64::saturating_add)
         };
         within(node, "seconds of computation", sum(NANOSECONDS) / 1_000_000_000, limits.seconds)?;
-        within(node, "bytes to hold", sum(BYTES), limits.memory)
+        let [element, read, ciphertext] = BYTES;
+        within(node, "bytes to hold", sum([element, read, ciphertext, *plaintext]), limits.memory)
     }
 }
 
@@ -197,8 +202,10 @@ fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), 
 /// Nanoseconds of an element of a value, an element that a window reads, a ciphertext, and a product of one by a plaintext. A rescale by
 /// transfers takes some microseconds; each of its values is an element several times, as a sum, rescaled, and behind a ReLU.
 const NANOSECONDS: [u64; 4] = [1500, 1500, 150_000, 20_000];
-/// Bytes of the same that a party holds at least: its share, the index that is read, half a ciphertext, and nothing.
-const BYTES: [u64; 4] = [8, 8, 1 << 16, 0];
+/// Bytes of the first three that a party holds at least: its share, the index that is read, half a ciphertext.
+const BYTES: [u64; 3] = [8, 8, 1 << 16];
+/// Bytes of a plaintext of slots, at least.
+const PLAINTEXT: u64 = 1 << 15;
 /// Layouts that are looked at in search of the cheapest, each in some nanoseconds.
 const MAX_SEARCH_STEPS: u64 = 1 << 26;
 /// Values that one instance of each circuit reads, together: circuits are built gate by gate, one for each layer.
@@ -267,7 +274,7 @@ mod tests {
         let pool = |side: usize| {
             let windows =
                 Windows { channels: 1, image: [side; 2], kernel: [side; 2], strides: [1, 1], pads: [0; 4] };
-            Totals::new(Limits::default()).add("pool", windows.work())
+            Totals::new(Mode::Gazelle, Limits::default()).add("pool", windows.work())
         };
         assert!(pool(128).is_ok());
         let refusal = pool(129).unwrap_err();
@@ -322,7 +329,7 @@ mod tests {
         let linear =
             r#"{"name":"fc","op":{"Linear":{"outputs":4096}},"inputs":[0],"shape":[4096],"modulus":1032193}"#;
         let fits = |network: PublicNetwork| {
-            let check = |mode| check(&network, Policy::Label, mode, &Limits::default());
+            let check = |mode| check(&network, Policy::Logits, mode, &Limits::default());
             [Mode::Gazelle, Mode::Cheetah(Rounding::Exact)].map(check).iter().all(Result::is_ok)
         };
         assert!(fits(network("[4096]", linear)));

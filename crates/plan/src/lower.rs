@@ -136,7 +136,7 @@ impl<'n> Planner<'n> {
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
-            totals: Totals::new(*limits),
+            totals: Totals::new(mode, *limits),
         })
     }
 

@@ -2,26 +2,35 @@
 
 Layer for layer those of torchvision: He et al. 2016 (ResNet-18, ResNet-50 with the stride in the 3x3 layer), Sandler et
 al. 2018 (MobileNetV2), Iandola et al. 2016 (SqueezeNet 1.0), Huang et al. 2017 (DenseNet-121) and Krizhevsky 2014
-(AlexNet). Weights are normal with the variance of He et al. 2015, so that activations keep their size from layer to layer;
-normalisations have made-up statistics. Such a network costs what a trained one does, and its labels mean nothing.
+(AlexNet). Weights are normal with the variance of He et al. 2015, so that activations keep their size from layer to
+layer; normalisations have made-up statistics. Such a network costs what a trained one does; its labels mean nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from lanner.benchmarks.graphs import Built
+from lanner.model import compile  # noqa: A004 - the interface's name
+from lanner.options import Protocols
+
 #: Height and width of the images that these networks are made for.
 SIDE = 224
 CLASSES = 1000
 
 SEED = 20_260_101
+SAMPLES = 8
 OPSET = 17
+
+#: What either party may hold of the largest.
+MEMORY = "12GB"
 
 #: What the last normalisation of a residual block multiplies by, so that sums over many blocks stay small.
 RESIDUAL_GAIN = 0.5
@@ -38,6 +47,26 @@ def imagenet_model(name: str, side: int = SIDE, classes: int = CLASSES) -> onnx.
     network = _Network((3, side, side))
     scores = NETWORKS[name](network, "x", classes)
     return network.finish(name, scores)
+
+
+def build_imagenet(name: str, protocols: Protocols, side: int = SIDE) -> Built:
+    """A network compiled on random images, of which one more is returned; with 8 bits where no precision is asked for.
+
+    What it may take is left to the machine that measures it.
+    """
+    images = np.random.default_rng(SEED).random((SAMPLES + 1, 3, side, side), dtype=np.float32)
+    model = compile(
+        imagenet_model(name, side),
+        images[:-1],
+        mode=protocols.mode,
+        output=protocols.output("logits"),
+        name=name,
+        rounding=protocols.rounding,
+        precision=protocols.precision or 8,
+        input_range=(0, 1),
+        max_memory=MEMORY,
+    )
+    return model, images[-1]
 
 
 class _Network:
@@ -134,11 +163,11 @@ class _Network:
 
     def finish(self, name: str, scores: str) -> onnx.ModelProto:
         self._nodes[-1].output[0] = "scores"
-        assert self._nodes[-1].name == scores, "the scores are what the last node makes"
-        values = [
-            helper.make_tensor_value_info(role, onnx.TensorProto.FLOAT, shape)
-            for role, shape in (("x", ["n", *self._shape]), ("scores", ["n", self.channels(scores)]))
-        ]
+        shapes: Mapping[str, Sequence[int | str]] = {
+            "x": ("n", *self._shape),
+            "scores": ("n", self.channels(scores)),
+        }
+        values = [helper.make_tensor_value_info(role, onnx.TensorProto.FLOAT, shapes[role]) for role in shapes]
         graph = helper.make_graph(self._nodes, name, values[:1], values[1:], self._weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
 
@@ -147,7 +176,7 @@ class _Network:
         self._add(operator, name, inputs)
         return self._sized(name, self.channels(inputs[0]), self._sizes[inputs[0]][1:])
 
-    def _add(self, operator: str, name: str, inputs: list[str], **attributes: object) -> None:
+    def _add(self, operator: str, name: str, inputs: list[str], **attributes: Any) -> None:  # noqa: ANN401 - ONNX's
         self._nodes.append(helper.make_node(operator, inputs, [name], name, **attributes))
 
     def _sized(self, name: str, channels: int, size: tuple[int, ...]) -> str:
