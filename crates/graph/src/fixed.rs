@@ -229,7 +229,8 @@ impl Layer {
         let sums_fit = sums <= i128::from(i32::MAX);
         // A checked network's weights fit 32 bits.
         let cast = |values: &[i64]| values.iter().map(|&x| x as i32).collect();
-        if matches!(&node.op, FixedOp::Conv2d(geometry) if is_wide(geometry)) && sums.max(magnitude) <= EXACT {
+        if matches!(&node.op, FixedOp::Conv2d(geometry) if is_wide(geometry)) && sums.max(magnitude) <= EXACT
+        {
             return Self::Floating { weight: cast(layer.weight()), bias };
         }
         match (inputs_fit, sums_fit) {

@@ -61,10 +61,7 @@ impl LimitOptions {
     /// The limits.
     pub(crate) fn limits(self) -> Limits {
         let usual = Limits::default();
-        Limits {
-            memory: self.memory.unwrap_or(usual.memory),
-            seconds: self.seconds.unwrap_or(usual.seconds),
-        }
+        Limits { memory: self.memory.unwrap_or(usual.memory), seconds: self.seconds.unwrap_or(usual.seconds) }
     }
 }
 

@@ -104,7 +104,8 @@ impl BuiltPlan {
             let drawn = step.needs()?.transfers.map(held);
             let working = memory.working.max(drawn[0] + drawn[1]);
             let while_made = Memory { working, client_working: drawn[1], ..Memory::default() };
-            once = once.beside(while_made).beside(Memory { client_material: 0, server_material: 0, ..memory });
+            once =
+                once.beside(while_made).beside(Memory { client_material: 0, server_material: 0, ..memory });
             each.push((memory, drawn));
         }
         let asked = |run: Range<usize>| {
@@ -127,7 +128,9 @@ impl BuiltPlan {
             let BuiltStep { name, built, .. } = &self.steps[step];
             built.answers().map_err(|source| layer(name, source))
         };
-        Ok(Account::of(self.visits.iter().filter_map(Visit::step).map(answers).collect::<Result<Vec<_>, _>>()?))
+        Ok(Account::of(
+            self.visits.iter().filter_map(Visit::step).map(answers).collect::<Result<Vec<_>, _>>()?,
+        ))
     }
 
     /// The visits in runs that are prepared together: in each, the client asks for all before it receives.

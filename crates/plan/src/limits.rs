@@ -320,7 +320,8 @@ mod tests {
             r#"{"name":"fc","op":{"Linear":{"outputs":8192}},"inputs":[0],"shape":[8192],"modulus":1032193}"#;
         let network = network("[4]", linear);
         assert!(check(&network, Policy::TopK { k: 5 }, Mode::Gazelle, &Limits::default()).is_ok());
-        let refusal = check(&network, Policy::TopK { k: 8192 }, Mode::Gazelle, &Limits::default()).unwrap_err();
+        let refusal =
+            check(&network, Policy::TopK { k: 8192 }, Mode::Gazelle, &Limits::default()).unwrap_err();
         assert!(refusal.to_string().contains("401408 comparisons of a top-k"), "{refusal}");
     }
 

@@ -107,12 +107,7 @@ struct Planner<'n> {
 }
 
 impl<'n> Planner<'n> {
-    fn new(
-        network: &'n PublicNetwork,
-        mode: Mode,
-        room: Room,
-        limits: &Limits,
-    ) -> Result<Self, PlanError> {
+    fn new(network: &'n PublicNetwork, mode: Mode, room: Room, limits: &Limits) -> Result<Self, PlanError> {
         let [narrow, wide] = gazelle::SETS;
         let rotating = if room == Room::Wide { wide } else { narrow };
         let sets =

@@ -115,7 +115,9 @@ mod tests {
     #[test]
     fn the_chosen_copy_equals_the_portable_one() {
         let word = |at: usize| ((at as i32).wrapping_mul(7919) >> 3) % 1000;
-        for (count, rows, length) in [(1, 1, 1), (2, 4, 5), (3, 9, 16), (5, 7, 33), (4, 64, 100), (14, 11, 150)] {
+        for (count, rows, length) in
+            [(1, 1, 1), (2, 4, 5), (3, 9, 16), (5, 7, 33), (4, 64, 100), (14, 11, 150)]
+        {
             let weights: Vec<i32> = (0..count * (rows + 2)).map(word).collect();
             let values: Vec<i32> = (0..rows * length).map(|at| word(at + 17)).collect();
             let (mut narrow, mut wide) = (vec![5_i32; count * length], vec![5_i64; count * length]);

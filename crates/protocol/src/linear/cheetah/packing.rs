@@ -61,14 +61,16 @@ impl Packing {
             let channels = inputs.div_ceil(*parts);
             (channels > 1).then(|| inputs.div_ceil(channels - 1))
         };
-        std::iter::successors(Some(1), next).take_while(move |parts| *parts <= most).filter_map(move |parts| {
-            let channels = inputs.div_ceil(parts);
-            let filters = (capacity / channels).min(outputs);
-            (filters > 0).then(|| Self {
-                block: [channels, outputs.div_ceil(outputs.div_ceil(filters))],
-                ..self.clone()
-            })
-        })
+        std::iter::successors(Some(1), next).take_while(move |parts| *parts <= most).filter_map(
+            move |parts| {
+                let channels = inputs.div_ceil(parts);
+                let filters = (capacity / channels).min(outputs);
+                (filters > 0).then(|| Self {
+                    block: [channels, outputs.div_ceil(outputs.div_ceil(filters))],
+                    ..self.clone()
+                })
+            },
+        )
     }
 
     /// Roughly nanoseconds: bytes at a gigabit a second and a little more, transforms, products.
