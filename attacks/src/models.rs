@@ -142,6 +142,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         public_preprocessing: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,
+        limits: lanner::LimitOptions::default(),
     }
 }
 

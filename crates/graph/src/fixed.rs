@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::float::{area, image};
-use crate::kernel::{Sum, add_conv, add_rows, fold_windows};
+use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::{CompileError, InputError};
@@ -24,6 +24,8 @@ pub struct FixedExecutor<'a> {
 /// A linear layer's integers in the narrowest types that hold the inputs and every partial sum.
 #[derive(Debug)]
 enum Layer {
+    /// A wide convolution in floats of 64 bits, which hold every partial sum exactly.
+    Floating { weight: Vec<i32>, bias: Vec<i64> },
     /// Inputs and sums of 32 bits.
     Narrow { weight: Vec<i32>, bias: Vec<i32> },
     /// Inputs of 32 bits, sums of 64.
@@ -99,9 +101,7 @@ impl<'a> FixedExecutor<'a> {
         let nodes = network.public().nodes();
         let prepare = |(index, layer): (usize, LinearWeights)| {
             let magnitude = bounds[nodes[index].inputs[0]];
-            let inputs_fit = magnitude <= i128::from(i32::MAX);
-            let sums_fit = sum_bound(&layer, magnitude.max(1)) <= i128::from(i32::MAX);
-            (index, Layer::new(&layer, nodes[index].len(), inputs_fit, sums_fit))
+            (index, Layer::new(&layer, &nodes[index], magnitude))
         };
         let moves = (0..nodes.len()).filter(|&index| !matches!(nodes[index].op, FixedOp::Reshape));
         let moves = moves.filter_map(|index| Some((index, network.public().sources(index)?))).collect();
@@ -221,10 +221,18 @@ impl<'a> FixedExecutor<'a> {
 }
 
 impl Layer {
-    fn new(layer: &LinearWeights, outputs: usize, inputs_fit: bool, sums_fit: bool) -> Self {
-        let bias = layer.bias_of(outputs);
+    /// The layer of a node whose inputs are of this magnitude at most.
+    fn new(layer: &LinearWeights, node: &FixedNode, magnitude: i128) -> Self {
+        let bias = layer.bias_of(node.len());
+        let sums = sum_bound(layer, magnitude.max(1));
+        let inputs_fit = magnitude <= i128::from(i32::MAX);
+        let sums_fit = sums <= i128::from(i32::MAX);
         // A checked network's weights fit 32 bits.
         let cast = |values: &[i64]| values.iter().map(|&x| x as i32).collect();
+        if matches!(&node.op, FixedOp::Conv2d(geometry) if is_wide(geometry)) && sums.max(magnitude) <= EXACT
+        {
+            return Self::Floating { weight: cast(layer.weight()), bias };
+        }
         match (inputs_fit, sums_fit) {
             (true, true) => Self::Narrow { weight: cast(layer.weight()), bias: cast(&bias) },
             (true, false) => Self::Mixed { weight: cast(layer.weight()), bias },
@@ -235,6 +243,15 @@ impl Layer {
     fn apply(&self, x: &[i64], shape: &[usize], node: &FixedNode) -> Vec<i64> {
         let cast = |x: &[i64]| x.iter().map(|&x| x as i32).collect::<Vec<i32>>();
         match self {
+            Self::Floating { weight, bias } => {
+                let x: Vec<f64> = x.iter().map(|&x| x as f64).collect();
+                let mut y: Vec<f64> = bias.iter().map(|&x| x as f64).collect();
+                if let FixedOp::Conv2d(geometry) = &node.op {
+                    let size = area(&node.shape);
+                    add_wide_conv::<_, _, _, COLUMNS>(&x, image(shape), weight, geometry, size, &mut y);
+                }
+                y.into_iter().map(|y| y as i64).collect()
+            }
             Self::Narrow { weight, bias } => {
                 let mut y = bias.clone();
                 add_products(&cast(x), shape, weight, node, &mut y);
@@ -254,7 +271,13 @@ impl Layer {
     }
 }
 
-fn add_products<T: Copy + Default, S: Sum<T>>(
+/// Integers up to here are floats of 64 bits, all of them.
+const EXACT: i128 = 1 << 53;
+
+/// Columns of the tiles in which they are added up: a vector of `f64`.
+const COLUMNS: usize = 8;
+
+fn add_products<T: Copy + Default, S: Sum<T> + Default>(
     x: &[T],
     shape: &[usize],
     weight: &[T],

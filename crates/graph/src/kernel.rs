@@ -1,17 +1,29 @@
 //! The arithmetic of the operators, generic over the number: one definition serves the float meaning and the fixed-point reference.
 
-use crate::arch::add_combinations;
+use crate::arch::{ROWS, add_combinations, add_product};
 pub(crate) use crate::arch::{Sum, add_rows};
 use crate::window::{ConvGeometry, Window};
 
 /// How many taps' patches exist at once: bounds the memory that a huge kernel takes.
 const TAPS: usize = 64;
 
+/// How many rows of patches, of any channels, exist at once where [`add_wide_conv`] multiplies them.
+const DEPTH: usize = 128;
+
+/// Columns of the tiles in which [`add_conv`] adds up wide convolutions: a vector of `f32`.
+const COLUMNS: usize = 16;
+
+/// Whether each group of a convolution has enough outputs for [`add_wide_conv`].
+pub(crate) fn is_wide(geometry: &ConvGeometry) -> bool {
+    geometry.out_channels / geometry.groups >= ROWS
+}
+
 /// Adds the convolution of `input` [c, h, w] to `output` (its shape by `geometry`), which the caller fills with the bias.
 ///
 /// One input channel and [`TAPS`] taps at a time, the patches are laid out tap by tap over the whole output plane, so that every
-/// product is a long multiply-accumulate over contiguous memory whatever the stride.
-pub(crate) fn add_conv<T: Copy + Default, S: Sum<T>>(
+/// product is a long multiply-accumulate over contiguous memory whatever the stride. Wide convolutions are [`add_wide_conv`]'s: their sums are
+/// added up in the same order.
+pub(crate) fn add_conv<T: Copy + Default, S: Sum<T> + Default>(
     input: &[T],
     shape: [usize; 3],
     weight: &[T],
@@ -19,6 +31,9 @@ pub(crate) fn add_conv<T: Copy + Default, S: Sum<T>>(
     out_size: [usize; 2],
     output: &mut [S],
 ) {
+    if is_wide(geometry) {
+        return add_wide_conv::<T, T, S, COLUMNS>(input, shape, weight, geometry, out_size, output);
+    }
     let [channels, height, width] = shape;
     let (group_in, group_out) = (channels / geometry.groups, geometry.out_channels / geometry.groups);
     let (taps, plane) = (geometry.kernel[0] * geometry.kernel[1], out_size[0] * out_size[1]);
@@ -38,6 +53,44 @@ pub(crate) fn add_conv<T: Copy + Default, S: Sum<T>>(
                 plane,
                 &mut output[first_out * plane..][..group_out * plane],
             );
+        }
+    }
+}
+
+/// [`add_conv`] as products of matrices, which read each patch once for many outputs: [`DEPTH`] rows of patches at a time. Sums are
+/// added up `N` columns at a time.
+pub(crate) fn add_wide_conv<W: Copy + Into<T>, T: Copy + Default, S: Sum<T> + Default, const N: usize>(
+    input: &[T],
+    [channels, height, width]: [usize; 3],
+    weight: &[W],
+    geometry: &ConvGeometry,
+    out_size: [usize; 2],
+    output: &mut [S],
+) {
+    let (group_in, group_out) = (channels / geometry.groups, geometry.out_channels / geometry.groups);
+    let (taps, plane) = (geometry.kernel[0] * geometry.kernel[1], out_size[0] * out_size[1]);
+    let depth = group_in * taps;
+    let mut patches = vec![T::default(); depth.min(DEPTH) * plane];
+    let mut panels = Vec::new();
+    for (group, output) in output.chunks_exact_mut(group_out * plane).enumerate() {
+        let weight = &weight[group * group_out * depth..][..group_out * depth];
+        for first in (0..depth).step_by(DEPTH) {
+            let rows = first..depth.min(first + DEPTH);
+            for (row, patch) in rows.clone().zip(patches.chunks_exact_mut(plane)) {
+                let channel = group * group_in + row / taps;
+                let source = &input[channel * height * width..][..height * width];
+                fill_patch(source, [height, width], row % taps, geometry, out_size, patch);
+            }
+            panels.clear();
+            for weights in weight.chunks(ROWS * depth) {
+                panels.extend(rows.clone().map(|row| {
+                    let mut panel = [T::default(); ROWS];
+                    let of_row = weights.iter().skip(row).step_by(depth);
+                    panel.iter_mut().zip(of_row).for_each(|(panel, &w)| *panel = w.into());
+                    panel
+                }));
+            }
+            add_product::<T, S, N>(&panels, &patches[..rows.len() * plane], plane, output);
         }
     }
 }

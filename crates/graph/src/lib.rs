@@ -14,6 +14,7 @@
 
 mod accumulator;
 mod arch;
+mod cores;
 pub mod elementwise;
 mod error;
 mod fixed;

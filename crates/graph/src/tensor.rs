@@ -55,15 +55,22 @@ impl Tensor {
             }
             stride *= size;
         }
+        // The last axes along which nothing changes: one value for all of them.
+        let changing = strides.iter().rposition(|stride| *stride > 0).map_or(0, |axis| axis + 1);
+        let (outer, repeated) = (&shape[..changing], element_count(&shape[changing..])?);
         let source = |mut index: usize| {
             let mut at = 0;
-            for (size, stride) in shape.iter().zip(&strides).rev() {
+            for (size, stride) in outer.iter().zip(&strides).rev() {
                 at += (index % size) * stride;
                 index /= size;
             }
             at
         };
-        Some((0..element_count(shape)?).map(|index| self.data[source(index)]).collect())
+        let mut values = Vec::with_capacity(element_count(shape)?);
+        for index in 0..element_count(outer)? {
+            values.resize(values.len() + repeated, self.data[source(index)]);
+        }
+        Some(values)
     }
 }
 
@@ -192,6 +199,9 @@ mod tests {
         assert_eq!(channel.broadcast(&[2, 1, 2]).unwrap(), [1.0, 1.0, 2.0, 2.0]);
         let row = Tensor::vector(vec![1.0, 2.0]);
         assert_eq!(row.broadcast(&[2, 2]).unwrap(), [1.0, 2.0, 1.0, 2.0]);
+        let column = Tensor::new(vec![2, 1], vec![1.0, 2.0]).unwrap();
+        assert_eq!(column.broadcast(&[2, 2, 1]).unwrap(), [1.0, 2.0, 1.0, 2.0]);
+        assert_eq!(channel.broadcast(&[2, 2, 0]).unwrap(), [0.0; 0]);
         assert_eq!(row.broadcast(&[3]), None);
         assert_eq!(row.broadcast(&[]), None);
         assert_eq!(Tensor::new(vec![], vec![3.0]).unwrap().broadcast(&[2]).unwrap(), [3.0, 3.0]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lanner::{CompileOptions, Error, ErrorKind, Model};
+use lanner::{CompileOptions, Error, ErrorKind, LimitOptions, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 use numpy::{PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -48,8 +48,15 @@ impl NativeModel {
     }
 
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let loaded = py.detach(|| Model::load(&path));
+    #[pyo3(signature = (path, max_memory=None, max_seconds=None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        max_memory: Option<u64>,
+        max_seconds: Option<u64>,
+    ) -> PyResult<Self> {
+        let limits = LimitOptions { memory: max_memory, seconds: max_seconds };
+        let loaded = py.detach(|| Model::load_within(&path, limits));
         loaded.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
     }
 

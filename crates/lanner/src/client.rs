@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::choice::not_served;
 use crate::manifest::parse_commitment;
-use crate::{Error, ErrorKind, Manifest, Prediction, Result};
+use crate::{Error, ErrorKind, LimitOptions, Manifest, Prediction, Result};
 
 /// Where to connect, whom to trust.
 #[derive(Clone, Debug, Deserialize)]
@@ -40,6 +40,9 @@ pub struct ClientConfig {
     pub insecure_plaintext: bool,
     /// Seconds to wait for the peer.
     pub timeout: Option<f64>,
+    /// What the server's model may ask of this machine.
+    #[serde(default)]
+    pub limits: LimitOptions,
 }
 
 impl ClientConfig {
@@ -56,6 +59,7 @@ impl ClientConfig {
             pin_model: None,
             insecure_plaintext: true,
             timeout: None,
+            limits: LimitOptions::default(),
         }
     }
 }
@@ -89,7 +93,7 @@ impl Client {
             }
             asked => asked?,
         };
-        let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment)?;
+        let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment, config.limits)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
         let requester = Requester::start(&mut channel, agreement.transcript(), plan, rng)?;
@@ -177,13 +181,13 @@ pub(crate) fn limits(timeout: Option<f64>) -> Result<Limits> {
 /// A day, in seconds.
 const LONGEST_TIMEOUT: f64 = 86_400.0;
 
-fn read_manifest(bytes: &[u8], commitment: &[u8; 32]) -> Result<Manifest> {
+fn read_manifest(bytes: &[u8], commitment: &[u8; 32], limits: LimitOptions) -> Result<Manifest> {
     let malformed = |what: String| {
         Error::new(ErrorKind::Peer, format!("the server's public half of the model is not usable: {what}"))
             .fix("use the same release on both sides")
     };
     let text = std::str::from_utf8(bytes).map_err(|error| malformed(error.to_string()))?;
-    let manifest = Manifest::from_json(text).map_err(|error| malformed(error.what))?;
+    let manifest = Manifest::within(text, limits).map_err(|error| malformed(error.what))?;
     if manifest.commitment_bytes().map_err(|error| malformed(error.what))? != *commitment {
         return Err(malformed("its commitment is not the one announced".to_owned()));
     }

@@ -26,7 +26,7 @@ pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
-pub use options::CompileOptions;
+pub use options::{CompileOptions, LimitOptions};
 pub use prediction::{Cost, LayerCost, Prediction};
 pub use refusals::refusals;
 pub use server::{Server, ServerConfig};

@@ -1,11 +1,11 @@
 //! The half of a model that both parties know.
 
 use lanner_graph::{Policy, PublicNetwork};
-use lanner_plan::{Plan, plan};
+use lanner_plan::{Plan, plan_within};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, LimitOptions, Result};
 
 /// The version of model files and manifests that this build reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
@@ -63,11 +63,19 @@ impl InputDescription {
 
 impl Manifest {
     /// Reads the JSON form; checks its commitment, that its plan is the one that this build makes for its network, and that
-    /// what it says to people is said of them.
+    /// what it says to people is said of them. What a prediction takes must be within the usual limits.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] if the document is damaged, or of another version.
+    /// As [`Self::within`].
     pub fn from_json(json: &str) -> Result<Self> {
+        Self::within(json, LimitOptions::default())
+    }
+
+    /// As [`Self::from_json`], within these limits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the document is damaged, of another version, or describes what takes more.
+    pub fn within(json: &str, limits: LimitOptions) -> Result<Self> {
         let damaged = |what: String| {
             Error::new(ErrorKind::Model, what).at("manifest.json").fix("compile the model again")
         };
@@ -77,7 +85,7 @@ impl Manifest {
         if hex(&manifest.identity()?) != manifest.commitment {
             return Err(damaged("the commitment in the manifest is not that of its content".to_owned()));
         }
-        let expected = plan(&manifest.network, manifest.policy, manifest.plan.mode)?;
+        let expected = plan_within(&manifest.network, manifest.policy, manifest.plan.mode, &limits.limits())?;
         if expected != manifest.plan || manifest.mode != expected.mode.name() {
             return Err(damaged(
                 "the plan in the manifest is not this version's plan for its network".to_owned(),

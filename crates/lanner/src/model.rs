@@ -6,7 +6,7 @@ use lanner_graph::{
     Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, PublicNetwork,
     Tensors, compile_to, outline,
 };
-use lanner_plan::{Mode, PlanError, plan};
+use lanner_plan::{Limits, Mode, PlanError, plan_within};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::softmax::Likely;
@@ -16,7 +16,7 @@ use crate::file::Contents;
 use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
-use crate::{CompileOptions, Error, ErrorKind, InputDescription, Manifest, Result};
+use crate::{CompileOptions, Error, ErrorKind, InputDescription, LimitOptions, Manifest, Result};
 
 /// A fixed-point network with its weights, its plan and its public half.
 pub struct Model {
@@ -75,13 +75,15 @@ impl Model {
         let (mode, policy) = (options.mode()?, options.policy()?);
         tell("checking operators and sizes");
         let mut outline = outline(&graph, &tensors, options.public_preprocessing)?;
-        if let Some(first) = reasons(&mut outline, policy).into_iter().next() {
+        if let Some(first) = reasons(&mut outline, options)?.into_iter().next() {
             return Err(first);
         }
         foresee(&outline, &graph, &tensors, calibration, options)?;
         tell("calibrating");
-        let cost =
-            |network: &PublicNetwork| bytes(network, policy, mode).map_err(|error| error.place().to_owned());
+        let limits = options.limits.limits();
+        let cost = |network: &PublicNetwork| {
+            bytes(network, policy, mode, &limits).map_err(|error| error.place().to_owned())
+        };
         let rings = options.quantization(mode);
         let mut network = compile_to(&graph, &tensors, calibration, &rings, options.aim(policy), &cost)?;
         tell("planning");
@@ -89,7 +91,7 @@ impl Model {
             network = network.without_public_output_scale();
         }
         let public = network.public().clone();
-        let plan = plan(&public, policy, mode)?;
+        let plan = plan_within(&public, policy, mode, &limits)?;
         if let Some(classes) = &options.classes {
             check_names(classes.len(), policy.classes(public.output_len()))?;
         }
@@ -116,23 +118,31 @@ impl Model {
         Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt })
     }
 
-    /// Reads a file that [`Self::save`] wrote.
+    /// Reads a file that [`Self::save`] wrote, if what a prediction takes is within the usual limits.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] if the file is damaged or of another version.
+    /// As [`Self::load_within`].
     pub fn load(path: &Path) -> Result<Self> {
+        Self::load_within(path, LimitOptions::default())
+    }
+
+    /// As [`Self::load`], within these limits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] if the file is damaged, of another version, or a prediction takes more.
+    pub fn load_within(path: &Path, limits: LimitOptions) -> Result<Self> {
         let place =
             |error: Error| if error.place.is_empty() { error.at(path.display().to_string()) } else { error };
         let contents = Contents::read(path)?;
-        Self::from_contents(&contents).map_err(place)
+        Self::from_contents(&contents, limits).map_err(place)
     }
 
-    fn from_contents(contents: &Contents) -> Result<Self> {
+    fn from_contents(contents: &Contents, limits: LimitOptions) -> Result<Self> {
         check_version(&contents.manifest)?;
         let damaged = |what: String| Error::new(ErrorKind::Model, what).fix("compile the model again");
         let document: Document = serde_json::from_str(&contents.manifest)
             .map_err(|error| damaged(format!("the manifest is damaged: {error}")))?;
-        let manifest = Manifest::from_json(&document.public.to_json()?)?;
+        let manifest = Manifest::within(&document.public.to_json()?, limits)?;
         let network = Network::from_parts(document.network, &contents.fixed)?;
         let (_, weights) = network.to_parts()?;
         let consistent = *network.public() == manifest.network;
@@ -267,8 +277,13 @@ fn check_names(names: usize, classes: Option<usize>) -> Result<()> {
 }
 
 /// The bytes that a prediction takes, both ways, its offline phase included.
-fn bytes(network: &PublicNetwork, policy: Policy, mode: Mode) -> std::result::Result<u64, PlanError> {
-    let cost = plan(network, policy, mode)?.build()?.cost()?;
+fn bytes(
+    network: &PublicNetwork,
+    policy: Policy,
+    mode: Mode,
+    limits: &Limits,
+) -> std::result::Result<u64, PlanError> {
+    let cost = plan_within(network, policy, mode, limits)?.build()?.cost()?;
     let all = [cost.offline_total(), cost.online_total()];
     Ok(all.iter().map(|cost| cost.client_bytes() + cost.server_bytes()).sum())
 }

@@ -1,7 +1,7 @@
 //! What the owner of a model chooses when compiling it.
 
 use lanner_graph::{Aim, Policy, Precision, QuantizationOptions, Told};
-use lanner_plan::Mode;
+use lanner_plan::{Limits, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use serde::Deserialize;
 
@@ -42,6 +42,27 @@ pub struct CompileOptions {
     pub classes: Option<Vec<String>>,
     /// How a picture becomes an input: for the client, which applies it.
     pub image: Option<serde_json::Value>,
+    /// What a prediction may take. Clients have limits of their own.
+    #[serde(default)]
+    pub limits: LimitOptions,
+}
+
+/// What a prediction may take, as far as that is not left to the usual limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitOptions {
+    /// Bytes that either party holds for a session with one prediction, the server's model included; 8 GiB where it is `None`.
+    pub memory: Option<u64>,
+    /// Seconds that both parties together compute on one core, very roughly; 1800 where it is `None`.
+    pub seconds: Option<u64>,
+}
+
+impl LimitOptions {
+    /// The limits.
+    pub(crate) fn limits(self) -> Limits {
+        let usual = Limits::default();
+        Limits { memory: self.memory.unwrap_or(usual.memory), seconds: self.seconds.unwrap_or(usual.seconds) }
+    }
 }
 
 impl CompileOptions {

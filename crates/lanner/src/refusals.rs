@@ -1,8 +1,8 @@
 //! Why a network cannot be compiled, as far as that is known before the long work: by its operators and shapes alone, and then by what
 //! one sample makes of it.
 
-use lanner_graph::{FixedOp, Graph, Outline, OutlinedNode, Policy, Tensors, compile, outline};
-use lanner_plan::{PlanError, check_outline, plan};
+use lanner_graph::{FixedOp, Graph, Outline, OutlinedNode, Tensors, compile, outline};
+use lanner_plan::{PlanError, check_outline, plan_within};
 
 use crate::{CompileOptions, Error, Result};
 
@@ -13,14 +13,18 @@ use crate::{CompileOptions, Error, Result};
 /// [`ErrorKind::Model`](crate::ErrorKind::Model) if the graph or its tensors are damaged, or nothing in it has weights;
 /// [`ErrorKind::Misuse`](crate::ErrorKind::Misuse) if options do not go together.
 pub fn refusals(graph: &Graph, tensors: &Tensors, options: &CompileOptions) -> Result<Vec<Error>> {
-    Ok(reasons(&mut outline(graph, tensors, options.public_preprocessing)?, options.policy()?))
+    reasons(&mut outline(graph, tensors, options.public_preprocessing)?, options)
 }
 
 /// What is refused of an outlined graph, which is taken from the outline.
-pub(crate) fn reasons(outline: &mut Outline, policy: Policy) -> Vec<Error> {
+///
+/// # Errors
+/// As [`refusals`] where options do not go together.
+pub(crate) fn reasons(outline: &mut Outline, options: &CompileOptions) -> Result<Vec<Error>> {
+    let (mode, policy, limits) = (options.mode()?, options.policy()?, options.limits.limits());
     let refused = std::mem::take(&mut outline.refused);
-    let beyond = if refused.is_empty() { check_outline(outline, policy).err() } else { None };
-    refused.into_iter().map(Error::from).chain(beyond.map(Error::from)).collect()
+    let beyond = if refused.is_empty() { check_outline(outline, policy, mode, &limits).err() } else { None };
+    Ok(refused.into_iter().map(Error::from).chain(beyond.map(Error::from)).collect())
 }
 
 /// Where calibration would take long, plans what the first sample makes of the network: what goes far beyond a limit then would with
@@ -48,7 +52,7 @@ pub(crate) fn foresee(
     let Ok(network) = compile(graph, tensors, &calibration[..length], &options.quantization(mode)) else {
         return Ok(());
     };
-    match plan(network.public(), policy, mode) {
+    match plan_within(network.public(), policy, mode, &options.limits.limits()) {
         Err(error @ PlanError::TooLarge { count, limit, .. }) if count / 5 > limit / 4 => Err(error.into()),
         _ => Ok(()),
     }
@@ -81,7 +85,7 @@ mod tests {
     use lanner_graph::Tensor;
 
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, LimitOptions};
 
     /// A convolution of 3x3 taps from `channels` to as many over a square image, before these nodes.
     fn network(channels: usize, side: usize, after: &str, output: &str) -> (Graph, Tensors) {
@@ -122,9 +126,19 @@ mod tests {
         let found = refusals(&graph, &tensors, &options("top-k", 1000)).unwrap();
         assert!(found[0].what.contains("there are 128 scores"), "{}", found[0]);
         let (graph, tensors) = network(256, 64, "", "conv");
-        let found = refusals(&graph, &tensors, &options("logits", 1)).unwrap();
-        assert_eq!((found.len(), found[0].place.as_str()), (1, "conv"));
-        assert!(found[0].what.contains("ciphertext products"), "{}", found[0]);
+        let refusals_within = |memory, seconds| {
+            let limits = LimitOptions { memory, seconds };
+            refusals(&graph, &tensors, &CompileOptions { limits, ..options("logits", 1) }).unwrap()
+        };
+        assert!(refusals_within(Some(10 << 30), None).is_empty());
+        for (limits, what) in
+            [([None; 2], "bytes to hold"), ([Some(10 << 30), Some(2)], "seconds of computation")]
+        {
+            let [memory, seconds] = limits;
+            let found = refusals_within(memory, seconds);
+            assert_eq!((found.len(), found[0].place.as_str()), (1, "conv"));
+            assert!(found[0].what.contains(what), "{}", found[0]);
+        }
     }
 
     #[test]
@@ -138,6 +152,6 @@ mod tests {
         let sample: Vec<f32> = (0..8 * 1024 * 1024).map(|i| (i % 17) as f32 / 16.0).collect();
         let calibration = sample.repeat(15);
         let refused = foresee(&outline, &graph, &tensors, &calibration, &options).unwrap_err();
-        assert!(refused.what.contains("one-time material"), "{refused}");
+        assert!(refused.what.contains("to hold"), "{refused}");
     }
 }

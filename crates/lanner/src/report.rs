@@ -76,6 +76,8 @@ fn memory(built: &BuiltPlan) -> Result<Value> {
         "server_bytes_per_prediction": memory.server_material,
         "server_bytes_at_work": memory.working,
         "client_bytes_per_prediction": memory.client_material,
+        "client_bytes_at_work": memory.client_working,
+        "layout_bytes": memory.layouts,
     }))
 }
 

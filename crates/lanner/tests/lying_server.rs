@@ -39,6 +39,7 @@ fn model(seed: usize, output: &str) -> Model {
         public_preprocessing: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
         image: None,
+        limits: lanner::LimitOptions::default(),
     };
     let calibration: Vec<f32> = (0..8).flat_map(sample).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()

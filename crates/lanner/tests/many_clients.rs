@@ -45,6 +45,7 @@ fn model() -> Model {
         public_preprocessing: false,
         classes: None,
         image: None,
+        limits: lanner::LimitOptions::default(),
     };
     let calibration: Vec<f32> = (0..40).flat_map(sample).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()

@@ -24,6 +24,7 @@ fn options(output: &str) -> CompileOptions {
         public_preprocessing: false,
         classes: None,
         image: Some(serde_json::json!({"channels": 1})),
+        limits: lanner::LimitOptions::default(),
     }
 }
 

@@ -25,6 +25,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         public_preprocessing: false,
         classes: None,
         image: None,
+        limits: lanner::LimitOptions::default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use lanner_primitives::Block;
 use lanner_protocol::linear::{Sets, WeightForm};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, PARAMETERS};
 use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
@@ -90,20 +91,30 @@ impl BuiltPlan {
         CotSupply::new(PARAMETERS)
     }
 
-    /// What the parties keep, to within small change.
+    /// What the parties hold, to within small change.
     ///
     /// # Errors
     /// [`PlanError::Layer`] naming a step that does not fit the parameters.
     pub fn memory(&self) -> Result<Memory, PlanError> {
         let session = self.set_up()?.key_bytes().map_err(|source| layer("evaluation keys", source))?;
-        let each =
-            self.steps.iter().map(|step| step.built.memory().map_err(|source| layer(&step.name, source)));
-        let each = each.collect::<Result<Vec<_>, _>>()?;
-        let once = each.iter().fold(Memory { session, ..Memory::default() }, |memory, step| {
-            memory.beside(Memory { client_material: 0, server_material: 0, ..*step })
-        });
-        Ok(self.visited().fold(once, |memory, step| {
-            let Memory { client_material, server_material, .. } = each[step];
+        let mut each = Vec::with_capacity(self.steps.len());
+        let mut once = Memory { session, ..Memory::default() };
+        for step in &self.steps {
+            let memory = step.built.memory().map_err(|source| layer(&step.name, source))?;
+            let drawn = step.needs()?.transfers.map(held);
+            let working = memory.working.max(drawn[0] + drawn[1]);
+            let while_made = Memory { working, client_working: drawn[1], ..Memory::default() };
+            once =
+                once.beside(while_made).beside(Memory { client_material: 0, server_material: 0, ..memory });
+            each.push((memory, drawn));
+        }
+        let asked = |run: Range<usize>| {
+            let steps = self.visits[run].iter().filter_map(Visit::step);
+            steps.map(|step| each[step].1[0]).sum::<u64>()
+        };
+        once.client_working += self.runs()?.into_iter().map(asked).max().unwrap_or_default();
+        Ok(self.visits.iter().filter_map(Visit::step).fold(once, |memory, step| {
+            let Memory { client_material, server_material, .. } = each[step].0;
             memory.beside(Memory { client_material, server_material, ..Memory::default() })
         }))
     }
@@ -117,20 +128,24 @@ impl BuiltPlan {
             let BuiltStep { name, built, .. } = &self.steps[step];
             built.answers().map_err(|source| layer(name, source))
         };
-        Ok(Account::of(self.visited().map(answers).collect::<Result<Vec<_>, _>>()?))
+        Ok(Account::of(
+            self.visits.iter().filter_map(Visit::step).map(answers).collect::<Result<Vec<_>, _>>()?,
+        ))
     }
 
     /// The visits in runs that are prepared together: in each, the client asks for all before it receives.
     ///
-    /// What is asked for in one run is bounded, since the server may not read it while it sends.
+    /// What is asked for in one run is bounded, since the server may not read it while it sends, and so is what the client holds of it until
+    /// it is answered.
     ///
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn runs(&self) -> Result<Vec<Range<usize>>, PlanError> {
         let mut supply = self.supply();
         let asked = |visit: &Visit| {
-            let Action::Step(step) = visit.action else { return Ok(0) };
-            Ok(self.steps[step].offline_cost(&mut supply)?.request.client_bytes())
+            let Some(step) = visit.step().map(|step| &self.steps[step]) else { return Ok([0; 2]) };
+            let [drawn, _] = step.needs()?.transfers.map(held);
+            Ok([step.offline_cost(&mut supply)?.request.client_bytes(), drawn])
         };
         Ok(runs(self.visits.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
     }
@@ -139,14 +154,6 @@ impl BuiltPlan {
     #[must_use]
     pub fn visits(&self) -> &[Visit] {
         &self.visits
-    }
-
-    /// The numbers of the visited steps.
-    fn visited(&self) -> impl Iterator<Item = usize> {
-        self.visits.iter().filter_map(|visit| match visit.action {
-            Action::Step(step) => Some(step),
-            Action::Slice { .. } | Action::Join => None,
-        })
     }
 }
 
@@ -164,10 +171,11 @@ impl BuiltStep {
     }
 }
 
-/// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the largest layers first.
+/// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the smallest layers first: their filters are those
+/// that serve many parts of a large image.
 fn prepare(steps: &mut [BuiltStep]) {
     let mut layers: Vec<_> = steps.iter_mut().filter_map(|step| step.built.weights()).collect();
-    layers.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    layers.sort_by_key(|(bytes, _)| *bytes);
     let mut left = MAX_PREPARED_BYTES;
     for (bytes, form) in layers {
         if let Some(rest) = left.checked_sub(bytes) {
@@ -179,19 +187,26 @@ fn prepare(steps: &mut [BuiltStep]) {
 /// Bytes of prepared weights of a model: 1 GiB. What goes beyond is transformed at every prediction, which takes more time.
 const MAX_PREPARED_BYTES: u64 = 1 << 30;
 
-/// Bytes that the client asks with in one run of steps: well below what a channel takes in while it writes.
-const RUN_BYTES: u64 = 64 << 20;
+/// Bytes that the client asks with in one run of steps, well below what a channel takes in while it writes; and bytes of the transfers that
+/// it has drawn for them meanwhile.
+const RUN_BYTES: [u64; 2] = [64 << 20, 512 << 20];
 
-fn runs(bytes: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
+/// Bytes of transfers as they are drawn, before they are expanded.
+fn held(transfers: usize) -> u64 {
+    transfers as u64 * size_of::<Block>() as u64
+}
+
+fn runs(bytes: impl IntoIterator<Item = [u64; 2]>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    let mut sum = 0;
+    let mut sums = [0; 2];
     for (index, bytes) in bytes.into_iter().enumerate() {
-        if let Some(run) = runs.last_mut().filter(|_| sum + bytes <= RUN_BYTES) {
+        let more = [0, 1].map(|kind| sums[kind] + bytes[kind]);
+        if let Some(run) = runs.last_mut().filter(|_| more[0] <= RUN_BYTES[0] && more[1] <= RUN_BYTES[1]) {
             run.end = index + 1;
-            sum += bytes;
+            sums = more;
         } else {
             runs.push(index..index + 1);
-            sum = bytes;
+            sums = bytes;
         }
     }
     runs
@@ -207,9 +222,11 @@ mod tests {
 
     #[test]
     fn runs_ask_for_a_bounded_number_of_bytes_and_leave_no_step_out() {
-        let mega = |sizes: &[u64]| runs(sizes.iter().map(|size| size << 20));
+        let mega = |sizes: &[u64]| runs(sizes.iter().map(|size| [size << 20, 0]));
         assert_eq!(mega(&[1, 0, 60, 3, 1, 0]), [0..4, 4..6]);
         assert_eq!(mega(&[100, 0, 100]), [0..1, 1..2, 2..3]);
         assert!(mega(&[]).is_empty());
+        let held = |sizes: &[u64]| runs(sizes.iter().map(|size| [1, size << 20]));
+        assert_eq!(held(&[100, 400, 12, 1, 600, 0]), [0..3, 3..4, 4..5, 5..6]);
     }
 }

@@ -67,6 +67,12 @@ impl PlanError {
     pub fn fix(&self) -> &str {
         match self {
             Self::Policy { fix, .. } => fix,
+            Self::TooLarge { what, .. } if what.starts_with("bytes") => {
+                "make it smaller, or allow more with --max-memory"
+            }
+            Self::TooLarge { what, .. } if what.starts_with("seconds") => {
+                "make it smaller, or allow more with --max-seconds"
+            }
             Self::TooLarge { .. } => "make it smaller",
             Self::Distance { .. } => {
                 "make the network smaller, or its rings narrower by fewer bits of weights and activations"

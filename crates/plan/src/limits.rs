@@ -1,29 +1,63 @@
 //! Bounds on the networks that are planned.
 //!
 //! A client plans what an unknown server describes, and a server what an unknown model holds: a small description of huge work must
-//! be refused before the work begins. Every size that memory or time grows with has a limit far beyond real networks. What a step takes is
-//! the step's own word ([`Work`], [`Memory`]); here is what all together may.
+//! be refused before the work begins. What counts is what a prediction takes of memory and of time ([`Limits`]), which both parties
+//! can raise. It is bounded from shapes alone first, by less than it takes, and held against the plan's own account in the end. What a step
+//! takes is the step's own word ([`Work`], [`Memory`]); here is what all together may. What is searched or built gate by gate while
+//! planning has limits of its own, far beyond real networks.
 
 use lanner_graph::{FixedOp, Outline, Policy, PublicNetwork};
-use lanner_protocol::linear::gazelle::work;
+use lanner_protocol::linear::{Convolution, cheetah, gazelle};
 use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MAX_DIGITS};
 use lanner_protocol::step::{Memory, Work};
 
-use crate::PlanError;
 use crate::lower::{convolution, layer_shape, windows};
+use crate::{Mode, PlanError};
+
+/// What a prediction may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that either party holds for a session with one prediction, the server's model included.
+    pub memory: u64,
+    /// Seconds that both parties together compute on one core, very roughly.
+    pub seconds: u64,
+}
+
+impl Limits {
+    /// None at all: for plans that nobody runs, or whose sizes were checked before.
+    pub const NONE: Self = Self { memory: u64::MAX, seconds: u64::MAX };
+}
+
+impl Default for Limits {
+    /// 8 GiB and half an hour: ResNet-50 on images of 224x224 pixels fits.
+    fn default() -> Self {
+        Self { memory: 8 << 30, seconds: 1800 }
+    }
+}
 
 /// Checks the sizes of a network's values and the policy, before anything is planned.
 ///
 /// # Errors
 /// [`PlanError::TooLarge`] naming the node that goes beyond a limit.
-pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanError> {
-    let (mut elements, mut totals) = (0_u64, Totals::default());
+pub(crate) fn check(
+    network: &PublicNetwork,
+    policy: Policy,
+    mode: Mode,
+    limits: &Limits,
+) -> Result<(), PlanError> {
+    let (mut totals, mut steps) = (Totals::new(mode, *limits), 0_u64);
     for node in network.nodes() {
-        elements = elements.saturating_add(node.len() as u64);
-        within(&node.name, "elements", elements, MAX_ELEMENTS)?;
-        if node.op.is_linear() {
-            // Before layouts are searched: no layout takes much more.
-            totals.add(&node.name, work(&convolution(node, network.shape(node.inputs[0]))?))?;
+        totals.add_elements(&node.name, node.len())?;
+        if !node.op.is_linear() {
+            continue;
+        }
+        let layer = convolution(node, network.shape(node.inputs[0]))?;
+        if matches!(mode, Mode::Cheetah(_)) {
+            steps = steps.saturating_add(cheetah::search_steps(&layer));
+            within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
+        } else {
+            // No layout takes much more.
+            totals.add(&node.name, gazelle::work(&layer))?;
         }
     }
     check_policy(network.output_len(), policy)
@@ -34,11 +68,19 @@ pub(crate) fn check(network: &PublicNetwork, policy: Policy) -> Result<(), PlanE
 ///
 /// # Errors
 /// As [`plan`](crate::plan) where it refuses sizes or a policy: [`PlanError::TooLarge`] naming the node, or [`PlanError::Policy`].
-pub fn check_outline(outline: &Outline, policy: Policy) -> Result<(), PlanError> {
-    let (mut elements, mut layers, mut pools) = (0_u64, Totals::default(), Totals::default());
+pub fn check_outline(
+    outline: &Outline,
+    policy: Policy,
+    mode: Mode,
+    limits: &Limits,
+) -> Result<(), PlanError> {
+    let layer_work = |layer: &Convolution| match mode {
+        Mode::Cheetah(_) => cheetah::work(layer),
+        Mode::Gazelle | Mode::Falcon => gazelle::work(layer),
+    };
+    let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
-        elements = elements.saturating_add(node.shape.iter().product::<usize>() as u64);
-        within(&node.name, "elements", elements, MAX_ELEMENTS)?;
+        layers.add_elements(&node.name, node.shape.iter().product())?;
         match &node.op {
             Some(FixedOp::MaxPool(window)) => {
                 pools.add(&node.name, windows(&node.input, window).work())?;
@@ -49,7 +91,7 @@ pub fn check_outline(outline: &Outline, policy: Policy) -> Result<(), PlanError>
             }
             Some(op) => layers.add(
                 &node.name,
-                layer_shape(op, &node.input).map_or(Work::default(), |layer| work(&layer)),
+                layer_shape(op, &node.input).map_or(Work::default(), |layer| layer_work(&layer)),
             )?,
             None => {}
         }
@@ -58,26 +100,57 @@ pub fn check_outline(outline: &Outline, policy: Policy) -> Result<(), PlanError>
 }
 
 /// What the steps planned so far take together.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals(Work);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    limits: Limits,
+    /// Bytes that the server holds for the plaintext of a product.
+    plaintext: u64,
+    work: Work,
+    elements: u64,
+}
 
 impl Totals {
+    pub(crate) fn new(mode: Mode, limits: Limits) -> Self {
+        // Layers that encode coefficients have theirs made when they are needed.
+        let plaintext = if matches!(mode, Mode::Cheetah(_)) { 0 } else { PLAINTEXT };
+        Self { limits, plaintext, work: Work::default(), elements: 0 }
+    }
+
+    /// Adds a value's elements.
+    ///
+    /// # Errors
+    /// [`PlanError::TooLarge`] naming the node that makes it if all together go beyond a limit.
+    fn add_elements(&mut self, node: &str, elements: usize) -> Result<(), PlanError> {
+        self.elements = self.elements.saturating_add(elements as u64);
+        self.check(node)
+    }
+
     /// Adds a step that is taken so many times.
     ///
     /// # Errors
     /// [`PlanError::TooLarge`] naming the step's node if all together go beyond a limit.
     pub(crate) fn add(&mut self, node: &str, work: Work) -> Result<(), PlanError> {
-        let Self(all) = self;
+        let all = &mut self.work;
         all.window_elements = all.window_elements.saturating_add(work.window_elements);
         all.circuit_values = all.circuit_values.saturating_add(work.circuit_values);
         all.products = all.products.saturating_add(work.products);
         all.ciphertexts = all.ciphertexts.saturating_add(work.ciphertexts);
         all.taps = all.taps.saturating_add(work.taps);
-        within(node, "elements of windows", all.window_elements, MAX_ELEMENTS)?;
-        within(node, "values of circuits", all.circuit_values, MAX_CIRCUIT_VALUES)?;
-        within(node, "ciphertext products", all.products, MAX_PRODUCTS)?;
-        within(node, "ciphertexts", all.ciphertexts, MAX_CIPHERTEXTS)?;
-        within(node, "filter taps", all.taps, MAX_TAPS)
+        self.check(node)
+    }
+
+    fn check(&self, node: &str) -> Result<(), PlanError> {
+        let Self { limits, plaintext, work, elements } = self;
+        within(node, "values of circuits", work.circuit_values, MAX_CIRCUIT_VALUES)?;
+        within(node, "filter taps", work.taps, MAX_TAPS)?;
+        let counts = [*elements, work.window_elements, work.ciphertexts, work.products];
+        let sum = |each: [u64; 4]| {
+            let parts = counts.iter().zip(each).map(|(count, each)| count.saturating_mul(each));
+            parts.fold(0, u64::saturating_add)
+        };
+        within(node, "seconds of computation", sum(NANOSECONDS) / 1_000_000_000, limits.seconds)?;
+        let [element, read, ciphertext] = BYTES;
+        within(node, "bytes to hold", sum([element, read, ciphertext, *plaintext]), limits.memory)
     }
 }
 
@@ -109,15 +182,13 @@ fn check_policy(scores: usize, policy: Policy) -> Result<(), PlanError> {
     within("output", "classes of an arg-max", scores as u64, MAX_CLASSES)
 }
 
-/// Checks what the parties would keep.
+/// Checks what the parties would hold.
 ///
 /// # Errors
-/// [`PlanError::TooLarge`] if it is more than a machine may be made to hold.
-pub(crate) fn check_memory(memory: &Memory) -> Result<(), PlanError> {
-    let material = memory.client_material.max(memory.server_material);
-    within("output", "bytes of one-time material for a prediction", material, MAX_HELD)?;
-    within("output", "bytes of encoded weights", memory.model, MAX_HELD)?;
-    within("output", "bytes of keys and partial sums of a session", memory.session + memory.working, MAX_HELD)
+/// [`PlanError::TooLarge`] if it is more than either may be made to.
+pub(crate) fn check_memory(memory: &Memory, limits: &Limits) -> Result<(), PlanError> {
+    within("output", "bytes for the client to hold", memory.of_client(), limits.memory)?;
+    within("output", "bytes for the server to hold", memory.of_server(), limits.memory)
 }
 
 fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), PlanError> {
@@ -128,18 +199,20 @@ fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), 
     }
 }
 
-/// Elements of all values together, and of all pooling windows.
-const MAX_ELEMENTS: u64 = 1 << 25;
+/// Nanoseconds of an element of a value, an element that a window reads, a ciphertext, and a product of one by a plaintext. A rescale by
+/// transfers takes some microseconds; each of its values is an element several times, as a sum, rescaled, and behind a ReLU.
+const NANOSECONDS: [u64; 4] = [1500, 1500, 150_000, 20_000];
+/// Bytes of the first three that a party holds at least: its share, the index that is read, half a ciphertext.
+const BYTES: [u64; 3] = [8, 8, 1 << 16];
+/// Bytes of a plaintext of slots, at least.
+const PLAINTEXT: u64 = 1 << 15;
+/// Layouts that are looked at in search of the cheapest, each in some nanoseconds.
+const MAX_SEARCH_STEPS: u64 = 1 << 26;
 /// Values that one instance of each circuit reads, together: circuits are built gate by gate, one for each layer.
 const MAX_CIRCUIT_VALUES: u64 = 1 << 14;
-/// Ciphertext-plaintext products of all layers together; each needs a plaintext of 32 KiB or more on the server.
-const MAX_PRODUCTS: u64 = 1 << 18;
-/// Ciphertexts of all coefficient-encoded layers together; both parties write down what each of 4096 coefficients holds.
-const MAX_CIPHERTEXTS: u64 = 1 << 15;
-/// Filter taps of all layers together: each may need an evaluation key of its own.
+/// Filter taps of all layers that rotate together: each may need an evaluation key of its own, and keys are what their layouts are searched
+/// for.
 const MAX_TAPS: u64 = 1 << 12;
-/// Bytes of one prediction's material, and of what else a server keeps: 16 GiB.
-const MAX_HELD: u64 = 16 << 30;
 /// Comparisons of an oblivious top-k, each some hundred gates of one circuit.
 const MAX_COMPARISONS: u64 = 1 << 17;
 /// Classes of an oblivious arg-max.
@@ -148,6 +221,7 @@ const MAX_CLASSES: u64 = 1 << 13;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
     use lanner_protocol::nonlinear::windows::Windows;
 
     use super::*;
@@ -200,7 +274,7 @@ mod tests {
         let pool = |side: usize| {
             let windows =
                 Windows { channels: 1, image: [side; 2], kernel: [side; 2], strides: [1, 1], pads: [0; 4] };
-            Totals::default().add("pool", windows.work())
+            Totals::new(Mode::Gazelle, Limits::default()).add("pool", windows.work())
         };
         assert!(pool(128).is_ok());
         let refusal = pool(129).unwrap_err();
@@ -245,8 +319,9 @@ mod tests {
         let linear =
             r#"{"name":"fc","op":{"Linear":{"outputs":8192}},"inputs":[0],"shape":[8192],"modulus":1032193}"#;
         let network = network("[4]", linear);
-        assert!(check(&network, Policy::TopK { k: 5 }).is_ok());
-        let refusal = check(&network, Policy::TopK { k: 8192 }).unwrap_err();
+        assert!(check(&network, Policy::TopK { k: 5 }, Mode::Gazelle, &Limits::default()).is_ok());
+        let refusal =
+            check(&network, Policy::TopK { k: 8192 }, Mode::Gazelle, &Limits::default()).unwrap_err();
         assert!(refusal.to_string().contains("401408 comparisons of a top-k"), "{refusal}");
     }
 
@@ -254,8 +329,12 @@ mod tests {
     fn layers_of_real_networks_fit() {
         let linear =
             r#"{"name":"fc","op":{"Linear":{"outputs":4096}},"inputs":[0],"shape":[4096],"modulus":1032193}"#;
-        assert!(check(&network("[4096]", linear), Policy::Label).is_ok());
+        let fits = |network: PublicNetwork| {
+            let check = |mode| check(&network, Policy::Logits, mode, &Limits::default());
+            [Mode::Gazelle, Mode::Cheetah(Rounding::Exact)].map(check).iter().all(Result::is_ok)
+        };
+        assert!(fits(network("[4096]", linear)));
         let conv = r#"{"name":"conv","op":{"Conv2d":{"out_channels":128,"kernel":[3,3],"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":[0],"shape":[128,16,16],"modulus":1032193}"#;
-        assert!(check(&network("[128,16,16]", conv), Policy::Logits).is_ok());
+        assert!(fits(network("[128,16,16]", conv)));
     }
 }

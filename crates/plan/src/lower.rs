@@ -22,31 +22,53 @@ use self::guards::Guards;
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
-use crate::limits::{self, Totals};
+use crate::limits::{self, Limits, Totals};
 use crate::{Item, Mode, Plan, PlanError, Step};
 
-/// Plans a network in a mode for an output policy.
+/// Plans a network in a mode for an output policy, within the usual limits.
 ///
 /// # Errors
-/// [`PlanError`] naming the node or the policy that the mode does not support.
+/// As [`plan_within`].
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
-    limits::check(network, policy)?;
+    plan_within(network, policy, mode, &Limits::default())
+}
+
+/// Plans a network in a mode for an output policy. Limits refuse plans, and change none.
+///
+/// # Errors
+/// [`PlanError`] naming the node or the policy that the mode does not support, or the node that goes beyond a limit.
+pub fn plan_within(
+    network: &PublicNetwork,
+    policy: Policy,
+    mode: Mode,
+    limits: &Limits,
+) -> Result<Plan, PlanError> {
+    limits::check(network, policy, mode, limits)?;
     cheetah::check_rounding(policy, mode)?;
-    let [narrow, wide] = gazelle::SETS;
-    match plan_with(network, policy, mode, narrow) {
-        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide),
+    match plan_with(network, policy, mode, Room::Usual, limits) {
+        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, Room::Wide, limits),
         planned => planned,
     }
 }
 
-/// Plans with this set for the layers that rotate.
+/// How much room layers leave to hide their noise in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    /// Enough for most networks.
+    Usual,
+    /// More: a larger set for the layers that rotate, wider floodings for those that encode coefficients.
+    Wide,
+}
+
+/// Plans with so much room.
 fn plan_with(
     network: &PublicNetwork,
     policy: Policy,
     mode: Mode,
-    rotating: ParameterSet,
+    room: Room,
+    limits: &Limits,
 ) -> Result<Plan, PlanError> {
-    let mut planner = Planner::new(network, mode, rotating)?;
+    let mut planner = Planner::new(network, mode, room, limits)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -58,7 +80,7 @@ fn plan_with(
     let plan = Plan { mode, policy, input: (ring(input.accumulator), input.len()), items };
     let built = plan.build()?;
     built.account()?.check()?;
-    limits::check_memory(&built.memory()?)?;
+    limits::check_memory(&built.memory()?, limits)?;
     Ok(plan)
 }
 
@@ -66,6 +88,7 @@ struct Planner<'n> {
     network: &'n PublicNetwork,
     mode: Mode,
     sets: Sets,
+    room: Room,
     /// The set of all layers that rotate, which share their keys.
     rotating: ParameterSet,
     steps: Vec<Step>,
@@ -94,7 +117,9 @@ struct Run {
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork, mode: Mode, rotating: ParameterSet) -> Result<Self, PlanError> {
+    fn new(network: &'n PublicNetwork, mode: Mode, room: Room, limits: &Limits) -> Result<Self, PlanError> {
+        let [narrow, wide] = gazelle::SETS;
+        let rotating = if room == Room::Wide { wide } else { narrow };
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -108,6 +133,7 @@ impl<'n> Planner<'n> {
             network,
             mode,
             sets,
+            room,
             rotating,
             steps: Vec::new(),
             values,
@@ -116,7 +142,7 @@ impl<'n> Planner<'n> {
             types: vec![input],
             squared: BTreeMap::new(),
             guards: Guards::default(),
-            totals: Totals::default(),
+            totals: Totals::new(mode, *limits),
         };
         planner.guards = planner.find_guards()?;
         Ok(planner)

@@ -17,6 +17,16 @@ pub struct Visit {
     pub output: usize,
 }
 
+impl Visit {
+    /// The number of the step that is visited, if one is.
+    pub(crate) fn step(&self) -> Option<usize> {
+        match self.action {
+            Action::Step(step) => Some(step),
+            Action::Slice { .. } | Action::Join => None,
+        }
+    }
+}
+
 /// What is done in a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {

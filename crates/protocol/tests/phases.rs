@@ -115,7 +115,9 @@ impl Setting {
         };
         let noise = noise.multiplied_by_norm(norm);
         let modulus = match self.accuracy {
-            Accuracy::Exact => PhaseModulus::exact(&self.parameters, self.bits, OUTPUTS, noise),
+            Accuracy::Exact | Accuracy::ExactAmongMany => {
+                PhaseModulus::exact(&self.parameters, self.bits, OUTPUTS, noise)
+            }
             Accuracy::OffByOne => PhaseModulus::faithful(&self.parameters, self.bits, noise),
             Accuracy::Guarded(guard) => {
                 PhaseModulus::guarded(&self.parameters, self.bits, guard, OUTPUTS, noise)
@@ -295,7 +297,7 @@ fn check(setting: &Setting, server: Server) -> Result<(), String> {
         assert!(view.phases.iter().map(round).eq(answer.client.iter().copied()));
         let off = |((c, s), y): ((&u64, &u64), &u64)| ring.signed(ring.sub(ring.add(*c, *s), *y));
         let may_be = match setting.accuracy {
-            Accuracy::Exact => 0..=0,
+            Accuracy::Exact | Accuracy::ExactAmongMany => 0..=0,
             Accuracy::OffByOne => -1..=1,
             Accuracy::Guarded(_) => 0..=1,
         };

@@ -15,6 +15,7 @@ from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
+from lanner.limits import limits_document
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
 from lanner.trust import Trust, parse_address
@@ -38,6 +39,10 @@ class Client:
         pin_model: The commitment of the one model that is accepted.
         insecure_plaintext: Whether to speak without TLS; the server must do so too.
         timeout: Seconds without a byte from the server after which to give up.
+        max_memory: Bytes that either party may hold for a session with one prediction, as a number or as ``"12GB"``; 8
+            GiB where it is not given. A model that takes more is refused before any work is done for it.
+        max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
+            given.
 
     Raises:
         MisuseError: If an argument is wrong.
@@ -57,6 +62,8 @@ class Client:
         pin_model: str | None = None,
         insecure_plaintext: bool = False,
         timeout: float = DEFAULT_TIMEOUT,
+        max_memory: str | int | None = None,
+        max_seconds: int | None = None,
     ) -> None:
         trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
         self.address = parse_address(address)
@@ -71,6 +78,7 @@ class Client:
             "pin_model": trust.pin_model,
             "insecure_plaintext": trust.insecure_plaintext,
             "timeout": timeout,
+            "limits": limits_document(max_memory, max_seconds),
         }
         self._native: _native.NativeClient | None = None
         self._native = self._call(lambda: _native.NativeClient(json.dumps(config)))

@@ -18,6 +18,7 @@ from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
+from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
 from lanner.options import CompileOptions
 from lanner.precision import PrecisionWarning, Reached
@@ -207,6 +208,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     public_preprocessing: bool = False,
     precision: str | int | None = None,
     allow_imprecise: bool = False,
+    max_memory: str | int | None = None,
+    max_seconds: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
@@ -240,6 +243,11 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
             not given, it is 0.5%. ``model.precision`` tells what is reached.
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
+        max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
+            a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have
+            limits of their own.
+        max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
+            given.
         progress: Hears the name of each stage as it begins.
 
     Raises:
@@ -263,6 +271,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         public_preprocessing,
         precision,
         allow_imprecise,
+        max_memory,
+        max_seconds,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples, output, output_name)
@@ -284,18 +294,26 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     return compiled
 
 
-def load(path: str | Path) -> Model:
+def load(path: str | Path, *, max_memory: str | int | None = None, max_seconds: int | None = None) -> Model:
     """Read a ``.lanner`` file.
 
+    Args:
+        path: The file.
+        max_memory: As for `compile`.
+        max_seconds: As for `compile`.
+
     Raises:
-        ModelError: If the file cannot be read, is damaged, or has another format version; both are named.
+        ModelError: If the file cannot be read, is damaged, has another format version (both are named), or a prediction
+            takes more than the limits.
+        MisuseError: If a limit is not one.
     """
     if Path(path).suffix == ".onnx" and Path(path).is_file():
         raise ModelError(
             "this is an ONNX model, which must be compiled first", where=str(path), fix="see `lanner compile --help`"
         )
+    limits = limits_document(max_memory, max_seconds)
     with native_errors(str(path)):
-        return Model(_native.NativeModel.load(str(path)))
+        return Model(_native.NativeModel.load(str(path), limits["memory"], limits["seconds"]))
 
 
 def _import(model: object, samples: NDArray[np.float32], output: str | None, output_name: str | None) -> ImportedModel:

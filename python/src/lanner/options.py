@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
+from lanner.limits import limits_document
 from lanner.precision import parse_precision
 from lanner.wording import counted
 
@@ -71,6 +72,8 @@ class CompileOptions:
         precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
             activations. None is 0.5%.
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
+        max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
+        max_seconds: Seconds that both parties together may compute on one core, very roughly.
     """
 
     name: str
@@ -85,6 +88,8 @@ class CompileOptions:
     public_preprocessing: bool = False
     precision: str | int | None = None
     allow_imprecise: bool = False
+    max_memory: str | int | None = None
+    max_seconds: int | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.mode)
@@ -102,6 +107,7 @@ class CompileOptions:
                 raise MisuseError("public preprocessing goes with no stated input range", fix="give one of the two")
         if self.precision is not None:
             parse_precision(self.precision)
+        limits_document(self.max_memory, self.max_seconds)
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
         """The options for a network's end.
@@ -134,6 +140,7 @@ class CompileOptions:
                 "allow_imprecise": self.allow_imprecise,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,
+                "limits": limits_document(self.max_memory, self.max_seconds),
             }
         )
 

@@ -18,6 +18,13 @@ impl Sum<Self> for f32 {
     }
 }
 
+impl Sum<Self> for f64 {
+    #[inline(always)]
+    fn plus(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+}
+
 impl Sum<Self> for i32 {
     #[inline(always)]
     fn plus(self, a: Self, b: Self) -> Self {
@@ -104,6 +111,64 @@ fn add_one<T: Copy, S: Sum<T>>(weights: &[T], rows: &[T], sums: &mut [S]) {
             *y = y.plus(w, x);
         }
     }
+}
+
+/// Rows of a tile of sums that is kept in registers. With an odd number compilers make vectors of columns, not of rows.
+pub(crate) const ROWS: usize = 5;
+
+/// Tiles across that one panel of weights is multiplied by before the next: what they read stays near.
+const TILES: usize = 8;
+
+/// See [`super::add_product`].
+#[inline(always)]
+pub(super) fn add_product<T: Copy + Default, S: Sum<T> + Default, const N: usize>(
+    weights: &[[T; ROWS]],
+    rows: &[T],
+    length: usize,
+    sums: &mut [S],
+) {
+    let depth = rows.len() / length;
+    let mut packed = vec![[T::default(); N]; TILES * depth];
+    for start in (0..length).step_by(TILES * N) {
+        let columns = (length - start).min(TILES * N);
+        for (tile, packed) in packed.chunks_exact_mut(depth).take(columns.div_ceil(N)).enumerate() {
+            let first = start + tile * N;
+            let count = (length - first).min(N);
+            for (packed, row) in packed.iter_mut().zip(rows.chunks_exact(length)) {
+                packed[..count].copy_from_slice(&row[first..first + count]);
+            }
+        }
+        for (weights, sums) in weights.chunks_exact(depth).zip(sums.chunks_mut(ROWS * length)) {
+            for (tile, packed) in packed.chunks_exact(depth).take(columns.div_ceil(N)).enumerate() {
+                let first = start + tile * N;
+                let count = (length - first).min(N);
+                let mut kept = [[S::default(); N]; ROWS];
+                for (kept, sums) in kept.iter_mut().zip(sums.chunks_exact(length)) {
+                    kept[..count].copy_from_slice(&sums[first..first + count]);
+                }
+                let kept = add_tile(weights, packed, kept);
+                for (kept, sums) in kept.iter().zip(sums.chunks_exact_mut(length)) {
+                    sums[first..first + count].copy_from_slice(&kept[..count]);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add_tile<T: Copy, S: Sum<T>, const N: usize>(
+    weights: &[[T; ROWS]],
+    rows: &[[T; N]],
+    mut sums: [[S; N]; ROWS],
+) -> [[S; N]; ROWS] {
+    for (weights, row) in weights.iter().zip(rows) {
+        for (sums, &w) in sums.iter_mut().zip(weights) {
+            for (y, &x) in sums.iter_mut().zip(row) {
+                *y = y.plus(w, x);
+            }
+        }
+    }
+    sums
 }
 
 /// See [`super::add_rows`].

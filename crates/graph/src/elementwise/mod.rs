@@ -19,7 +19,7 @@ pub(crate) use relu::Relu;
 pub(crate) use square::Square;
 
 /// An operator of the float graph. What is not overridden holds for every function.
-pub(crate) trait Elementwise: Debug {
+pub(crate) trait Elementwise: Debug + Sync {
     /// The value at `x`, by ONNX's meaning.
     fn eval(&self, x: f32) -> f32;
 

@@ -4,7 +4,7 @@ use super::outlier::{magnitudes, typical};
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
-use crate::{CompileError, FixedExecutor, InputError};
+use crate::{CompileError, FixedExecutor, InputError, cores};
 
 /// The smallest and the largest real value; 0 always lies between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -74,8 +74,7 @@ pub(super) fn samples<'s>(draft: &Draft, calibration: &'s [f32]) -> Result<Sampl
 /// Runs the float graph on the samples.
 pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, CompileError> {
     let executor = FloatExecutor::new(&draft.graph, &draft.tensors)?;
-    let mut observed = Observed { ranges: Vec::new(), scores: Vec::new() };
-    for (number, sample) in samples {
+    let each = cores::map(samples, |(number, sample)| {
         let values = executor.run_all(sample).map_err(|error| refuse(*number, &error))?;
         let ranges = values.iter().enumerate().map(|(id, values)| {
             range_of(values).ok_or_else(|| {
@@ -84,10 +83,12 @@ pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, 
                 CompileError::Calibration { reason, fix: "check the weights and the sample".to_owned() }
             })
         });
-        observed.ranges.push(ranges.collect::<Result<_, _>>()?);
-        observed.scores.push(values.last().cloned().unwrap_or_default());
-    }
-    Ok(observed)
+        let ranges = ranges.collect::<Result<Vec<_>, _>>()?;
+        Ok((ranges, values.last().cloned().unwrap_or_default()))
+    });
+    let each = each.into_iter().collect::<Result<Vec<_>, CompileError>>()?;
+    let (ranges, scores) = each.into_iter().unzip();
+    Ok(Observed { ranges, scores })
 }
 
 /// The range of finite values.
@@ -124,21 +125,29 @@ pub(super) fn integer_ranges(
         weight_error: value.weights.map(|weights| weights.error),
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
-    let mut scores = Vec::with_capacity(samples.len());
     let (input, last) = (network.public().input(), network.public().nodes().len());
-    for (number, sample) in samples {
+    let each = cores::map(samples, |(number, sample)| {
         let integers = input.quantize(sample).map_err(|error| refuse(*number, &error))?;
+        let (mut seen, mut scores) = (vec![[0; 2]; last + 1], Vec::new());
         let visit = |value: usize, integers: &[i64]| {
-            let range = &mut ranges[value];
-            range.low = integers.iter().copied().fold(range.low, i64::min);
-            range.high = integers.iter().copied().fold(range.high, i64::max);
+            seen[value] = integers.iter().fold([0; 2], |[low, high], x| [low.min(*x), high.max(*x)]);
             if value == last {
-                scores.push(integers.to_vec());
+                scores = integers.to_vec();
             }
         };
         executor.trace(&integers, visit).map_err(|error| refuse(*number, &error))?;
+        Ok((seen, scores))
+    });
+    let mut all_scores = Vec::with_capacity(samples.len());
+    for made in each {
+        let (seen, scores) = made?;
+        for (range, [low, high]) in ranges.iter_mut().zip(seen) {
+            range.low = range.low.min(low);
+            range.high = range.high.max(high);
+        }
+        all_scores.push(scores);
     }
-    Ok((ranges, scores))
+    Ok((ranges, all_scores))
 }
 
 fn refuse(number: usize, error: &InputError) -> CompileError {

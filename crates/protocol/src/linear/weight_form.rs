@@ -5,6 +5,6 @@
 pub enum WeightForm {
     /// Transformed once, ready to multiply.
     Evaluation,
-    /// As coefficients, transformed whenever they are needed: a seventh of the memory.
+    /// As coefficients, or as the integers that those are, transformed whenever they are needed: a seventh of the memory or less.
     Coefficient,
 }

@@ -96,6 +96,19 @@ impl Windows {
         Ok(groups)
     }
 
+    /// The indices of all windows' first elements, then of their second ones and so on, border windows filled up as in
+    /// [`Self::filled_groups`].
+    ///
+    /// # Errors
+    /// As [`Self::groups`].
+    pub fn place_by_place(&self) -> Result<Vec<usize>, ProtocolError> {
+        if self.are_elements() {
+            return Ok((0..self.inputs()).collect());
+        }
+        let groups = self.filled_groups()?;
+        Ok((0..self.area()).flat_map(|place| groups.iter().map(move |group| group[place])).collect())
+    }
+
     /// Window positions along one axis.
     fn positions(&self, axis: usize) -> Result<usize, ProtocolError> {
         let (size, kernel, stride) = (self.image[axis], self.kernel[axis], self.strides[axis]);
@@ -149,6 +162,8 @@ mod tests {
             Windows { channels: 1, image: [2, 2], kernel: [2, 2], strides: [2, 2], pads: [1, 1, 1, 1] };
         assert_eq!(windows.groups().unwrap(), [vec![0], vec![1], vec![2], vec![3]]);
         assert_eq!(windows.filled_groups().unwrap()[3], [3; 4]);
+        assert_eq!(windows.place_by_place().unwrap()[12..], [0, 1, 2, 3]);
+        assert_eq!(Windows::each(3).place_by_place().unwrap(), [0, 1, 2]);
     }
 
     #[test]

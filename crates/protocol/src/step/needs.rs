@@ -129,6 +129,10 @@ pub struct Memory {
     pub server_material: u64,
     /// The server's, while a layer is computed: its rotated inputs and partial sums.
     pub working: u64,
+    /// Where elements lie in ciphertexts: each party's, once a model.
+    pub layouts: u64,
+    /// The client's, while material is made.
+    pub client_working: u64,
 }
 
 impl Memory {
@@ -136,6 +140,18 @@ impl Memory {
     #[must_use]
     pub const fn client(self) -> u64 {
         self.session + self.server_material + self.working
+    }
+
+    /// What a client holds for a session with one prediction.
+    #[must_use]
+    pub const fn of_client(self) -> u64 {
+        self.layouts.saturating_add(self.client_material).saturating_add(self.client_working)
+    }
+
+    /// What a server holds for a model and one client.
+    #[must_use]
+    pub const fn of_server(self) -> u64 {
+        self.layouts.saturating_add(self.model).saturating_add(self.client())
     }
 
     /// Both, of which one is in work at a time.
@@ -147,6 +163,8 @@ impl Memory {
             client_material: self.client_material + other.client_material,
             server_material: self.server_material + other.server_material,
             working: self.working.max(other.working),
+            layouts: self.layouts + other.layouts,
+            client_working: self.client_working.max(other.client_working),
         }
     }
 }

@@ -26,12 +26,13 @@ class Case:
     """One benchmark.
 
     Attributes:
-        suite: layers, activations or networks.
+        suite: layers, activations, networks or imagenet.
         name: What is measured.
         build: Makes the model.
         steps: How the names of the steps that count begin; empty for the whole prediction.
         weights: ``trained`` or ``random``.
         modes: The modes that it is for.
+        max_memory: What either party may hold for it; None for what is usual.
     """
 
     suite: str
@@ -40,16 +41,19 @@ class Case:
     steps: tuple[str, ...] = ()
     weights: str = "random"
     modes: tuple[str, ...] = MODES
+    max_memory: str | None = None
 
 
 def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
-    """The benchmarks of a suite, or of all, for a mode.
+    """The benchmarks of a suite for a mode.
 
     Args:
-        suite: layers, activations, networks or all.
+        suite: layers, activations, networks, imagenet, or all, which is the first three.
         mode: One of `MODES`.
         data: A folder with trained networks that do not come with the package.
     """
+    if suite == "imagenet":
+        return [case for case in _imagenet() if mode in case.modes]
     every = (*_layers(), *_activations(), *_networks(data))
     return [case for case in every if suite in (case.suite, "all") and mode in case.modes]
 
@@ -133,3 +137,11 @@ def _networks(data: Path | None) -> list[Case]:
         Case("networks", "vgg16", vgg16, modes=("cheetah",)),
         Case("networks", "resnet34", resnet34, modes=("cheetah",)),
     ]
+
+
+def _imagenet() -> list[Case]:
+    """Networks on images of 224x224 pixels, each of which takes minutes."""
+    from lanner.benchmarks.imagenet import MEMORY, NETWORKS, build_imagenet
+
+    modes = ("cheetah", "auto")
+    return [Case("imagenet", name, partial(build_imagenet, name), modes=modes, max_memory=MEMORY) for name in NETWORKS]

@@ -17,6 +17,7 @@ from lanner import local
 from lanner.agreement import agrees
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.rows import Computed, Row, Run, rows_of
+from lanner.cli.arguments import LimitKeywords
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError
@@ -52,7 +53,8 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
-        with ServerProcess([str(path)], metrics=True) as server:
+        limits = LimitKeywords(case.max_memory, None)
+        with ServerProcess([str(path)], metrics=True, limits=limits) as server:
             for network in networks:
                 with server.connect(network=network) as client:
                     runs = _runs(server, client, sample, repeat)

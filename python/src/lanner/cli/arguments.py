@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
+from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
 from lanner.options import LATER_MODES, MODES, OUTPUTS, ROUNDINGS, check_mode
 from lanner.precision import DEFAULT
@@ -66,6 +67,57 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="how a PNG or JPEG becomes an input: channels, size, resize, scale, mean, std, invert",
     )
     parser.add_argument("--classes", type=Path, metavar="F.txt", help="the classes' names, one a line")
+    add_limit_options(parser)
+
+
+def add_limit_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say what a prediction may take; None where they are not given."""
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="what either party may hold for a prediction, the server's model included, as in 12GB "
+        f"(default: {DEFAULT_MEMORY})",
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=int,
+        metavar="S",
+        help="what both parties together may compute, in seconds of one core, very roughly "
+        f"(default: {DEFAULT_SECONDS})",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LimitKeywords:
+    """The given limits as keywords of `lanner.load`, `lanner.Client` and others.
+
+    Attributes:
+        max_memory: Bytes, or a size with its unit; None where it was not given.
+        max_seconds: Seconds; None where they were not given.
+    """
+
+    max_memory: str | None
+    max_seconds: int | None
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as arguments of another command."""
+        given = (("--max-memory", self.max_memory), ("--max-seconds", self.max_seconds))
+        return [word for name, value in given if value is not None for word in (name, str(value))]
+
+
+#: The usual limits.
+NO_LIMITS_GIVEN = LimitKeywords(None, None)
+
+
+def read_limits(options: argparse.Namespace) -> LimitKeywords:
+    """The limits that the options give.
+
+    Raises:
+        MisuseError: If one is not one.
+    """
+    limits_document(options.max_memory, options.max_seconds)
+    return LimitKeywords(options.max_memory, options.max_seconds)
 
 
 def add_output_name(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +178,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
         *("input_range", "public_preprocessing", "precision", "allow_imprecise"),
+        *("max_memory", "max_seconds"),
     )
     keywords = {name: getattr(options, name) for name in names}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
@@ -187,6 +240,7 @@ class Peer:
         trust: What makes the server trusted.
         public: The model's public half, where the user has it.
         timeout: Seconds without a byte after which to give up.
+        limits: What the model may take.
     """
 
     address: str
@@ -194,6 +248,7 @@ class Peer:
     trust: Trust
     public: Manifest | None
     timeout: float
+    limits: LimitKeywords
 
     def connect(self) -> Client:
         """Connect, shake hands and do the set-up."""
@@ -208,6 +263,8 @@ class Peer:
             pin_model=trust.pin_model,
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
+            max_memory=self.limits.max_memory,
+            max_seconds=self.limits.max_seconds,
         )
 
 
@@ -222,6 +279,7 @@ def add_peer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for the server"
     )
+    add_limit_options(parser)
     add_trust_options(parser)
 
 
@@ -239,4 +297,5 @@ def read_peer(options: argparse.Namespace) -> Peer:
         public = Manifest.read(Path(pinned))
         pinned = public.commitment
     trust = Trust(options.pin, options.ca, options.cert, options.key, pinned, options.insecure_plaintext)
-    return Peer(parse_address(options.address), options.model, trust, public, options.timeout)
+    limits = read_limits(options)
+    return Peer(parse_address(options.address), options.model, trust, public, options.timeout, limits)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.agreement import agreeing, agrees
+from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.output import Output
 from lanner.cli.predict import shown_if_broken
 from lanner.cli.process import ServerProcess
@@ -43,13 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     parser.add_argument("--secure", action="store_true", help="also run every sample through the protocol")
+    add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Evaluate the references and, if asked, the protocol, which must agree with the fixed-point reference."""
     if options.limit is not None and options.limit < 1:
         raise MisuseError(f"--limit is {options.limit}", fix="give 1 or more")
-    model = load(options.model)
+    limits = read_limits(options)
+    model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
     x, y = _read_data(options.data, model, options.limit)
     task = task_of(model.manifest, model.predict_float(x[:1]).shape[1], y, options.data)
     exact, integers, overflows = _references(model, x, output)
@@ -60,7 +63,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     document["secure"] = None
     predictions = []
     if options.secure:
-        predictions = _secure(options.model, x, output)
+        predictions = _secure(options.model, limits, x, output)
         results["secure"] = task.of_predictions(predictions)
         agree = [
             agrees(prediction, reference, model) for prediction, reference in zip(predictions, integers, strict=True)
@@ -109,10 +112,14 @@ def _as_results(integers: NDArray[np.int64], model: Model) -> NDArray[np.float64
     return integers / np.float64(model.logits_scale)
 
 
-def _secure(path: Path, x: NDArray[np.float32], output: Output) -> list[Prediction]:
+def _secure(path: Path, limits: LimitKeywords, x: NDArray[np.float32], output: Output) -> list[Prediction]:
     """Run every sample through the protocol, with the server in another process."""
     predictions: list[Prediction] = []
-    with shown_if_broken(predictions, output), ServerProcess([str(path)]) as server, server.connect() as client:
+    with (
+        shown_if_broken(predictions, output),
+        ServerProcess([str(path)], limits=limits) as server,
+        server.connect() as client,
+    ):
         entry = client.manifest.input
         with output.progress("secure", len(x)) as advance:
             for index, sample in enumerate(x):

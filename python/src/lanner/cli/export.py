@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lanner.cli.arguments import check_target
+from lanner.cli.arguments import add_limit_options, check_target, read_limits
 from lanner.cli.output import Output
 from lanner.model import load
 
@@ -17,12 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.lanner")
     parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.public")
+    add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Write the public half."""
     check_target(options.target)
-    model = load(options.model)
+    limits = read_limits(options)
+    model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
     model.export_public(options.target)
     output.say(f"written to {options.target}; commitment {model.commitment}")
     output.document({"public": str(options.target), "commitment": model.commitment})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lanner.cli.arguments import add_output_name
+from lanner.cli.arguments import add_limit_options, add_output_name, read_limits
 from lanner.cli.inspect_onnx import inspect_onnx
 from lanner.cli.output import Output
 from lanner.cli.report import show_identity, show_known
@@ -25,13 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
     add_output_name(parser)
+    add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Show an ONNX file as imported, or a compiled model with its report."""
     if options.model.suffix == ".onnx":
-        return inspect_onnx(options.model, options.output_name, output)
-    model = load(options.model)
+        return inspect_onnx(options.model, options.output_name, read_limits(options), output)
+    limits = read_limits(options)
+    model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
     show_model(model, output)
     output.document({"manifest": dict(model.manifest.document), "report": model.report()})
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanner.cli.arguments import LimitKeywords
 from lanner.cli.output import Output
 from lanner.errors import MisuseError, ModelError, Refusal, native_errors
 from lanner.options import CompileOptions
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
 
 
-def inspect_onnx(path: Path, output_name: str | None, output: Output) -> int:
+def inspect_onnx(path: Path, output_name: str | None, limits: LimitKeywords, output: Output) -> int:
     """Show an ONNX file; the exit code is 0 if it can be compiled as far as is known without samples, 3 if not.
 
     Raises:
@@ -29,7 +30,7 @@ def inspect_onnx(path: Path, output_name: str | None, output: Output) -> int:
 
     # Any network may reveal its scores.
     survey = survey_file(path, _POLICY, output_name)
-    reasons = survey.reasons if survey.model is None else _native_reasons(survey.model)
+    reasons = survey.reasons if survey.model is None else _native_reasons(survey.model, limits)
     share = survey.share
     shown = {} if survey.model is None else _show_model(survey.model, output)
     if reasons:
@@ -44,11 +45,11 @@ def inspect_onnx(path: Path, output_name: str | None, output: Output) -> int:
     return ModelError.exit_code if reasons else 0
 
 
-def _native_reasons(model: ImportedModel) -> Sequence[Refusal]:
+def _native_reasons(model: ImportedModel, limits: LimitKeywords) -> Sequence[Refusal]:
     """What fixed point does not have of a lowered model, or what of its sizes is beyond the limits."""
     from lanner.onnx import check_graph
 
-    options = CompileOptions(model.name, output=_POLICY)
+    options = CompileOptions(model.name, output=_POLICY, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
     try:
         with native_errors(model.name):
             return check_graph(model.graph, options.document()).reasons

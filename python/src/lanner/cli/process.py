@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords
 from lanner.client import Client
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
@@ -29,10 +30,14 @@ class ServerProcess:
     Args:
         models: Paths of ``.lanner`` files, or NAME=PATH.
         metrics: Whether the server tells its counters; see `metrics`.
+        limits: What predictions may take, for the server and its clients.
     """
 
-    def __init__(self, models: Sequence[str], *, metrics: bool = False) -> None:
+    def __init__(
+        self, models: Sequence[str], *, metrics: bool = False, limits: LimitKeywords = NO_LIMITS_GIVEN
+    ) -> None:
         self._models = list(models)
+        self._limits = limits
         self._metrics = ["--metrics", "127.0.0.1:0"] if metrics else []
         self._document: dict[str, Any] = {}
 
@@ -41,7 +46,13 @@ class ServerProcess:
         """A client of this process to the server over a network, pinned to its certificate."""
         with (
             network.between(self._document["address"]) as address,
-            Client(address, model=model, pin=self._document["fingerprint"]) as client,
+            Client(
+                address,
+                model=model,
+                pin=self._document["fingerprint"],
+                max_memory=self._limits.max_memory,
+                max_seconds=self._limits.max_seconds,
+            ) as client,
         ):
             yield client
 
@@ -62,6 +73,7 @@ class ServerProcess:
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
         command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
+        command += self._limits.arguments
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()

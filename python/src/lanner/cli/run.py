@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from lanner.cli.arguments import KINDS, add_compile_options
+from lanner.cli.arguments import KINDS, add_compile_options, read_limits
 from lanner.cli.calibration import load_calibration
 from lanner.cli.compile_model import compile_file, warn_of_ending, warn_of_precision
 from lanner.cli.output import Output
@@ -33,14 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Compile where needed, serve in another process, and predict over TLS."""
-    network = read_network(options.network)
+    network, limits = read_network(options.network), read_limits(options)
     sources = read_sources([options.input])
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         model, path = _prepare(options, Path(folder), output)
         samples = fit_sources(sources, model.manifest)
         with (
             output.progress("setting up"),
-            ServerProcess([str(path)]) as server,
+            ServerProcess([str(path)], limits=limits) as server,
             server.connect(network=network) as client,
         ):
             predictions = predict_samples(client, samples, output)
@@ -61,7 +61,9 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
                 where=str(options.model),
                 fix="compile the ONNX model again",
             )
-        return load(options.model), options.model
+        limits = read_limits(options)
+        model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
+        return model, options.model
     if options.calibration is None:
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
     source = options.calibration or options.input

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.memory import give_back_large_buffers
 from lanner.cli.metrics import serve_metrics
 from lanner.cli.output import Output
@@ -68,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_TIMEOUT,
         help=f"seconds to wait for a client (default: {DEFAULT_TIMEOUT:g})",
     )
+    add_limit_options(parser)
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
     # For the commands that start a server: it must not outlive them, however they end.
     parser.add_argument("--until-stdin-closes", action="store_true", help=argparse.SUPPRESS)
@@ -81,7 +83,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.until_stdin_closes:
         threading.Thread(target=_await_end_of_input, args=(stopped,), daemon=True).start()
     server = Server(
-        _load_models(options.models),
+        _load_models(options.models, read_limits(options)),
         options.listen,
         tls_cert=options.tls_cert,
         tls_key=options.tls_key,
@@ -129,11 +131,12 @@ def _await_end_of_input(stopped: threading.Event) -> None:
     stopped.set()
 
 
-def _load_models(arguments: list[str]) -> dict[str, Model]:
+def _load_models(arguments: list[str], limits: LimitKeywords) -> dict[str, Model]:
     models: dict[str, Model] = {}
     for argument in arguments:
         match = re.fullmatch(r"([A-Za-z0-9_.-]+)=(.+)", argument)
-        model = load(match[2] if match else argument)
+        path = match[2] if match else argument
+        model = load(path, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
         name = match[1] if match else model.name
         if name in models:
             raise MisuseError(f"two models are named {name}", fix="write NAME=MODEL.lanner")

@@ -31,7 +31,7 @@ mod server;
 mod step;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
-pub use packing::Packing;
+pub use packing::{Packing, search_steps};
 pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};
-pub use step::Linear;
+pub use step::{Linear, work};

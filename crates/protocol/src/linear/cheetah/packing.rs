@@ -59,15 +59,22 @@ impl Packing {
         let capacity = self.degree / self.area();
         let [inputs, outputs] = self.channels();
         // Groups that share a ciphertext have all their channels in it.
-        let parts = if self.together == 1 { inputs } else { 1 };
-        (1..=parts).filter_map(move |parts| {
-            let channels = inputs.div_ceil(parts);
-            let filters = (capacity / channels).min(outputs);
-            (filters > 0 && inputs.div_ceil(channels) == parts).then(|| Self {
-                block: [channels, outputs.div_ceil(outputs.div_ceil(filters))],
-                ..self.clone()
-            })
-        })
+        let most = if self.together == 1 { inputs } else { 1 };
+        // The fewest parts with one channel less in each, as long as there is one.
+        let next = move |parts: &usize| {
+            let channels = inputs.div_ceil(*parts);
+            (channels > 1).then(|| inputs.div_ceil(channels - 1))
+        };
+        std::iter::successors(Some(1), next).take_while(move |parts| *parts <= most).filter_map(
+            move |parts| {
+                let channels = inputs.div_ceil(parts);
+                let filters = (capacity / channels).min(outputs);
+                (filters > 0).then(|| Self {
+                    block: [channels, outputs.div_ceil(outputs.div_ceil(filters))],
+                    ..self.clone()
+                })
+            },
+        )
     }
 
     /// The layer.
@@ -99,6 +106,13 @@ impl Packing {
     pub fn factors(&self) -> usize {
         let [inputs, outputs] = self.per_bundle();
         self.bundles() * inputs * outputs
+    }
+
+    /// Bytes of the lists of what ciphertexts hold, at most.
+    pub(super) fn layout_bytes(&self) -> u64 {
+        let [inputs, outputs] = self.ciphertexts();
+        let held = inputs * self.block[0] * self.area() + outputs * self.most_outputs();
+        (held * size_of::<Place>()) as u64
     }
 
     /// Bundles of groups that share ciphertexts.
@@ -249,6 +263,16 @@ impl Packing {
 /// The index in an image of a padded index.
 fn inside(padded: usize, pad: usize, size: usize) -> Option<usize> {
     padded.checked_sub(pad).filter(|index| *index < size)
+}
+
+/// How many layouts are looked at in search of a layer's cheapest, at most and roughly; the largest number for what is no layer.
+#[must_use]
+pub fn search_steps(shape: &Convolution) -> u64 {
+    let Ok(image) = shape.output_image() else { return u64::MAX };
+    let [rows, columns] = image.map(|size| size.min(MOST_TILES + 1) as u64);
+    // The numbers of channels that as many ciphertexts can be spread over lie apart.
+    let parts = 2 * (shape.group_inputs() as u64).isqrt() + 2;
+    rows * columns * parts.saturating_add(shape.groups as u64)
 }
 
 /// Output regions that split an image evenly.

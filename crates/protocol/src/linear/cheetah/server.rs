@@ -2,7 +2,7 @@
 
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
-use lanner_bfv::{Ciphertext, CoefficientFactor, PublicKey};
+use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
 use lanner_primitives::{Prg, Ring, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
@@ -12,18 +12,26 @@ use zeroize::Zeroizing;
 use super::client::{coefficients, scatter};
 use super::packing::Place;
 use super::scheme::Scheme;
+use crate::linear::WeightForm;
 use crate::linear::exchange::in_turns;
 use crate::step::encoding::{read_share, undecodable, write_share};
 use crate::{ProtocolError, kind};
 
-/// A layer as the server runs it: filters transformed once, shared by all sessions.
+/// A layer as the server runs it, shared by all sessions.
 pub struct ServerLayer {
     scheme: Scheme,
-    /// For each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs.
-    factors: Vec<Vec<CoefficientFactor>>,
+    filters: Filters,
     bias: Share,
     inputs: Vec<Vec<Place>>,
     outputs: Vec<Vec<Place>>,
+}
+
+/// A layer's filters.
+enum Filters {
+    /// Transformed once: for each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs.
+    Transformed(Vec<Vec<CoefficientFactor>>),
+    /// The layer's weights, of at most 17 bits each, whose filters are transformed whenever they are needed.
+    Weights(Zeroizing<Vec<i32>>),
 }
 
 /// One-time material of one run.
@@ -51,6 +59,19 @@ impl ServerLayer {
     /// # Errors
     /// [`ProtocolError::Shape`] if weights or bias do not fit the shape, or a weight has more than [`Scheme::weight_bits`] bits.
     pub fn new(scheme: Scheme, weights: &[i64], bias: &[i64]) -> Result<Self, ProtocolError> {
+        Self::in_form(WeightForm::Evaluation, scheme, weights, bias)
+    }
+
+    /// As [`Self::new`], with weights kept in the form of choice.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn in_form(
+        form: WeightForm,
+        scheme: Scheme,
+        weights: &[i64],
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
         let packing = &scheme.packing;
         let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
         let fits = |weight: &i64| (-bound..=bound).contains(weight);
@@ -59,24 +80,24 @@ impl ServerLayer {
         {
             return Err(ProtocolError::Shape { what: "weights of a linear layer" });
         }
-        let [inputs, outputs] = packing.per_bundle();
-        let mut factors = Vec::with_capacity(packing.bundles() * outputs);
-        for (bundle, output) in (0..packing.bundles()).flat_map(|b| (0..outputs).map(move |o| (b, o))) {
-            let factor = |input: usize| {
-                let mut polynomial = vec![0; scheme.parameters.degree()];
-                for (place, weight) in packing.filter(bundle, input, output) {
-                    polynomial[place] = weights[weight];
-                }
-                CoefficientFactor::new(&scheme.parameters, &polynomial)
-            };
-            factors.push(parallel::map(0..inputs, factor).into_iter().collect::<Result<_, _>>()?);
-        }
+        let filters = match form {
+            WeightForm::Coefficient => {
+                Filters::Weights(Zeroizing::new(weights.iter().map(|weight| *weight as i32).collect()))
+            }
+            WeightForm::Evaluation => {
+                let [_, outputs] = packing.per_bundle();
+                let all = parallel::map(0..packing.bundles() * outputs, |output| {
+                    factors(&scheme, output, |weight| weights[weight])
+                });
+                Filters::Transformed(all.into_iter().collect::<Result<_, _>>()?)
+            }
+        };
         let (inputs, outputs) = (packing.inputs(), packing.outputs());
         // The ring has room for a bias, and so has the wider one for its multiple.
         let bias: Zeroizing<Vec<i64>> =
             Zeroizing::new(bias.iter().map(|bias| bias << scheme.guard).collect());
         let bias = Share::embed(scheme.ring(), &bias);
-        Ok(Self { scheme, factors, bias, inputs, outputs })
+        Ok(Self { scheme, filters, bias, inputs, outputs })
     }
 
     /// Offline: receives the second halves of the inputs, and sends those of the outputs.
@@ -102,10 +123,12 @@ impl ServerLayer {
             let seeds = parallel::seeds(numbers.len(), rng);
             let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
-                let (inputs, factors) = self.operands(number, &inputs);
-                let evaluated = Ciphertext::inner_product_ahead(inputs, factors, *norm)?;
+                let evaluated = self.evaluate(number, &inputs, |inputs, factors| {
+                    Ciphertext::inner_product_ahead(inputs, factors, *norm)
+                })?;
                 let count = self.outputs[number].len();
-                PhaseSealing::new(modulus, &evaluated, key, *noise, count, &mut Prg::new(seed.clone()))
+                let rng = &mut Prg::new(seed.clone());
+                Ok::<_, ProtocolError>(PhaseSealing::new(modulus, &evaluated, key, *noise, count, rng)?)
             });
             for (made, wanted) in made.into_iter().zip(&self.outputs[numbers]) {
                 let (bytes, sealing) = made?;
@@ -159,9 +182,10 @@ impl ServerLayer {
         let mut sealings = material.sealings.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
-                let (inputs, factors) = self.operands(number, &inputs);
-                let evaluated = C0::inner_product(inputs, factors, self.scheme.norm)?;
-                sealing.seal(&evaluated, &coefficients(&self.outputs[number]))
+                let evaluated = self.evaluate(number, &inputs, |inputs, factors| {
+                    C0::inner_product(inputs, factors, self.scheme.norm)
+                })?;
+                Ok::<_, ProtocolError>(sealing.seal(&evaluated, &coefficients(&self.outputs[number]))?)
             });
             for made in made {
                 // S -> C: c0 of an output, where it holds one
@@ -172,11 +196,40 @@ impl ServerLayer {
         Ok(material.share)
     }
 
-    /// The inputs and the filters of an output ciphertext.
-    fn operands<'a, T>(&'a self, output: usize, inputs: &'a [T]) -> (&'a [T], &'a [CoefficientFactor]) {
+    /// The product of an output ciphertext's inputs and its filters.
+    fn evaluate<T>(
+        &self,
+        output: usize,
+        inputs: &[T],
+        product: impl FnOnce(&[T], &[CoefficientFactor]) -> Result<T, BfvError>,
+    ) -> Result<T, ProtocolError> {
         let [in_blocks, out_blocks] = self.scheme.packing.per_bundle();
         let (spread, block) = (output / out_blocks, output % out_blocks);
-        let bundle = spread % self.scheme.packing.bundles();
-        (&inputs[spread * in_blocks..(spread + 1) * in_blocks], &self.factors[bundle * out_blocks + block])
+        let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
+        let of_bundle = spread % self.scheme.packing.bundles() * out_blocks + block;
+        Ok(match &self.filters {
+            Filters::Transformed(all) => product(inputs, &all[of_bundle])?,
+            Filters::Weights(weights) => {
+                product(inputs, &factors(&self.scheme, of_bundle, |weight| i64::from(weights[weight]))?)?
+            }
+        })
     }
+}
+
+/// The filters of an output ciphertext, counted bundle by bundle, transformed.
+fn factors(
+    scheme: &Scheme,
+    output: usize,
+    weight_of: impl Fn(usize) -> i64,
+) -> Result<Vec<CoefficientFactor>, ProtocolError> {
+    let [inputs, outputs] = scheme.packing.per_bundle();
+    let mut polynomial = Zeroizing::new(vec![0; scheme.parameters.degree()]);
+    let factor = |input| {
+        polynomial.fill(0);
+        for (place, weight) in scheme.packing.filter(output / outputs, input, output % outputs) {
+            polynomial[place] = weight_of(weight);
+        }
+        Ok(CoefficientFactor::new(&scheme.parameters, &polynomial)?)
+    };
+    (0..inputs).map(factor).collect()
 }

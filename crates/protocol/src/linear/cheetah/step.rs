@@ -1,6 +1,6 @@
 //! A coefficient-encoded layer as a step of a plan.
 
-use lanner_bfv::ParameterSet;
+use lanner_bfv::{CoefficientFactor, ParameterSet};
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ProtocolError;
 use crate::linear::exchange::limb;
-use crate::linear::{Convolution, OfSet, Sets, layer_name};
+use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
@@ -45,26 +45,47 @@ impl Spec for Linear {
     }
 
     fn work(&self) -> Work {
-        let most = Work { products: u64::MAX, ciphertexts: u64::MAX, ..Work::default() };
-        // That of halves in whole; where they are narrower, others may be cheaper, by no more.
-        let packing = Packing::cheapest(&self.shape, self.set.degree(), |packing| Some(whole(packing)));
-        packing.map_or(most, |packing| Work {
-            products: packing.products() as u64,
-            ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
-            ..Work::default()
-        })
+        work_at(&self.shape, self.set.degree())
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let scheme = Scheme::new(&self.shape, self.bits, self.accuracy, sets.get(self.set)?)?;
-        Ok(Box::new(BuiltLinear { set: self.set, scheme }))
+        Ok(Box::new(BuiltLinear { set: self.set, scheme, form: WeightForm::Coefficient }))
     }
+}
+
+/// What a layer takes in ciphertexts of the usual degree.
+#[must_use]
+pub fn work(shape: &Convolution) -> Work {
+    work_at(shape, ParameterSet::A1.degree())
+}
+
+fn work_at(shape: &Convolution, degree: usize) -> Work {
+    let most = Work { products: u64::MAX, ciphertexts: u64::MAX, ..Work::default() };
+    // That of halves in whole; where they are narrower, others may be cheaper, by no more.
+    Packing::cheapest(shape, degree, |packing| Some(whole(packing))).map_or(most, |packing| Work {
+        products: packing.products() as u64,
+        ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
+        ..Work::default()
+    })
 }
 
 /// A layer with its layout, and the modulus in which outputs are sent.
 struct BuiltLinear {
     set: ParameterSet,
     scheme: Scheme,
+    form: WeightForm,
+}
+
+impl BuiltLinear {
+    /// Bytes of the weights.
+    fn weight_bytes(&self, form: WeightForm) -> u64 {
+        let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
+        match form {
+            WeightForm::Evaluation => (packing.factors() * CoefficientFactor::bytes(parameters)) as u64,
+            WeightForm::Coefficient => (packing.shape().weights() * size_of::<i32>()) as u64,
+        }
+    }
 }
 
 impl Built for BuiltLinear {
@@ -87,11 +108,12 @@ impl Built for BuiltLinear {
         // At most all coefficients of an output are masked, each by two words.
         let masks = 2 * limb(parameters);
         Ok(Memory {
-            model: packing.factors() as u64 * half,
+            model: self.weight_bytes(self.form),
             client_material: inputs * half + outputs * masks,
             server_material: outputs * (half + masks),
             // Every input, and the sum in work.
             working: 2 * (inputs + 1) * half,
+            layouts: packing.layout_bytes(),
             ..Memory::default()
         })
     }
@@ -107,14 +129,18 @@ impl Built for BuiltLinear {
         ]
     }
 
+    fn weights(&mut self) -> Option<(u64, &mut WeightForm)> {
+        Some((self.weight_bytes(WeightForm::Evaluation), &mut self.form))
+    }
+
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(OfSet { set: self.set, layer: ClientLayer::new(self.scheme)? }))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { set, scheme } = *self;
+        let Self { set, scheme, form } = *self;
         let weights = model.weights(node, scheme.packing().shape().outputs()?)?;
-        Ok(Box::new(OfSet { set, layer: ServerLayer::new(scheme, weights.weight, &weights.bias)? }))
+        Ok(Box::new(OfSet { set, layer: ServerLayer::in_form(form, scheme, weights.weight, &weights.bias)? }))
     }
 }
 

@@ -55,9 +55,8 @@ impl Activation {
         if !widths || function.high.is_some_and(|high| high as u64 > mask(left - 2)) {
             return refuse("bits of a nonlinear layer");
         }
-        let (groups, area) = (windows.filled_groups()?, windows.area());
-        let elements = (0..area).flat_map(|element| groups.iter().map(move |group| group[element])).collect();
-        Ok(Self { function, elements, count: groups.len(), area, from, to, rounding })
+        let (elements, area) = (windows.place_by_place()?, windows.area());
+        Ok(Self { function, elements, count: windows.count()?, area, from, to, rounding })
     }
 
     pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
