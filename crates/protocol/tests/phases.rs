@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Party, rng, run, signed};
-use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
+use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::C0;
 use lanner_bfv::{
     Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters, PublicKey,
@@ -109,6 +109,10 @@ impl Setting {
         let noise = NoiseBound::fresh().plus_plaintext().multiplied_by_norm(norm);
         let modulus = match self.accuracy {
             Accuracy::Exact => PhaseModulus::exact(&self.parameters, self.bits, OUTPUTS, noise),
+            Accuracy::ExactAmongMany => {
+                let distance = CIPHERTEXT_BITS + 2.0;
+                PhaseModulus::exact_within(distance, &self.parameters, self.bits, OUTPUTS, noise)
+            }
             Accuracy::OffByOne => PhaseModulus::faithful(&self.parameters, self.bits, noise),
         };
         let factors = [self.factor()];
@@ -292,6 +296,7 @@ fn settings() -> Vec<Setting> {
     for (set, bits, accuracy) in [
         (ParameterSet::A0, 20, Accuracy::OffByOne),
         (ParameterSet::A1, 22, Accuracy::Exact),
+        (ParameterSet::A1, 22, Accuracy::ExactAmongMany),
         (ParameterSet::A2, 30, Accuracy::Exact),
         (ParameterSet::B, 41, Accuracy::Exact),
     ] {
