@@ -200,7 +200,7 @@ fn within(node: &str, what: &'static str, count: u64, limit: u64) -> Result<(), 
 }
 
 /// Nanoseconds of an element of a value, an element that a window reads, a ciphertext, and a product of one by a plaintext. A rescale by
-/// transfers takes some microseconds; each of its values is an element several times, as a sum, rescaled, and behind a ReLU.
+/// transfers takes some microseconds; each of its values is an element several times, as a sum, rescaled, and behind an activation.
 const NANOSECONDS: [u64; 4] = [1500, 1500, 150_000, 20_000];
 /// Bytes of the first three that a party holds at least: its share, the index that is read, half a ciphertext.
 const BYTES: [u64; 3] = [8, 8, 1 << 16];

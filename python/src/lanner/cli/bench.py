@@ -30,7 +30,7 @@ SUITES = ("layers", "activations", "networks", "imagenet", "all")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("suite", choices=SUITES, help="imagenet takes hours, and is not in all")
+    parser.add_argument("suite", choices=SUITES, help="imagenet takes minutes for each network, and is not in all")
     add_protocol_options(parser)
     parser.add_argument(
         "--precision",
