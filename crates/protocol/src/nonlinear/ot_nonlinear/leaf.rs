@@ -275,8 +275,8 @@ impl OfLeaf<'_> {
             let values = choices.iter().zip(keys.chunks_exact(rows)).zip(&mut replies);
             for (i, ((choice, keys), reply)) in values.enumerate() {
                 let (mut told, mut joint) = (0, 0);
-                for way in 0..WAYS {
-                    let y = numbers[way][first + i] >> leaf.shift[0] & low;
+                for (way, numbers) in numbers.iter().enumerate().take(WAYS) {
+                    let y = numbers[first + i] >> leaf.shift[0] & low;
                     for equal in 0..TOLD {
                         let row = way * TOLD + equal;
                         let answers = if equal == 0 { (1 << y) - 1 } else { 1 << y };
@@ -300,7 +300,9 @@ fn joint_bits(parts: Parts) -> u32 {
 }
 
 fn encode_rows(rows: &[Values], writer: &mut Writer) {
-    rows.iter().for_each(|row| writer.packed(row, 64));
+    for row in rows {
+        writer.packed(row, 64);
+    }
 }
 
 fn decode_rows(reader: &mut Reader, values: usize, parts: Parts) -> Result<Vec<Values>, DecodeError> {

@@ -88,7 +88,7 @@ impl Driver for Run<'_> {
         if lengths.len().is_multiple_of(2) {
             self.is_first = !self.is_first;
         }
-        Ok(roles.into_iter().map(|role| role.finish()).collect())
+        Ok(roles.into_iter().map(Role::finish).collect())
     }
 }
 

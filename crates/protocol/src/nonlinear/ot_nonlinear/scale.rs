@@ -106,7 +106,7 @@ impl Scale {
         let Reached { reached, carried } = self.reach(driver, x, &[0])?;
         let carried = carried.first().map(|carried| carried.bits(x.count()));
         let (selected, carried) = self.select_beside(driver, only(reached)?, x, carried)?;
-        Ok(self.with_carry(selected, carried.as_ref()))
+        Ok(self.with_carry(&selected, carried.as_ref()))
     }
 
     /// Scaled values from 0 to a bound, else the bound or 0, modulo `2^(from - shift)`.
@@ -134,7 +134,7 @@ impl Scale {
         let bounds = values.range(0..count).map(|bit| ring.embed((bit as i64).wrapping_mul(high)));
         let clipped = selected.zip_map(&bounds, |kept, bound| ring.add(kept, bound));
         let carried = carried.map(|_| values.range(count..2 * count));
-        Ok(self.with_carry(clipped, carried.as_ref()))
+        Ok(self.with_carry(&clipped, carried.as_ref()))
     }
 
     /// Scaled values in the ring modulo `2^to`. Every value of the ring that is left keeps its sign, also one beyond what numbers should be: it
@@ -154,7 +154,7 @@ impl Scale {
                     Some(driver.bits_to_values(&carry, to)?)
                 }
             };
-            return Ok(Self { from: self.shift + to, ..self }.with_carry(self.high(x), carried.as_ref()));
+            return Ok(Self { from: self.shift + to, ..self }.with_carry(&self.high(x), carried.as_ref()));
         }
         let half = driver.public(1 << (self.from - 1));
         let x = x.map(|x| Ring::Pow2(self.from).add(x, half));
@@ -176,12 +176,12 @@ impl Scale {
         let extended = unwrap(&self.high(&x), &wraps, left, ring);
         let half = ring.embed(driver.public(1 << (left - 1)) as i64);
         Ok(Self { from: self.shift + to, ..self }
-            .with_carry(extended, carried.as_ref())
+            .with_carry(&extended, carried.as_ref())
             .map(|y| ring.sub(y, half)))
     }
 
     /// Scaled values with the carry of the dropped bits, where there are any.
-    fn with_carry<V: Lanes>(self, scaled: V, carried: Option<&V>) -> V {
+    fn with_carry<V: Lanes>(self, scaled: &V, carried: Option<&V>) -> V {
         let ring = Ring::Pow2(self.left());
         match carried {
             Some(carried) => scaled.zip_map(carried, |x, carry| ring.add(x, carry)),
