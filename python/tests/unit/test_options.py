@@ -24,6 +24,7 @@ def test_document_has_the_agreed_members() -> None:
         "public_preprocessing": False,
         "precision": None,
         "allow_imprecise": False,
+        "limits": {"memory": None, "seconds": None},
     }
     assert json.loads(CompileOptions("net", input_range=(-1, 0.5)).document())["input_range"] == [-1.0, 0.5]
     assert json.loads(CompileOptions("net", public_preprocessing=True).document())["public_preprocessing"] is True
