@@ -45,30 +45,22 @@ pub fn plan_within(
 ) -> Result<Plan, PlanError> {
     limits::check(network, policy, mode, limits)?;
     cheetah::check_rounding(policy, mode)?;
-    match plan_with(network, policy, mode, Room::Usual, limits) {
-        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, Room::Wide, limits),
+    let [narrow, wide] = gazelle::SETS;
+    match plan_with(network, policy, mode, narrow, limits) {
+        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide, limits),
         planned => planned,
     }
 }
 
-/// How much room layers leave to hide their noise in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// Enough for most networks.
-    Usual,
-    /// More: a larger set for the layers that rotate, wider floodings for those that encode coefficients.
-    Wide,
-}
-
-/// Plans with so much room.
+/// Plans with this set for the layers that rotate.
 fn plan_with(
     network: &PublicNetwork,
     policy: Policy,
     mode: Mode,
-    room: Room,
+    rotating: ParameterSet,
     limits: &Limits,
 ) -> Result<Plan, PlanError> {
-    let mut planner = Planner::new(network, mode, room, limits)?;
+    let mut planner = Planner::new(network, mode, rotating, limits)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -88,7 +80,6 @@ struct Planner<'n> {
     network: &'n PublicNetwork,
     mode: Mode,
     sets: Sets,
-    room: Room,
     /// The set of all layers that rotate, which share their keys.
     rotating: ParameterSet,
     steps: Vec<Step>,
@@ -117,9 +108,12 @@ struct Run {
 }
 
 impl<'n> Planner<'n> {
-    fn new(network: &'n PublicNetwork, mode: Mode, room: Room, limits: &Limits) -> Result<Self, PlanError> {
-        let [narrow, wide] = gazelle::SETS;
-        let rotating = if room == Room::Wide { wide } else { narrow };
+    fn new(
+        network: &'n PublicNetwork,
+        mode: Mode,
+        rotating: ParameterSet,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -133,7 +127,6 @@ impl<'n> Planner<'n> {
             network,
             mode,
             sets,
-            room,
             rotating,
             steps: Vec::new(),
             values,

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Party, rng, run, signed};
-use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus, PhaseSealing};
+use lanner_bfv::function_privacy::{PhaseModulus, PhaseSealing};
 use lanner_bfv::halves::{C0, InputModulus};
 use lanner_bfv::{
     Ciphertext, CoefficientEncoder, CoefficientFactor, NoiseBound, ParameterSet, Parameters, PublicKey,
@@ -116,10 +116,6 @@ impl Setting {
         let noise = noise.multiplied_by_norm(norm);
         let modulus = match self.accuracy {
             Accuracy::Exact => PhaseModulus::exact(&self.parameters, self.bits, OUTPUTS, noise),
-            Accuracy::ExactAmongMany => {
-                let distance = CIPHERTEXT_BITS + 2.0;
-                PhaseModulus::exact_within(distance, &self.parameters, self.bits, OUTPUTS, noise)
-            }
             Accuracy::OffByOne => PhaseModulus::faithful(&self.parameters, self.bits, noise),
             Accuracy::Guarded(guard) => {
                 PhaseModulus::guarded(&self.parameters, self.bits, guard, OUTPUTS, noise)
@@ -299,7 +295,7 @@ fn check(setting: &Setting, server: Server) -> Result<(), String> {
         assert!(view.phases.iter().map(round).eq(answer.client.iter().copied()));
         let off = |((c, s), y): ((&u64, &u64), &u64)| ring.signed(ring.sub(ring.add(*c, *s), *y));
         let may_be = match setting.accuracy {
-            Accuracy::Exact | Accuracy::ExactAmongMany => 0..=0,
+            Accuracy::Exact => 0..=0,
             Accuracy::OffByOne => -1..=1,
             Accuracy::Guarded(_) => 0..=1,
         };
@@ -331,7 +327,6 @@ fn settings() -> Vec<Setting> {
         (ParameterSet::A0, 20, Accuracy::OffByOne),
         (ParameterSet::C3, 26, Accuracy::Guarded(1)),
         (ParameterSet::A1, 22, Accuracy::Exact),
-        (ParameterSet::A1, 22, Accuracy::ExactAmongMany),
         (ParameterSet::A2, 30, Accuracy::Exact),
         (ParameterSet::B, 41, Accuracy::Exact),
     ] {

@@ -108,28 +108,14 @@ impl PhaseModulus {
         count: usize,
         noise: NoiseBound,
     ) -> Result<Self, BfvError> {
-        Self::exact_within(CIPHERTEXT_BITS, parameters, message_bits, count, noise)
-    }
-
-    /// As [`Self::exact`], within `2^-distance`: for a ciphertext that is one of very many.
-    ///
-    /// # Errors
-    /// As [`Self::exact`].
-    pub fn exact_within(
-        distance: f64,
-        parameters: &Parameters,
-        message_bits: u32,
-        count: usize,
-        noise: NoiseBound,
-    ) -> Result<Self, BfvError> {
         let widest = Self::new(parameters, message_bits, widest(parameters), noise, Masks::Flooded)?;
         let enough = |bits: &u32| {
             let modulus = Self { bits: *bits, ..widest.clone() };
-            modulus.distance_bits(count, noise) >= distance
+            modulus.distance_bits(count, noise) >= CIPHERTEXT_BITS
         };
         let bits = (message_bits + FAITHFUL_BITS..=widest.bits).find(enough).ok_or(BfvError::Budget {
             step: "hiding the noise of exact shares",
-            needed: f64::from(widest.bits) + distance - widest.distance_bits(count, noise),
+            needed: f64::from(widest.bits) + CIPHERTEXT_BITS - widest.distance_bits(count, noise),
             available: f64::from(widest.bits),
         })?;
         Self::new(parameters, message_bits, bits, noise, Masks::Flooded)

@@ -7,7 +7,7 @@ use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
 use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
 use lanner_protocol::step::{Protocol, Spec};
 
-use super::{Planner, Room, layer, ring, unsupported};
+use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
@@ -44,7 +44,6 @@ impl Planner<'_> {
         }
         let accuracy = match rounding {
             Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
-            _ if self.room == Room::Wide => Accuracy::ExactAmongMany,
             _ => Accuracy::Exact,
         };
         let cheapest = Scheme::cheapest(&shape, bits, accuracy, &self.sets);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lanner_bfv::function_privacy::{CIPHERTEXT_BITS, PhaseModulus};
+use lanner_bfv::function_privacy::PhaseModulus;
 use lanner_bfv::halves::{C1, InputModulus};
 use lanner_bfv::{CoefficientEncoder, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::Ring;
@@ -21,9 +21,6 @@ use crate::{Cost, OfflineCost, ProtocolError};
 pub enum Accuracy {
     /// But for a probability of `2^-64` for each ciphertext, never.
     Exact,
-    /// The same in a prediction of more ciphertexts than [`CIPHERTEXT_BITS`] is enough for, each of which has a wider flooding: of up to
-    /// [`MANY`] times as many.
-    ExactAmongMany,
     /// By one at most, for one value in some hundreds. Which ones depends on weights and on noise that the client knows a part of, so no
     /// result may be made of such a sum.
     OffByOne,
@@ -31,9 +28,6 @@ pub enum Accuracy {
     /// so the low `g` bits must be dropped, exactly, before a result is made of it: what is left is `m` and never off.
     Guarded(u32),
 }
-
-/// By how much more ciphertexts may be [`Accuracy::ExactAmongMany`]. Their distances add up in squares.
-const MANY: f64 = 16.0;
 
 /// All that both parties know of a layer.
 #[derive(Clone, Debug)]
@@ -56,7 +50,7 @@ impl Accuracy {
     #[must_use]
     pub const fn guard(self) -> u32 {
         match self {
-            Self::Exact | Self::ExactAmongMany | Self::OffByOne => 0,
+            Self::Exact | Self::OffByOne => 0,
             Self::Guarded(bits) => bits,
         }
     }
@@ -64,7 +58,7 @@ impl Accuracy {
     /// The parameter sets of its layers, the smallest first.
     const fn sets(self) -> &'static [ParameterSet] {
         match self {
-            Self::Exact | Self::ExactAmongMany => &[ParameterSet::A1, ParameterSet::A2, ParameterSet::B],
+            Self::Exact => &[ParameterSet::A1, ParameterSet::A2, ParameterSet::B],
             Self::OffByOne => &[ParameterSet::A0, ParameterSet::A1],
             Self::Guarded(_) => &[ParameterSet::C1, ParameterSet::C2, ParameterSet::C3, ParameterSet::A2],
         }
@@ -108,10 +102,6 @@ impl Scheme {
         let noise = inputs.noise().multiplied_by_norm(norm);
         let modulus = match accuracy {
             Accuracy::OffByOne => PhaseModulus::faithful(parameters, bits, noise)?,
-            Accuracy::ExactAmongMany => {
-                let distance = CIPHERTEXT_BITS + MANY.log2() / 2.0;
-                PhaseModulus::exact_within(distance, parameters, bits, packing.most_outputs(), noise)?
-            }
             _ => PhaseModulus::exact(parameters, bits, packing.most_outputs(), noise)?,
         };
         let (parameters, cost) = (parameters.clone(), whole(&packing));
