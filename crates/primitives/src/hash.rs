@@ -48,15 +48,9 @@ impl CorrelationRobustHash {
 
     /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`: the sender's second string of a correlated pair.
     pub fn hash_masked_in_place(&self, x: &mut [Block], offset: Block, first: u64) {
-        self.hash_shifted(x, offset, first, 0);
-    }
-
-    /// Replaces every `x[j]` by `H(x[j], first + j / run)`: runs of strings that share a tweak, of which one party knows one each.
-    pub fn hash_runs_in_place(&self, x: &mut [Block], run: usize, first: u64) {
-        if run.is_power_of_two() {
-            self.hash_shifted(x, Block::ZERO, first, run.trailing_zeros());
-        } else {
-            self.hash_batches(x, Block::ZERO, |j| first.wrapping_add((j / run) as u64));
+        match &self.cipher {
+            Cipher::Wide(cipher) => cipher.hash(x, offset, first),
+            Cipher::Portable(_) => self.hash_batches(x, offset, |j| first.wrapping_add(j as u64)),
         }
     }
 
@@ -95,7 +89,8 @@ impl CorrelationRobustHash {
         for (number, (x, out)) in x.iter().zip(out).enumerate() {
             let hashed = &mut hashed[..filled.len()];
             hashed.iter_mut().zip(filled).for_each(|(slot, offset)| *slot = *x ^ *offset);
-            self.hash_runs_in_place(hashed, filled.len(), first.wrapping_add(number as u64));
+            let tweak = first.wrapping_add(number as u64);
+            self.hash_batches(hashed, Block::ZERO, |_| tweak);
             for (row, out) in out.iter_mut().enumerate() {
                 *out = hashed.iter().rev().fold(0, |bits, block| bits << 1 | (block.0 >> row) as u16 & 1);
             }
@@ -118,13 +113,6 @@ impl CorrelationRobustHash {
         }
     }
 
-    /// Writes `H(x[j], first + j)` to `out[j]` for every `j` below the shorter length.
-    pub fn hash_into(&self, x: &[Block], first: u64, out: &mut [Block]) {
-        let count = x.len().min(out.len());
-        out[..count].copy_from_slice(&x[..count]);
-        self.hash_in_place(&mut out[..count], first);
-    }
-
     /// Makes of every `x` in the first half of `nodes`, at place `j`, its children in a half tree: `H(x, first + j)` in its place, and
     /// `x xor H(x, first + j)` in the second half. Bits that `keep` lacks are cleared in all children.
     ///
@@ -144,14 +132,6 @@ impl CorrelationRobustHash {
             *left &= keep;
         }
         sum
-    }
-
-    /// Replaces every `x[j]` by `H(x[j] xor offset, first + (j >> shift))`.
-    fn hash_shifted(&self, x: &mut [Block], offset: Block, first: u64, shift: u32) {
-        match &self.cipher {
-            Cipher::Wide(cipher) => cipher.hash(x, offset, first, shift),
-            Cipher::Portable(_) => self.hash_batches(x, offset, |j| first.wrapping_add((j >> shift) as u64)),
-        }
     }
 }
 
@@ -238,15 +218,6 @@ mod tests {
     }
 
     #[test]
-    fn runs_share_a_tweak() {
-        for (hash, run) in both(Block(7)).iter().flat_map(|hash| [1, 3, 4, 16].map(|run| (hash, run))) {
-            let mut x: Vec<Block> = (0..100).map(Block).collect();
-            hash.hash_runs_in_place(&mut x, run, 5);
-            assert!((0..100).all(|j| x[j] == hash.hash(Block(j as u128), 5 + (j / run) as u64)));
-        }
-    }
-
-    #[test]
     fn low_words_and_bits_are_those_of_whole_hashes() {
         let mut prg = Prg::from_seed([3; 16]);
         let (salt, offset, first) = (Block::random(&mut prg), Block::random(&mut prg), u64::MAX - 20);
@@ -261,7 +232,7 @@ mod tests {
                 hash.hash_to_words(x, offset, first, &mut words);
                 let at = |x: Block, v: usize| whole.hash(x, first.wrapping_add(v as u64)).0;
                 assert!((0..count).all(|v| words[v] == at(x[v] ^ offset, v) as u64));
-                for run in [1, 2, 4, 8, 16] {
+                for run in [1, 2, 3, 4, 8, 9, 16] {
                     let offsets = &blocks[80..80 + run];
                     let mut bits = vec![[0xffff_u16; 3]; count];
                     hash.hash_runs_to_bits(x, offsets, first, &mut bits);

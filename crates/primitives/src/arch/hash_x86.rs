@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
-    __m128i, __m512i, _mm_cvtsi64_si128, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128,
-    _mm512_and_si512, _mm512_maskz_mov_epi64, _mm512_set_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32,
-    _mm512_srl_epi64, _mm512_ternarylogic_epi64, _mm512_xor_si512,
+    __m128i, __m512i, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128, _mm512_and_si512,
+    _mm512_maskz_mov_epi64, _mm512_set_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32,
+    _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
 
 use super::registers::{LANES, halves_of, load, load_few, spread, store, store_few};
@@ -12,10 +12,10 @@ use super::vaes::{WideCipher, broadcast};
 use crate::Block;
 
 impl WideCipher {
-    /// Replaces every `x[j]` by `H(x[j] xor offset, first + (j >> shift))`.
-    pub(crate) fn hash(&self, x: &mut [Block], offset: Block, first: u64, shift: u32) {
+    /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`.
+    pub(crate) fn hash(&self, x: &mut [Block], offset: Block, first: u64) {
         // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { hash(self.keys(), x, offset, first, shift) }
+        unsafe { hash(self.keys(), x, offset, first) }
     }
 
     /// Makes of every `x` in the first half of `nodes` its children `H(x, first + j)`, in its place, and `x xor H(x, first + j)`, in the
@@ -27,9 +27,9 @@ impl WideCipher {
 }
 
 #[target_feature(enable = "avx512f,vaes")]
-fn hash(keys: &[__m128i; 11], x: &mut [Block], offset: Block, first: u64, shift: u32) {
+fn hash(keys: &[__m128i; 11], x: &mut [Block], offset: Block, first: u64) {
     let (keys, offset) = (broadcast(keys), spread(offset));
-    let mut tweaks = Tweaks::new(first, shift);
+    let mut tweaks = Tweaks::new(first);
     let (groups, few) = x.as_chunks_mut();
     let (batches, groups) = groups.as_chunks_mut();
     for batch in batches {
@@ -64,7 +64,7 @@ fn hash_batch<const GROUPS: usize>(
 #[target_feature(enable = "avx512f,vaes")]
 fn expand(keys: &[__m128i; 11], nodes: &mut [Block], first: u64, keep: Block) -> Block {
     let (keys, keep) = (broadcast(keys), spread(keep));
-    let mut tweaks = Tweaks::new(first, 0);
+    let mut tweaks = Tweaks::new(first);
     let mut sum = _mm512_setzero_si512();
     let (left, right) = nodes.split_at_mut(nodes.len() / 2);
     let ((left, left_few), (right, right_few)) = (left.as_chunks_mut(), right.as_chunks_mut());
@@ -111,33 +111,25 @@ fn expand_batch<const GROUPS: usize>(
     sum
 }
 
-/// Tweaks of consecutive blocks, four at a time.
-pub(super) struct Tweaks {
-    first: __m512i,
-    /// The numbers of the next blocks, in the lower halves.
-    numbers: __m512i,
-    shift: __m128i,
-}
+/// Tweaks of consecutive blocks, four at a time: those of the next ones.
+pub(super) struct Tweaks(__m512i);
 
 impl Tweaks {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn new(first: u64, shift: u32) -> Self {
-        Self {
-            first: spread(Block(u128::from(first))),
-            numbers: _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0),
-            shift: _mm_cvtsi64_si128(i64::from(shift)),
-        }
+    pub(super) fn new(first: u64) -> Self {
+        let numbers = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
+        Self(_mm512_add_epi64(spread(Block(u128::from(first))), numbers))
     }
 
     /// Of the next groups.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) fn next<const GROUPS: usize>(&mut self) -> [__m512i; GROUPS] {
-        let mut tweaks = [self.first; GROUPS];
+        let mut tweaks = [self.0; GROUPS];
         for tweak in &mut tweaks {
-            *tweak = _mm512_add_epi64(*tweak, _mm512_srl_epi64(self.numbers, self.shift));
-            self.numbers = _mm512_add_epi64(self.numbers, spread(Block(LANES as u128)));
+            *tweak = self.0;
+            self.0 = _mm512_add_epi64(self.0, spread(Block(LANES as u128)));
         }
         tweaks
     }

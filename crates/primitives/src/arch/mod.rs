@@ -75,7 +75,7 @@ impl WideCipher {
         None
     }
 
-    pub(crate) fn hash(&self, _x: &mut [Block], _offset: Block, _first: u64, _shift: u32) {
+    pub(crate) fn hash(&self, _x: &mut [Block], _offset: Block, _first: u64) {
         match *self {}
     }
 

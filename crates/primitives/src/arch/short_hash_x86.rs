@@ -34,7 +34,7 @@ const WORDS: usize = 2 * LANES;
 #[target_feature(enable = "avx512f,vaes")]
 fn hash_low_words(cipher: &WideCipher, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
     let (keys, offset) = (broadcast(cipher.keys()), spread(offset));
-    let mut tweaks = Tweaks::new(first, 0);
+    let mut tweaks = Tweaks::new(first);
     for (x, out) in x.chunks(BATCH * LANES).zip(out.chunks_mut(BATCH * LANES)) {
         let mut masked = [offset; BATCH];
         for (masked, x) in masked.iter_mut().zip(x.chunks(LANES)) {
