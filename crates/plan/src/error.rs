@@ -39,6 +39,8 @@ pub enum PlanError {
         count: u64,
         /// The limit.
         limit: u64,
+        /// What to do.
+        fix: &'static str,
     },
     /// The ciphertexts of many predictions would together tell more of the weights than they may.
     #[error(
@@ -67,13 +69,7 @@ impl PlanError {
     pub fn fix(&self) -> &str {
         match self {
             Self::Policy { fix, .. } => fix,
-            Self::TooLarge { what, .. } if what.starts_with("bytes") => {
-                "make it smaller, or allow more with --max-memory"
-            }
-            Self::TooLarge { what, .. } if what.starts_with("seconds") => {
-                "make it smaller, or allow more with --max-seconds"
-            }
-            Self::TooLarge { .. } => "make it smaller",
+            Self::TooLarge { fix, .. } => fix,
             Self::Distance { .. } => {
                 "make the network smaller, or its rings narrower by fewer bits of weights and activations"
             }

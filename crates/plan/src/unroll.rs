@@ -4,6 +4,7 @@ use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{Known, ValueType};
 
 use crate::built::layer;
+use crate::limits::FIXED;
 use crate::{Item, Plan, PlanError, Scan, Step};
 
 /// One visit of a step, or what a loop does around it.
@@ -98,6 +99,7 @@ impl Unrolled {
                 what: "steps of a loop",
                 count: visits as u64,
                 limit: MAX_VISITS as u64,
+                fix: FIXED,
             });
         }
         let read = |values: &mut dyn Iterator<Item = usize>| {
