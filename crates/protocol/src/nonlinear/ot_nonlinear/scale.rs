@@ -15,11 +15,11 @@ pub(super) struct Scale {
 }
 
 /// For each of some bounds, in words.
-pub(super) struct Reached<V> {
+struct Reached<V> {
     /// Whether it is reached.
-    pub(super) reached: Vec<V>,
+    reached: Vec<V>,
     /// The carry of the dropped bits, where it is reached; nothing where no bits are dropped.
-    pub(super) carried: Vec<V>,
+    carried: Vec<V>,
 }
 
 impl Scale {
@@ -29,7 +29,7 @@ impl Scale {
     }
 
     /// The scaled values but for the carry of the dropped bits.
-    pub(super) fn high<V: Lanes>(self, x: &V) -> V {
+    fn high<V: Lanes>(self, x: &V) -> V {
         x.map(|x| x >> self.shift)
     }
 
@@ -41,7 +41,7 @@ impl Scale {
     ///
     /// The sign of `x - bound` is the sum of both parties' top bits and the carry of all others: `less_h xor (equal_h and c)` with the
     /// carry `c` of the dropped bits, which the bounds leave as it is. Only who answers takes the bounds off, so that one choice serves all.
-    pub(super) fn reach<D: Driver>(
+    fn reach<D: Driver>(
         self,
         driver: &mut D,
         x: &D::Values,
@@ -78,7 +78,7 @@ impl Scale {
     }
 
     /// The scaled values but for the carry where shared bits, in words, say so, else 0; and other shared bits, one a lane, as values.
-    pub(super) fn select_beside<D: Driver>(
+    fn select_beside<D: Driver>(
         self,
         driver: &mut D,
         choices: D::Values,
