@@ -15,6 +15,15 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
             yield from all_graphs(inner)
 
 
+def constant_nodes(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    """The tensors that the graph's own ``Constant`` nodes hold, by name."""
+    return {
+        node.output[0]: node.attribute[0].t
+        for node in graph.node
+        if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].name == "value"
+    }
+
+
 def all_tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     """The initializers and the tensors that are attributes."""
     for inner in all_graphs(graph):

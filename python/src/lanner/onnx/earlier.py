@@ -7,6 +7,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from lanner.errors import UnsupportedOpError
+from lanner.onnx.contents import constant_nodes
 
 #: The last opset whose Resize had no attributes but its mode.
 PLAIN_RESIZE = 10
@@ -21,14 +22,11 @@ def complete_resizes(proto: onnx.ModelProto) -> None:
     Raises:
         UnsupportedOpError: If one Resize does both to a place between two, which no attribute says.
     """
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
-    for node in proto.graph.node:
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
-            constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    held = {tensor.name: tensor for tensor in proto.graph.initializer} | constant_nodes(proto.graph)
     for node in proto.graph.node:
         if node.op_type != "Resize" or len(node.input) < 3:
             continue
-        scales = np.ravel(constants.get(node.input[2], np.zeros(0)))
+        scales = np.ravel(numpy_helper.to_array(held[node.input[2]]) if node.input[2] in held else np.zeros(0))
         shrinks = [scale for scale in scales.tolist() if scale < 1 and not (1 / scale).is_integer()]
         grows = [scale for scale in scales.tolist() if scale > 1]
         if shrinks and grows:

@@ -23,6 +23,7 @@ from onnx import numpy_helper
 from lanner.heads import Ending, Head
 from lanner.onnx.builder import Wire
 from lanner.onnx.classes import Constants, class_names
+from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
 
 #: Operators of the default domain that only a network's end may have.
@@ -151,11 +152,7 @@ class _Walk:
 
     def __init__(self, graph: onnx.GraphProto, constants: Constants) -> None:
         self._nodes = graph.node
-        held = {
-            node.output[0]: numpy_helper.to_array(node.attribute[0].t)
-            for node in graph.node
-            if _is_of(node, ("Constant",)) and len(node.attribute) == 1 and node.attribute[0].name == "value"
-        }
+        held = {name: numpy_helper.to_array(tensor) for name, tensor in constant_nodes(graph).items()}
         self._constants: Constants = {**held, **constants}
         self._producers: Mapping[str, onnx.NodeProto] = {name: node for node in graph.node for name in node.output}
 

@@ -14,6 +14,7 @@ import onnx
 from onnx import numpy_helper, shape_inference
 
 from lanner.onnx.builder import Wire
+from lanner.onnx.contents import constant_nodes
 from lanner.onnx.folding import BATCH, check_size
 
 #: A tensor's shape with a batch of one; None where it is not known.
@@ -80,11 +81,7 @@ class InferredShapes:
 def _is_small(graph: onnx.GraphProto) -> bool:
     """Whether no operator makes a constant of the file's own numbers that is too large for any use."""
     held = {tensor.name: tensor for tensor in graph.initializer}
-    held |= {
-        node.output[0]: node.attribute[0].t
-        for node in graph.node
-        if node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].HasField("t")
-    }
+    held |= constant_nodes(graph)
     try:
         for node in graph.node:
             if node.input and all(name in held for name in node.input):
