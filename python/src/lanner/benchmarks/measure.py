@@ -53,7 +53,7 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
-        limits = LimitKeywords(case.max_memory, None)
+        limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
         with ServerProcess([str(path)], metrics=True, limits=limits) as server:
             for network in networks:
                 with server.connect(network=network) as client:

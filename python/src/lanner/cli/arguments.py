@@ -6,6 +6,7 @@ import argparse
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
@@ -87,8 +88,7 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LimitKeywords:
+class LimitKeywords(TypedDict):
     """The given limits as keywords of `lanner.load`, `lanner.Client` and others.
 
     Attributes:
@@ -99,15 +99,15 @@ class LimitKeywords:
     max_memory: str | None
     max_seconds: int | None
 
-    @property
-    def arguments(self) -> list[str]:
-        """The same as arguments of another command."""
-        given = (("--max-memory", self.max_memory), ("--max-seconds", self.max_seconds))
-        return [word for name, value in given if value is not None for word in (name, str(value))]
-
 
 #: The usual limits.
-NO_LIMITS_GIVEN = LimitKeywords(None, None)
+NO_LIMITS_GIVEN = LimitKeywords(max_memory=None, max_seconds=None)
+
+
+def limit_arguments(limits: LimitKeywords) -> list[str]:
+    """Limits as arguments of another command."""
+    given = (("--max-memory", limits["max_memory"]), ("--max-seconds", limits["max_seconds"]))
+    return [word for name, value in given if value is not None for word in (name, str(value))]
 
 
 def read_limits(options: argparse.Namespace) -> LimitKeywords:
@@ -117,7 +117,7 @@ def read_limits(options: argparse.Namespace) -> LimitKeywords:
         MisuseError: If one is not one.
     """
     limits_document(options.max_memory, options.max_seconds)
-    return LimitKeywords(options.max_memory, options.max_seconds)
+    return LimitKeywords(max_memory=options.max_memory, max_seconds=options.max_seconds)
 
 
 def add_output_name(parser: argparse.ArgumentParser) -> None:
@@ -263,8 +263,7 @@ class Peer:
             pin_model=trust.pin_model,
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
-            max_memory=self.limits.max_memory,
-            max_seconds=self.limits.max_seconds,
+            **self.limits,
         )
 
 

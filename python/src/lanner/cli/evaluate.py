@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.limit is not None and options.limit < 1:
         raise MisuseError(f"--limit is {options.limit}", fix="give 1 or more")
     limits = read_limits(options)
-    model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
+    model = load(options.model, **limits)
     x, y = _read_data(options.data, model, options.limit)
     task = task_of(model.manifest, model.predict_float(x[:1]).shape[1], y, options.data)
     exact, integers, overflows = _references(model, x, output)

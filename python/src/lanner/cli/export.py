@@ -23,8 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Write the public half."""
     check_target(options.target)
-    limits = read_limits(options)
-    model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
+    model = load(options.model, **read_limits(options))
     model.export_public(options.target)
     output.say(f"written to {options.target}; commitment {model.commitment}")
     output.document({"public": str(options.target), "commitment": model.commitment})

@@ -32,8 +32,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Show an ONNX file as imported, or a compiled model with its report."""
     if options.model.suffix == ".onnx":
         return inspect_onnx(options.model, options.output_name, read_limits(options), output)
-    limits = read_limits(options)
-    model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
+    model = load(options.model, **read_limits(options))
     show_model(model, output)
     output.document({"manifest": dict(model.manifest.document), "report": model.report()})
     return 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords
+from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords, limit_arguments
 from lanner.client import Client
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
@@ -50,8 +50,7 @@ class ServerProcess:
                 address,
                 model=model,
                 pin=self._document["fingerprint"],
-                max_memory=self._limits.max_memory,
-                max_seconds=self._limits.max_seconds,
+                **self._limits,
             ) as client,
         ):
             yield client
@@ -73,7 +72,7 @@ class ServerProcess:
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
         command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
-        command += self._limits.arguments
+        command += limit_arguments(self._limits)
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()

@@ -61,9 +61,7 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
                 where=str(options.model),
                 fix="compile the ONNX model again",
             )
-        limits = read_limits(options)
-        model = load(options.model, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
-        return model, options.model
+        return load(options.model, **read_limits(options)), options.model
     if options.calibration is None:
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
     source = options.calibration or options.input

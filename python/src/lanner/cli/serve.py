@@ -136,7 +136,7 @@ def _load_models(arguments: list[str], limits: LimitKeywords) -> dict[str, Model
     for argument in arguments:
         match = re.fullmatch(r"([A-Za-z0-9_.-]+)=(.+)", argument)
         path = match[2] if match else argument
-        model = load(path, max_memory=limits.max_memory, max_seconds=limits.max_seconds)
+        model = load(path, **limits)
         name = match[1] if match else model.name
         if name in models:
             raise MisuseError(f"two models are named {name}", fix="write NAME=MODEL.lanner")
