@@ -82,7 +82,7 @@ fn party(
         let material = layer.prepare(end, &mut transfers, request, &mut rng)?;
         times[0].push(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
-        output = layer.online(end, me, material, share)?;
+        output = layer.online(end, me, material, &[share])?;
         times[1].push(start.elapsed().as_secs_f64() * 1e3);
     }
     Ok(Measured { times, sent: end.sent - before, output })

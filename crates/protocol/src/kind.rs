@@ -36,7 +36,11 @@ pub(crate) const LEAF_CHOICES: Kind = Kind(0x70);
 pub(crate) const LEAF_REPLIES: Kind = Kind(0x71);
 /// Shared bits opened against triples, from both.
 pub(crate) const BIT_PRODUCTS: Kind = Kind(0x72);
-/// Masked choices and corrections of multiplexers, from both.
+/// Masked choices and corrections of multiplexers and products of shared values, from both.
 pub(crate) const MUX: Kind = Kind(0x73);
 /// Masked choices and corrections of products, one from each.
 pub(crate) const PRODUCTS: Kind = Kind(0x74);
+/// Masked places in a table, from who chooses.
+pub(crate) const LOOKUP_PLACES: Kind = Kind(0x75);
+/// Masked entries of a table, from who replies.
+pub(crate) const LOOKUP_REPLIES: Kind = Kind(0x76);

@@ -65,6 +65,10 @@ protocols! {
     RingActivation(ot_nonlinear::RingActivation),
     /// The square of each element, by oblivious transfer.
     RingSquare(ot_nonlinear::RingSquare),
+    /// A function of each element by polynomials on segments, by oblivious transfer.
+    RingFunction(ot_nonlinear::RingFunction),
+    /// The products of two values' elements, by oblivious transfer.
+    RingProduct(ot_nonlinear::RingProduct),
     /// An oblivious arg-max whose result the client learns.
     YaoArgMax(yao::ArgMax),
     /// The best classes in order, which the client learns.

@@ -3,10 +3,13 @@
 //! A protocol is written once, over a driver. [`Run`](super::run::Run) makes its moves with the peer on one party's shares;
 //! [`Counter`](super::moves::Counter) lists them, for costs and material.
 
+use std::sync::Arc;
+
 use lanner_primitives::Ring;
 
 use super::comparison::compare;
 use super::lanes::{Lanes, mask};
+use super::lookup::Table;
 use super::moves::{Compared, Move, OPERANDS};
 use crate::{Party, ProtocolError};
 
@@ -19,8 +22,12 @@ pub(super) enum Task<V> {
     Bits(V, Vec<V>),
     /// The products of shared bits, in words, and shared values, modulo `2^bits`.
     Mux { choices: V, values: V, bits: u32 },
+    /// The products of shared values, modulo `2^bits`, and the sums over the whole numbers of what both parties have of `factor` bits.
+    Multiply { numbers: V, factor: u32, values: V, bits: u32 },
     /// The products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
     Products { mine: V, factor: u32, bits: u32 },
+    /// The entries of a public table at places that are shared modulo its length, column by column.
+    Lookup { places: V, table: Arc<Table> },
 }
 
 /// One party's numbers of a comparison, of `bits` bits. The first party's is the first of them, the second's are all.
@@ -49,10 +56,16 @@ impl<V: Lanes> Task<V> {
                 words.iter_mut().zip(others).for_each(|(words, other)| *words = other.count());
                 Move::Bits { words }
             }
-            Self::Mux { values, bits, .. } => Move::Mux { values: values.count(), bits: *bits },
+            Self::Mux { values, bits, .. } => {
+                Move::BothWays { values: values.count(), factor: 1, bits: *bits }
+            }
+            Self::Multiply { values, factor, bits, .. } => {
+                Move::BothWays { values: values.count(), factor: *factor, bits: *bits }
+            }
             Self::Products { mine, factor, bits } => {
                 Move::Products { values: mine.count(), factor: *factor, bits: *bits }
             }
+            Self::Lookup { places, table } => Move::Lookup { values: places.count(), shape: table.shape() },
         }
     }
 }

@@ -6,14 +6,15 @@ use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
 use super::activation::{Activation, Rounding};
-use super::driver::Driver;
-use super::lanes::Count;
+use super::driver::{Driver, Task, only};
+use super::function::{Function, Polynomials};
+use super::lanes::{Count, Lanes};
 use super::material::Material;
 use super::moves::{Counter, Moves};
 use super::run::Run;
 use super::transfers::CotSupply;
 use crate::nonlinear::windows::Windows;
-use crate::nonlinear::yao::Function;
+use crate::nonlinear::yao;
 use crate::{Cost, OfflineCost, Party, ProtocolError};
 
 /// A nonlinear layer on shares over `Z_2^from` with shares over `Z_2^to` of its outputs; both parties run the same.
@@ -31,6 +32,9 @@ enum Operation {
     Activation(Activation),
     /// Of values over a ring of a given number of bits.
     Square(u32),
+    Function(Function),
+    /// Of the first half of the values and the second, over a ring of a given number of bits.
+    Product(u32),
 }
 
 impl Operation {
@@ -38,6 +42,13 @@ impl Operation {
         match self {
             Self::Activation(activation) => activation.run(driver, x),
             Self::Square(bits) => driver.square(x, *bits),
+            Self::Function(function) => function.run(driver, x),
+            Self::Product(bits) => {
+                let half = x.count() / 2;
+                let [numbers, values] = [x.range(0..half), x.range(half..2 * half)];
+                let task = Task::Multiply { numbers, factor: *bits, values, bits: *bits };
+                only(only(driver.turn(vec![task])?)?)
+            }
         }
     }
 }
@@ -52,7 +63,7 @@ impl Layer {
     /// [`ProtocolError::Shape`] if the windows do not fit, fewer than 3 bits are left after the shift, a ring has more than 62 bits, an
     /// upper bound is negative or comes without ReLU, or there is a slope.
     pub fn activation(
-        function: Function,
+        function: yao::Function,
         windows: &Windows,
         from: u32,
         to: u32,
@@ -71,6 +82,38 @@ impl Layer {
             return Err(ProtocolError::Shape { what: "values or bits of a square" });
         }
         Self::new(Operation::Square(bits), values, bits, bits)
+    }
+
+    /// A function of values over `Z_2^from`, of which `shift` bits are dropped first, rounded, with results over `Z_2^to`.
+    ///
+    /// What is left of a value must be at least as far from the ends of its ring as a quarter of it, and so must its distance from where the domain
+    /// begins; or the domain is the whole ring that is left, from its lowest number on.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless there are values, rings have at most 62 bits, and the polynomials are within their bounds.
+    pub fn function(
+        function: &Polynomials,
+        values: usize,
+        from: u32,
+        to: u32,
+        shift: u32,
+    ) -> Result<Self, ProtocolError> {
+        if values == 0 {
+            return Err(ProtocolError::Shape { what: "the values of a function" });
+        }
+        let function = Function::new(function, [from, to], shift)?;
+        Self::new(Operation::Function(function), values, from, to)
+    }
+
+    /// The products of two values each, over `Z_2^bits`: all first factors, then all second ones.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits.
+    pub fn product(values: usize, bits: u32) -> Result<Self, ProtocolError> {
+        if values == 0 || !(2..=62).contains(&bits) {
+            return Err(ProtocolError::Shape { what: "values or bits of a product" });
+        }
+        Self::new(Operation::Product(bits), 2 * values, bits, bits)
     }
 
     fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
@@ -98,7 +141,7 @@ impl Layer {
         self.moves.held_by(party) as u64
     }
 
-    /// Online: this party's share of the outputs.
+    /// Online: this party's share of the outputs, of those of the inputs one after the other.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if the share or the material is not this layer's; [`ProtocolError::Channel`] if the channel fails or
@@ -108,13 +151,20 @@ impl Layer {
         channel: &mut dyn Channel,
         party: Party,
         material: Material,
-        share: &Share,
+        shares: &[&Share],
     ) -> Result<Share, ProtocolError> {
-        if (share.ring(), share.len()) != (self.from, self.inputs) {
-            return Err(ProtocolError::Shape { what: "input share of a nonlinear layer" });
+        let mut inputs = Zeroizing::new(Vec::with_capacity(self.inputs));
+        for share in shares {
+            if share.ring() != self.from || inputs.len() + share.len() > self.inputs {
+                return Err(other_input());
+            }
+            inputs.extend_from_slice(share.values());
+        }
+        if inputs.len() != self.inputs {
+            return Err(other_input());
         }
         let mut run = Run::new(channel, party, material);
-        let mut outputs = self.operation.run(&mut run, &Zeroizing::new(share.values().to_vec()))?;
+        let mut outputs = self.operation.run(&mut run, &inputs)?;
         run.finish()?;
         Ok(Share::new(self.to, std::mem::take(&mut *outputs))?)
     }
@@ -137,4 +187,8 @@ impl Layer {
     pub fn online_cost(&self) -> Cost {
         self.moves.cost()
     }
+}
+
+fn other_input() -> ProtocolError {
+    ProtocolError::Shape { what: "input share of a nonlinear layer" }
 }

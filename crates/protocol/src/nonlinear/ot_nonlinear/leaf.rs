@@ -12,7 +12,7 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::driver;
 use super::lanes::{Lanes, Values, decode, mask, words};
-use super::moves::{Compared, Leaf, leaves};
+use super::moves::{Compared, LEAF_BITS, Leaf, leaves};
 use super::run::{Role, packed};
 use super::source::{PART, Source, multiples};
 use crate::ProtocolError;
@@ -89,7 +89,7 @@ impl LeafChoices {
 
 impl LeafKeys {
     pub(super) fn new(source: &mut Source<'_>, values: usize, parts: Parts) -> Result<Self, ProtocolError> {
-        let multiples = multiples(source.delta());
+        let multiples = multiples(source.delta(), LEAF_BITS);
         let mut keys = Vec::new();
         for leaf in leaves(parts) {
             let (width, rows) = (leaf.width as usize, leaf.rows());

@@ -5,12 +5,13 @@ use rand_core::CryptoRng;
 use zeroize::ZeroizeOnDrop;
 
 use super::bit_products::{BitTriples, ReceivedBits, SentBits};
+use super::both_ways::{BothWays, Operands};
 use super::driver::Task;
 use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
+use super::lookup::{LookupKeys, LookupPlaces};
 use super::moves::{Compared, Move};
-use super::mux::Selected;
 use super::product::{ChoosingProducts, Chosen, Factors, Offered, OfferingProducts};
 use super::run::Role;
 use super::source::Source;
@@ -39,12 +40,14 @@ impl Material {
                 Prepared::LeafChoices(choices, parts) => choices.encode(*parts, writer),
                 Prepared::LeafKeys(keys, parts) => keys.encode(*parts, writer),
                 Prepared::BitTriples(triples) => triples.encode(writer),
-                Prepared::Mux(offered, chosen) => {
+                Prepared::BothWays(offered, chosen) => {
                     offered.encode(bits, writer);
                     chosen.encode(bits, writer);
                 }
                 Prepared::Chosen(chosen) => chosen.encode(bits, writer),
                 Prepared::Offered(offered) => offered.encode(bits, writer),
+                Prepared::LookupPlaces(places) => places.encode(writer),
+                Prepared::LookupKeys(keys) => keys.encode(writer),
             }
         }
     }
@@ -70,9 +73,14 @@ impl Prepared {
             }
             Move::Leaves { values, parts } => Self::LeafKeys(LeafKeys::decode(reader, values, parts)?, parts),
             Move::Bits { words } => Self::BitTriples(BitTriples::decode(reader, words)?),
-            Move::Mux { values, bits } => {
-                Self::Mux(Offered::decode(reader, values, bits)?, Chosen::decode(reader, values, bits)?)
+            Move::BothWays { bits, .. } => {
+                let [_, count] = step.transfers();
+                Self::BothWays(Offered::decode(reader, count, bits)?, Chosen::decode(reader, count, bits)?)
             }
+            Move::Lookup { values, shape } if is_first => {
+                Self::LookupPlaces(LookupPlaces::decode(reader, values, shape)?)
+            }
+            Move::Lookup { values, shape } => Self::LookupKeys(LookupKeys::decode(reader, values, shape)?),
             Move::Products { bits, .. } => {
                 let [_, count] = step.transfers();
                 if is_first {
@@ -94,9 +102,16 @@ impl Prepared {
             (Self::BitTriples(triples), Task::Bits(bits, others)) => {
                 Box::new(triples.role(&bits, &others, is_first))
             }
-            (Self::Mux(offered, chosen), Task::Mux { choices, values, bits }) => {
-                Box::new(Selected::new((offered, chosen), &choices, &values, bits, is_first))
+            (Self::BothWays(offered, chosen), Task::Mux { choices, values, bits }) => {
+                let operands = Operands::Mux(&choices, &values);
+                Box::new(BothWays::new((offered, chosen), operands, [1, bits], is_first))
             }
+            (Self::BothWays(offered, chosen), Task::Multiply { numbers, factor, values, bits }) => {
+                let operands = Operands::Product(numbers, &values);
+                Box::new(BothWays::new((offered, chosen), operands, [factor, bits], is_first))
+            }
+            (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(places)),
+            (Self::LookupKeys(keys), Task::Lookup { places, table }) => Box::new(keys.role(places, table)),
             (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
                 Box::new(ChoosingProducts { chosen, of: Factors::new(mine, factor, bits) })
             }
@@ -116,9 +131,11 @@ pub(super) enum Prepared {
     LeafChoices(LeafChoices, [Compared; 2]),
     LeafKeys(LeafKeys, [Compared; 2]),
     BitTriples(BitTriples),
-    Mux(Offered, Chosen),
+    BothWays(Offered, Chosen),
     Chosen(Chosen),
     Offered(Offered),
+    LookupPlaces(LookupPlaces),
+    LookupKeys(LookupKeys),
 }
 
 /// A move with what one direction gives for it; nothing where that has no transfers.
@@ -136,6 +153,8 @@ enum Half {
     ReceivedBits(ReceivedBits),
     Chosen(Chosen),
     Offered(Offered),
+    LookupPlaces(LookupPlaces),
+    LookupKeys(LookupKeys),
 }
 
 impl Half {
@@ -158,8 +177,18 @@ impl Half {
             (Move::Leaves { values, parts }, true) => Self::LeafKeys(LeafKeys::new(source, values, parts)?),
             (Move::Bits { words }, true) => Self::SentBits(SentBits::new(source, words)?),
             (Move::Bits { words }, false) => Self::ReceivedBits(ReceivedBits::new(source, words)?),
-            (Move::Mux { .. } | Move::Products { .. }, true) => Self::Offered(Offered::new(source, count)?),
-            (Move::Mux { .. } | Move::Products { .. }, false) => Self::Chosen(Chosen::new(source, count)?),
+            (Move::BothWays { .. } | Move::Products { .. }, true) => {
+                Self::Offered(Offered::new(source, count)?)
+            }
+            (Move::BothWays { .. } | Move::Products { .. }, false) => {
+                Self::Chosen(Chosen::new(source, count)?)
+            }
+            (Move::Lookup { values, shape }, false) => {
+                Self::LookupPlaces(LookupPlaces::new(source, values, shape)?)
+            }
+            (Move::Lookup { values, shape }, true) => {
+                Self::LookupKeys(LookupKeys::new(source, values, shape)?)
+            }
         }))
     }
 }
@@ -177,7 +206,11 @@ impl Prepared {
             (_, Some(Half::SentBits(sent)), Some(Half::ReceivedBits(received))) => {
                 Self::BitTriples(BitTriples::new(sent, received))
             }
-            (_, Some(Half::Offered(offered)), Some(Half::Chosen(chosen))) => Self::Mux(offered, chosen),
+            (_, Some(Half::Offered(offered)), Some(Half::Chosen(chosen))) => Self::BothWays(offered, chosen),
+            (Move::Lookup { .. }, None, Some(Half::LookupPlaces(places))) => Self::LookupPlaces(places),
+            (Move::Lookup { values, shape }, Some(Half::LookupKeys(keys)), None) => {
+                Self::LookupKeys(keys.with_shares(values, shape, rng))
+            }
             (_, None, Some(Half::Chosen(chosen))) => Self::Chosen(chosen),
             (_, Some(Half::Offered(offered)), None) => Self::Offered(offered),
             _ => return None,

@@ -34,14 +34,16 @@
 
 mod activation;
 mod bit_products;
+mod both_ways;
 mod comparison;
 mod driver;
+mod function;
 mod lanes;
 mod layer;
 mod leaf;
+mod lookup;
 mod material;
 mod moves;
-mod mux;
 mod product;
 mod run;
 mod scale;
@@ -50,9 +52,10 @@ mod step;
 mod transfers;
 
 pub use activation::Rounding;
+pub use function::Polynomials;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use step::{RingActivation, RingSquare};
+pub use step::{RingActivation, RingFunction, RingProduct, RingSquare};
 pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use lanner_wire::packed_len;
 
 use super::driver::{Driver, Task};
 use super::lanes::{Count, words};
+use super::lookup::TableShape;
 use super::source::parts;
 use crate::{Cost, Party, ProtocolError};
 
@@ -15,10 +16,12 @@ pub(super) enum Move {
     /// Products of shared bits and up to [`OPERANDS`] others of each, in words of 64: how many words each of the others has. The first has as
     /// many as the bits themselves, no other has more.
     Bits { words: [usize; OPERANDS] },
-    /// Products of shared bits and shared values of a given number of bits.
-    Mux { values: usize, bits: u32 },
+    /// Products of each party's numbers, of `factor` bits, and the other's values, modulo `2^bits`.
+    BothWays { values: usize, factor: u32, bits: u32 },
     /// Products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
     Products { values: usize, factor: u32, bits: u32 },
+    /// Entries of a table at shared places.
+    Lookup { values: usize, shape: TableShape },
 }
 
 /// The most bits that a shared bit is multiplied with in one go.
@@ -91,8 +94,8 @@ impl Move {
     pub(super) fn bits(self) -> u32 {
         match self {
             Self::Leaves { parts, .. } => parts.iter().map(|part| part.bits).sum(),
-            Self::Mux { bits, .. } | Self::Products { bits, .. } => bits,
-            Self::Bits { .. } => 64,
+            Self::BothWays { bits, .. } | Self::Products { bits, .. } => bits,
+            Self::Bits { .. } | Self::Lookup { .. } => 64,
         }
     }
 
@@ -102,7 +105,8 @@ impl Move {
             Self::Leaves { values, .. } => [0, values * self.bits() as usize],
             Self::Products { values, factor, .. } => [0, values * factor as usize],
             Self::Bits { words: [words, ..] } => [64 * words; 2],
-            Self::Mux { values, .. } => [values; 2],
+            Self::BothWays { values, factor, .. } => [values * factor as usize; 2],
+            Self::Lookup { values, shape } => [0, values * shape.place_bits as usize],
         }
     }
 
@@ -113,6 +117,9 @@ impl Move {
             Self::Leaves { values, parts: of } if count > 0 => {
                 let of_leaf = |leaf: Leaf| parts(values).map(move |part| part * leaf.width as usize);
                 leaves(of).flat_map(of_leaf).collect()
+            }
+            Self::Lookup { values, shape } if count > 0 => {
+                parts(values).map(|part| part * shape.place_bits as usize).collect()
             }
             _ => parts(count).collect(),
         }
@@ -129,10 +136,17 @@ impl Move {
                 [values * WORD + shares, 2 * rows * values + shares]
             }
             Self::Bits { words } => [(words[0] + 2 * words.iter().sum::<usize>()) * WORD; 2],
-            Self::Mux { values, .. } => [3 * values * WORD + words(values) * WORD; 2],
+            Self::BothWays { .. } => {
+                let [transfers, _] = self.transfers();
+                [3 * transfers * WORD + words(transfers) * WORD; 2]
+            }
             Self::Products { .. } => {
                 let [_, transfers] = self.transfers();
                 [transfers * WORD + words(transfers) * WORD, 2 * transfers * WORD]
+            }
+            Self::Lookup { values, shape } => {
+                let columns = shape.columns().count();
+                [(1 + columns) * values * WORD, shape.reply_bytes(values) + columns * values * WORD]
             }
         }
     }
@@ -148,9 +162,16 @@ impl Move {
                 let opened = words[0] + words.iter().sum::<usize>();
                 return vec![8 * opened; 2];
             }
-            Self::Mux { values, bits } => (values, vec![vec![1], vec![1, bits], vec![bits]]),
+            Self::BothWays { values, factor, bits } => {
+                let corrections: Vec<u32> = (0..factor).map(|i| bits - i).collect();
+                let both = [&[factor], corrections.as_slice()].concat();
+                (values, vec![vec![factor], both, corrections])
+            }
             Self::Products { values, factor, bits } => {
                 (values, vec![vec![factor], (0..factor).map(|i| bits - i).collect()])
+            }
+            Self::Lookup { values, shape } => {
+                return vec![packed_len(values, shape.place_bits), shape.reply_bytes(values)];
             }
         };
         let bytes = |widths: &Vec<u32>| widths.iter().map(|bits| packed_len(values, *bits)).sum();
@@ -256,7 +277,8 @@ impl Driver for Counter {
                 vec![Count(words(values)); leaves(parts).map(|leaf| leaf.rows()).sum()]
             }
             (_, Task::Bits(_, others)) => others.clone(),
-            (Move::Mux { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
+            (Move::BothWays { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
+            (Move::Lookup { values, shape }, _) => shape.columns().map(|_| Count(values)).collect(),
             (Move::Bits { .. }, _) => Vec::new(),
         };
         self.0.push(tasks.iter().map(Task::step).collect());

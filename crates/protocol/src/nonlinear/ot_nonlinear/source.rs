@@ -1,12 +1,14 @@
 //! Transfers of one direction as moves use them: part by part, so that what is made of a part is made while it is in the processor's cache.
 
+use std::ops::Range;
+
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
 use super::lanes::Values;
-use super::moves::LEAF_BITS;
+use super::lookup::MAX_PLACE_BITS;
 use super::transfers::Transfers;
 use crate::ProtocolError;
 
@@ -44,7 +46,7 @@ pub(super) struct Part<'p> {
 impl<'s> Source<'s> {
     pub(super) fn new(channel: &'s mut dyn Channel, transfers: &'s mut Transfers, sends: bool) -> Self {
         // Room for every draw, so that none moves them.
-        let blocks = Zeroizing::new(Vec::with_capacity(LEAF_BITS as usize * PART));
+        let blocks = Zeroizing::new(Vec::with_capacity(MAX_PLACE_BITS as usize * PART));
         Self { channel, transfers, sends, blocks }
     }
 
@@ -109,6 +111,28 @@ impl Part<'_> {
         });
     }
 
+    /// The hashes of the strings of each `width` transfers together, to which each of `offsets` is added in turn, for the values of a range: those
+    /// of some values at a time, with the number of the first and that of the offset.
+    pub(super) fn joint_hashes(
+        &self,
+        width: usize,
+        offsets: &[Block],
+        values: Range<usize>,
+        mut take: impl FnMut(usize, usize, &[Block]),
+    ) {
+        let mut hashes = Zeroizing::new([Block::ZERO; BATCH]);
+        let blocks = &self.blocks[values.start * width..values.end * width];
+        each_batch(blocks, width, |start, bases| {
+            let first = values.start + start;
+            let hashes = &mut hashes[..bases.len()];
+            for (number, offset) in offsets.iter().enumerate() {
+                hashes.copy_from_slice(bases);
+                self.hash.hash_masked_in_place(hashes, *offset, self.first + first as u64);
+                take(first, number, hashes);
+            }
+        });
+    }
+
     /// The choices from transfer `i` on, 64 of them; zeros behind the last.
     pub(super) fn choices(&self, i: usize) -> u64 {
         let (word, shift) = (i / 64, i % 64);
@@ -135,16 +159,17 @@ fn combine(blocks: &[Block]) -> Block {
     blocks.iter().rev().fold(Block::ZERO, |sum, block| double(sum) ^ *block)
 }
 
-/// `j delta` for all numbers `j` of four bits: what the keys of combined transfers differ by.
-pub(super) fn multiples(delta: Block) -> Zeroizing<[Block; 16]> {
-    let mut powers = Zeroizing::new([delta; 4]);
-    for bit in 1..4 {
-        powers[bit] = double(powers[bit - 1]);
+/// `j delta` for all numbers `j` of so many bits: what the keys of combined transfers differ by.
+pub(super) fn multiples(delta: Block, bits: u32) -> Zeroizing<Vec<Block>> {
+    let mut all = Zeroizing::new(vec![Block::ZERO; 1 << bits]);
+    let mut power = delta;
+    for half in (0..bits).map(|bit| 1 << bit) {
+        for j in 0..half {
+            all[half + j] = all[j] ^ power;
+        }
+        power = double(power);
     }
-    Zeroizing::new(std::array::from_fn(|j| {
-        let of_bit = |bit: usize| powers[bit] & Block::mask(j >> bit & 1 == 1);
-        (0..4).fold(Block::ZERO, |sum, bit| sum ^ of_bit(bit))
-    }))
+    all
 }
 
 /// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
@@ -159,7 +184,7 @@ mod tests {
     #[test]
     fn multiples_are_linear_and_distinct() {
         let delta = Block(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
-        let all = multiples(delta);
+        let all = multiples(delta, 4);
         for j in 0..16 {
             for k in 0..16 {
                 assert!(all[j] ^ all[k] == all[j ^ k]);

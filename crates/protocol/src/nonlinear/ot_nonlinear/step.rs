@@ -4,7 +4,7 @@ use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{CotSupply, Layer, Material, Request, Rounding};
+use super::{CotSupply, Layer, Material, Polynomials, Request, Rounding};
 use crate::linear::Sets;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
@@ -33,6 +33,30 @@ pub struct RingActivation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingSquare {
     /// Number of elements.
+    pub values: usize,
+    /// The ring.
+    pub bits: u32,
+}
+
+/// A function of each element, from `Z_2^from` to `Z_2^to`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingFunction {
+    /// What it computes of a value that has lost `shift` bits.
+    pub function: Polynomials,
+    /// Number of elements.
+    pub values: usize,
+    /// Bits of the ring of the input.
+    pub from: u32,
+    /// Bits of the ring of the output.
+    pub to: u32,
+    /// Bits that are dropped of the input first, rounded.
+    pub shift: u32,
+}
+
+/// The products of the elements of two values, over `Z_2^bits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingProduct {
+    /// Number of elements of each.
     pub values: usize,
     /// The ring.
     pub bits: u32,
@@ -71,6 +95,40 @@ impl Spec for RingSquare {
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Layer::square(self.values, self.bits)?))
+    }
+}
+
+impl Spec for RingFunction {
+    fn name(&self) -> &'static str {
+        "ot.function"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
+        Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let layer = Layer::function(&self.function, self.values, self.from, self.to, self.shift)?;
+        Ok(Box::new(layer))
+    }
+}
+
+impl Spec for RingProduct {
+    fn name(&self) -> &'static str {
+        "ot.product"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
+        let ring = Ring::Pow2(self.bits);
+        ValueType::only(&[left], ring, self.values)?;
+        ValueType::only(&[right], ring, self.values)?;
+        Ok(ValueType::shared(ring, self.values, Known::NOBODY))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Layer::product(self.values, self.bits)?))
     }
 }
 
@@ -137,6 +195,6 @@ impl<P: PartyState> Step<P> for Layer {
         material: Material,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
+        self.online(channel, P::PARTY, material, &inputs.shares()?).map(Value::Shared)
     }
 }

@@ -1,7 +1,9 @@
 //! Nonlinear layers over `Z_2^l` by oblivious transfer equal their formulas on edge values, send what they say, and open nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod functions;
 
 use std::collections::VecDeque;
 
@@ -72,7 +74,7 @@ fn run_in(channels: &mut (End, End), cases: &[Case]) -> Vec<Vec<i64>> {
             assert_eq!(sent(end) - before, bytes_of(offline.request.then(offline.answer)));
             let material = decoded(&encoded(&material, &case.layer, me), &case.layer, me).unwrap();
             let (before, first) = (sent(end), end.sent.len());
-            let output = case.layer.online(end, me, material, share).unwrap();
+            let output = case.layer.online(end, me, material, &[share]).unwrap();
             assert_eq!(sent(end) - before, bytes_of(case.layer.online_cost()));
             let messages = end.sent[first..].iter().map(|(_, payload)| payload.len());
             results.push((output, messages.collect::<VecDeque<_>>()));
@@ -518,7 +520,7 @@ fn material_of_another_layer_is_refused() {
         layers.clone().map(|layer| {
             let request = layer.request(end, &mut transfers).unwrap();
             let material = layer.prepare(end, &mut transfers, request, &mut rng(2)).unwrap();
-            matches!(layers[0].online(end, me, material, &share), Err(ProtocolError::Shape { .. }))
+            matches!(layers[0].online(end, me, material, &[&share]), Err(ProtocolError::Shape { .. }))
         })
     };
     let (client, server) =

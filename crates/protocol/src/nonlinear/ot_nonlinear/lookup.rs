@@ -1,0 +1,405 @@
+//! Entries of public tables at shared places, by 1-of-`2^k` transfers.
+//!
+//! After [KK13](https://eprint.iacr.org/2013/491) and SIRNN's lookup tables ([RRGRKC21](https://eprint.iacr.org/2021/459), section 3.1), over the
+//! combined correlated transfers of [`leaf`](super::leaf). The places are shared by sums: the second party turns the table by its share, the
+//! first chooses by its own, and the entry is left shared by sums, column by column:
+//!
+//! ```text
+//! F: i_F, random choice c, its keys                       G: i_G, all 2^k keys, its shares r
+//!   f = i_F xor c  ------------------------------------>
+//!        <--------------------------------------------    T[j + i_G] - r + key[j xor f] for every place j
+//! F has T[i_F + i_G] - r: the reply at i_F less its key.  G has r.
+//! ```
+//!
+//! Turning and choosing touch every entry, whatever the places are.
+
+use std::sync::Arc;
+
+use lanner_primitives::{Block, Ring, parallel};
+use lanner_wire::{
+    ChannelError, DecodeError, Reader, Writer, pack_bits, pack_bits_to, packed_len, unpack_bits,
+};
+use rand_core::CryptoRng;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+use super::lanes::{Lanes, Values, decode, mask};
+use super::run::{Role, packed};
+use super::source::{PART, Source, multiples};
+use crate::ProtocolError;
+
+/// The most bits of a place.
+pub(super) const MAX_PLACE_BITS: u32 = 8;
+
+/// The most columns of a table.
+pub(super) const MAX_COLUMNS: usize = 4;
+
+/// The most bits of a row: those of one hash.
+pub(super) const MAX_ROW_BITS: u32 = 128;
+
+/// Values of one item of work: whole bytes of every column.
+const ITEM: usize = 64;
+
+/// The size of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TableShape {
+    /// Bits of a place: it has `2^place_bits` rows.
+    pub(super) place_bits: u32,
+    /// Bits of an entry of each column; none behind the last.
+    pub(super) column_bits: [u32; MAX_COLUMNS],
+}
+
+impl TableShape {
+    /// Bits of each column.
+    pub(super) fn columns(self) -> impl Iterator<Item = u32> {
+        self.column_bits.into_iter().take_while(|bits| *bits > 0)
+    }
+
+    const fn rows(self) -> usize {
+        1 << self.place_bits
+    }
+
+    /// Bytes of the reply to so many places.
+    pub(super) fn reply_bytes(self, values: usize) -> usize {
+        self.columns().map(|bits| packed_len(values * self.rows(), bits)).sum()
+    }
+}
+
+/// A public table: columns of numbers modulo powers of two.
+#[derive(Debug)]
+pub(super) struct Table {
+    shape: TableShape,
+    columns: Vec<Vec<u64>>,
+}
+
+impl Table {
+    /// Of columns of as many entries, `2^place_bits`, each with the bits of its entries.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if there is none or too many of something.
+    pub(super) fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self, ProtocolError> {
+        let refuse = Err(ProtocolError::Shape { what: "the table of a lookup" });
+        let row: u32 = columns.iter().map(|(bits, _)| *bits).sum();
+        let fits =
+            |(bits, entries): &(u32, Vec<u64>)| (1..=62).contains(bits) && entries.len() == 1 << place_bits;
+        if !(1..=MAX_PLACE_BITS).contains(&place_bits)
+            || !(1..=MAX_COLUMNS).contains(&columns.len())
+            || row > MAX_ROW_BITS
+            || !columns.iter().all(fits)
+        {
+            return refuse;
+        }
+        let mut column_bits = [0; MAX_COLUMNS];
+        column_bits.iter_mut().zip(&columns).for_each(|(slot, (bits, _))| *slot = *bits);
+        let reduced =
+            |(bits, entries): (u32, Vec<u64>)| entries.into_iter().map(|entry| entry & mask(bits)).collect();
+        let shape = TableShape { place_bits, column_bits };
+        Ok(Self { shape, columns: columns.into_iter().map(reduced).collect() })
+    }
+
+    pub(super) const fn shape(&self) -> TableShape {
+        self.shape
+    }
+}
+
+/// The choosing party's material.
+pub(super) struct LookupPlaces {
+    shape: TableShape,
+    /// The random choice of each value.
+    random: Values,
+    /// For each column, the key that each value chose.
+    keys: Vec<Values>,
+}
+
+/// The replying party's material.
+pub(super) struct LookupKeys {
+    shape: TableShape,
+    /// For each column, all keys of every value, packed.
+    keys: Vec<Zeroizing<Vec<u8>>>,
+    /// For each column, this party's shares of the entries.
+    shares: Vec<Values>,
+}
+
+impl ZeroizeOnDrop for LookupPlaces {}
+
+impl ZeroizeOnDrop for LookupKeys {}
+
+/// A column's part of a hash, where the columns before it have `start` bits.
+const fn column_of(hash: Block, start: u32, bits: u32) -> u64 {
+    (hash.0 >> start) as u64 & mask(bits)
+}
+
+/// Where each column starts in a hash, with its bits.
+fn places_of(shape: TableShape) -> impl Iterator<Item = (u32, u32)> {
+    shape.columns().scan(0, |start, bits| {
+        let of_column = (*start, bits);
+        *start += bits;
+        Some(of_column)
+    })
+}
+
+impl LookupPlaces {
+    pub(super) fn new(
+        source: &mut Source<'_>,
+        values: usize,
+        shape: TableShape,
+    ) -> Result<Self, ProtocolError> {
+        let width = shape.place_bits as usize;
+        let mut random = Zeroizing::new(vec![0; values]);
+        let mut keys: Vec<Values> = shape.columns().map(|_| Zeroizing::new(vec![0; values])).collect();
+        for (random, start) in random.chunks_mut(PART).zip((0..).step_by(PART)) {
+            let part = source.draw(random.len() * width)?;
+            part.joint_hashes(width, &[Block::ZERO], 0..random.len(), |value, _, hashes| {
+                for (keys, (at, bits)) in keys.iter_mut().zip(places_of(shape)) {
+                    let keys = keys[start + value..].iter_mut().zip(hashes);
+                    keys.for_each(|(key, hash)| *key = column_of(*hash, at, bits));
+                }
+            });
+            for (i, choice) in random.iter_mut().enumerate() {
+                *choice = part.choices(i * width) & mask(shape.place_bits);
+            }
+        }
+        Ok(Self { shape, random, keys })
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        writer.packed(&self.random, self.shape.place_bits);
+        self.keys.iter().zip(self.shape.columns()).for_each(|(keys, bits)| writer.packed(keys, bits));
+    }
+
+    pub(super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
+        let random = decode(reader, values, shape.place_bits)?;
+        let keys = shape.columns().map(|bits| decode(reader, values, bits)).collect::<Result<_, _>>()?;
+        Ok(Self { shape, random, keys })
+    }
+
+    /// The first party's role, with its shares of the places.
+    pub(super) fn role(self, places: Values) -> ChoosingPlaces {
+        let places = places.map(|place| place & mask(self.shape.place_bits));
+        ChoosingPlaces { own: self, places }
+    }
+}
+
+impl LookupKeys {
+    pub(super) fn new(
+        source: &mut Source<'_>,
+        values: usize,
+        shape: TableShape,
+    ) -> Result<Self, ProtocolError> {
+        let (width, rows) = (shape.place_bits as usize, shape.rows());
+        let multiples = multiples(source.delta(), shape.place_bits);
+        let empty = |bits| Zeroizing::new(vec![0; packed_len(values * rows, bits)]);
+        let mut keys: Vec<Zeroizing<Vec<u8>>> = shape.columns().map(empty).collect();
+        for start in (0..values).step_by(PART) {
+            let count = PART.min(values - start);
+            let part = source.draw(count * width)?;
+            let mut columns: Vec<_> = keys
+                .iter_mut()
+                .zip(shape.columns())
+                .map(|(keys, bits)| {
+                    let first = packed_len(start * rows, bits);
+                    keys[first..].chunks_mut(packed_len(ITEM * rows, bits))
+                })
+                .collect();
+            let items = (0..count).step_by(ITEM).map(|first| {
+                let columns: Vec<&mut [u8]> = columns.iter_mut().filter_map(Iterator::next).collect();
+                (first..count.min(first + ITEM), columns)
+            });
+            parallel::for_each(items, |(values, packed)| {
+                let mut unpacked: Vec<Values> =
+                    packed.iter().map(|_| Zeroizing::new(vec![0; values.len() * rows])).collect();
+                part.joint_hashes(width, &multiples, values.clone(), |value, row, hashes| {
+                    let first = (value - values.start) * rows + row;
+                    for (keys, (at, bits)) in unpacked.iter_mut().zip(places_of(shape)) {
+                        let keys = keys[first..].iter_mut().step_by(rows).zip(hashes);
+                        keys.for_each(|(key, hash)| *key = column_of(*hash, at, bits));
+                    }
+                });
+                for ((packed, keys), bits) in packed.into_iter().zip(&unpacked).zip(shape.columns()) {
+                    pack_bits_to(keys, bits, packed);
+                }
+            });
+        }
+        Ok(Self { shape, keys, shares: Vec::new() })
+    }
+
+    /// With random shares of so many values' entries.
+    pub(super) fn with_shares(mut self, values: usize, shape: TableShape, rng: &mut impl CryptoRng) -> Self {
+        let mut random = |bits| {
+            let mut shares = Zeroizing::new(vec![0; values]);
+            shares.fill_with(|| rng.next_u64() & mask(bits));
+            shares
+        };
+        self.shares = shape.columns().map(&mut random).collect();
+        self
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        self.keys.iter().for_each(|keys| writer.bytes(keys));
+        self.shares.iter().zip(self.shape.columns()).for_each(|(shares, bits)| writer.packed(shares, bits));
+    }
+
+    pub(super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
+        let keys = shape.columns().map(|bits| {
+            let bytes = reader.bytes(packed_len(values * shape.rows(), bits))?;
+            Ok(Zeroizing::new(bytes.to_vec()))
+        });
+        let keys = keys.collect::<Result<_, _>>()?;
+        let shares = shape.columns().map(|bits| decode(reader, values, bits)).collect::<Result<_, _>>()?;
+        Ok(Self { shape, keys, shares })
+    }
+
+    /// The second party's role, with its shares of the places.
+    pub(super) fn role(self, places: Values, table: Arc<Table>) -> ReplyingPlaces {
+        ReplyingPlaces { keys: self, places, table, flips: Vec::new() }
+    }
+}
+
+/// The first party's role: it learns the entry at its own place of what the second made of the table.
+pub(super) struct ChoosingPlaces {
+    own: LookupPlaces,
+    places: Values,
+}
+
+impl Role for ChoosingPlaces {
+    fn say(&mut self) -> Vec<u8> {
+        let flips = self.places.zip_map(&self.own.random, |place, random| place ^ random);
+        pack_bits(&flips, self.own.shape.place_bits)
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        let (shape, rows) = (self.own.shape, self.own.shape.rows());
+        for (keys, bits) in self.own.keys.iter_mut().zip(shape.columns()) {
+            let replies = message.bytes(packed_len(self.places.len() * rows, bits));
+            let replies = replies.map_err(ChannelError::from)?.chunks(packed_len(ITEM * rows, bits));
+            let items = replies.zip(self.places.chunks(ITEM)).zip(keys.chunks_mut(ITEM));
+            let opened = parallel::map(items, |((replies, places), keys)| {
+                let replies = unpack_bits(replies, places.len() * rows, bits)?;
+                for ((replies, place), key) in replies.chunks(rows).zip(places).zip(keys) {
+                    let chosen = choose(replies, *place);
+                    *key = Ring::Pow2(bits).sub(chosen, *key);
+                }
+                Ok::<(), DecodeError>(())
+            });
+            opened.into_iter().collect::<Result<(), _>>().map_err(ChannelError::from)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        self.own.keys
+    }
+}
+
+/// The second party's role: it replies with the table as its share of the place turns it, masked entry by entry.
+pub(super) struct ReplyingPlaces {
+    keys: LookupKeys,
+    places: Values,
+    table: Arc<Table>,
+    /// What the first party said.
+    flips: Vec<u64>,
+}
+
+impl Role for ReplyingPlaces {
+    fn say(&mut self) -> Vec<u8> {
+        let (shape, rows) = (self.keys.shape, self.keys.shape.rows());
+        let mut message = vec![0; shape.reply_bytes(self.places.len())];
+        let mut rest = message.as_mut_slice();
+        let columns = shape.columns().zip(&self.keys.keys).zip(&self.keys.shares).zip(&self.table.columns);
+        for (((bits, keys), shares), entries) in columns {
+            let (of_column, behind) = rest.split_at_mut(keys.len());
+            rest = behind;
+            let (size, ring) = (packed_len(ITEM * rows, bits), Ring::Pow2(bits));
+            let made = of_column.chunks_mut(size).zip(keys.chunks(size)).zip(shares.chunks(ITEM));
+            let items = made.zip(self.places.chunks(ITEM).zip(self.flips.chunks(ITEM)));
+            parallel::for_each(items, |(((bytes, keys), shares), (places, flips))| {
+                let Ok(keys) = unpack_bits(keys, places.len() * rows, bits).map(Zeroizing::new) else {
+                    return;
+                };
+                let mut replies = Zeroizing::new(Vec::with_capacity(keys.len()));
+                let mut turning = Turning::new(entries);
+                let values = keys.chunks(rows).zip(shares).zip(places.iter().zip(flips));
+                for ((keys, share), (place, flip)) in values {
+                    let turned = turning.by(entries, *place).iter().enumerate();
+                    replies.extend(turned.map(|(row, entry)| {
+                        ring.sub(entry.wrapping_add(keys[row ^ *flip as usize]), *share)
+                    }));
+                }
+                pack_bits_to(&replies, bits, bytes);
+            });
+        }
+        message
+    }
+
+    fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
+        self.flips = packed(message, self.places.len(), self.keys.shape.place_bits)?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Values> {
+        self.keys.shares
+    }
+}
+
+/// Room to turn a column.
+struct Turning([Values; 2]);
+
+impl Turning {
+    fn new(entries: &[u64]) -> Self {
+        Self([(); 2].map(|()| Zeroizing::new(vec![0; entries.len()])))
+    }
+
+    /// Entry `j + place` at every `j`, places modulo the length, which is a power of two.
+    fn by(&mut self, entries: &[u64], place: u64) -> &[u64] {
+        let Self([turned, next]) = self;
+        turned.copy_from_slice(entries);
+        let mut step = 1;
+        while step < entries.len() {
+            let turns = (place / step as u64 & 1).wrapping_neg();
+            let behind = turned[step..].iter().chain(&turned[..step]);
+            for (next, (here, there)) in next.iter_mut().zip(turned.iter().zip(behind)) {
+                *next = here ^ ((here ^ there) & turns);
+            }
+            std::mem::swap(turned, next);
+            step *= 2;
+        }
+        turned
+    }
+}
+
+/// The entry at a place, of which no memory access tells.
+fn choose(entries: &[u64], place: u64) -> u64 {
+    let take = |(at, entry): (u64, &u64)| {
+        // All ones where both are equal.
+        let other = at ^ place;
+        entry & ((other | other.wrapping_neg()) >> 63).wrapping_sub(1)
+    };
+    (0..).zip(entries).map(take).fold(0, |chosen, entry| chosen | entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turning_and_choosing_are_indexing() {
+        for bits in 1..=8 {
+            let entries: Vec<u64> = (0..1 << bits).map(|i| i * 0x9e37_79b9 & 0xffff).collect();
+            let mut turning = Turning::new(&entries);
+            for place in 0..entries.len() {
+                let turned = turning.by(&entries, place as u64);
+                let at = |j: usize| entries[(j + place) % entries.len()];
+                assert!((0..entries.len()).all(|j| turned[j] == at(j)));
+                assert_eq!(choose(&entries, place as u64), entries[place]);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_beyond_a_hash_are_refused() {
+        let column = |bits| (bits, vec![0; 4]);
+        assert!(Table::new(2, vec![column(62), column(62), column(4)]).is_ok());
+        assert!(Table::new(2, vec![column(62), column(62), column(5)]).is_err());
+        assert!(Table::new(2, vec![]).is_err() && Table::new(9, vec![(3, vec![0; 512])]).is_err());
+        assert!(Table::new(2, vec![(3, vec![0; 3])]).is_err() && Table::new(2, vec![column(0)]).is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! Functions by polynomials and products of secrets equal their formulas, whatever the shares.
+
+use lanner_primitives::Ring;
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials};
+use rand_core::Rng;
+
+use crate::common::{rng, signed};
+use crate::{Case, outputs, rescale};
+
+/// A function's value, step by step as its definition says.
+fn ideal(function: &Polynomials, x: i64) -> i64 {
+    let Polynomials { low, bits, polynomials, shift } = function;
+    let u = (x - low).clamp(0, (1 << bits) - 1);
+    let rest = bits - polynomials.len().trailing_zeros();
+    let (h, e) = (u >> rest, u & ((1 << rest) - 1));
+    let sum = polynomials[h as usize].iter().rev().fold(0, |sum, c| sum * e + c);
+    rescale(sum, *shift)
+}
+
+/// Random coefficients of so many bits for `2^place` segments.
+fn polynomials(place: u32, widths: &[u32], number: u8) -> Vec<Vec<i64>> {
+    let mut rng = rng(number);
+    let mut coefficient = |bits: &u32| (rng.next_u64() >> (64 - bits)) as i64 - (1 << (bits - 1));
+    (0..1 << place).map(|_| widths.iter().map(&mut coefficient).collect()).collect()
+}
+
+fn case(function: &Polynomials, secrets: Vec<i64>, from: u32, to: u32, shift: u32) -> Case {
+    Case::new(Layer::function(function, secrets.len(), from, to, shift).unwrap(), secrets, from)
+}
+
+/// Cases with what they must give.
+fn check(cases: Vec<(Case, Vec<i64>)>) {
+    let (cases, expected): (Vec<Case>, Vec<Vec<i64>>) = cases.into_iter().unzip();
+    for (number, (got, expected)) in outputs(&cases).iter().zip(expected).enumerate() {
+        assert!(*got == expected, "case {number}");
+    }
+}
+
+#[test]
+fn functions_equal_their_formula_on_whole_domains_and_beyond() {
+    // Bits of the domain, of the segments' numbers, and of the coefficients; bits dropped in the end.
+    let shapes: [(u32, u32, &[u32], u32); 9] = [
+        (1, 1, &[9], 0),
+        (6, 6, &[20], 0),
+        (8, 8, &[12], 3),
+        (10, 3, &[14], 5),
+        (10, 3, &[14, 8], 5),
+        (9, 4, &[20, 12, 6], 8),
+        (8, 2, &[20, 14, 8, 3], 9),
+        (7, 0, &[16, 9, 4], 6),
+        (4, 4, &[10, 5], 2),
+    ];
+    let mut all = Vec::new();
+    for (number, (bits, place, widths, drop)) in shapes.into_iter().enumerate() {
+        let polynomials = polynomials(place, widths, number as u8);
+        for low in [-(1 << bits) / 2, 0, 3, -(1 << bits)] {
+            let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop };
+            let (from, to) = (bits + 4, 40);
+            let reach = (1 << (from - 1)) - low.abs() - 1;
+            let domain = low - 9..low + (1 << bits) + 9;
+            let secrets: Vec<i64> = domain.chain([-reach, reach]).filter(|x| x.abs() <= reach).collect();
+            let expected = secrets.iter().map(|x| ideal(&function, *x)).collect();
+            all.push((case(&function, secrets, from, to, 0), expected));
+        }
+    }
+    check(all);
+}
+
+#[test]
+fn a_domain_that_is_the_whole_ring_needs_no_clipping() {
+    let polynomials = polynomials(5, &[24, 14], 77);
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 12 };
+    let secrets: Vec<i64> = (-512..512).collect();
+    let expected: Vec<i64> = secrets.iter().map(|x| ideal(&function, *x)).collect();
+    // Into rings narrower and wider than what is left of the sums.
+    let narrow = Ring::Pow2(9);
+    let cut = expected.iter().map(|y| narrow.signed(narrow.embed(*y))).collect();
+    check(vec![
+        (case(&function, secrets.clone(), 10, 30, 0), expected),
+        (case(&function, secrets, 10, 9, 0), cut),
+    ]);
+}
+
+#[test]
+fn values_are_rounded_on_their_way_into_the_domain() {
+    let polynomials = polynomials(4, &[20, 12], 5);
+    let function = Polynomials { low: -100, bits: 8, polynomials, shift: 7 };
+    let mut all = Vec::new();
+    for (from, shift) in [(20, 7), (37, 20), (60, 45)] {
+        let top = (1_i64 << (from - 1)) - (120 << shift);
+        let edge = |at: i64| [-1, 0, 1].map(|d| (at << shift) + (1 << (shift - 1)) + d);
+        let mut secrets: Vec<i64> = [-101, -100, -1, 0, 154, 155, 156].into_iter().flat_map(edge).collect();
+        secrets.extend([top, -top]);
+        secrets.extend(signed(500, 300 << shift, &mut rng(from as u8)));
+        let expected = secrets.iter().map(|x| ideal(&function, rescale(*x, shift))).collect();
+        all.push((case(&function, secrets, from, 16, shift), expected));
+    }
+    // The whole ring that is left.
+    let whole = Polynomials { low: -128, ..function };
+    let secrets: Vec<i64> = signed(700, (127 << 6) + 31, &mut rng(8));
+    let expected = secrets.iter().map(|x| ideal(&whole, rescale(*x, 6))).collect();
+    all.push((case(&whole, secrets, 14, 16, 6), expected));
+    check(all);
+}
+
+#[test]
+fn products_of_secrets_are_right_modulo_every_power() {
+    let mut all = Vec::new();
+    for bits in [2, 3, 8, 17, 33, 62] {
+        let top = (1_i64 << (bits - 1)) - 1;
+        let edges = [0, 1, -1, top, -top, -top - 1];
+        let pairs: Vec<(i64, i64)> = edges.into_iter().flat_map(|x| edges.map(|y| (x, y))).collect();
+        let (left, right): (Vec<i64>, Vec<i64>) = pairs.into_iter().unzip();
+        let ring = Ring::Pow2(bits);
+        let product = |(x, y): (&i64, &i64)| ring.signed(ring.embed(x.wrapping_mul(*y)));
+        let expected = left.iter().zip(&right).map(product).collect();
+        let layer = Layer::product(left.len(), bits).unwrap();
+        all.push((Case::new(layer, [left, right].concat(), bits), expected));
+    }
+    check(all);
+}
+
+#[test]
+fn functions_beyond_their_bounds_are_refused() {
+    let good = Polynomials { low: -8, bits: 4, polynomials: vec![vec![1, 2]; 4], shift: 1 };
+    let refused =
+        |function: Polynomials, from, to, shift| Layer::function(&function, 1, from, to, shift).is_err();
+    assert!(!refused(good.clone(), 8, 8, 0) && !refused(good.clone(), 4, 8, 0));
+    assert!(Layer::function(&good, 0, 8, 8, 0).is_err());
+    for (from, to, shift) in [(63, 8, 0), (8, 63, 0), (8, 0, 0), (8, 8, 5), (4, 8, 1), (8, 8, 9)] {
+        assert!(refused(good.clone(), from, to, shift), "{from} {to} {shift}");
+    }
+    let with = |polynomials| Polynomials { polynomials, ..good.clone() };
+    for polynomials in [vec![], vec![vec![]; 4], vec![vec![1]; 3], vec![vec![1; 5]; 4], vec![vec![1]; 32]] {
+        assert!(refused(with(polynomials), 12, 12, 0));
+    }
+    assert!(refused(with(vec![vec![1], vec![1, 2]]), 12, 12, 0));
+    assert!(refused(with(vec![vec![i64::MIN]; 2]), 12, 12, 0));
+    assert!(refused(with(vec![vec![0, 1 << 54]; 2]), 12, 12, 0));
+    assert!(refused(Polynomials { low: i64::MIN, ..good.clone() }, 60, 8, 0));
+    assert!(refused(Polynomials { bits: 17, ..good.clone() }, 60, 8, 0));
+    assert!(refused(Polynomials { shift: 57, ..good }, 60, 8, 0));
+    assert!(Layer::product(0, 8).is_err() && Layer::product(1, 63).is_err() && Layer::product(1, 1).is_err());
+}
