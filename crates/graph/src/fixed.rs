@@ -6,7 +6,7 @@ use crate::float::{area, image};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, LinearWeights, Network, machine_bounds, sum_bound};
-use crate::{CompileError, InputError};
+use crate::{CompileError, InputError, product};
 
 /// Runs a compiled network on integers.
 ///
@@ -156,6 +156,10 @@ impl<'a> FixedExecutor<'a> {
             let mut output = self.step(index, node, &mut values);
             overflows[index] = match node.op.elementwise() {
                 Some(op) => op.apply(&mut output, network.limit(index + 1), node.accumulator),
+                None if node.op == FixedOp::Mul => {
+                    let factors = &values[node.inputs[1]];
+                    product::multiply(&mut output, factors, network.limit(index + 1), node.accumulator)
+                }
                 None if node.op.may_grow() => self.confine(index + 1, &mut output),
                 None => 0,
             };
@@ -168,7 +172,7 @@ impl<'a> FixedExecutor<'a> {
         Ok(overflows)
     }
 
-    /// What a node computes; of an element-wise operator, what it is applied to.
+    /// What a node computes; of an element-wise operator and of a product, what it is applied to.
     fn step(&self, index: usize, node: &FixedNode, values: &mut [Vec<i64>]) -> Vec<i64> {
         let network = self.network.public();
         let first = node.inputs[0];
@@ -189,6 +193,7 @@ impl<'a> FixedExecutor<'a> {
             FixedOp::Add { factors: [a, b] } => {
                 x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * x + b * y).collect()
             }
+            FixedOp::Mul => x.to_vec(),
             op => {
                 if let Some(sources) = self.moves.get(&index) {
                     let inputs: Vec<&[i64]> =

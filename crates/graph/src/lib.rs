@@ -26,6 +26,7 @@ mod movement;
 pub mod network;
 mod pass;
 mod policy;
+mod product;
 mod quantize;
 mod tensor;
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl FixedElementwise for FixedClip {
         x.min(i128::from(self.high))
     }
 
-    fn check(&self, ring: Accumulator) -> Result<(), String> {
+    fn check(&self, ring: Accumulator, _after: Accumulator) -> Result<(), String> {
         if (0..=ring.limit(0)).contains(&self.high) {
             return Ok(());
         }

@@ -73,7 +73,7 @@ impl FixedElementwise for FixedLeakyRelu {
         if x < 0 { (i128::from(self.numerator) * x) >> self.shift } else { x }
     }
 
-    fn check(&self, _ring: Accumulator) -> Result<(), String> {
+    fn check(&self, _before: Accumulator, _after: Accumulator) -> Result<(), String> {
         let Self { numerator, shift } = *self;
         if shift > MAX_SLOPE_SHIFT || !(0..=1_i64 << shift).contains(&numerator) {
             return Err(format!("the slope {numerator} / 2^{shift} is not usable"));

@@ -4,6 +4,7 @@
 //! stand only where something makes one. `docs/adding-an-op.md` walks through one.
 
 mod clip;
+mod function;
 mod leaky_relu;
 mod relu;
 mod square;
@@ -14,6 +15,7 @@ use crate::accumulator::Accumulator;
 use crate::network::FixedOp;
 
 pub use clip::{Clip, FixedClip};
+pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 pub use leaky_relu::{FixedLeakyRelu, LeakyRelu, MAX_SLOPE_SHIFT};
 pub(crate) use relu::Relu;
 pub(crate) use square::Square;
@@ -74,9 +76,14 @@ pub(crate) trait FixedElementwise {
         1
     }
 
-    /// Why the attributes are not usable in a ring, if they are not.
-    fn check(&self, _ring: Accumulator) -> Result<(), String> {
+    /// Why the attributes are not usable between values of these rings, which are one unless the operator may change it; if they are not.
+    fn check(&self, _before: Accumulator, _after: Accumulator) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Whether its values, which then are bounded whatever its input is, may live in another ring than that.
+    fn changes_ring(&self) -> bool {
+        false
     }
 
     /// The same operator on values of a ring with attributes that it can have there, if its own may be others.

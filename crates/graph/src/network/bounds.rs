@@ -6,6 +6,7 @@ use super::{Evidence, FixedOp, LinearWeights, PublicNetwork};
 use crate::CompileError;
 use crate::accumulator::{Accumulator, rounding_constant};
 use crate::fixed::rescale;
+use crate::product;
 
 /// The products in one output element times the largest weight must stay below this, so that `i64` sums cannot overflow.
 const MACHINE_LIMIT: i128 = 1 << 62;
@@ -24,7 +25,7 @@ pub(crate) struct Bound {
 /// ring allows, or where the weights are not known, the ring's limit stands in its place, on the evidence of calibration.
 ///
 /// # Errors
-/// [`CompileError::Network`] if a rescaled value does not fit the ring it moves to.
+/// [`CompileError::Network`] if a rescaled value or a function's does not fit the ring it moves to.
 pub(crate) fn propagate(
     network: &PublicNetwork,
     weights: Option<&BTreeMap<usize, LinearWeights>>,
@@ -66,17 +67,17 @@ impl Bound {
                 let (a, b) = (first.times(factors[0]), inputs[1].times(factors[1]));
                 within(Some((a.0 + b.0, a.1 + b.1)), evidence, limit)
             }
-            FixedOp::Rescale { shift } => {
-                let bound = rescaled(first, *shift, ring);
-                if bound.magnitude() > ring.limit(0) {
-                    let (magnitude, modulus) = (bound.magnitude(), ring.modulus());
-                    return Err(format!("values up to {magnitude} do not fit the ring modulo {modulus}"));
-                }
-                bound
+            FixedOp::Rescale { shift } => rescaled(first, *shift, ring).fitting(ring.limit(0), ring)?,
+            FixedOp::Mul => {
+                let [low, high] = product::interval(first.ends(), inputs[1].ends());
+                within(Some((low, high)), evidence, limit)
             }
             _ => match op.elementwise().map(|op| (op.interval([low, high]), op.multiplies())) {
                 Some(([low, high], true)) => within(Some((low, high)), evidence, limit),
-                Some(([low, high], false)) => Self { low: low as i64, high: high as i64, evidence },
+                Some(([low, high], false)) => {
+                    let bound = Self { low: low as i64, high: high as i64, evidence };
+                    if op.changes_ring() { bound.fitting(limit, ring)? } else { bound }
+                }
                 // Maxima and movements: every value is one of an input's, or 0.
                 None => Self {
                     low: inputs.iter().map(|bound| bound.low).min().unwrap_or(0),
@@ -91,6 +92,20 @@ impl Bound {
     fn inheriting(self, before: Evidence) -> Self {
         let evidence = if self.evidence == Evidence::Calibrated { self.evidence } else { before };
         Self { evidence, ..self }
+    }
+
+    /// The bound, if it fits the ring that its values enter.
+    fn fitting(self, limit: i64, ring: Accumulator) -> Result<Self, String> {
+        let (magnitude, modulus) = (self.magnitude(), ring.modulus());
+        if magnitude > limit {
+            return Err(format!("values up to {magnitude} do not fit the ring modulo {modulus}"));
+        }
+        Ok(self)
+    }
+
+    /// Both ends.
+    fn ends(self) -> [i128; 2] {
+        [self.low, self.high].map(i128::from)
     }
 
     /// The interval times a factor of either sign.
@@ -186,14 +201,20 @@ pub(crate) fn machine_bounds(
                 of(0) + of(1)
             }
             (FixedOp::Scale { factor }, _) => before * i128::from(factor.abs()),
+            // The reference multiplies in 128 bits.
+            (FixedOp::Mul, _) => {
+                let [a, b] = [0, 1].map(|at| bounds[node.inputs[at]]);
+                (a * b).min(half)
+            }
             (FixedOp::Rescale { shift }, _) => {
                 ((before + i128::from(rounding_constant(*shift))) >> shift) + 1
             }
-            // The reference multiplies in 128 bits.
-            (op, _) => op.elementwise().filter(|op| op.multiplies()).map_or(before, |op| {
+            // So it does here.
+            (op, _) if op.multiplies() || op.changes_ring() => op.elementwise().map_or(before, |op| {
                 let [low, high] = op.interval([-before, before]);
                 high.max(-low).min(half)
             }),
+            _ => before,
         };
         if worst >= MACHINE_LIMIT {
             let reason = format!("its sums could reach {worst}, beyond 64 bits");

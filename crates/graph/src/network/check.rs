@@ -96,10 +96,12 @@ fn check_node(network: &PublicNetwork, index: usize) -> Result<(), String> {
             Err(format!("a shift of {shift} bits is too large"))
         }
         FixedOp::Rescale { .. } => Ok(()),
-        _ if changes => Err("only Rescale may change the ring".to_owned()),
+        _ if changes && !node.op.changes_ring() => {
+            Err("only Rescale and Function may change the ring".to_owned())
+        }
         FixedOp::Add { factors } => factors.into_iter().try_for_each(check_factor),
         FixedOp::Scale { factor } => check_factor(factor),
-        _ => node.op.elementwise().map_or(Ok(()), |op| op.check(before)),
+        _ => node.op.elementwise().map_or(Ok(()), |op| op.check(before, after)),
     }
 }
 
@@ -145,10 +147,10 @@ fn output_shape(op: &FixedOp, inputs: &[&[usize]], wanted: &[usize]) -> Result<V
             movement::pad(input, before, &after)
         }
         FixedOp::Concat { axis } => movement::concat(inputs, *axis),
-        FixedOp::Add { .. } if inputs[0] != inputs[1] => {
+        FixedOp::Add { .. } | FixedOp::Mul if inputs[0] != inputs[1] => {
             Err(format!("the shapes {:?} and {:?} differ", inputs[0], inputs[1]))
         }
-        // Sums, and what works on each element alone.
+        // Sums, products, and what works on each element alone.
         _ => Ok(input.to_vec()),
     }
 }

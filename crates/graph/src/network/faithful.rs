@@ -1,6 +1,7 @@
 //! How far faithful rounding may take each value from the reference's.
 
 use super::{FixedOp, LinearWeights, Network};
+use crate::product;
 
 impl Network {
     /// For each value (the input, then each node's output), the largest absolute difference between the reference and a run whose
@@ -13,6 +14,10 @@ impl Network {
         for (index, node) in self.public.nodes().iter().enumerate() {
             let of = |input: usize| errors[node.inputs[input]];
             let largest = node.inputs.iter().map(|&value| errors[value]).max().unwrap_or(0);
+            let magnitude = |input: usize| {
+                let seen = &self.values[node.inputs[input]];
+                seen.high.max(-seen.low)
+            };
             errors.push(match &node.op {
                 FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
                     let gain = self.weights(index).map_or(0, LinearWeights::gain);
@@ -22,10 +27,8 @@ impl Network {
                 FixedOp::Scale { factor } => times(factor.abs(), largest),
                 FixedOp::Add { factors: [a, b] } => plus(times(a.abs(), of(0)), times(b.abs(), of(1))),
                 FixedOp::Rescale { shift } if node.accumulator.is_power_of_two() => rescaled(largest, *shift),
-                op => op.elementwise().map_or(largest, |op| {
-                    let seen = &self.values[node.inputs[0]];
-                    times(op.gain(seen.high.max(-seen.low), largest), largest)
-                }),
+                FixedOp::Mul => product::error([0, 1].map(magnitude), [0, 1].map(of)).min(FAR),
+                op => op.elementwise().map_or(largest, |op| times(op.gain(magnitude(0), largest), largest)),
             });
         }
         errors

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accumulator::Accumulator;
-use crate::elementwise::{FixedClip, FixedElementwise, FixedLeakyRelu, Relu, Square};
+use crate::elementwise::{FixedClip, FixedElementwise, FixedFunction, FixedLeakyRelu, Relu, Square};
 use crate::graph::MAX_INPUTS;
 use crate::window::{ConvGeometry, Window};
 
@@ -11,7 +11,7 @@ use crate::window::{ConvGeometry, Window};
 pub const MAX_FACTOR: i64 = 1 << 20;
 
 /// An integer operator. It takes one value unless it says otherwise, and its output lives in the ring of its inputs unless it is
-/// [`FixedOp::Rescale`].
+/// [`FixedOp::Rescale`] or [`FixedOp::Function`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum FixedOp {
@@ -37,8 +37,12 @@ pub enum FixedOp {
         /// Bits dropped.
         shift: u32,
     },
+    /// Any function of one element, by polynomials on segments of its domain. The output's ring may differ from the input's.
+    Function(FixedFunction),
     /// `x * x`, whose scale is the square of x's.
     Square,
+    /// `a * b` for two values of one shape and one ring, whose scale is the product of theirs.
+    Mul,
     /// `factors[0] * a + factors[1] * b` for two values of one shape and one ring.
     Add {
         /// Public, not 0, at most [`MAX_FACTOR`] in absolute value.
@@ -88,7 +92,9 @@ impl FixedOp {
             Self::LeakyRelu(op) => ("LeakyRelu", Some(op)),
             Self::Clip(op) => ("Clip", Some(op)),
             Self::Rescale { .. } => ("Rescale", None),
+            Self::Function(op) => ("Function", Some(op)),
             Self::Square => ("Square", Some(&Square)),
+            Self::Mul => ("Mul", None),
             Self::Add { .. } => ("Add", None),
             Self::Scale { .. } => ("Scale", None),
             Self::Reshape => ("Reshape", None),
@@ -114,7 +120,7 @@ impl FixedOp {
     #[must_use]
     pub const fn arity(&self) -> (usize, usize) {
         match self {
-            Self::Add { .. } => (2, 2),
+            Self::Add { .. } | Self::Mul => (2, 2),
             Self::Concat { .. } => (1, MAX_INPUTS),
             _ => (1, 1),
         }
@@ -135,7 +141,13 @@ impl FixedOp {
 
     /// Whether it multiplies values by more than public integers, so that its output has many more bits.
     pub(crate) fn multiplies(&self) -> bool {
-        self.is_linear() || self.elementwise().is_some_and(FixedElementwise::multiplies)
+        self.is_linear() || *self == Self::Mul || self.elementwise().is_some_and(FixedElementwise::multiplies)
+    }
+
+    /// Whether its output, which is bounded whatever the ring of its input, may live in another.
+    #[must_use]
+    pub fn changes_ring(&self) -> bool {
+        matches!(self, Self::Rescale { .. }) || self.elementwise().is_some_and(FixedElementwise::changes_ring)
     }
 
     /// Whether its output can be larger than its inputs, and so exceed what the ring allows.

@@ -126,7 +126,7 @@ impl PublicNetwork {
     }
 
     /// The largest absolute value that value `value` may take, never negative: its ring's limit before the next rescale on any way from it that meets
-    /// no linear layer and no square.
+    /// no linear layer, no product of secrets and no function by polynomials.
     #[must_use]
     pub fn limit(&self, value: usize) -> i64 {
         self.limits[value]
@@ -163,7 +163,7 @@ impl PublicNetwork {
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let shift = match node.op {
                 FixedOp::Rescale { shift } => shift,
-                _ if node.op.multiplies() => 0,
+                _ if node.op.multiplies() || node.op.changes_ring() => 0,
                 _ => shifts[index + 1],
             };
             for &input in &node.inputs {

@@ -4,6 +4,7 @@ mod branches;
 mod compiled;
 mod features;
 mod files;
+mod functions;
 mod kernels;
 mod operators;
 mod passes;
