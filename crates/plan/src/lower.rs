@@ -1,6 +1,7 @@
 //! From a network to the protocols of a mode.
 
 mod cheetah;
+mod function;
 mod guards;
 mod square;
 
@@ -188,6 +189,14 @@ impl<'n> Planner<'n> {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
+            FixedOp::Mul if matches!(self.mode, Mode::Cheetah(_)) => cheetah::product(node)?,
+            FixedOp::Mul => {
+                let reason = "only mode cheetah has a protocol for products of two values";
+                return Err(unsupported(node, reason.to_owned()));
+            }
+            FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
+                return Ok(());
+            }
             // Whatever else there is: a circuit computes it, or nothing does.
             _ => return self.circuit(index, inputs[0]),
         };

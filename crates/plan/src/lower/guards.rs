@@ -77,6 +77,11 @@ impl Planner<'_> {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Square) {
             return false;
         }
+        if let Some(run) = self.function_run(first)
+            && self.function(&run, 0).is_some()
+        {
+            return run.shift > 0;
+        }
         let Run { nodes, fused } = self.run(first);
         let from = ring(self.network.accumulator(node.inputs[0]));
         nodes.last().is_some_and(|last| {

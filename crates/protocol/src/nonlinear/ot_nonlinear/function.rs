@@ -120,8 +120,9 @@ impl Function {
             return refuse("bits of a function");
         }
         let is_whole = left == function.bits && function.low == -1 << (function.bits - 1);
-        if !is_whole && (left <= function.bits || function.low.unsigned_abs() >= 1 << (left - 1)) {
-            return refuse("a domain that is larger than half of the ring");
+        let fits = left > function.bits && function.low.unsigned_abs() <= 1 << (left - 2);
+        if !is_whole && !fits {
+            return refuse("a domain beyond a quarter of the ring");
         }
         let ring = Ring::Pow2(from);
         let half = if shift > 0 { 1 << (shift - 1) } else { 0 };

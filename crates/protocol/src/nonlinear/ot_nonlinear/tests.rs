@@ -2,13 +2,16 @@
 //! seeds, at a level of `10^-6`.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
 
-use super::driver::{Driver, Part, Task};
+use super::driver::{Driver, Part, Task, only};
 use super::lanes::{Count, Values, words};
+use super::lookup::Table;
 use super::moves::Counter;
 use super::run::Run;
 use super::{Layer, PARAMETERS, Transfers};
@@ -48,6 +51,19 @@ fn program<D: Driver>(
     for factor in [1, 1, BITS, BITS] {
         keep(driver.turn(vec![product(factor)])?, BITS);
     }
+    for factor in [1, 5, BITS] {
+        let (numbers, values) = (values(factor), values(BITS));
+        keep(driver.turn(vec![Task::Multiply { numbers, factor, values, bits: BITS }])?, BITS);
+    }
+    for place_bits in [1, 4] {
+        // In these turns either party is the first once.
+        let columns = [BITS, 3].map(|bits| (bits, entries(place_bits, bits)));
+        let table = Arc::new(Table::new(place_bits, columns.to_vec())?);
+        let found = only(driver.turn(vec![Task::Lookup { places: values(place_bits), table }])?)?;
+        for (column, bits) in found.into_iter().zip([BITS, 3]) {
+            keep(vec![vec![column]], bits);
+        }
+    }
     keep(driver.turn(vec![mux(), product(1)])?, BITS);
     let [of_bits, of_values] =
         &driver.turn(vec![Task::Bits(bits.clone(), vec![bits.clone()]), product(1)])?[..]
@@ -57,6 +73,11 @@ fn program<D: Driver>(
     keep(vec![of_bits.clone()], 64);
     keep(vec![of_values.clone()], BITS);
     Ok(left)
+}
+
+/// A table's entries of so many bits.
+fn entries(place_bits: u32, bits: u32) -> Vec<u64> {
+    (0..1 << place_bits).map(|place| (place * place * 37 + 5) & ((1 << bits) - 1)).collect()
 }
 
 /// A party's shares behind each move. Every value and every bit that goes in is `mine`, or its lowest bits.
@@ -106,7 +127,16 @@ fn expected(a: u64, b: u64) -> Vec<u64> {
         all.extend(leaves(second, first, &[3, 2], 2, true));
         all.extend([both; 4]);
     }
-    all.extend([a & b & 1, a & b & 1, product, product, selected, a & b & 1, both, a & b & 1]);
+    all.extend([a & b & 1, a & b & 1, product, product]);
+    for bits in [1, 5, BITS] {
+        let low = |x: u64| x & ((1 << bits) - 1);
+        all.push((low(a) + low(b)).wrapping_mul(sum) & RING.neg(1));
+    }
+    for place_bits in [1, 4] {
+        let place = (a + b) as usize & ((1 << place_bits) - 1);
+        all.extend([BITS, 3].map(|bits| entries(place_bits, bits)[place]));
+    }
+    all.extend([selected, a & b & 1, both, a & b & 1]);
     all
 }
 
@@ -119,7 +149,7 @@ fn shares_behind_every_move_are_uniform_and_right() {
         let expected = expected(a, b);
         assert_eq!((client.len(), server.len()), (expected.len(), expected.len()));
         for (((client, bits), (server, _)), expected) in client.iter().zip(&server).zip(expected) {
-            let sum = |(c, s): (&u64, &u64)| if *bits == 64 { c ^ s } else { RING.add(*c, *s) };
+            let sum = |(c, s): (&u64, &u64)| if *bits == 64 { c ^ s } else { Ring::Pow2(*bits).add(*c, *s) };
             assert!(client.iter().zip(server.iter()).map(sum).all(|sum| sum == expected));
             for share in [client, server] {
                 // Words are of a bit for each value.
