@@ -139,7 +139,7 @@ impl Function {
         let (count, e) = (u.count(), u.map(|u| u & low_mask(self.rest)));
         let carry = if self.rest > 0 { Some(driver.carry(e.clone(), self.rest)?) } else { None };
         let coefficients = self.coefficients(driver, &u, carry.as_ref(), count)?;
-        let sum = self.evaluate(driver, coefficients, &e, carry)?;
+        let sum = self.evaluate(driver, coefficients, &e, carry.as_ref())?;
         let half = driver.public(if self.sum.shift > 0 { 1 << (self.sum.shift - 1) } else { 0 });
         let ring = Ring::Pow2(self.sum.from);
         self.sum.extend(driver, &sum.map(|p| ring.add(p, half)), self.to)
@@ -192,7 +192,7 @@ impl Function {
         driver: &mut D,
         mut coefficients: Vec<(D::Values, u32)>,
         e: &D::Values,
-        carry: Option<D::Values>,
+        carry: Option<&D::Values>,
     ) -> Result<D::Values, ProtocolError> {
         let missing = || ProtocolError::Shape { what: "the coefficients of a function" };
         let (mut sum, mut zeros) = coefficients.pop().ok_or_else(missing)?;
@@ -201,7 +201,7 @@ impl Function {
             let ring = Ring::Pow2(bits);
             let factor = self.rest.min(bits);
             let whole = Task::Multiply { numbers: e.clone(), factor, values: sum.clone(), bits };
-            let product = match &carry {
+            let product = match carry {
                 Some(carry) if bits > self.rest => {
                     let wrapped = Task::Mux { choices: carry.clone(), values: sum, bits: bits - self.rest };
                     let mut done = driver.turn(vec![whole, wrapped])?;

@@ -173,7 +173,7 @@ impl LookupPlaces {
     }
 
     /// The first party's role, with its shares of the places.
-    pub(super) fn role(self, places: Values) -> ChoosingPlaces {
+    pub(super) fn role(self, places: &Values) -> ChoosingPlaces {
         let places = places.map(|place| place & mask(self.shape.place_bits));
         ChoosingPlaces { own: self, places }
     }
@@ -354,7 +354,7 @@ impl Turning {
         turned.copy_from_slice(entries);
         let mut step = 1;
         while step < entries.len() {
-            let turns = (place / step as u64 & 1).wrapping_neg();
+            let turns = ((place / step as u64) & 1).wrapping_neg();
             let behind = turned[step..].iter().chain(&turned[..step]);
             for (next, (here, there)) in next.iter_mut().zip(turned.iter().zip(behind)) {
                 *next = here ^ ((here ^ there) & turns);

@@ -110,7 +110,7 @@ impl Prepared {
                 let operands = Operands::Product(numbers, &values);
                 Box::new(BothWays::new((offered, chosen), operands, [factor, bits], is_first))
             }
-            (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(places)),
+            (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(&places)),
             (Self::LookupKeys(keys), Task::Lookup { places, table }) => Box::new(keys.role(places, table)),
             (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
                 Box::new(ChoosingProducts { chosen, of: Factors::new(mine, factor, bits) })
