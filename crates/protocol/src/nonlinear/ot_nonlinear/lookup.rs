@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn turning_and_choosing_are_indexing() {
         for bits in 1..=8 {
-            let entries: Vec<u64> = (0..1 << bits).map(|i| i * 0x9e37_79b9 & 0xffff).collect();
+            let entries: Vec<u64> = (0..1 << bits).map(|i| (i * 0x9e37_79b9) & 0xffff).collect();
             let mut turning = Turning::new(&entries);
             for place in 0..entries.len() {
                 let turned = turning.by(&entries, place as u64);
