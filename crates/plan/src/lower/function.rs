@@ -54,10 +54,11 @@ impl<'n> Planner<'n> {
         let Some(run) = self.function_run(first) else { return Ok(false) };
         let node = &network.nodes()[run.last];
         let Some(step) = self.function(&run, self.guards.of(network.nodes()[first].inputs[0])) else {
-            return match run.last == first {
-                // A rescale alone may do.
-                false => Ok(false),
-                true => Err(unsupported(node, "only mode cheetah has a protocol for it".to_owned())),
+            // A rescale alone may do.
+            return if run.last == first {
+                Err(unsupported(node, "only mode cheetah has a protocol for it".to_owned()))
+            } else {
+                Ok(false)
             };
         };
         self.inside[run.last] = true;
