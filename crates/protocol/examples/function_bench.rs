@@ -25,7 +25,9 @@ const VALUES: usize = 1 << 14;
 
 /// A name, bits of the domain, of the segments' numbers, of each coefficient, those that are dropped, and those of each coefficient that are zero in all
 /// segments.
-const ROWS: [(&str, u32, u32, &[u32], u32, &[u32]); 4] = [
+type Row = (&'static str, u32, u32, &'static [u32], u32, &'static [u32]);
+
+const ROWS: [Row; 4] = [
     ("table of 8 bits", 8, 8, &[8], 0, &[0]),
     ("lines, 7", 16, 7, &[25, 15], 12, &[8, 0]),
     ("lines, 8", 16, 8, &[25, 15], 12, &[8, 0]),

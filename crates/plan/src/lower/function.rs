@@ -75,9 +75,9 @@ impl<'n> Planner<'n> {
             let bits = [before, after].map(|ring| wider(ring.bits()));
             match self.function_between(&run, bits, 0) {
                 Some(step) => {
-                    let input = self.into_power(node, value, run.shift, bits[0])?;
+                    let input = self.over_power(node, value, run.shift, bits[0])?;
                     let made = self.push(&node.name, vec![input], step)?;
-                    Some(self.into_prime(node, made, bits[1])?)
+                    Some(self.over_prime(node, made, bits[1])?)
                 }
                 None => None,
             }
@@ -103,19 +103,19 @@ impl<'n> Planner<'n> {
             Ring::Pow2(bits) => self.push(&node.name, inputs, RingProduct { values, bits })?,
             Ring::Prime(_) => {
                 let bits = wider(node.accumulator.bits());
-                let mut over_power = Vec::new();
+                let mut factors = Vec::new();
                 for value in &node.inputs {
-                    over_power.push(self.into_power(node, *value, 0, bits)?);
+                    factors.push(self.over_power(node, *value, 0, bits)?);
                 }
-                let made = self.push(&node.name, over_power, RingProduct { values, bits })?;
-                self.into_prime(node, made, bits)?
+                let made = self.push(&node.name, factors, RingProduct { values, bits })?;
+                self.over_prime(node, made, bits)?
             }
         });
         Ok(())
     }
 
     /// A value of the network over a prime, rescaled, modulo `2^bits`.
-    fn into_power(
+    fn over_power(
         &mut self,
         node: &FixedNode,
         value: usize,
@@ -132,7 +132,7 @@ impl<'n> Planner<'n> {
     }
 
     /// A value of the plan modulo `2^bits` over a prime.
-    fn into_prime(&mut self, node: &FixedNode, value: usize, bits: u32) -> Result<usize, PlanError> {
+    fn over_prime(&mut self, node: &FixedNode, value: usize, bits: u32) -> Result<usize, PlanError> {
         let input = self.reshare(&node.name, value)?;
         self.circuit_between(node, input, node.len(), 0, [Ring::Pow2(bits), ring(node.accumulator)])
     }

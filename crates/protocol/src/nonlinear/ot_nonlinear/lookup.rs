@@ -240,10 +240,10 @@ impl LookupKeys {
 
     pub(super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
         let keys = shape.columns().map(|bits| {
-            let bytes = reader.bytes(packed_len(values * shape.rows(), bits))?;
-            Ok(Zeroizing::new(bytes.to_vec()))
+            let keys = decode(reader, values * shape.rows(), bits)?;
+            Ok(Zeroizing::new(pack_bits(&keys, bits)))
         });
-        let keys = keys.collect::<Result<_, _>>()?;
+        let keys = keys.collect::<Result<_, DecodeError>>()?;
         let shares = shape.columns().map(|bits| decode(reader, values, bits)).collect::<Result<_, _>>()?;
         Ok(Self { shape, keys, shares })
     }
