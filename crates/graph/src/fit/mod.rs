@@ -146,10 +146,12 @@ impl Target {
     fn with(&self, pieces: &Pieces<'_>, rounding: &Rounding) -> Option<FixedFunction> {
         let mut polynomials = pieces.rounded(rounding)?;
         while polynomials.iter().all(|polynomial| polynomial.len() > 1 && polynomial.last() == Some(&0)) {
-            polynomials.iter_mut().for_each(|polynomial| polynomial.truncate(polynomial.len() - 1));
+            for polynomial in &mut polynomials {
+                polynomial.pop();
+            }
         }
         let function = FixedFunction { low: self.low, bits: self.bits, polynomials, shift: rounding.shift };
-        let usable = function.check_sizes().is_ok() && Widths::of(&function).row() <= MAX_ROW_BITS;
+        let usable = function.check_sizes().is_ok() && columns(&function).iter().sum::<u32>() <= MAX_ROW_BITS;
         usable.then_some(function)
     }
 
@@ -173,8 +175,8 @@ impl Target {
         let Rounding { shift, zeros } = pieces.rounding(pieces.least_shift(room), 2.0 * room);
         let largest = self.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
         let sum = largest.log2().max(0.0) as u32 + shift + 2;
-        let columns = zeros.iter().map(|zeros| sum.saturating_sub(*zeros).max(1)).collect();
-        cost_of(&Widths { sum, columns }, [self.bits - pieces.place_bits(), pieces.place_bits()])
+        let columns: Vec<u32> = zeros.iter().map(|zeros| sum.saturating_sub(*zeros).max(1)).collect();
+        cost_of(&columns, [self.bits - pieces.place_bits(), pieces.place_bits()])
     }
 }
 
@@ -186,39 +188,25 @@ fn closer(one: Option<Fitted>, other: Option<Fitted>) -> Option<Fitted> {
 /// Bits of a row of coefficients, without the zeros at the end of each column, that the parties can look up at once.
 const MAX_ROW_BITS: u32 = 128;
 
-/// What computing a function takes.
-struct Widths {
-    /// Bits of a sum, with a sign.
-    sum: u32,
-    /// For each power, the bits of its coefficients without the zeros at the end that all have in common.
-    columns: Vec<u32>,
-}
-
-impl Widths {
-    fn of(function: &FixedFunction) -> Self {
-        let sum = i128::BITS - function.magnitude().leading_zeros() + 1;
-        let zeros = |power: usize| {
-            let all = function.polynomials.iter().fold(0, |all, polynomial| all | polynomial[power]);
-            all.trailing_zeros().min(sum - 1)
-        };
-        Self { sum, columns: (0..=function.degree()).map(|power| sum - zeros(power)).collect() }
-    }
-
-    fn row(&self) -> u32 {
-        self.columns.iter().sum()
-    }
+/// For each power, the bits of its coefficients, as many as a sum has with its sign, without the zeros at the end that all have in common.
+fn columns(function: &FixedFunction) -> Vec<u32> {
+    let sum = i128::BITS - function.magnitude().leading_zeros() + 1;
+    let zeros = |power: usize| {
+        let all = function.polynomials.iter().fold(0, |all, polynomial| all | polynomial[power]);
+        all.trailing_zeros().min(sum - 1)
+    };
+    (0..=function.degree()).map(|power| sum - zeros(power)).collect()
 }
 
 /// The bits that the parties send for one value, comparisons left out, which are the same for all: a table of coefficients that is looked
 /// up, and for each power the products of a sum with the places that both parties have, and with the carry of these.
 pub(crate) fn cost(function: &FixedFunction) -> u64 {
-    cost_of(&Widths::of(function), [function.segment_bits(), function.place_bits()])
+    cost_of(&columns(function), [function.segment_bits(), function.place_bits()])
 }
 
 /// The same with so many bits for the segments and for the places of each.
-fn cost_of(widths: &Widths, [segments, place]: [u32; 2]) -> u64 {
-    let (columns, place) = (&widths.columns, u64::from(place));
-    let row = u64::from(widths.row());
+fn cost_of(columns: &[u32], [segments, place]: [u32; 2]) -> u64 {
+    let (row, place) = (u64::from(columns.iter().sum::<u32>()), u64::from(place));
     let lookup = if segments == 0 { 0 } else { u64::from(segments) + (row << segments) };
     let mut width = 0;
     let product = |column: &u32| {
