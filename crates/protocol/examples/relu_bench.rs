@@ -8,18 +8,15 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers, parameters};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
 use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;
-
-const SET: Parameters = Parameters::ALL[0];
 
 /// Values, and the bits of each.
 const ROWS: [(usize, u32); 4] = [(10_000, 16), (100_000, 16), (100_000, 20), (100_000, 37)];
@@ -72,7 +69,8 @@ fn party(
     repeats: usize,
 ) -> Result<Measured, Failure> {
     let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
-    let mut transfers = Transfers::setup(end, me, SET, &mut rng)?;
+    let drawn = [Party::Client, Party::Server].map(|sender| layer.transfers(sender));
+    let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng)?;
     let before = end.sent;
     let mut times = [Vec::new(), Vec::new()];
     let mut output = share.clone();

@@ -53,7 +53,7 @@ pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
 pub use step::{RingActivation, RingSquare};
-pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
+pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 
 #[cfg(test)]
 mod tests;
