@@ -24,7 +24,7 @@ mod stream;
 mod transpose;
 
 pub use bits::Bits;
-pub use block::Block;
+pub use block::{Block, double_and_add};
 pub use error::PrimitivesError;
 pub use hash::{CorrelationRobustHash, sigma};
 pub use local_code::LocalCode;
