@@ -6,7 +6,7 @@ use std::arch::x86_64::{__m512i, _mm512_add_epi64, _mm512_setzero_si512, _mm512_
 use zeroize::Zeroizing;
 
 use super::hash_x86::{BATCH, Tweaks, hash_groups};
-use super::registers::{LANES, bits_of, load, load_few, low_words, spread, store_few_words};
+use super::registers::{LANES, bits_of, load, low_words, spread, store_words};
 use super::vaes::{WideCipher, broadcast};
 use crate::Block;
 
@@ -37,15 +37,37 @@ const WORDS: usize = 2 * LANES;
 fn hash_low_words(cipher: &WideCipher, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
     let (keys, offset) = (broadcast(cipher.keys()), spread(offset));
     let mut tweaks = Tweaks::new(first);
-    for (x, out) in x.chunks(BATCH * LANES).zip(out.chunks_mut(BATCH * LANES)) {
-        let mut masked = [offset; BATCH];
-        for (masked, x) in masked.iter_mut().zip(x.chunks(LANES)) {
-            *masked = _mm512_xor_si512(offset, load_few(x));
-        }
-        let hashed = hash_groups(&keys, masked, tweaks.next());
-        for (pair, out) in hashed.as_chunks::<2>().0.iter().zip(out.chunks_mut(WORDS)) {
-            store_few_words(out, low_words(pair[0], pair[1]));
-        }
+    let count = x.len().min(out.len());
+    let ((x, x_few), (out, out_few)) = (x[..count].as_chunks(), out[..count].as_chunks_mut());
+    for (x, out) in x.iter().zip(out) {
+        hash_batch(&keys, x, offset, &mut tweaks, out);
+    }
+    if !x_few.is_empty() {
+        let mut filled = Zeroizing::new([Block::ZERO; BATCH * LANES]);
+        let mut made = Zeroizing::new([0; BATCH * LANES]);
+        filled[..x_few.len()].copy_from_slice(x_few);
+        hash_batch(&keys, &filled, offset, &mut tweaks, &mut made);
+        out_few.copy_from_slice(&made[..x_few.len()]);
+    }
+}
+
+/// The low words of the hashes of as many blocks as are hashed at once.
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn hash_batch(
+    keys: &[__m512i; 11],
+    x: &[Block; BATCH * LANES],
+    offset: __m512i,
+    tweaks: &mut Tweaks,
+    out: &mut [u64; BATCH * LANES],
+) {
+    let mut masked = [offset; BATCH];
+    for (masked, x) in masked.iter_mut().zip(x.as_chunks().0) {
+        *masked = _mm512_xor_si512(offset, load(x));
+    }
+    let hashed = hash_groups(keys, masked, tweaks.next());
+    for (pair, out) in hashed.as_chunks::<2>().0.iter().zip(out.as_chunks_mut().0) {
+        store_words(out, low_words(pair[0], pair[1]));
     }
 }
 
@@ -85,9 +107,11 @@ fn hash_runs<const GROUPS: usize, const VALUES: usize, const ROWS: usize>(
     for (x, out) in x.iter().zip(out) {
         *out = runs.next(x);
     }
-    let mut filled = Zeroizing::new([Block::ZERO; VALUES]);
-    filled.iter_mut().zip(x_few).for_each(|(slot, x)| *slot = *x);
-    out_few.iter_mut().zip(runs.next::<VALUES, ROWS>(&filled)).for_each(|(out, bits)| *out = bits);
+    if !x_few.is_empty() {
+        let mut filled = Zeroizing::new([Block::ZERO; VALUES]);
+        filled.iter_mut().zip(x_few).for_each(|(slot, x)| *slot = *x);
+        out_few.iter_mut().zip(runs.next::<VALUES, ROWS>(&filled)).for_each(|(out, bits)| *out = bits);
+    }
 }
 
 /// Runs one after the other.
