@@ -303,7 +303,7 @@ impl SetUp {
 /// A party's material for a given number of runs of a layer.
 fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, runs: usize) -> Vec<Material> {
     let mut rng = rng(8);
-    let mut transfers = Transfers::setup(channel, party, silent::Parameters::ALL[0], &mut rng).unwrap();
+    let mut transfers = Transfers::setup(channel, party, [silent::Parameters::ALL[0]; 2], &mut rng).unwrap();
     let material = |_| {
         let request = layer.request(channel, &mut transfers).unwrap();
         let material = layer.prepare(channel, &mut transfers, request, &mut rng).unwrap();

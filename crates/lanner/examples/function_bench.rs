@@ -12,7 +12,7 @@ use lanner_graph::elementwise::{FixedFunction, polynomials};
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, PARAMETERS, Polynomials, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials, Transfers, parameters};
 use lanner_share::Share;
 use lanner_wire::Channel;
 
@@ -107,7 +107,8 @@ fn party(
     repeats: usize,
 ) -> Result<Measured, Failure> {
     let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
-    let mut transfers = Transfers::setup(end, me, PARAMETERS, &mut rng)?;
+    let drawn = [Party::Client, Party::Server].map(|party| layer.transfers(party));
+    let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng)?;
     let before = end.traffic().sent;
     let mut times = [Vec::new(), Vec::new()];
     let mut output = share.clone();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use lanner_primitives::Block;
 use lanner_protocol::linear::{Sets, WeightForm};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, PARAMETERS};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, parameters};
 use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
 
@@ -17,6 +17,8 @@ pub struct BuiltPlan {
     input: ValueType,
     steps: Vec<BuiltStep>,
     visits: Vec<Visit>,
+    /// Transfers that the client and the server send in one prediction.
+    transfers: [usize; 2],
 }
 
 /// A step with what both parties build for it.
@@ -53,7 +55,8 @@ impl Plan {
             });
         }
         prepare(&mut steps);
-        Ok(BuiltPlan { sets, input: unrolled.types[0], steps, visits: unrolled.visits })
+        let transfers = transfers(&steps, &unrolled.visits)?;
+        Ok(BuiltPlan { sets, input: unrolled.types[0], steps, visits: unrolled.visits, transfers })
     }
 }
 
@@ -82,13 +85,13 @@ impl BuiltPlan {
     /// [`PlanError::Layer`] if a rotation is none of its set's parameters.
     pub fn set_up(&self) -> Result<SetUp, PlanError> {
         let needs = self.steps.iter().map(BuiltStep::needs).collect::<Result<Vec<_>, _>>()?;
-        SetUp::of(&needs, &self.sets).map_err(|source| layer("set-up", source))
+        SetUp::of(&needs, self.transfers, &self.sets).map_err(|source| layer("set-up", source))
     }
 
     /// How far a session's sources of silent transfers have come after its set-up.
     #[must_use]
     pub fn supply(&self) -> CotSupply {
-        CotSupply::new(PARAMETERS)
+        CotSupply::new(parameters(self.transfers))
     }
 
     /// What the parties hold, to within small change.
@@ -171,6 +174,14 @@ impl BuiltStep {
     }
 }
 
+/// Transfers that the client and the server send in all visits.
+fn transfers(steps: &[BuiltStep], visits: &[Visit]) -> Result<[usize; 2], PlanError> {
+    let each = steps.iter().map(|step| Ok(step.needs()?.transfers)).collect::<Result<Vec<_>, PlanError>>()?;
+    let add =
+        |sums: [usize; 2], step: usize| [0, 1].map(|party| sums[party].saturating_add(each[step][party]));
+    Ok(visits.iter().filter_map(Visit::step).fold([0; 2], add))
+}
+
 /// Has weights kept in their prepared form as long as those fit [`MAX_PREPARED_BYTES`], the smallest layers first: their filters are those
 /// that serve many parts of a large image.
 fn prepare(steps: &mut [BuiltStep]) {
@@ -217,8 +228,26 @@ pub(crate) fn layer(name: &str, source: ProtocolError) -> PlanError {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use lanner_primitives::Ring;
+    use lanner_protocol::Party;
+    use lanner_protocol::nonlinear::ot_nonlinear::Layer;
+    use lanner_protocol::step::Known;
+
     use super::*;
+
+    #[test]
+    fn transfers_of_a_step_count_at_every_visit() {
+        let layer = Layer::square(10, 20).unwrap();
+        let each = [Party::Client, Party::Server].map(|sender| layer.transfers(sender));
+        let made = ValueType::shared(Ring::Pow2(20), 10, Known::NOBODY);
+        let built = Box::new(layer);
+        let steps = [BuiltStep { name: "square".to_owned(), protocol: "", types: (vec![made], made), built }];
+        let visit = |action| Visit { action, inputs: Vec::new(), output: 0 };
+        let visits = [Action::Step(0), Action::Join, Action::Step(0), Action::Step(0)].map(visit);
+        assert_eq!(transfers(&steps, &visits).unwrap(), each.map(|count| 3 * count));
+    }
 
     #[test]
     fn runs_ask_for_a_bounded_number_of_bytes_and_leave_no_step_out() {

@@ -8,6 +8,8 @@ use rand_core::Rng;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::DefaultIsZeroes;
 
+use crate::arch;
+
 /// A 128-bit string; bit `i` is the bit of weight `2^i`, byte 0 holds bits 0 to 7.
 ///
 /// Blocks hold secrets more often than not: comparing two takes the same time whatever they are, and `Debug` prints no
@@ -56,6 +58,12 @@ impl Block {
         Self(self.0 & !1 | bit as u128)
     }
 
+    /// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`, bit `i` being the coefficient of `X^i`.
+    #[must_use]
+    pub const fn double(self) -> Self {
+        Self(self.0 << 1 ^ (REDUCED as u128 & (self.0 >> 127).wrapping_neg()))
+    }
+
     /// All ones if `bit`, else zero, without a branch.
     #[must_use]
     pub const fn mask(bit: bool) -> Self {
@@ -73,6 +81,14 @@ impl Block {
     pub fn slice_as_bytes_mut(blocks: &mut [Self]) -> &mut [u8] {
         bytemuck::must_cast_slice_mut(blocks)
     }
+}
+
+/// `X^128` modulo `X^128 + X^7 + X^2 + X + 1`.
+pub(crate) const REDUCED: i64 = 0x87;
+
+/// Replaces every `x[j]` by the sum of `y[j]` and its double ([`Block::double`]), for `j` below the shorter length.
+pub fn double_and_add(x: &mut [Block], y: &[Block]) {
+    arch::double_and_add(x, y);
 }
 
 impl DefaultIsZeroes for Block {}

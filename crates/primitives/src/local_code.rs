@@ -1,5 +1,6 @@
 //! A sparse linear code: every output adds ten inputs at pseudorandom places.
 
+use crate::arch::MAX_WIDE_INPUTS;
 use crate::cipher::Cipher;
 use crate::{Block, Seed};
 
@@ -27,8 +28,8 @@ impl LocalCode {
         let Some(count) = u32::try_from(input.len()).ok().filter(|count| *count > 0) else { return };
         let first = (first * ONES / WORDS) as u64;
         match &self.cipher {
-            Cipher::Wide(cipher) => cipher.add_local(input, first, out),
-            Cipher::Portable(_) => self.add_parts(input, count, first, out),
+            Cipher::Wide(cipher) if count < MAX_WIDE_INPUTS => cipher.add_local(input, first, out),
+            _ => self.add_parts(input, count, first, out),
         }
     }
 

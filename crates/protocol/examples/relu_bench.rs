@@ -8,18 +8,15 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_ot::silent::Parameters;
-use lanner_primitives::{Prg, Ring, Seed};
+use lanner_primitives::{Prg, Ring, Seed, keep_freed};
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers, parameters};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
 use queue::{Queue, median};
 
 type Failure = Box<dyn Error + Send + Sync>;
-
-const SET: Parameters = Parameters::ALL[0];
 
 /// Values, and the bits of each.
 const ROWS: [(usize, u32); 4] = [(10_000, 16), (100_000, 16), (100_000, 20), (100_000, 37)];
@@ -33,6 +30,8 @@ struct Measured {
 
 fn main() -> Result<(), Failure> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(9), |repeats| repeats.parse())?;
+    // As a session does.
+    keep_freed();
     println!("{repeats} repeats; medians in milliseconds, megabytes");
     println!("{:>7} {:>5} {:>8} {:>8} {:>7}", "values", "bits", "offline", "online", "bytes");
     for (count, bits) in ROWS {
@@ -72,7 +71,8 @@ fn party(
     repeats: usize,
 ) -> Result<Measured, Failure> {
     let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
-    let mut transfers = Transfers::setup(end, me, SET, &mut rng)?;
+    let drawn = [Party::Client, Party::Server].map(|sender| layer.transfers(sender));
+    let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng)?;
     let before = end.sent;
     let mut times = [Vec::new(), Vec::new()];
     let mut output = share.clone();

@@ -72,7 +72,7 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
         |end| {
             let (mut rng, layers) = (rng(1), schemes().map(|scheme| ClientLayer::new(scheme).unwrap()));
             let key = send_keys(end, parameters, &[], &mut rng).unwrap();
-            let mut transfers = Transfers::setup(end, Party::Client, TRANSFERS, &mut rng).unwrap();
+            let mut transfers = Transfers::setup(end, Party::Client, [TRANSFERS; 2], &mut rng).unwrap();
             let mut repeat = |_| {
                 let requests = [0, 1].map(|i: usize| layers[i].request(end, &key, &mut rng).unwrap());
                 let asked = activation.request(end, &mut transfers).unwrap();
@@ -95,7 +95,7 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
             ];
             let mut rng = rng(2);
             let key = receive_keys(end, parameters, &[]).unwrap().public;
-            let mut transfers = Transfers::setup(end, Party::Server, TRANSFERS, &mut rng).unwrap();
+            let mut transfers = Transfers::setup(end, Party::Server, [TRANSFERS; 2], &mut rng).unwrap();
             let mut repeat = |_| {
                 let [first, last] = [0, 1].map(|i: usize| layers[i].prepare(end, &key, &mut rng).unwrap());
                 let asked = activation.request(end, &mut transfers).unwrap();

@@ -88,7 +88,7 @@ impl Network {
 
     fn ask(&self, end: &mut End, rng: &mut Prg) -> Vec<Answer> {
         let key = send_keys(end, &self.parameters, &[], rng).unwrap();
-        let mut transfers = Transfers::setup(end, Party::Client, Parameters::ALL[0], rng).unwrap();
+        let mut transfers = Transfers::setup(end, Party::Client, [Parameters::ALL[0]; 2], rng).unwrap();
         let mut answer = |_| {
             let request = self.client.request(end, &key, rng).unwrap();
             let ahead = self.activation.request(end, &mut transfers).unwrap();
@@ -104,7 +104,7 @@ impl Network {
 
     fn serve(&self, end: &mut End, rng: &mut Prg) {
         let key = receive_keys(end, &self.parameters, &[]).unwrap().public;
-        let mut transfers = Transfers::setup(end, Party::Server, Parameters::ALL[0], rng).unwrap();
+        let mut transfers = Transfers::setup(end, Party::Server, [Parameters::ALL[0]; 2], rng).unwrap();
         for _ in 0..RUNS {
             let material = self.server.prepare(end, &key, rng).unwrap();
             let ahead = self.activation.request(end, &mut transfers).unwrap();

@@ -166,8 +166,8 @@ pub(super) fn hash_groups<const GROUPS: usize>(
 /// Groups of four blocks that are hashed at once: enough to cover the latency of a round; with the keys they fit the register file.
 pub(super) const BATCH: usize = 8;
 /// For [`_mm512_shuffle_epi32`]: the halves of each block swapped.
-const SWAP: i32 = 0b01_00_11_10;
+pub(super) const SWAP: i32 = 0b01_00_11_10;
 /// For [`_mm512_ternarylogic_epi64`].
 const A_XOR_B_AND_C: i32 = 0x78;
 /// As [`A_XOR_B_AND_C`].
-const A_XOR_B_XOR_C: i32 = 0x96;
+pub(super) const A_XOR_B_XOR_C: i32 = 0x96;

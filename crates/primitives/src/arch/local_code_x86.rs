@@ -4,7 +4,7 @@
 use std::arch::x86_64::{
     __m128i, __m512i, _mm512_add_epi64, _mm512_aesenc_epi128, _mm512_aesenclast_epi128,
     _mm512_mask_blend_epi32, _mm512_mul_epu32, _mm512_set_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
-    _mm512_srli_epi64, _mm512_storeu_si512, _mm512_xor_si512,
+    _mm512_slli_epi32, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_xor_si512,
 };
 
 use super::registers::spread;
@@ -13,11 +13,11 @@ use crate::Block;
 use crate::local_code::{ONES, WORDS};
 
 impl WideCipher {
-    /// Adds to each of `out` the `ONES` blocks of `input`, of at least one and fewer than `2^32`, that words of the stream from block
+    /// Adds to each of `out` the `ONES` blocks of `input`, of at least one and fewer than [`MAX_INPUTS`], that words of the stream from block
     /// `first` on name.
     pub(crate) fn add_local(&self, input: &[Block], first: u64, out: &mut [Block]) {
         if let Ok(count) = u32::try_from(input.len())
-            && count > 0
+            && (1..MAX_INPUTS).contains(&count)
         {
             // SAFETY: a value of this type exists only where the features were detected; there are `count` blocks.
             unsafe { add_local(self.keys(), input, count, first, out) }
@@ -26,7 +26,7 @@ impl WideCipher {
 }
 
 /// # Safety
-/// `input` has `count` blocks and at least one.
+/// `input` has `count` blocks, at least one and fewer than [`MAX_INPUTS`].
 #[target_feature(enable = "avx512f,vaes")]
 unsafe fn add_local(keys: &[__m128i; 11], input: &[Block], count: u32, first: u64, out: &mut [Block]) {
     let mut names = Names { keys: broadcast(keys), count, next: counters(first) };
@@ -38,15 +38,15 @@ unsafe fn add_local(keys: &[__m128i; 11], input: &[Block], count: u32, first: u6
         names.next(next);
         for (out, places) in out.iter_mut().zip(places.0.as_chunks::<ONES>().0) {
             for place in places {
-                // SAFETY: every place is below the number of blocks.
-                *out ^= unsafe { *input.get_unchecked(*place as usize) };
+                // SAFETY: every place is where a block begins.
+                *out ^= unsafe { *input.as_ptr().byte_add(*place as usize) };
             }
         }
         std::mem::swap(&mut places, &mut next);
     }
 }
 
-/// Places of some columns, each in one line of the cache with those that are written together.
+/// Places of some columns, in bytes from the first block: each in one line of the cache with those that are written together.
 #[repr(align(64))]
 struct Places([u32; COLUMNS * ONES]);
 
@@ -60,7 +60,7 @@ struct Names {
 }
 
 impl Names {
-    /// Writes the places of the next columns, all below `count`.
+    /// Writes the places of the next columns, those of all blocks below `count`.
     #[inline]
     #[target_feature(enable = "avx512f,vaes")]
     fn next(&mut self, places: &mut Places) {
@@ -80,7 +80,7 @@ impl Names {
             // The upper halves of the products of even and of odd words.
             let even = _mm512_srli_epi64::<32>(_mm512_mul_epu32(words, count));
             let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(words), count);
-            let named = _mm512_mask_blend_epi32(0xaaaa, even, odd);
+            let named = _mm512_slli_epi32::<BLOCK_SHIFT>(_mm512_mask_blend_epi32(0xaaaa, even, odd));
             // SAFETY: writes the 64 bytes of the array; unaligned stores are allowed.
             unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), named) };
         }
@@ -94,6 +94,10 @@ fn counters(first: u64) -> __m512i {
     _mm512_set_epi64(0, at(3), 0, at(2), 0, at(1), 0, at(0))
 }
 
+/// Inputs whose places would not fit 32 bits.
+pub(crate) const MAX_INPUTS: u32 = 1 << (32 - BLOCK_SHIFT);
+/// The binary logarithm of a block's bytes.
+const BLOCK_SHIFT: u32 = Block::BYTES.trailing_zeros();
 /// Columns whose places fill whole registers. They are few, so that the processor sees the next ones' while it reads.
 const COLUMNS: usize = 8;
 const REGISTERS: usize = COLUMNS * ONES / 16;

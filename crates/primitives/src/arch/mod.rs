@@ -7,6 +7,8 @@
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
+mod double_x86;
+#[cfg(target_arch = "x86_64")]
 mod hash_x86;
 #[cfg(target_arch = "x86_64")]
 mod local_code_x86;
@@ -24,6 +26,8 @@ mod transpose_x86;
 #[cfg(target_arch = "x86_64")]
 mod vaes;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use local_code_x86::MAX_INPUTS as MAX_WIDE_INPUTS;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use vaes::WideCipher;
 
@@ -64,6 +68,19 @@ pub(crate) fn bit_of_words(words: &[u64], bit: u32) -> u64 {
     }
     portable::bit_of_words(words, bit)
 }
+
+/// Replaces every `x[j]` by the sum of `y[j]` and its double, for `j` below the shorter length.
+pub(crate) fn double_and_add(x: &mut [Block], y: &[Block]) {
+    #[cfg(target_arch = "x86_64")]
+    if double_x86::double_and_add(x, y) {
+        return;
+    }
+    portable::double_and_add(x, y);
+}
+
+/// Inputs of a code that are too many for the wide cipher.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const MAX_WIDE_INPUTS: u32 = 0;
 
 /// The wide cipher of machines that have none: it is never made.
 #[cfg(not(target_arch = "x86_64"))]
@@ -143,6 +160,19 @@ mod tests {
             let gathered = bit_of_words(&words, bit);
             prop_assert_eq!(gathered, portable::bit_of_words(&words, bit));
             prop_assert!((0..64).all(|i| gathered >> i & 1 == words.get(i).map_or(0, |word| word >> bit & 1)));
+        }
+
+        #[test]
+        fn doubling_equals_its_portable_twin(seed: [u8; 16], counts in [0..70_usize, 0..70]) {
+            let mut blocks = vec![Block::ZERO; counts[0] + counts[1]];
+            Prg::from_seed(seed).fill_blocks(&mut blocks);
+            let (x, y) = blocks.split_at(counts[0]);
+            let (mut fast, mut plain) = (x.to_vec(), x.to_vec());
+            double_and_add(&mut fast, y);
+            portable::double_and_add(&mut plain, y);
+            prop_assert!(fast == plain);
+            let doubled = |j: usize| y.get(j).map_or(x[j], |y| x[j].double() ^ *y);
+            prop_assert!((0..x.len()).all(|j| plain[j] == doubled(j)));
         }
 
         #[test]

@@ -69,3 +69,8 @@ pub(super) fn low_bits(blocks: &[Block]) -> u64 {
 pub(super) fn bit_of_words(words: &[u64], bit: u32) -> u64 {
     words.iter().rev().fold(0, |gathered, word| gathered << 1 | word >> bit & 1)
 }
+
+/// The sums of blocks and the doubles of others.
+pub(super) fn double_and_add(x: &mut [Block], y: &[Block]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x = x.double() ^ *y);
+}

@@ -44,13 +44,11 @@ pub(super) fn store_few(blocks: &mut [Block], register: __m512i) {
     unsafe { _mm512_mask_storeu_epi64(blocks.as_mut_ptr().cast(), halves_of(blocks), register) }
 }
 
-/// At most eight words, the first of a register.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn store_few_words(words: &mut [u64], register: __m512i) {
-    let kept = ((1_u32 << words.len().min(2 * LANES)) - 1) as u8;
-    // SAFETY: writes the words that the slice has and no others.
-    unsafe { _mm512_mask_storeu_epi64(words.as_mut_ptr().cast(), kept, register) }
+pub(super) fn store_words(words: &mut [u64; 2 * LANES], register: __m512i) {
+    // SAFETY: writes the eight words; unaligned stores are allowed.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), register) }
 }
 
 /// The low words of the blocks of `a`, then of those of `b`.

@@ -1,10 +1,12 @@
 //! The correlation-robust hash where a few low bits of each are of use: they are taken from the registers.
 #![allow(unsafe_code)]
 
-use std::arch::x86_64::{_mm512_setzero_si512, _mm512_xor_si512};
+use std::arch::x86_64::{__m512i, _mm512_add_epi64, _mm512_setzero_si512, _mm512_xor_si512};
+
+use zeroize::Zeroizing;
 
 use super::hash_x86::{BATCH, Tweaks, hash_groups};
-use super::registers::{LANES, bits_of, load, load_few, low_words, spread, store_few_words};
+use super::registers::{LANES, bits_of, load, low_words, spread, store_words};
 use super::vaes::{WideCipher, broadcast};
 use crate::Block;
 
@@ -35,15 +37,37 @@ const WORDS: usize = 2 * LANES;
 fn hash_low_words(cipher: &WideCipher, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
     let (keys, offset) = (broadcast(cipher.keys()), spread(offset));
     let mut tweaks = Tweaks::new(first);
-    for (x, out) in x.chunks(BATCH * LANES).zip(out.chunks_mut(BATCH * LANES)) {
-        let mut masked = [offset; BATCH];
-        for (masked, x) in masked.iter_mut().zip(x.chunks(LANES)) {
-            *masked = _mm512_xor_si512(offset, load_few(x));
-        }
-        let hashed = hash_groups(&keys, masked, tweaks.next());
-        for (pair, out) in hashed.as_chunks::<2>().0.iter().zip(out.chunks_mut(WORDS)) {
-            store_few_words(out, low_words(pair[0], pair[1]));
-        }
+    let count = x.len().min(out.len());
+    let ((x, x_few), (out, out_few)) = (x[..count].as_chunks(), out[..count].as_chunks_mut());
+    for (x, out) in x.iter().zip(out) {
+        hash_batch(&keys, x, offset, &mut tweaks, out);
+    }
+    if !x_few.is_empty() {
+        let mut filled = Zeroizing::new([Block::ZERO; BATCH * LANES]);
+        let mut made = Zeroizing::new([0; BATCH * LANES]);
+        filled[..x_few.len()].copy_from_slice(x_few);
+        hash_batch(&keys, &filled, offset, &mut tweaks, &mut made);
+        out_few.copy_from_slice(&made[..x_few.len()]);
+    }
+}
+
+/// The low words of the hashes of as many blocks as are hashed at once.
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn hash_batch(
+    keys: &[__m512i; 11],
+    x: &[Block; BATCH * LANES],
+    offset: __m512i,
+    tweaks: &mut Tweaks,
+    out: &mut [u64; BATCH * LANES],
+) {
+    let mut masked = [offset; BATCH];
+    for (masked, x) in masked.iter_mut().zip(x.as_chunks().0) {
+        *masked = _mm512_xor_si512(offset, load(x));
+    }
+    let hashed = hash_groups(keys, masked, tweaks.next());
+    for (pair, out) in hashed.as_chunks::<2>().0.iter().zip(out.as_chunks_mut().0) {
+        store_words(out, low_words(pair[0], pair[1]));
     }
 }
 
@@ -55,28 +79,74 @@ fn hash_runs_to_bits<const ROWS: usize>(
     first: u64,
     out: &mut [[u16; ROWS]],
 ) {
-    let keys = broadcast(cipher.keys());
-    let (of_value, _) = offsets.as_chunks::<LANES>();
-    let (groups, values) = (of_value.len(), BATCH / of_value.len());
-    for (number, (x, out)) in x.chunks(values).zip(out.chunks_mut(values)).enumerate() {
+    match offsets.as_chunks::<LANES>().0 {
+        [a, b] => hash_runs::<2, 4, ROWS>(cipher, x, [a, b], first, out),
+        [a, b, c, d] => hash_runs::<4, 2, ROWS>(cipher, x, [a, b, c, d], first, out),
+        _ => {}
+    }
+}
+
+/// Hashes runs of `GROUPS` registers, `VALUES` of them at a time: [`BATCH`] registers.
+#[target_feature(enable = "avx512f,vaes")]
+fn hash_runs<const GROUPS: usize, const VALUES: usize, const ROWS: usize>(
+    cipher: &WideCipher,
+    x: &[Block],
+    offsets: [&[Block; LANES]; GROUPS],
+    first: u64,
+    out: &mut [[u16; ROWS]],
+) {
+    let mut runs = Runs {
+        keys: broadcast(cipher.keys()),
+        offsets: [_mm512_setzero_si512(); GROUPS],
+        tweak: spread(Block(u128::from(first))),
+    };
+    for (register, offsets) in runs.offsets.iter_mut().zip(offsets) {
+        *register = load(offsets);
+    }
+    let ((x, x_few), (out, out_few)) = (x.as_chunks::<VALUES>(), out.as_chunks_mut::<VALUES>());
+    for (x, out) in x.iter().zip(out) {
+        *out = runs.next(x);
+    }
+    if !x_few.is_empty() {
+        let mut filled = Zeroizing::new([Block::ZERO; VALUES]);
+        filled.iter_mut().zip(x_few).for_each(|(slot, x)| *slot = *x);
+        out_few.iter_mut().zip(runs.next::<VALUES, ROWS>(&filled)).for_each(|(out, bits)| *out = bits);
+    }
+}
+
+/// Runs one after the other.
+struct Runs<const GROUPS: usize> {
+    keys: [__m512i; 11],
+    offsets: [__m512i; GROUPS],
+    /// That of the next run, in each lane.
+    tweak: __m512i,
+}
+
+impl<const GROUPS: usize> Runs<GROUPS> {
+    /// The bits of the next runs.
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    fn next<const VALUES: usize, const ROWS: usize>(&mut self, x: &[Block; VALUES]) -> [[u16; ROWS]; VALUES] {
+        const { assert!(GROUPS * VALUES == BATCH && GROUPS.is_multiple_of(2)) };
         let (mut masked, mut tweaks) = ([_mm512_setzero_si512(); BATCH], [_mm512_setzero_si512(); BATCH]);
-        let slots = masked.chunks_exact_mut(groups).zip(tweaks.chunks_exact_mut(groups));
-        for (value, ((masked, tweaks), x)) in slots.zip(x).enumerate() {
-            let index = first.wrapping_add((number * values + value) as u64);
-            tweaks.fill(spread(Block(u128::from(index))));
-            for (masked, offsets) in masked.iter_mut().zip(of_value) {
-                *masked = _mm512_xor_si512(spread(*x), load(offsets));
+        for (value, x) in x.iter().enumerate() {
+            for (group, offsets) in self.offsets.iter().enumerate() {
+                masked[value * GROUPS + group] = _mm512_xor_si512(spread(*x), *offsets);
+                tweaks[value * GROUPS + group] = self.tweak;
             }
+            self.tweak = _mm512_add_epi64(self.tweak, spread(Block(1)));
         }
-        let hashed = hash_groups(&keys, masked, tweaks);
-        for (hashed, out) in hashed.chunks_exact(groups).zip(out) {
-            *out = [0; ROWS];
-            for (half, pair) in hashed.as_chunks::<2>().0.iter().enumerate() {
-                let words = low_words(pair[0], pair[1]);
-                for (row, bits) in out.iter_mut().enumerate() {
+        let hashed = hash_groups(&self.keys, masked, tweaks);
+        let mut bits = [[0; ROWS]; VALUES];
+        for (value, bits) in bits.iter_mut().enumerate() {
+            for half in 0..GROUPS / 2 {
+                let at = value * GROUPS + 2 * half;
+                let words = low_words(hashed[at], hashed[at + 1]);
+                for (row, bits) in bits.iter_mut().enumerate() {
                     *bits |= u16::from(bits_of(words, row)) << (WORDS * half);
                 }
             }
         }
+        bits
     }
 }

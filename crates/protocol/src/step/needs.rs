@@ -9,7 +9,7 @@ use crate::linear::Sets;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
 use crate::linear::keys::keys_cost;
-use crate::nonlinear::ot_nonlinear::{self, PARAMETERS};
+use crate::nonlinear::ot_nonlinear;
 use crate::nonlinear::yao;
 use crate::{Cost, ProtocolError};
 
@@ -20,7 +20,7 @@ pub struct Needs {
     pub keys: Option<(ParameterSet, BTreeSet<Rotation>)>,
     /// Whether circuits are garbled.
     pub garbling: bool,
-    /// Silent transfers that the client and the server send in one prediction.
+    /// Silent transfers that the client and the server send in one visit.
     pub transfers: [usize; 2],
     /// How long its material can be kept.
     pub material: Lifetime,
@@ -44,8 +44,8 @@ pub struct SetUp {
     pub keys: Vec<SetKeys>,
     /// Whether circuits are garbled.
     pub garbling: bool,
-    /// The parameters of silent transfers in both directions, if there are any.
-    pub transfers: Option<silent::Parameters>,
+    /// The sets of the client's silent transfers and of the server's, if there are any.
+    pub transfers: Option<[silent::Parameters; 2]>,
 }
 
 /// What a session's keys of one parameter set are made for.
@@ -59,11 +59,11 @@ pub struct SetKeys {
 }
 
 impl SetUp {
-    /// What steps of these needs take together.
+    /// What steps of these needs take together, in all visits of which the client and the server send so many transfers.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if a rotation is none of its set's parameters.
-    pub fn of(needs: &[Needs], sets: &Sets) -> Result<Self, ProtocolError> {
+    pub fn of(needs: &[Needs], transfers: [usize; 2], sets: &Sets) -> Result<Self, ProtocolError> {
         let mut rotations: BTreeMap<ParameterSet, BTreeSet<Rotation>> = BTreeMap::new();
         for (set, more) in needs.iter().filter_map(|needs| needs.keys.as_ref()) {
             rotations.entry(*set).or_default().extend(more);
@@ -76,7 +76,7 @@ impl SetUp {
         };
         let keys = rotations.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
         let garbling = needs.iter().any(|needs| needs.garbling);
-        let transfers = needs.iter().any(|needs| needs.transfers != [0, 0]).then_some(PARAMETERS);
+        let transfers = (transfers != [0, 0]).then(|| ot_nonlinear::parameters(transfers));
         Ok(Self { keys, garbling, transfers })
     }
 

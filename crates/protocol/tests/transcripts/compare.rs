@@ -63,7 +63,7 @@ const OPENED: u16 = 0x72;
 fn run_all(number: u8, shares: Shares) -> (Transcript, Vec<[Share; 2]>) {
     let party = |end: &mut End, me: Party, share: &dyn Fn(Ring, usize) -> Share| {
         let rng = &mut rng(2 * number + u8::from(me == Party::Server));
-        let mut transfers = Transfers::setup(end, me, Parameters::ALL[0], rng).unwrap();
+        let mut transfers = Transfers::setup(end, me, [Parameters::ALL[0]; 2], rng).unwrap();
         let mut outputs = Vec::new();
         for Case { layer, inputs, from, .. } in cases() {
             let request = layer.request(end, &mut transfers).unwrap();

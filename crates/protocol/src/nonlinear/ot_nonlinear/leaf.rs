@@ -14,7 +14,7 @@ use super::driver;
 use super::lanes::{Lanes, Values, decode, mask, words};
 use super::moves::{Compared, LEAF_BITS, Leaf, leaves};
 use super::run::{Role, packed};
-use super::source::{PART, Source, multiples};
+use super::source::{self, PART, Source, multiples};
 use crate::ProtocolError;
 
 /// The parts of the numbers that are compared.
@@ -56,8 +56,10 @@ impl LeafChoices {
                         *row = bit_of_words(keys, bit);
                     });
                 }
-                for (i, choice) in random.iter_mut().enumerate() {
-                    *choice |= (part.choices(i * width) & mask(leaf.width)) << leaf.shift[1];
+                // The choices of the lowest bit, then those of the next.
+                let count = random.len();
+                for (bit, shift) in (0..width).zip(leaf.shift[1]..) {
+                    add_choices(&part, bit * count, shift, random);
                 }
             }
         }
@@ -84,6 +86,14 @@ impl LeafChoices {
             x = x.zip_map(&high.numbers[0], |x, a| x | (!a & mask(high.bits)) << low.bits);
         }
         ChoosingLeaves { choices: self, x, parts }
+    }
+}
+
+/// Adds the choices from `first` on to bit `shift` of values.
+pub(super) fn add_choices(part: &source::Part<'_>, first: usize, shift: u32, values: &mut [u64]) {
+    for (values, first) in values.chunks_mut(64).zip((first..).step_by(64)) {
+        let choices = part.choices(first);
+        values.iter_mut().enumerate().for_each(|(i, value)| *value |= (choices >> i & 1) << shift);
     }
 }
 

@@ -23,6 +23,7 @@ use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::lanes::{Lanes, Values, decode, mask};
+use super::leaf::add_choices;
 use super::run::{Role, packed};
 use super::source::{PART, Source, multiples};
 use crate::ProtocolError;
@@ -176,8 +177,9 @@ impl LookupPlaces {
                     }
                 });
             }
-            for (i, choice) in random.iter_mut().enumerate() {
-                *choice = part.choices(i * width) & mask(shape.place_bits);
+            let count = random.len();
+            for (bit, shift) in (0..width).zip(0..) {
+                add_choices(&part, bit * count, shift, random);
             }
         }
         Ok(Self { shape, random, keys })

@@ -56,7 +56,7 @@ pub use function::Polynomials;
 pub use layer::Layer;
 pub use material::{Material, Request};
 pub use step::{RingActivation, RingFunction, RingProduct, RingSquare};
-pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
+pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
+use lanner_primitives::{Bits, Block, CorrelationRobustHash, double_and_add, parallel};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
@@ -81,33 +81,31 @@ impl Part<'_> {
         made
     }
 
-    /// The low word of the key of each `width` transfers together.
+    /// The low word of the key of each `width` transfers together: of the first of each `width`th part of all, of the second of each, and so on.
     pub(super) fn joint_keys(&self, width: usize) -> Values {
         let mut made = Zeroizing::new(vec![0; self.blocks.len() / width]);
-        let items = made.chunks_mut(ITEM).zip(self.blocks.chunks(ITEM * width));
-        parallel::for_each(items.zip((self.first..).step_by(ITEM)), |((made, blocks), first)| {
-            each_batch(blocks, width, |start, bases| {
-                let made = &mut made[start..start + bases.len()];
-                self.hash.hash_to_words(bases, Block::ZERO, first + start as u64, made);
-            });
+        parallel::for_each(made.chunks_mut(ITEM).zip((0..).step_by(ITEM)), |(made, start)| {
+            for (made, start) in made.chunks_mut(BATCH).zip((start..).step_by(BATCH)) {
+                let bases = self.combined(width, start, made.len());
+                self.hash.hash_to_words(&bases[..made.len()], Block::ZERO, self.first + start as u64, made);
+            }
         });
         made
     }
 
-    /// Of all keys of each `width` transfers together, which differ by `offsets`, `ROWS` low bits each.
+    /// Of all keys of each `width` transfers together, as in [`Self::joint_keys`], which differ by `offsets`, `ROWS` low bits each.
     pub(super) fn all_joint_keys<const ROWS: usize>(
         &self,
         width: usize,
         offsets: &[Block],
         made: &mut [u16],
     ) {
-        let items = made.chunks_mut(ITEM * ROWS).zip(self.blocks.chunks(ITEM * width));
-        parallel::for_each(items.zip((self.first..).step_by(ITEM)), |((made, blocks), first)| {
-            let (made, _) = made.as_chunks_mut::<ROWS>();
-            each_batch(blocks, width, |start, bases| {
-                let made = &mut made[start..start + bases.len()];
-                self.hash.hash_runs_to_bits(bases, offsets, first + start as u64, made);
-            });
+        let (made, _) = made.as_chunks_mut::<ROWS>();
+        parallel::for_each(made.chunks_mut(ITEM).zip((0..).step_by(ITEM)), |(made, start)| {
+            for (made, start) in made.chunks_mut(BATCH).zip((start..).step_by(BATCH)) {
+                let bases = self.combined(width, start, made.len());
+                self.hash.hash_runs_to_bits(&bases[..made.len()], offsets, self.first + start as u64, made);
+            }
         });
     }
 
@@ -122,18 +120,26 @@ impl Part<'_> {
         mut take: impl FnMut(usize, usize, &[Block]),
     ) {
         let mut hashes = Zeroizing::new([Block::ZERO; BATCH]);
-        let blocks = &self.blocks[values.start * width..values.end * width];
-        each_batch(blocks, width, |start, bases| {
-            let first = values.start + start;
-            let hashes = &mut hashes[..bases.len()];
+        for start in values.clone().step_by(BATCH) {
+            let count = BATCH.min(values.end - start);
+            let (bases, hashes) = (self.combined(width, start, count), &mut hashes[..count]);
             // No transfer has a number as large.
-            let tweak = self.first + first as u64 + (number << 62);
+            let tweak = self.first + start as u64 + (number << 62);
             for (offset, by) in offsets.iter().enumerate() {
-                hashes.copy_from_slice(bases);
+                hashes.copy_from_slice(&bases[..count]);
                 self.hash.hash_masked_in_place(hashes, *by, tweak);
-                take(first, offset, hashes);
+                take(start, offset, hashes);
             }
-        });
+        }
+    }
+
+    /// `sum_b g^b blocks_b` for the parts `blocks_b` of all blocks, `width` of them: so many from `start` on, [`BATCH`] at most.
+    fn combined(&self, width: usize, start: usize, count: usize) -> Zeroizing<[Block; BATCH]> {
+        let mut sums = Zeroizing::new([Block::ZERO; BATCH]);
+        for part in self.blocks.chunks_exact(self.blocks.len() / width).rev() {
+            double_and_add(&mut sums[..count], &part[start..start + count]);
+        }
+        sums
     }
 
     /// The choices from transfer `i` on, 64 of them; zeros behind the last.
@@ -147,21 +153,6 @@ impl Part<'_> {
 /// Strings that are combined before they are hashed together.
 const BATCH: usize = 64;
 
-/// Hands on each `width` blocks in one, some of them at a time with the number of the first.
-fn each_batch(blocks: &[Block], width: usize, mut take: impl FnMut(usize, &[Block])) {
-    let mut joint = Zeroizing::new([Block::ZERO; BATCH]);
-    for (blocks, start) in blocks.chunks(BATCH * width).zip((0..).step_by(BATCH)) {
-        let joint = &mut joint[..blocks.len() / width];
-        joint.iter_mut().zip(blocks.chunks(width)).for_each(|(joint, blocks)| *joint = combine(blocks));
-        take(start, joint);
-    }
-}
-
-/// `sum_b g^b blocks[b]`.
-fn combine(blocks: &[Block]) -> Block {
-    blocks.iter().rev().fold(Block::ZERO, |sum, block| double(sum) ^ *block)
-}
-
 /// `j delta` for all numbers `j` of so many bits: what the keys of combined transfers differ by.
 pub(super) fn multiples(delta: Block, bits: u32) -> Zeroizing<Vec<Block>> {
     let mut all = Zeroizing::new(vec![Block::ZERO; 1 << bits]);
@@ -170,14 +161,9 @@ pub(super) fn multiples(delta: Block, bits: u32) -> Zeroizing<Vec<Block>> {
         for j in 0..half {
             all[half + j] = all[j] ^ power;
         }
-        power = double(power);
+        power = power.double();
     }
     all
-}
-
-/// The product with `X` modulo `X^128 + X^7 + X^2 + X + 1`.
-const fn double(block: Block) -> Block {
-    Block(block.0 << 1 ^ (0x87 & (block.0 >> 127).wrapping_neg()))
 }
 
 #[cfg(test)]
@@ -194,6 +180,6 @@ mod tests {
                 assert!(j == k || all[j] != all[k]);
             }
         }
-        assert!(combine(&[Block::ZERO, delta, Block::ZERO, delta]) == all[10]);
+        assert!(delta.double() ^ delta.double().double().double() == all[10]);
     }
 }

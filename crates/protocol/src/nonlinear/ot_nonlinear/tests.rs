@@ -14,7 +14,7 @@ use super::lanes::{Count, Values, words};
 use super::lookup::Table;
 use super::moves::Counter;
 use super::run::Run;
-use super::{Layer, PARAMETERS, Transfers};
+use super::{Layer, Transfers, parameters};
 use crate::{Party, ProtocolError};
 
 /// Whole words of bits.
@@ -87,7 +87,7 @@ fn shares(end: &mut End, me: Party, mine: u64) -> Left<Values> {
     let mut layer = Layer::square(VALUES, BITS).unwrap();
     layer.moves = counter.into_moves();
     let rng = &mut Prg::new(Seed::from_bytes([me as u8; 16]));
-    let mut transfers = Transfers::setup(end, me, PARAMETERS, rng).unwrap();
+    let mut transfers = Transfers::setup(end, me, parameters([0; 2]), rng).unwrap();
     let request = layer.request(end, &mut transfers).unwrap();
     let material = layer.prepare(end, &mut transfers, request, rng).unwrap();
     let mut run = Run::new(end, me, material);

@@ -16,23 +16,27 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Sets up both directions, the server's first.
+    /// Sets up both directions, the server's first, with the sets of the client's transfers and of the server's.
     ///
     /// # Errors
     /// [`ProtocolError::Ot`] if the peer's messages are not the ones due, or the channel fails.
     pub fn setup<R: CryptoRng + ?Sized>(
         channel: &mut dyn Channel,
         party: Party,
-        parameters: Parameters,
+        [of_client, of_server]: [Parameters; 2],
         rng: &mut R,
     ) -> Result<Self, ProtocolError> {
+        let [sent, received] = match party {
+            Party::Client => [of_client, of_server],
+            Party::Server => [of_server, of_client],
+        };
         let sender = |channel: &mut dyn Channel, rng: &mut R| {
             let source = CotSender::setup(channel, random_delta(rng), rng)?;
-            SilentSender::setup(channel, source, parameters, rng)
+            SilentSender::setup(channel, source, sent, rng)
         };
         let receiver = |channel: &mut dyn Channel, rng: &mut R| {
             let source = CotReceiver::setup(channel, rng)?;
-            SilentReceiver::setup(channel, source, parameters)
+            SilentReceiver::setup(channel, source, received)
         };
         let (sender, receiver) = match party {
             Party::Server => (sender(channel, rng)?, receiver(channel, rng)?),
@@ -47,20 +51,21 @@ impl Transfers {
 
 /// The cost of [`Transfers::setup`].
 #[must_use]
-pub fn setup_cost(parameters: Parameters) -> Cost {
+pub fn setup_cost([of_client, of_server]: [Parameters; 2]) -> Cost {
     let (all, base) = (softspoken::setup_cost(), base::cost(8 * Block::BYTES));
     let [points, pairs] = [base.sender_bytes, base.receiver_bytes].map(|bytes| bytes as usize);
     let trees = all.receiver_bytes as usize - points;
     let salt = all.sender_bytes as usize - pairs;
     let by_server = Cost::NONE.client(points).server(pairs).client(trees).server(salt);
     let by_client = Cost::NONE.client(pairs).server(points).client(salt).server(trees);
-    let start = parameters.setup_cost();
-    by_server.transfer(start).then(by_client.offer(start))
+    by_server.transfer(of_server.setup_cost()).then(by_client.offer(of_client.setup_cost()))
 }
 
-/// The set of every session: the inputs of its code, a MiB, stay in a core's cache together with what passes through it. The larger
-/// ones send less and take longer.
-pub const PARAMETERS: Parameters = Parameters::ALL[0];
+/// The sets of sessions in which the client and the server send so many transfers for a prediction: those that send least for one.
+#[must_use]
+pub fn parameters(transfers: [usize; 2]) -> [Parameters; 2] {
+    transfers.map(Parameters::cheapest)
+}
 
 /// How far the sources of both directions have come: what preparing the next layer sends depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -74,8 +79,8 @@ pub struct CotSupply {
 impl CotSupply {
     /// After the set-up of [`Transfers`].
     #[must_use]
-    pub const fn new(parameters: Parameters) -> Self {
-        Self { client: Supply::new(parameters), server: Supply::new(parameters) }
+    pub const fn new([of_client, of_server]: [Parameters; 2]) -> Self {
+        Self { client: Supply::new(of_client), server: Supply::new(of_server) }
     }
 
     /// What transfers of the client's send that are drawn in such parts.
