@@ -65,6 +65,8 @@ protocols! {
     RingActivation(ot_nonlinear::RingActivation),
     /// The square of each element, by oblivious transfer.
     RingSquare(ot_nonlinear::RingSquare),
+    /// Each element without the bits of guard below it, by oblivious transfer.
+    DropGuard(ot_nonlinear::DropGuard),
     /// An oblivious arg-max whose result the client learns.
     YaoArgMax(yao::ArgMax),
     /// The best classes in order, which the client learns.

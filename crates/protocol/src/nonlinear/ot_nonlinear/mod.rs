@@ -52,7 +52,7 @@ mod transfers;
 pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use step::{RingActivation, RingSquare};
+pub use step::{DropGuard, RingActivation, RingSquare};
 pub use transfers::{CotSupply, PARAMETERS, Transfers, setup_cost};
 
 #[cfg(test)]
