@@ -436,7 +436,7 @@ fn bits_of_guard_change_no_result() {
             let label = u64::from(y > x);
             let expected = [label, label | (1 - label) << 1, u64::from(x > 0) | u64::from(y > 0) << 1];
             for below in 0..1 << guard {
-                let guarded = [x << guard | below, y << guard | (below * 5 + 1) % (1 << guard)];
+                let guarded = [(x << guard) + below, (y << guard) + (below * 5 + 1) % (1 << guard)];
                 for share in 0..128 {
                     let shares = [share, (share * 37 + 11) % 128];
                     for (circuit, expected) in circuits.iter().zip(expected) {

@@ -65,7 +65,7 @@ fn bits_of_guard_do_not_count() {
     for [x, y] in [[0, 0], [3, 5], [5, 3], [-40, 40], [100, -100], [-7, -9], [60, 59], [-128, 127]] {
         let expected = softmax_parts(&[x, y], 1, &exponential(6), 4);
         let of = |i: u64| {
-            run(&masked, &[x << 2 | (i % 4) as i64, y << 2 | (i / 4 % 4) as i64], &[i * 7 % 1024, i])
+            run(&masked, &[(x << 2) + (i % 4) as i64, (y << 2) + (i / 4 % 4) as i64], &[i * 7 % 1024, i])
         };
         assert_eq!(distinct((0..1024).map(of)), BTreeSet::from([expected]), "{x} {y}");
     }
