@@ -4,8 +4,8 @@
 mod support;
 
 use lanner_gc::library::{
-    MaskedCircuit, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip, max_pool_relu_rescale,
-    max_pool_rescale, positive, relu_clip, relu_rescale, rescale, signed_bound, top_k,
+    MaskedCircuit, Sharing, argmax, argmax_with_max, leaky_relu_rescale, max_pool_relu_clip,
+    max_pool_relu_rescale, max_pool_rescale, positive, relu_clip, relu_rescale, rescale, signed_bound, top_k,
 };
 use lanner_primitives::{Bits, Prg, Ring};
 use rand_core::Rng;
@@ -417,6 +417,39 @@ fn positive_values_are_those_above_zero() {
     assert!(positive(Ring::Pow2(16), 0).is_err());
 }
 
+/// Every sharing of two values with bits of guard below them gives what the values give, whatever the bits are.
+#[test]
+fn bits_of_guard_change_no_result() {
+    let ring = Ring::Pow2(7);
+    for guard in 1..=3 {
+        let sharing = Sharing { ring, guard };
+        let circuits =
+            [argmax(sharing, 2).unwrap(), top_k(sharing, 2, 2).unwrap(), positive(sharing, 2).unwrap()];
+        // The guard's bits are added for their carry alone.
+        let without = argmax(Ring::Pow2(7 - guard), 2).unwrap().circuit().and_count();
+        assert_eq!(circuits[0].circuit().and_count(), without + 2 * guard as usize);
+        let top = 1_i64 << (6 - guard);
+        for [x, y] in (-top..top).flat_map(|x| [-top, x - 1, x, x + 1, top - 1].map(|y| [x, y])) {
+            if !(-top..top).contains(&y) {
+                continue;
+            }
+            let label = u64::from(y > x);
+            let expected = [label, label | (1 - label) << 1, u64::from(x > 0) | u64::from(y > 0) << 1];
+            for below in 0..1 << guard {
+                let guarded = [(x << guard) + below, (y << guard) + (below * 5 + 1) % (1 << guard)];
+                for share in 0..128 {
+                    let shares = [share, (share * 37 + 11) % 128];
+                    for (circuit, expected) in circuits.iter().zip(expected) {
+                        assert_eq!(run(circuit, &guarded, &shares), [expected], "{guard} {x} {y} {shares:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(argmax(Sharing { ring: Ring::Prime(1_032_193), guard: 1 }, 2).is_err());
+    assert!(argmax(Sharing { ring, guard: 6 }, 2).is_err());
+}
+
 #[test]
 fn small_primes_exhaustively() {
     for p in [5, 7, 11, 13, 17, 23, 29, 31, 41, 61, 97, 113, 127, 193, 241, 251] {
@@ -466,6 +499,7 @@ fn garbled_circuits_equal_their_clear_evaluation() {
         argmax_with_max(prime, 7).unwrap(),
         top_k(prime, 7, 3).unwrap(),
         positive(ring, 5).unwrap(),
+        argmax(Sharing { ring, guard: 3 }, 5).unwrap(),
     ]
     .into_iter()
     .enumerate()

@@ -5,7 +5,9 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use lanner_gc::library::{Exponential, MaskedCircuit, argmax_with_max, signed_bound, softmax, softmax_parts};
+use lanner_gc::library::{
+    Exponential, MaskedCircuit, Sharing, argmax_with_max, signed_bound, softmax, softmax_parts,
+};
 use lanner_primitives::Ring;
 use rand_core::Rng;
 use support::{check, clear, prg};
@@ -52,6 +54,20 @@ fn every_sharing_gives_one_result() {
     for x in pairs {
         let expected = softmax_parts(&x, 0, &exponential(WIDTH), 4);
         assert_eq!(distinct(shares.iter().map(|s| run(&masked, &x, s))), BTreeSet::from([expected]), "{x:?}");
+    }
+}
+
+/// Bits of guard below the scores are no part of them.
+#[test]
+fn bits_of_guard_do_not_count() {
+    let sharing = Sharing { ring: Ring::Pow2(10), guard: 2 };
+    let masked = softmax(sharing, 2, 1, &exponential(6), 4).unwrap();
+    for [x, y] in [[0, 0], [3, 5], [5, 3], [-40, 40], [100, -100], [-7, -9], [60, 59], [-128, 127]] {
+        let expected = softmax_parts(&[x, y], 1, &exponential(6), 4);
+        let of = |i: u64| {
+            run(&masked, &[(x << 2) + (i % 4) as i64, (y << 2) + (i / 4 % 4) as i64], &[i * 7 % 1024, i])
+        };
+        assert_eq!(distinct((0..1024).map(of)), BTreeSet::from([expected]), "{x} {y}");
     }
 }
 

@@ -3,6 +3,7 @@
 mod cheetah;
 mod function;
 mod guards;
+mod result;
 mod square;
 
 use std::collections::BTreeMap;
@@ -11,20 +12,21 @@ use lanner_bfv::ParameterSet;
 use lanner_graph::{Accumulator, FixedNode, FixedOp, Policy, PublicNetwork, Window};
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
-use lanner_protocol::convert::reshare::{Reshare, Reveal};
+use lanner_protocol::convert::reshare::Reshare;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::{Convolution, Sets, falcon, gazelle};
 use lanner_protocol::local;
 use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::{softmax, yao};
+use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::{Known, Protocol, ValueType};
 
 use self::guards::Guards;
+use self::result::{first_bytes, only_drops_take_transfers};
 use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
 use crate::limits::{self, Limits, Totals};
-use crate::{Item, Mode, Plan, PlanError, Step};
+use crate::{BuiltPlan, Item, Mode, Plan, PlanError, Step};
 
 /// Plans a network in a mode for an output policy, within the usual limits.
 ///
@@ -61,7 +63,26 @@ fn plan_with(
     rotating: ParameterSet,
     limits: &Limits,
 ) -> Result<Plan, PlanError> {
-    let mut planner = Planner::new(network, mode, rotating, limits)?;
+    let planned = |guards_result| plan_guarding(network, policy, mode, rotating, limits, guards_result);
+    let (plan, built) = planned(true)?;
+    if !only_drops_take_transfers(&plan, &built)? {
+        return Ok(plan);
+    }
+    // Transfers that nothing else takes must be worth their set-up from the first prediction on.
+    let (other, without) = planned(false)?;
+    Ok(if first_bytes(&without)? < first_bytes(&built)? { other } else { plan })
+}
+
+/// Plans with bits of guard below the result, where it has layers for that, or without.
+fn plan_guarding(
+    network: &PublicNetwork,
+    policy: Policy,
+    mode: Mode,
+    rotating: ParameterSet,
+    limits: &Limits,
+    guards_result: bool,
+) -> Result<(Plan, BuiltPlan), PlanError> {
+    let mut planner = Planner::new(network, mode, rotating, limits, guards_result)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -74,7 +95,7 @@ fn plan_with(
     let built = plan.build()?;
     built.account()?.check()?;
     limits::check_memory(&built.memory()?, limits)?;
-    Ok(plan)
+    Ok((plan, built))
 }
 
 struct Planner<'n> {
@@ -114,6 +135,7 @@ impl<'n> Planner<'n> {
         mode: Mode,
         rotating: ParameterSet,
         limits: &Limits,
+        guards_result: bool,
     ) -> Result<Self, PlanError> {
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
@@ -138,7 +160,7 @@ impl<'n> Planner<'n> {
             guards: Guards::default(),
             totals: Totals::new(mode, *limits),
         };
-        planner.guards = planner.find_guards()?;
+        planner.guards = planner.find_guards(guards_result)?;
         Ok(planner)
     }
 
@@ -256,34 +278,6 @@ impl<'n> Planner<'n> {
         for node in &nodes[1..] {
             self.inside[*node] = true;
         }
-        Ok(())
-    }
-
-    fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
-        let last = self.network.nodes().len();
-        let (values, from) = (self.network.output_len(), ring(self.network.accumulator(last)));
-        let scores = self.value(&self.network.nodes()[last - 1], last)?;
-        let protocol: Protocol = match policy {
-            Policy::Logits | Policy::Value => Reveal { values, from }.into(),
-            Policy::Labels => yao::Positive { classes: values, from }.into(),
-            Policy::Label => yao::ArgMax { classes: values, from }.into(),
-            Policy::TopK { k } => yao::TopK { classes: values, k: k as usize, from }.into(),
-            Policy::Probability { digits } => {
-                let missing = || PlanError::Policy {
-                    policy: policy.name(),
-                    reason: "the network does not tell what its scores are worth".to_owned(),
-                    fix: "compile it again".to_owned(),
-                };
-                let scale = self.network.output_scale().ok_or_else(missing)?;
-                softmax::LabelAndProbability { classes: values, digits, scale, from }.into()
-            }
-        };
-        // All but the scores themselves come out of a circuit, which is garbled for a share known ahead of time.
-        let scores = match policy {
-            Policy::Logits | Policy::Value => scores,
-            _ => self.reshare("output", scores)?,
-        };
-        self.push("output", vec![scores], protocol)?;
         Ok(())
     }
 

@@ -76,10 +76,10 @@ fn nothing_in_an_exact_plan_is_off_by_one() {
 }
 
 #[test]
-fn sums_that_a_result_is_made_of_are_exact_in_a_faithful_plan_too() {
+fn sums_that_a_result_is_made_of_are_never_off_in_a_faithful_plan_either() {
     use Accuracy::{Exact, Guarded};
     let expected: [&[Accuracy]; 3] =
-        [&[Guarded(1), Exact], &[Guarded(1), Exact, Exact], &[Guarded(1), Exact]];
+        [&[Guarded(1), Guarded(1)], &[Guarded(1), Guarded(2), Guarded(2)], &[Guarded(1), Exact]];
     for (network, expected) in networks().iter().zip(expected) {
         for rounding in [Rounding::Faithful, Rounding::Exact] {
             let plan = plan(network, Policy::Label, Mode::Cheetah(rounding)).unwrap();
@@ -128,39 +128,80 @@ fn a_rescale_drops_the_guard_of_all_that_was_added() {
     };
     let [one, two, three] = [1, 2, 3].map(Guarded);
     // What is read on the shortcut has no guard: it is lifted.
-    check(&shortcut(SUM, 1), &[one, one, Exact], &[(9, 21), (9, 21)], 1);
+    check(&shortcut(SUM, 1), &[one, one, one], &[(9, 21), (9, 21)], 1);
     // Two layers leave 2, for which there are two bits; and four leave 4, for which there are three.
-    check(&shortcut(once, 2), &[one, two, two, Exact], &[(9, 21), (10, 22)], 1);
-    check(&shortcut(once, 4), &[one, three, three, three, three, Exact], &[(9, 21), (11, 23)], 1);
+    check(&shortcut(once, 2), &[one, two, two, one], &[(9, 21), (10, 22)], 1);
+    check(&shortcut(once, 4), &[one, three, three, three, three, one], &[(9, 21), (11, 23)], 1);
     // A factor of five is taken three times.
-    check(&shortcut(SUM, 4), &[one, Exact, Exact, Exact, Exact, Exact], &[(9, 21), (8, 20)], 0);
+    check(&shortcut(SUM, 4), &[one, Exact, Exact, Exact, Exact, one], &[(9, 21), (8, 20)], 0);
 }
 
 #[test]
 fn layers_whose_sums_are_read_otherwise_have_no_guard() {
-    use Accuracy::{Exact, OffByOne};
+    use Accuracy::{Exact, Guarded, OffByOne};
+    let last = Guarded(1);
     let below_zero = r#"{"Add":{"factors":[-1,1]}}"#;
     for (network, rounding, expected) in [
         (
             network(&[(WIDE, &[0], 16), (SQUARE, &[1], 16), (RESCALE, &[2], 16), (SCORES, &[3], 4)]),
             Rounding::Exact,
-            [Exact, Exact],
+            [Exact, last],
         ),
         (
             network(&[(WIDE, &[0], 16), (SQUARE, &[1], 16), (RESCALE, &[2], 16), (SCORES, &[3], 4)]),
             Rounding::Faithful,
-            [OffByOne, Exact],
+            [OffByOne, last],
         ),
         (
             network(&[(WIDE, &[0], 16), (below_zero, &[1, 0], 16), (RESCALE, &[2], 16), (SCORES, &[3], 4)]),
             Rounding::Exact,
-            [Exact, Exact],
+            [Exact, last],
         ),
-        (network(&[(WIDE, &[0], 16), (RELU, &[1], 16), (SCORES, &[2], 4)]), Rounding::Exact, [Exact, Exact]),
+        (network(&[(WIDE, &[0], 16), (RELU, &[1], 16), (SCORES, &[2], 4)]), Rounding::Exact, [Exact, last]),
     ] {
         let plan = plan(&network, Policy::Label, Mode::Cheetah(rounding)).unwrap();
         assert_eq!(accuracies(&plan), expected);
     }
+}
+
+/// The guard that what tells the result drops.
+fn dropped_at_the_end(plan: &Plan) -> u32 {
+    let guards = plan.steps().filter_map(|step| match &step.protocol {
+        Protocol::DropGuard(drop) => Some(drop.guard),
+        Protocol::YaoArgMax(circuit) => Some(circuit.guard),
+        Protocol::YaoPositive(circuit) => Some(circuit.guard),
+        Protocol::YaoTopK(circuit) => Some(circuit.guard),
+        Protocol::Softmax(circuit) => Some(circuit.guard),
+        _ => None,
+    });
+    guards.sum()
+}
+
+#[test]
+fn every_result_is_told_without_its_guard() {
+    for (network, guard) in networks().iter().zip([1, 2, 0]) {
+        for policy in POLICIES {
+            let plan = plan(network, policy, Mode::Cheetah(Rounding::Exact)).unwrap();
+            assert_eq!(dropped_at_the_end(&plan), guard, "{}", policy.name());
+            let opened = matches!(policy, Policy::Logits | Policy::Value);
+            let drops = plan.steps().filter(|step| matches!(step.protocol, Protocol::DropGuard(_)));
+            assert_eq!(drops.count(), usize::from(opened && guard > 0));
+            // Only what is opened was flooded, or what an activation without a rescale reads.
+            assert_eq!(plan.build().unwrap().account().unwrap().ciphertext_bits().is_infinite(), guard > 0);
+        }
+    }
+}
+
+/// One layer whose sums are opened: transfers for its guard alone are worth their set-up only where it is large.
+#[test]
+fn transfers_of_the_result_alone_pay_for_their_set_up() {
+    let layer = |outputs: usize| {
+        let op = format!(r#"{{"Linear":{{"outputs":{outputs}}}}}"#);
+        let network = network(&[(&op, &[0], outputs)]);
+        accuracies(&plan(&network, Policy::Logits, Mode::Cheetah(Rounding::Exact)).unwrap())
+    };
+    assert_eq!(layer(4), [Accuracy::Exact]);
+    assert_eq!(layer(1 << 15), [Accuracy::Guarded(1)]);
 }
 
 #[test]

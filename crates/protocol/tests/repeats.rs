@@ -167,7 +167,7 @@ fn messages(server: &End) -> Vec<Seen> {
             let values = sent.iter().skip(first).step_by(in_run).flat_map(|message| {
                 // Parts of the message have other widths: as many values as there are repetitions, of the first part's.
                 let width = match kind {
-                    0x71 => 16,
+                    0x71 => 16.min(8 * message.len() / REPEATS),
                     0x72 | 0x73 => 1,
                     _ => 8 * message.len() / REPEATS,
                 };
@@ -236,6 +236,30 @@ fn local_rounding_tells_what_is_dropped() {
         for (_, other) in views[..number].iter().filter(|(other, _)| low.abs_diff(*other) >= 16) {
             assert!(told_apart(other, view).contains(&HIGH));
         }
+    }
+}
+
+/// A last layer's sums without their guard, opened: what the client sees of runs with one result is drawn alike whatever the weights.
+#[test]
+fn opened_sums_tell_nothing_of_the_noise_below_them() {
+    let shape = Convolution::fully_connected(INPUT.len(), REPEATS);
+    let sets = Sets::new().unwrap();
+    for guard in [1, 2] {
+        let (_, scheme) = Scheme::cheapest(&shape, BITS, Accuracy::Guarded(guard), &sets).unwrap();
+        // All rows have one sum, and the noise of the second is a thousand times that of the first.
+        let rows = [[0, 0, 0, RESULT], [-1, -2, 2, RESULT - 14], [1001, 2002, 0, RESULT]];
+        let views = rows.into_iter().zip(0..).map(|(row, number)| {
+            let hidden: i64 = row.iter().zip(INPUT).map(|(w, x)| w * x).sum();
+            assert_eq!(hidden, RESULT);
+            let network = Network {
+                parameters: scheme.parameters().clone(),
+                client: ClientLayer::new(scheme.clone()).unwrap(),
+                server: ServerLayer::new(scheme.clone(), &row.repeat(REPEATS), &[0; REPEATS]).unwrap(),
+                activation: Layer::drop_guard(REPEATS, BITS, guard).unwrap(),
+            };
+            (row[0], Views::of(&network, number))
+        });
+        check_exact(&views.collect::<Vec<_>>());
     }
 }
 

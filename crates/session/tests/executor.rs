@@ -8,9 +8,9 @@ use lanner_graph::{
 };
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Item, Mode, Plan, PlanCost, Step, plan};
-use lanner_primitives::{Prg, Seed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::convert::reshare::Reveal;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::ot_nonlinear::{DropGuard, Rounding};
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::step::Protocol;
 use lanner_session::executor::{
@@ -233,8 +233,16 @@ fn revealing(plan: Plan, network: &Network) -> Plan {
     let mut items = plan.items;
     let Item::Step(last) = items.last_mut().unwrap() else { panic!("another end") };
     let Protocol::YaoArgMax(argmax) = last.protocol else { panic!("another end") };
-    let values = network.public().output_len();
-    last.protocol = Protocol::Reveal(Reveal { values, from: argmax.from });
+    let (values, guard, bits) =
+        (network.public().output_len(), argmax.guard, argmax.from.bits() - argmax.guard);
+    let reveal = Protocol::Reveal(Reveal { values, from: Ring::Pow2(bits) });
+    if guard == 0 {
+        last.protocol = reveal;
+    } else {
+        last.protocol = Protocol::DropGuard(DropGuard { values, bits, guard });
+        let inputs = vec![items.len()];
+        items.push(Item::Step(Step { name: "output".to_owned(), inputs, protocol: reveal }));
+    }
     Plan { policy: Policy::Logits, items, ..plan }
 }
 

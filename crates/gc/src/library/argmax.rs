@@ -1,8 +1,6 @@
 //! The index of the largest value.
 
-use lanner_primitives::Ring;
-
-use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::masked::{MaskedBuilder, MaskedCircuit, Sharing};
 use crate::GcError;
 use crate::circuit::Wire;
 
@@ -14,8 +12,8 @@ use crate::circuit::Wire;
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`signed_bound`](super::signed_bound), and if `k` is below two.
-pub fn argmax(ring: Ring, k: usize) -> Result<MaskedCircuit, GcError> {
-    let mut builder = MaskedBuilder::new(ring, 0)?;
+pub fn argmax(scores: impl Into<Sharing>, k: usize) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::guarded(scores.into())?;
     let winner = tournament(&mut builder, k, &mut |_| ())?;
     builder.finish(&winner.index)
 }
@@ -24,8 +22,8 @@ pub fn argmax(ring: Ring, k: usize) -> Result<MaskedCircuit, GcError> {
 ///
 /// # Errors
 /// As for [`argmax`].
-pub fn argmax_with_max(ring: Ring, k: usize) -> Result<MaskedCircuit, GcError> {
-    let mut builder = MaskedBuilder::new(ring, 0)?;
+pub fn argmax_with_max(scores: impl Into<Sharing>, k: usize) -> Result<MaskedCircuit, GcError> {
+    let mut builder = MaskedBuilder::guarded(scores.into())?;
     let mut winner = tournament(&mut builder, k, &mut |_| ())?;
     if let Some(sign) = winner.value.last_mut() {
         *sign = !*sign;

@@ -7,6 +7,29 @@ use super::reconstruct::{reconstruct, signed_bound, word};
 use crate::GcError;
 use crate::circuit::{Circuit, CircuitBuilder, Wire, check_length};
 
+/// How values are shared: `x` as the sum of two shares of the ring, with some bits of guard below the value's own, which a circuit drops.
+/// `2^guard x + e` counts as `x`, for every e from 0 to `2^guard - 1`; the guard takes as many AND gates of each value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// The ring of the shares; one modulo a power of two where there is a guard.
+    pub ring: Ring,
+    /// Bits of guard.
+    pub guard: u32,
+}
+
+impl From<Ring> for Sharing {
+    fn from(ring: Ring) -> Self {
+        Self { ring, guard: 0 }
+    }
+}
+
+impl Sharing {
+    /// Bits of a value.
+    pub(super) fn value_bits(self) -> u32 {
+        self.ring.bits().saturating_sub(self.guard)
+    }
+}
+
 /// A circuit over shared values.
 ///
 /// Instances follow each other; inside an instance its values do, and inside a value its bits.
@@ -94,6 +117,8 @@ pub(super) struct MaskedBuilder {
     pub(super) gates: CircuitBuilder,
     ring: Ring,
     d: u32,
+    /// Bits that a value loses in all.
+    dropped: u32,
     values: usize,
 }
 
@@ -101,13 +126,21 @@ impl MaskedBuilder {
     /// Checks the parameters.
     pub(super) fn new(ring: Ring, d: u32) -> Result<Self, GcError> {
         signed_bound(ring, d)?;
-        Ok(Self { gates: CircuitBuilder::new(), ring, d, values: 0 })
+        Ok(Self { gates: CircuitBuilder::new(), ring, d, dropped: d, values: 0 })
     }
 
-    /// The next shared value, rescaled: `bits - d` bits in two's complement.
+    /// For values that are not rescaled and lose their guard alone, rounding down.
+    pub(super) fn guarded(Sharing { ring, guard }: Sharing) -> Result<Self, GcError> {
+        if guard > 0 && matches!(ring, Ring::Prime(_)) {
+            return Err(GcError::Parameters("bits of guard modulo a prime"));
+        }
+        Ok(Self { d: 0, ..Self::new(ring, guard)? })
+    }
+
+    /// The next shared value, rescaled or without its guard: the bits that are left in two's complement.
     pub(super) fn value(&mut self) -> Vec<Wire> {
         self.values += 1;
-        reconstruct(self.ring, &mut self.gates, self.d)
+        reconstruct(self.ring, &mut self.gates, self.dropped)
     }
 
     /// The next shared value with all its bits, half of `2^d` added: rescaled, it is [`Self::value`].
@@ -126,7 +159,7 @@ impl MaskedBuilder {
     }
 
     pub(super) fn finish(self, outputs: &[Wire]) -> Result<MaskedCircuit, GcError> {
-        let Self { gates, ring, values, d } = self;
+        let Self { gates, ring, values, d, .. } = self;
         Ok(MaskedCircuit { circuit: gates.build(outputs)?, ring, values, d })
     }
 }

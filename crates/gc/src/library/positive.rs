@@ -1,8 +1,6 @@
 //! Which values are above zero.
 
-use lanner_primitives::Ring;
-
-use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::masked::{MaskedBuilder, MaskedCircuit, Sharing};
 use crate::GcError;
 use crate::circuit::CircuitBuilder;
 
@@ -12,11 +10,11 @@ use crate::circuit::CircuitBuilder;
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`super::signed_bound`], and if `k` is zero.
-pub fn positive(ring: Ring, k: usize) -> Result<MaskedCircuit, GcError> {
+pub fn positive(values: impl Into<Sharing>, k: usize) -> Result<MaskedCircuit, GcError> {
     if k == 0 {
         return Err(GcError::Parameters("the signs of no value"));
     }
-    let mut builder = MaskedBuilder::new(ring, 0)?;
+    let mut builder = MaskedBuilder::guarded(values.into())?;
     let mut above = Vec::with_capacity(k);
     for _ in 0..k {
         let value = builder.offset_value();

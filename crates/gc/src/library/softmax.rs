@@ -1,10 +1,8 @@
 //! The softmax's circuit: FALCON's steps (Li et al., <https://arxiv.org/abs/1811.08257>, section 5.5), all inside.
 
-use lanner_primitives::Ring;
-
 use super::argmax::tournament;
 use super::exponential::Exponential;
-use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::masked::{MaskedBuilder, MaskedCircuit, Sharing};
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
 
@@ -19,14 +17,15 @@ use crate::circuit::{CircuitBuilder, Wire};
 /// [`GcError::Parameters`] as for [`super::argmax`], unless `w <= b - dropped`, and unless there are 1 to 18 digits and the sum has fewer than 64
 /// bits.
 pub fn softmax(
-    ring: Ring,
+    shared: impl Into<Sharing>,
     k: usize,
     dropped: u32,
     exponential: &Exponential,
     digits: u32,
 ) -> Result<MaskedCircuit, GcError> {
-    let mut builder = MaskedBuilder::new(ring, 0)?;
-    if exponential.width() > ring.bits().saturating_sub(dropped) {
+    let shared = shared.into();
+    let mut builder = MaskedBuilder::guarded(shared)?;
+    if exponential.width() > shared.value_bits().saturating_sub(dropped) {
         return Err(GcError::Parameters("the exponents are wider than the differences"));
     }
     let sum_bits = exponential.fraction() + usize::BITS - k.leading_zeros();

@@ -1,8 +1,6 @@
 //! The indices of the largest values, in order.
 
-use lanner_primitives::Ring;
-
-use super::masked::{MaskedBuilder, MaskedCircuit};
+use super::masked::{MaskedBuilder, MaskedCircuit, Sharing};
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
 
@@ -15,11 +13,11 @@ use crate::circuit::{CircuitBuilder, Wire};
 ///
 /// # Errors
 /// [`GcError::Parameters`] as for [`super::argmax`], and unless `1 <= best <= k`.
-pub fn top_k(ring: Ring, k: usize, best: usize) -> Result<MaskedCircuit, GcError> {
+pub fn top_k(scores: impl Into<Sharing>, k: usize, best: usize) -> Result<MaskedCircuit, GcError> {
     if k < 2 || !(1..=k).contains(&best) {
         return Err(GcError::Parameters("the number of best values, or fewer than two values"));
     }
-    let mut builder = MaskedBuilder::new(ring, 0)?;
+    let mut builder = MaskedBuilder::guarded(scores.into())?;
     let index_bits = k.next_power_of_two().trailing_zeros();
     let keys = (0..k).map(|index| {
         let mut key = CircuitBuilder::constant_word(!(index as u64), index_bits);

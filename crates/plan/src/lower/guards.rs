@@ -1,8 +1,9 @@
 //! Which sums carry bits of guard below their own, and how many.
 //!
 //! A coefficient-encoded layer gives `2^g m` or `2^g m + 1` for far less than it takes to give `m` itself, and a rescale, which drops low
-//! bits, drops `g` more for next to nothing. So a layer is guarded where each way from it to a rescale goes through sums and movements
-//! alone. They add up what is below `2^g`, which must stay there.
+//! bits, drops `g` more for next to nothing. So does what tells the result: a circuit does not see them, and transfers drop them of scores that
+//! are opened. So a layer is guarded where each way from it to a rescale or to the result goes through sums and movements alone. They add up
+//! what is below `2^g`, which must stay there.
 
 use std::collections::BTreeMap;
 
@@ -35,14 +36,14 @@ impl Guards {
 }
 
 impl Planner<'_> {
-    /// The guards of a network.
-    pub(super) fn find_guards(&self) -> Result<Guards, PlanError> {
+    /// The guards of a network, those of its result only if asked for.
+    pub(super) fn find_guards(&self, of_result: bool) -> Result<Guards, PlanError> {
         let nodes = self.network.nodes();
         let mut guards = Guards { bits: vec![0; nodes.len() + 1], sets: BTreeMap::new() };
         if !matches!(self.mode, Mode::Cheetah(_)) {
             return Ok(guards);
         }
-        let errors = self.errors(&self.dropped());
+        let errors = self.errors(&self.dropped(of_result));
         for (group, most) in groups(nodes, &errors) {
             let guard = u64::BITS - most.leading_zeros();
             let sets = if guard <= MOST_BITS { self.sets_of(&group, guard)? } else { None };
@@ -56,10 +57,12 @@ impl Planner<'_> {
         Ok(guards)
     }
 
-    /// For each value, whether all that is made of it goes through a rescale, with nothing but sums and movements before.
-    fn dropped(&self) -> Vec<bool> {
+    /// For each value, whether all that is made of it goes through a rescale, with nothing but sums and movements before, or through what tells
+    /// the result.
+    fn dropped(&self, of_result: bool) -> Vec<bool> {
         let nodes = self.network.nodes();
         let mut dropped = vec![false; nodes.len() + 1];
+        dropped[nodes.len()] = of_result;
         // Users come behind what they use, and the last value is the result.
         for value in (1..nodes.len()).rev() {
             let through = |user: usize| {

@@ -355,6 +355,39 @@ fn squares_are_squares() {
     }
 }
 
+#[test]
+fn a_dropped_guard_leaves_what_was_above_it() {
+    let (mut cases, mut guards) = (Vec::new(), Vec::new());
+    for (bits, guard) in [(37, 1), (20, 1), (24, 2), (30, 3), (45, 4)] {
+        let secrets = values(bits + guard, guard, 150);
+        cases.push(Case::new(Layer::drop_guard(secrets.len(), bits, guard).unwrap(), secrets, bits + guard));
+        guards.push(guard);
+    }
+    // Every sharing of every value.
+    for (bits, guard) in [(4, 1), (3, 2), (2, 3)] {
+        let (half, size) = (1_i64 << (bits + guard - 1), 1_u64 << (bits + guard));
+        let (secrets, server): (Vec<i64>, Vec<u64>) =
+            (-half..half).flat_map(|x| (0..size).map(move |share| (x, share))).unzip();
+        let layer = Layer::drop_guard(secrets.len(), bits, guard).unwrap();
+        cases.push(Case { server: Some(server), ..Case::new(layer, secrets, bits + guard) });
+        guards.push(guard);
+    }
+    for ((case, guard), outputs) in cases.iter().zip(guards).zip(outputs(&cases)) {
+        assert!(case.secrets.iter().zip(outputs).all(|(x, y)| x >> guard == y), "{guard} of {}", case.from);
+    }
+}
+
+/// One transfer of the server's for each value where the guard is one bit, a choice and what it chooses; else a comparison and a product.
+#[test]
+fn a_dropped_guard_takes_what_its_protocol_says() {
+    for (guard, transfers, messages, bits) in [(1, [0, 1], 2, 1 + 30), (2, [1, 2], 4, 2 + 4 + 1 + 29)] {
+        let layer = Layer::drop_guard(64, 30, guard).unwrap();
+        let found = [Party::Client, Party::Server].map(|party| layer.transfers(party) / 64);
+        let bytes: usize = layer.messages().map(|(_, bytes)| bytes).sum();
+        assert_eq!((found, layer.messages().count(), bytes / 8), (transfers, messages, bits));
+    }
+}
+
 /// A function of some windows, and how it is computed.
 type Activation = (Function, Windows, u32, u32, Rounding);
 
@@ -390,6 +423,8 @@ fn random_layers_are_right_and_make_the_moves_that_were_counted() {
         .unzip();
     for bits in [2, 11, 40, 62] {
         cases.push(Case::new(Layer::square(24, bits).unwrap(), vec![1; 24], bits));
+        let from = bits.min(58) + 3;
+        cases.push(Case::new(Layer::drop_guard(24, from - 3, 3).unwrap(), vec![1; 24], from));
     }
     let found = outputs(&cases);
     for (activation, (case, outputs)) in activations.iter().zip(cases.iter().zip(&found)) {
@@ -564,4 +599,7 @@ fn layers_that_do_not_fit_are_refused() {
     assert!(layer(function(true, Some(1 << 19), 0), 20, 20).is_err());
     assert!(Layer::square(1, 63).is_err());
     assert!(Layer::square(0, 20).is_err());
+    for (values, bits, guard) in [(0, 20, 1), (1, 1, 1), (1, 20, 0), (1, 61, 2), (1, 20, u32::MAX)] {
+        assert!(Layer::drop_guard(values, bits, guard).is_err());
+    }
 }

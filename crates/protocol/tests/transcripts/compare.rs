@@ -1,4 +1,5 @@
-//! Nonlinear layers by oblivious transfer: an activation of every comparison, one with faithful rounding, squares, and a function by lookups.
+//! Nonlinear layers by oblivious transfer: an activation of every comparison, one with faithful rounding, a guard that is dropped, squares, and
+//! functions by lookups.
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
@@ -34,7 +35,7 @@ fn table() -> Layer {
     Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0 }, 256, 4, 12, 0).unwrap()
 }
 
-fn cases() -> [Case; 5] {
+fn cases() -> [Case; 6] {
     let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     let each = Windows::each(256);
     let activation = |high, windows: &Windows, from, shift, to, rounding| {
@@ -42,11 +43,12 @@ fn cases() -> [Case; 5] {
         let layer = Layer::activation(function, windows, from, to, rounding).unwrap();
         Case { layer, inputs: windows.inputs(), from: Ring::Pow2(from), to: Ring::Pow2(to) }
     };
-    let square = Layer::square(256, 22).unwrap();
+    let (square, drop) = (Layer::square(256, 22).unwrap(), Layer::drop_guard(256, 21, 1).unwrap());
     [
         // Three turns a comparison: either party is first in one.
         activation(Some(100), &pool, 16, 7, 24, Rounding::Exact),
         activation(None, &each, 37, 12, 30, Rounding::Faithful),
+        Case { layer: drop, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(21) },
         Case { layer: square, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(22) },
         Case { layer: parabolas(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(24) },
         Case { layer: table(), inputs: 256, from: Ring::Pow2(4), to: Ring::Pow2(12) },
@@ -112,12 +114,12 @@ fn material_that_is_used_twice_is_found() {
     }
 }
 
-/// What each party holds of an activation's outputs, which it may open later.
+/// What each party holds of a layer's outputs, which it may open later.
 #[test]
 fn shares_of_outputs_are_uniform_whatever_those_of_the_inputs() {
     for shares in EXTREMES {
         let outputs = run_all(3, shares).1;
-        for (case, outputs) in cases().iter().zip(outputs).take(2) {
+        for (case, outputs) in cases().iter().zip(outputs).take(3) {
             let bits = case.to.bits();
             for share in outputs {
                 assert_eq!(check_bits(&[&pack_bits(share.values(), bits)], &[bits as usize]), Ok(()));

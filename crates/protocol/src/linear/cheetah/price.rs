@@ -1,10 +1,10 @@
-//! What a layout costs, in roughly nanoseconds: bytes at two gigabits a second, transforms and products of one core.
+//! What a layout costs, in roughly nanoseconds: bytes on a line, transforms and products of one core.
 
 use lanner_bfv::Parameters;
 
 use super::packing::Packing;
 
-/// The cost of layouts with halves modulo `q`, which all have the same width.
+/// The cost of layouts with halves modulo `q`, which all have the same width, on a line of two gigabits a second.
 pub(super) fn whole(packing: &Packing) -> usize {
     let ([inputs, outputs], degree) = (packing.ciphertexts(), packing.degree());
     let bytes = 7 * degree * inputs + 4 * degree * outputs;
@@ -44,7 +44,8 @@ impl Price {
 /// Words of a unit of work.
 const UNIT: usize = 2048;
 
-const NANOSECONDS_PER_BYTE: usize = 4;
+/// On a line of a gigabit a second, and of both parties' processors.
+const NANOSECONDS_PER_BYTE: usize = 10;
 /// Of one unit of an input, of an output and of a product of both halves.
 const INPUT: usize = 15_000;
 const OUTPUT: usize = 40_000;

@@ -12,6 +12,7 @@ use super::lanes::{Count, Lanes};
 use super::material::Material;
 use super::moves::{Counter, Moves};
 use super::run::Run;
+use super::scale::Scale;
 use super::transfers::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao;
@@ -35,6 +36,8 @@ enum Operation {
     Function(Function),
     /// Of the first half of the values and the second, over a ring of a given number of bits.
     Product(u32),
+    /// Of the low bits of values.
+    Drop(Scale),
 }
 
 impl Operation {
@@ -49,6 +52,7 @@ impl Operation {
                 let task = Task::Multiply { numbers, factor: *bits, values, bits: *bits };
                 only(only(driver.turn(vec![task])?)?)
             }
+            Self::Drop(scale) => scale.extend(driver, x, scale.left()),
         }
     }
 }
@@ -114,6 +118,18 @@ impl Layer {
             return Err(ProtocolError::Shape { what: "values or bits of a product" });
         }
         Self::new(Operation::Product(bits), 2 * values, bits, bits)
+    }
+
+    /// `floor(x / 2^guard)` of a given number of values, over `Z_2^bits`, of values over `Z_2^(bits + guard)`: for every value of the ring.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless there are values, of at least 2 bits, and a guard, which have at most 62 bits together.
+    pub fn drop_guard(values: usize, bits: u32, guard: u32) -> Result<Self, ProtocolError> {
+        let from = bits.saturating_add(guard);
+        if values == 0 || bits < 2 || guard == 0 || from > 62 {
+            return Err(ProtocolError::Shape { what: "values or bits of a dropped guard" });
+        }
+        Self::new(Operation::Drop(Scale { from, shift: guard }), values, from, bits)
     }
 
     fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {

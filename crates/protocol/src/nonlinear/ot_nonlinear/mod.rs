@@ -55,7 +55,7 @@ pub use activation::Rounding;
 pub use function::Polynomials;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use step::{RingActivation, RingFunction, RingProduct, RingSquare};
+pub use step::{DropGuard, RingActivation, RingFunction, RingProduct, RingSquare};
 pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 
 #[cfg(test)]

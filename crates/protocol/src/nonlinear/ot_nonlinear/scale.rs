@@ -149,6 +149,8 @@ impl Scale {
         if to <= left {
             let carried = match self.shift {
                 0 => None,
+                // One bit of each party carries where both are set: their product.
+                1 => Some(driver.product(x.map(|x| x & 1), 1, to)?),
                 shift => {
                     let carry = driver.carry(x.map(|x| x & mask(shift)), shift)?.bits(count);
                     Some(driver.bits_to_values(&carry, to)?)

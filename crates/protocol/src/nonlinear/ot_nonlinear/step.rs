@@ -62,6 +62,17 @@ pub struct RingProduct {
     pub bits: u32,
 }
 
+/// Each element without the bits of guard below it, over `Z_2^bits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropGuard {
+    /// Number of elements.
+    pub values: usize,
+    /// Bits of the ring of the output.
+    pub bits: u32,
+    /// Bits that the ring of the input has more, below.
+    pub guard: u32,
+}
+
 impl Spec for RingActivation {
     fn name(&self) -> &'static str {
         "ot.activation"
@@ -129,6 +140,21 @@ impl Spec for RingProduct {
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Layer::product(self.values, self.bits)?))
+    }
+}
+
+impl Spec for DropGuard {
+    fn name(&self) -> &'static str {
+        "ot.drop_guard"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, Ring::Pow2(self.bits.saturating_add(self.guard)), self.values)?;
+        Ok(ValueType::shared(Ring::Pow2(self.bits), self.values, Known::NOBODY))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Layer::drop_guard(self.values, self.bits, self.guard)?))
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the circuit computes, in the clear too: known to both parties.
 
-use lanner_gc::library;
-use lanner_primitives::Ring;
+use lanner_gc::library::{self, Sharing};
 
 use super::Precision;
 use crate::ProtocolError;
@@ -37,13 +36,20 @@ impl Likely {
     }
 }
 
-/// The softmax of `classes` scores shared in `ring`, each unit of which stands for `scale`, to some decimal digits.
+/// The softmax of `classes` scores shared so, each unit of which stands for `scale`, to some decimal digits.
 ///
 /// # Errors
 /// As [`Precision::new`]; [`ProtocolError::Gc`] if the ring has no circuit.
-pub fn softmax(classes: usize, digits: u32, scale: f64, ring: Ring) -> Result<Revealed, ProtocolError> {
-    let precision = Precision::new(classes, digits, scale, ring.bits())?;
+pub fn softmax(
+    classes: usize,
+    digits: u32,
+    scale: f64,
+    from: impl Into<Sharing>,
+) -> Result<Revealed, ProtocolError> {
+    let from = from.into();
+    let bits = from.ring.bits().saturating_sub(from.guard);
+    let precision = Precision::new(classes, digits, scale, bits)?;
     let exponential = precision.exponential()?;
-    let circuit = library::softmax(ring, classes, precision.dropped(), &exponential, digits)?;
+    let circuit = library::softmax(from, classes, precision.dropped(), &exponential, digits)?;
     Ok(Revealed::new(circuit, Reading::Probability { digits }))
 }

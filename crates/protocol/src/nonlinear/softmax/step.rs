@@ -1,11 +1,13 @@
 //! The label and its probability as a step of a plan.
 
+use lanner_gc::library::Sharing;
 use lanner_primitives::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::softmax;
 use crate::ProtocolError;
 use crate::linear::Sets;
+use crate::nonlinear::yao::is_zero;
 use crate::step::{Built, Spec, ValueType};
 
 /// The label and its probability to some decimal digits, which the client learns.
@@ -17,8 +19,11 @@ pub struct LabelAndProbability {
     pub digits: u32,
     /// What one unit of a score stands for: finite and above zero.
     pub scale: f64,
-    /// The ring of the scores.
+    /// The ring that they are shared in.
     pub from: Ring,
+    /// Bits of guard below the scores' own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub guard: u32,
 }
 
 // A checked network's output scale is a number.
@@ -35,6 +40,7 @@ impl Spec for LabelAndProbability {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(softmax(self.classes, self.digits, self.scale, self.from)?))
+        let sharing = Sharing { ring: self.from, guard: self.guard };
+        Ok(Box::new(softmax(self.classes, self.digits, self.scale, sharing)?))
     }
 }

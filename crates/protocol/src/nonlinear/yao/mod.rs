@@ -46,4 +46,5 @@ pub use revealed::{
     ClientRevealed, ClientRevealedMaterial, Revealed, ServerRevealed, ServerRevealedMaterial,
 };
 pub use server::{GarblingSession, ServerLayer, ServerMaterial};
+pub(in crate::nonlinear) use step::is_zero;
 pub use step::{Activation, ArgMax, Positive, TopK};

@@ -1,9 +1,9 @@
 //! Circuits on shared scores whose outputs the client learns.
 
 use lanner_gc::Circuit;
-use lanner_gc::library::{self, MaskedCircuit};
+use lanner_gc::library::{self, MaskedCircuit, Sharing};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
-use lanner_primitives::{Bits, Prg, Ring};
+use lanner_primitives::{Bits, Prg};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader};
 
@@ -42,27 +42,27 @@ impl Revealed {
         Self { circuit, reading }
     }
 
-    /// The arg-max of `classes` scores in the ring `from`, ties to the lowest index.
+    /// The arg-max of `classes` scores shared so, ties to the lowest index.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes or the ring has no circuit.
-    pub fn label(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
+    pub fn label(classes: usize, from: impl Into<Sharing>) -> Result<Self, ProtocolError> {
         Ok(Self::new(library::argmax(from, classes)?, Reading::Label))
     }
 
-    /// The `k` largest of `classes` scores in the ring `from`, in order, ties to the lowest index.
+    /// The `k` largest of `classes` scores shared so, in order, ties to the lowest index.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there are fewer than two classes, none or more than all are asked for, or the ring has no circuit.
-    pub fn top_k(classes: usize, k: usize, from: Ring) -> Result<Self, ProtocolError> {
+    pub fn top_k(classes: usize, k: usize, from: impl Into<Sharing>) -> Result<Self, ProtocolError> {
         Ok(Self::new(library::top_k(from, classes, k)?, Reading::TopK(k)))
     }
 
-    /// Which of `classes` scores in the ring `from` are above zero.
+    /// Which of `classes` scores shared so are above zero.
     ///
     /// # Errors
     /// [`ProtocolError::Gc`] if there is no score or the ring has no circuit.
-    pub fn positive(classes: usize, from: Ring) -> Result<Self, ProtocolError> {
+    pub fn positive(classes: usize, from: impl Into<Sharing>) -> Result<Self, ProtocolError> {
         Ok(Self::new(library::positive(from, classes)?, Reading::Positive))
     }
 

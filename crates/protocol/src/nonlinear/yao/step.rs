@@ -1,5 +1,6 @@
 //! Garbled circuits as steps of a plan.
 
+use lanner_gc::library::Sharing;
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -35,8 +36,11 @@ pub struct Activation {
 pub struct ArgMax {
     /// Number of scores.
     pub classes: usize,
-    /// The ring of the scores.
+    /// The ring that they are shared in.
     pub from: Ring,
+    /// Bits of guard below the scores' own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub guard: u32,
 }
 
 /// The best classes in order, which the client learns.
@@ -46,8 +50,11 @@ pub struct TopK {
     pub classes: usize,
     /// How many of them.
     pub k: usize,
-    /// The ring of the scores.
+    /// The ring that they are shared in.
     pub from: Ring,
+    /// Bits of guard below the scores' own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub guard: u32,
 }
 
 /// The scores above zero, whose indices the client learns.
@@ -55,8 +62,11 @@ pub struct TopK {
 pub struct Positive {
     /// Number of scores.
     pub classes: usize,
-    /// The ring of the scores.
+    /// The ring that they are shared in.
     pub from: Ring,
+    /// Bits of guard below the scores' own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub guard: u32,
 }
 
 impl Spec for Activation {
@@ -89,7 +99,8 @@ impl Spec for ArgMax {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(Revealed::label(self.classes, self.from)?))
+        let sharing = Sharing { ring: self.from, guard: self.guard };
+        Ok(Box::new(Revealed::label(self.classes, sharing)?))
     }
 }
 
@@ -104,7 +115,8 @@ impl Spec for TopK {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(Revealed::top_k(self.classes, self.k, self.from)?))
+        let sharing = Sharing { ring: self.from, guard: self.guard };
+        Ok(Box::new(Revealed::top_k(self.classes, self.k, sharing)?))
     }
 }
 
@@ -119,8 +131,15 @@ impl Spec for Positive {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(Revealed::positive(self.classes, self.from)?))
+        let sharing = Sharing { ring: self.from, guard: self.guard };
+        Ok(Box::new(Revealed::positive(self.classes, sharing)?))
     }
+}
+
+/// Whether there is no guard, which is the rule: a plan does not mention it.
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde asks
+pub(in crate::nonlinear) const fn is_zero(guard: &u32) -> bool {
+    *guard == 0
 }
 
 /// What circuits need.
