@@ -4,6 +4,7 @@ use super::bits::LayerBits;
 use super::calibrate::{Observed, Range, Samples, observe, samples};
 use super::choice::{Choice, Chosen};
 use super::features::{CodedInput, Coding, prepare_input};
+use super::fits::Fits;
 use super::item::{Action, Item, items};
 use super::lower::Source;
 use super::{QuantizationOptions, outlier};
@@ -26,6 +27,7 @@ pub(super) struct Prepared<'c> {
 pub(super) struct Part<'p> {
     prepared: &'p Prepared<'p>,
     pub(super) items: Vec<Item<'p>>,
+    fits: Fits<'p>,
     input: Range,
     pub(super) samples: Samples<'p>,
     pub(super) set_aside: usize,
@@ -59,9 +61,10 @@ impl<'c> Prepared<'c> {
     ) -> Result<Part<'p>, CompileError> {
         let seen = self.observed.seen(&samples);
         let items = items(&self.draft, &seen)?;
+        let fits = Fits::new(&self.draft, &items)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let set_aside = self.samples.len() - samples.len();
-        Ok(Part { prepared: self, items, input, samples, set_aside })
+        Ok(Part { prepared: self, items, fits, input, samples, set_aside })
     }
 }
 
@@ -74,9 +77,9 @@ impl<'p> Part<'p> {
         samples: Samples<'p>,
     ) -> Result<Chosen, CompileError> {
         let Prepared { draft, head, coding, observed, .. } = self.prepared;
-        let coding = coding.as_ref();
+        let (items, fits, input, coding) = (&self.items, &self.fits, self.input, coding.as_ref());
         let sparing = self.set_aside > 0;
-        let source = Source { draft, items: &self.items, input: self.input, coding, options, bits, sparing };
+        let source = Source { draft, items, fits, input, coding, options, bits, sparing };
         Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
     }
 

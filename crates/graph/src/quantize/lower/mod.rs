@@ -14,6 +14,7 @@ use super::QuantizationOptions;
 use super::bits::LayerBits;
 use super::calibrate::Range;
 use super::features::Coding;
+use super::fits::Fits;
 use super::item::Item;
 use super::reach::ends;
 use super::structure::Structure;
@@ -30,10 +31,12 @@ use crate::pass::Draft;
 const UNBOUNDED: i64 = 1 << 60;
 
 /// What is lowered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) draft: &'a Draft,
     pub(super) items: &'a [Item<'a>],
+    /// Its linear layers.
+    pub(super) fits: &'a Fits<'a>,
     /// The calibrated input.
     pub(super) input: Range,
     /// How features become that input, where they differ.
