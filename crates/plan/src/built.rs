@@ -133,16 +133,17 @@ impl BuiltPlan {
 
     /// The visits in runs that are prepared together: in each, the client asks for all before it receives.
     ///
-    /// What is asked for in one run is bounded, since the server may not read it while it sends. What the client holds of it until it is
-    /// answered is part of its material.
+    /// What is asked for in one run is bounded, since the server may not read it while it sends, and so is how long the client asks, since it
+    /// does not read what the server sends meanwhile. What it holds of requests until they are answered is part of its material.
     ///
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
     pub fn runs(&self) -> Result<Vec<Range<usize>>, PlanError> {
         let mut supply = self.supply();
         let asked = |visit: &Visit| {
-            let Some(step) = visit.step().map(|step| &self.steps[step]) else { return Ok(0) };
-            Ok(step.offline_cost(&mut supply)?.request.client_bytes())
+            let Some(step) = visit.step().map(|step| &self.steps[step]) else { return Ok([0; 2]) };
+            let [transfers, _] = step.needs()?.transfers;
+            Ok([step.offline_cost(&mut supply)?.request.client_bytes(), transfers as u64])
         };
         Ok(runs(self.visits.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
     }
@@ -184,19 +185,21 @@ fn prepare(steps: &mut [BuiltStep]) {
 /// Bytes of prepared weights of a model: 1 GiB. What goes beyond is transformed at every prediction, which takes more time.
 const MAX_PREPARED_BYTES: u64 = 1 << 30;
 
-/// Bytes that the client asks with in one run of steps, well below what a channel takes in while it writes.
-const RUN_BYTES: u64 = 64 << 20;
+/// Bytes that the client asks with in one run of steps, well below what a channel takes in while it writes; and transfers that it draws to
+/// ask, in some seconds, well below the minute that the server may wait for it to read.
+const RUN: [u64; 2] = [64 << 20, 1 << 26];
 
-fn runs(bytes: impl IntoIterator<Item = u64>) -> Vec<Range<usize>> {
+fn runs(asked: impl IntoIterator<Item = [u64; 2]>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    let mut sum = 0;
-    for (index, bytes) in bytes.into_iter().enumerate() {
-        if let Some(run) = runs.last_mut().filter(|_| sum + bytes <= RUN_BYTES) {
+    let mut sums = [0; 2];
+    for (index, asked) in asked.into_iter().enumerate() {
+        let more = [0, 1].map(|kind| sums[kind] + asked[kind]);
+        if let Some(run) = runs.last_mut().filter(|_| more[0] <= RUN[0] && more[1] <= RUN[1]) {
             run.end = index + 1;
-            sum += bytes;
+            sums = more;
         } else {
             runs.push(index..index + 1);
-            sum = bytes;
+            sums = asked;
         }
     }
     runs
@@ -235,10 +238,12 @@ mod tests {
 
     #[test]
     fn runs_ask_for_a_bounded_number_of_bytes_and_leave_no_step_out() {
-        let mega = |sizes: &[u64]| runs(sizes.iter().map(|size| size << 20));
+        let mega = |sizes: &[u64]| runs(sizes.iter().map(|size| [size << 20, 0]));
         assert_eq!(mega(&[1, 0, 60, 3, 1, 0]), [0..4, 4..6]);
         assert_eq!(mega(&[100, 0, 100]), [0..1, 1..2, 2..3]);
         assert!(mega(&[]).is_empty());
+        let drawn = |counts: &[u64]| runs(counts.iter().map(|count| [1, count << 20]));
+        assert_eq!(drawn(&[10, 50, 4, 1, 70, 0]), [0..3, 3..4, 4..5, 5..6]);
     }
 
     #[test]

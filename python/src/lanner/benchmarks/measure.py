@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lanner import local
 from lanner.agreement import agrees
 from lanner.benchmarks.cases import Case
+from lanner.benchmarks.machine import forget_peaks, peak_memory
 from lanner.benchmarks.rows import Computed, Row, Run, rows_of
 from lanner.cli.arguments import LimitKeywords
 from lanner.cli.process import ServerProcess
@@ -77,11 +78,13 @@ def _runs(server: ServerProcess, client: Client, sample: NDArray[np.float32], re
 
 def _run(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> Run:
     done, before = _counters(server)
+    forget_peaks(server.pid)
     started = time.perf_counter()
     prediction = client.predict(sample)
     seconds = time.perf_counter() - started
     after = _await_count(server, done + 1)
-    return Run(prediction, seconds, {key: total - before.get(key, 0.0) for key, total in after.items()})
+    computed = {key: total - before.get(key, 0.0) for key, total in after.items()}
+    return Run(prediction, seconds, computed, peak_memory(server.pid))
 
 
 def _await_count(server: ServerProcess, predictions: int) -> Computed:

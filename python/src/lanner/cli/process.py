@@ -55,6 +55,11 @@ class ServerProcess:
         ):
             yield client
 
+    @property
+    def pid(self) -> int:
+        """The number of the server's process."""
+        return self._process.pid
+
     def metrics(self) -> str:
         """The server's counters, as ``GET /metrics`` answers them."""
         connection = HTTPConnection(self._document["metrics"], timeout=STOP_SECONDS)
