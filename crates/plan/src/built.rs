@@ -186,8 +186,8 @@ fn prepare(steps: &mut [BuiltStep]) {
 const MAX_PREPARED_BYTES: u64 = 1 << 30;
 
 /// Bytes that the client asks with in one run of steps, well below what a channel takes in while it writes; and transfers that it draws to
-/// ask, in some seconds, well below the minute that the server may wait for it to read.
-const RUN: [u64; 2] = [64 << 20, 1 << 26];
+/// ask, in a second or two, far below the minute that the server waits for it to read.
+const RUN: [u64; 2] = [64 << 20, 1 << 25];
 
 fn runs(asked: impl IntoIterator<Item = [u64; 2]>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(mega(&[100, 0, 100]), [0..1, 1..2, 2..3]);
         assert!(mega(&[]).is_empty());
         let drawn = |counts: &[u64]| runs(counts.iter().map(|count| [1, count << 20]));
-        assert_eq!(drawn(&[10, 50, 4, 1, 70, 0]), [0..3, 3..4, 4..5, 5..6]);
+        assert_eq!(drawn(&[5, 25, 2, 1, 40, 0]), [0..3, 3..4, 4..5, 5..6]);
     }
 
     #[test]

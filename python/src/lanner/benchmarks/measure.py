@@ -31,6 +31,9 @@ REPEATS = ((0.0, 9), (5.0, 5), (20.0, 3))
 #: Seconds beyond which the first prediction of a session counts: what warming up saves is lost in them.
 SLOW = 20.0
 
+#: Seconds that a party waits for the other: on a busy machine large networks have messages that are long in the making.
+PATIENCE = 600.0
+
 #: Seconds that a server may take to count a prediction whose result the client has.
 COUNT_SECONDS = 10.0
 
@@ -55,7 +58,7 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
         path = Path(folder) / "bench.lanner"
         model.save(path)
         limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
-        with ServerProcess([str(path)], metrics=True, limits=limits) as server:
+        with ServerProcess([str(path)], metrics=True, limits=limits, timeout=PATIENCE) as server:
             for network in networks:
                 with server.connect(network=network) as client:
                     runs = _runs(server, client, sample, repeat)
