@@ -19,7 +19,7 @@ impl CoefficientFactor {
     ///
     /// # Errors
     /// [`BfvError::Length`] unless there are `N`.
-    pub fn new(parameters: &Parameters, coefficients: &[i64]) -> Result<Self, BfvError> {
+    pub fn new(parameters: &Parameters, coefficients: &[i32]) -> Result<Self, BfvError> {
         let (expected, got) = (parameters.degree(), coefficients.len());
         if got != expected {
             return Err(BfvError::Length { expected, got });

@@ -87,7 +87,7 @@ fn run(parameters: &Parameters, bits: u32, kind: Kind, inputs: usize, taps: usiz
         }
         let mut dense = vec![0; n];
         for (place, w) in &w {
-            dense[*place] += w;
+            dense[*place] += *w as i32;
         }
         factors.push(CoefficientFactor::new(parameters, &dense).unwrap());
     }
@@ -261,7 +261,7 @@ fn second_halves_hide_the_weights() {
     let (second, _) = secret.prepare_encryption(&mut rng);
     let noise = NoiseBound::fresh().multiplied_by_norm(8.0);
     let modulus = PhaseModulus::faithful(&parameters, 20, noise).unwrap();
-    let halves = |weight: i64, rng: &mut Prg| {
+    let halves = |weight: i32, rng: &mut Prg| {
         let mut coefficients = vec![0; parameters.degree()];
         coefficients[0] = weight;
         let factors = [CoefficientFactor::new(&parameters, &coefficients).unwrap()];

@@ -43,18 +43,10 @@ impl Tensor {
     /// The values repeated to `shape` by numpy's rule, or `None` if they do not broadcast to it.
     #[must_use]
     pub fn broadcast(&self, shape: &[usize]) -> Option<Vec<f32>> {
-        let lead = shape.len().checked_sub(self.shape.len())?;
-        let mut strides = vec![0; shape.len()];
-        let mut stride = 1;
-        for axis in (lead..shape.len()).rev() {
-            let size = self.shape[axis - lead];
-            if size == shape[axis] {
-                strides[axis] = stride;
-            } else if size != 1 {
-                return None;
-            }
-            stride *= size;
+        if self.shape == shape {
+            return Some(self.data.clone());
         }
+        let strides = self.strides(shape)?;
         // The last axes along which nothing changes: one value for all of them.
         let changing = strides.iter().rposition(|stride| *stride > 0).map_or(0, |axis| axis + 1);
         let (outer, repeated) = (&shape[..changing], element_count(&shape[changing..])?);
@@ -71,6 +63,28 @@ impl Tensor {
             values.resize(values.len() + repeated, self.data[source(index)]);
         }
         Some(values)
+    }
+
+    /// Whether the values can be repeated to `shape`, as [`Self::broadcast`] does.
+    pub(crate) fn broadcasts_to(&self, shape: &[usize]) -> bool {
+        self.strides(shape).is_some() && element_count(shape).is_some()
+    }
+
+    /// For each axis of `shape`, how far apart values are that follow each other: 0 where they are repeated.
+    fn strides(&self, shape: &[usize]) -> Option<Vec<usize>> {
+        let lead = shape.len().checked_sub(self.shape.len())?;
+        let mut strides = vec![0; shape.len()];
+        let mut stride = 1;
+        for axis in (lead..shape.len()).rev() {
+            let size = self.shape[axis - lead];
+            if size == shape[axis] {
+                strides[axis] = stride;
+            } else if size != 1 {
+                return None;
+            }
+            stride *= size;
+        }
+        Some(strides)
     }
 }
 

@@ -1,14 +1,14 @@
 //! A plan with its circuits and layouts, built once for everything that is asked of it.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use lanner_primitives::Block;
 use lanner_protocol::linear::{Sets, WeightForm};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, parameters};
 use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
 
-use crate::unroll::{Action, Visit, unroll};
+use crate::unroll::{Action, Unrolled, Visit, unroll};
 use crate::{Account, Plan, PlanError};
 
 /// A plan with what both parties build from it.
@@ -19,6 +19,8 @@ pub struct BuiltPlan {
     visits: Vec<Visit>,
     /// Transfers that the client and the server send in one prediction.
     transfers: [usize; 2],
+    /// Bytes of one party's shares of values, at most.
+    values: u64,
 }
 
 /// A step with what both parties build for it.
@@ -56,7 +58,9 @@ impl Plan {
         }
         prepare(&mut steps);
         let transfers = transfers(&steps, &unrolled.visits)?;
-        Ok(BuiltPlan { sets, input: unrolled.types[0], steps, visits: unrolled.visits, transfers })
+        let Unrolled { visits, types } = unrolled;
+        let values = values(&visits, &types);
+        Ok(BuiltPlan { sets, input: types[0], steps, visits, transfers, values })
     }
 }
 
@@ -104,20 +108,14 @@ impl BuiltPlan {
         let mut once = Memory { session, ..Memory::default() };
         for step in &self.steps {
             let memory = step.built.memory().map_err(|source| layer(&step.name, source))?;
-            let drawn = step.needs()?.transfers.map(held);
-            let working = memory.working.max(drawn[0] + drawn[1]);
-            let while_made = Memory { working, client_working: drawn[1], ..Memory::default() };
-            once =
-                once.beside(while_made).beside(Memory { client_material: 0, server_material: 0, ..memory });
-            each.push((memory, drawn));
+            once = once.beside(Memory { client_material: 0, server_material: 0, ..memory });
+            each.push(memory);
         }
-        let asked = |run: Range<usize>| {
-            let steps = self.visits[run].iter().filter_map(Visit::step);
-            steps.map(|step| each[step].1[0]).sum::<u64>()
-        };
-        once.client_working += self.runs()?.into_iter().map(asked).max().unwrap_or_default();
+        // Beside a layer in work there are the values that others read later.
+        once.working += self.values;
+        once.client_working += self.values;
         Ok(self.visits.iter().filter_map(Visit::step).fold(once, |memory, step| {
-            let Memory { client_material, server_material, .. } = each[step].0;
+            let Memory { client_material, server_material, .. } = each[step];
             memory.beside(Memory { client_material, server_material, ..Memory::default() })
         }))
     }
@@ -138,8 +136,8 @@ impl BuiltPlan {
 
     /// The visits in runs that are prepared together: in each, the client asks for all before it receives.
     ///
-    /// What is asked for in one run is bounded, since the server may not read it while it sends, and so is what the client holds of it until
-    /// it is answered.
+    /// What is asked for in one run is bounded, since the server may not read it while it sends, and so is how long the client asks, since it
+    /// does not read what the server sends meanwhile. What it holds of requests until they are answered is part of its material.
     ///
     /// # Errors
     /// [`PlanError::Layer`] naming a step whose ring is none of its protocol's.
@@ -147,8 +145,8 @@ impl BuiltPlan {
         let mut supply = self.supply();
         let asked = |visit: &Visit| {
             let Some(step) = visit.step().map(|step| &self.steps[step]) else { return Ok([0; 2]) };
-            let [drawn, _] = step.needs()?.transfers.map(held);
-            Ok([step.offline_cost(&mut supply)?.request.client_bytes(), drawn])
+            let [transfers, _] = step.needs()?.transfers;
+            Ok([step.offline_cost(&mut supply)?.request.client_bytes(), transfers as u64])
         };
         Ok(runs(self.visits.iter().map(asked).collect::<Result<Vec<_>, _>>()?))
     }
@@ -198,29 +196,44 @@ fn prepare(steps: &mut [BuiltStep]) {
 /// Bytes of prepared weights of a model: 1 GiB. What goes beyond is transformed at every prediction, which takes more time.
 const MAX_PREPARED_BYTES: u64 = 1 << 30;
 
-/// Bytes that the client asks with in one run of steps, well below what a channel takes in while it writes; and bytes of the transfers that
-/// it has drawn for them meanwhile.
-const RUN_BYTES: [u64; 2] = [64 << 20, 512 << 20];
+/// Bytes that the client asks with in one run of steps, well below what a channel takes in while it writes; and transfers that it draws to
+/// ask, in a second or two, far below the minute that the server waits for it to read.
+const RUN: [u64; 2] = [64 << 20, 1 << 25];
 
-/// Bytes of transfers as they are drawn, before they are expanded.
-fn held(transfers: usize) -> u64 {
-    transfers as u64 * size_of::<Block>() as u64
-}
-
-fn runs(bytes: impl IntoIterator<Item = [u64; 2]>) -> Vec<Range<usize>> {
+fn runs(asked: impl IntoIterator<Item = [u64; 2]>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut sums = [0; 2];
-    for (index, bytes) in bytes.into_iter().enumerate() {
-        let more = [0, 1].map(|kind| sums[kind] + bytes[kind]);
-        if let Some(run) = runs.last_mut().filter(|_| more[0] <= RUN_BYTES[0] && more[1] <= RUN_BYTES[1]) {
+    for (index, asked) in asked.into_iter().enumerate() {
+        let more = [0, 1].map(|kind| sums[kind] + asked[kind]);
+        if let Some(run) = runs.last_mut().filter(|_| more[0] <= RUN[0] && more[1] <= RUN[1]) {
             run.end = index + 1;
             sums = more;
         } else {
             runs.push(index..index + 1);
-            sums = bytes;
+            sums = asked;
         }
     }
     runs
+}
+
+/// Bytes of one party's shares of the values that are held at a time, at most: each until it is read for the last time.
+fn values(visits: &[Visit], types: &[ValueType]) -> u64 {
+    let mut last = vec![0; types.len()];
+    for (number, visit) in visits.iter().enumerate() {
+        visit.inputs.iter().for_each(|value| last[*value] = number);
+    }
+    let bytes = |value: usize| match types[value] {
+        ValueType::Shared { len, .. } => (len * size_of::<u64>()) as u64,
+        ValueType::Revealed => 0,
+    };
+    let (mut held, mut most) = (bytes(0), 0);
+    for (number, visit) in visits.iter().enumerate() {
+        held += bytes(visit.output);
+        most = most.max(held);
+        let read: BTreeSet<usize> = visit.inputs.iter().copied().collect();
+        held -= read.into_iter().filter(|value| last[*value] == number).map(bytes).sum::<u64>();
+    }
+    most
 }
 
 pub(crate) fn layer(name: &str, source: ProtocolError) -> PlanError {
@@ -255,7 +268,20 @@ mod tests {
         assert_eq!(mega(&[1, 0, 60, 3, 1, 0]), [0..4, 4..6]);
         assert_eq!(mega(&[100, 0, 100]), [0..1, 1..2, 2..3]);
         assert!(mega(&[]).is_empty());
-        let held = |sizes: &[u64]| runs(sizes.iter().map(|size| [1, size << 20]));
-        assert_eq!(held(&[100, 400, 12, 1, 600, 0]), [0..3, 3..4, 4..5, 5..6]);
+        let drawn = |counts: &[u64]| runs(counts.iter().map(|count| [1, count << 20]));
+        assert_eq!(drawn(&[5, 25, 2, 1, 40, 0]), [0..3, 3..4, 4..5, 5..6]);
+    }
+
+    #[test]
+    fn values_are_held_until_their_last_reader_has_them() {
+        let shared = |len| ValueType::shared(Ring::Pow2(20), len, Known::NOBODY);
+        let visit =
+            |inputs: &[usize], output| Visit { action: Action::Join, inputs: inputs.to_vec(), output };
+        let types = [10, 20, 30, 5, 1].map(shared);
+        let chain = [visit(&[0], 1), visit(&[1], 2), visit(&[2], 3), visit(&[3], 4)];
+        assert_eq!(values(&chain, &types), 8 * 50);
+        // The input is read again in the end, twice by one visit.
+        let around = [visit(&[0], 1), visit(&[1], 2), visit(&[2], 3), visit(&[3, 0, 0], 4)];
+        assert_eq!(values(&around, &types), 8 * 60);
     }
 }

@@ -156,7 +156,7 @@ impl Setting {
     fn factor(&self) -> CoefficientFactor {
         let mut polynomial = vec![0; self.parameters.degree()];
         for (m, at) in Self::coefficients().into_iter().enumerate() {
-            (0..INPUTS).for_each(|j| polynomial[at - j] = self.weights[m * INPUTS + j]);
+            (0..INPUTS).for_each(|j| polynomial[at - j] = self.weights[m * INPUTS + j] as i32);
         }
         CoefficientFactor::new(&self.parameters, &polynomial).unwrap()
     }

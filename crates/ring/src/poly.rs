@@ -182,14 +182,19 @@ impl Poly<Coeff> {
     ///
     /// # Errors
     /// [`RingError::Length`] unless there are `n` of them.
-    pub fn from_signed(basis: &RnsBasis, values: &[i64]) -> Result<Self, RingError> {
+    pub fn from_signed(basis: &RnsBasis, values: &[i32]) -> Result<Self, RingError> {
         if values.len() != basis.degree() {
             return Err(RingError::Length { expected: basis.degree(), found: values.len() });
         }
         let mut poly = Self::zero(basis);
         for (limb, modulus) in poly.limbs_mut().zip(basis.moduli()) {
-            for (word, value) in limb.iter_mut().zip(values) {
-                *word = modulus.reduce_signed(*value);
+            let q = modulus.value();
+            let words = limb.iter_mut().zip(values.iter().map(|value| i64::from(*value)));
+            if q > i32::MAX as u64 {
+                // Nothing to reduce but the sign.
+                words.for_each(|(word, value)| *word = (value as u64).wrapping_add(q & (value >> 63) as u64));
+            } else {
+                words.for_each(|(word, value)| *word = modulus.reduce_signed(value));
             }
         }
         Ok(poly)

@@ -21,7 +21,7 @@ fn centered(poly: &Poly<Coeff>) -> Vec<i64> {
 
 /// Every limb holds the residues of the same small integers.
 fn limbs_agree(poly: &Poly<Coeff>) -> bool {
-    let values = centered(poly);
+    let values: Vec<i32> = centered(poly).into_iter().map(|value| value.try_into().unwrap()).collect();
     Poly::from_signed(poly.basis(), &values).unwrap().words() == poly.words()
 }
 

@@ -353,3 +353,14 @@ def test_a_comparison_replaces_what_it_measured_again() -> None:
     assert [row["name"] for row in now["rows"]] == ["vgg16", "resnet34"]
     assert [failure["name"] for failure in now["failures"]] == ["mnist_d"]
     assert merge(before, comparison("resnet34", cores=4))["rows"] == comparison("resnet34")["rows"]
+
+
+def test_large_networks_have_a_table_with_memory_and_work(tmp_path: Path) -> None:
+    work = {kind: {"count": 4.1e9, "seconds": 10.0, "bytes": 1e8} for kind in ("linear", "activation")}
+    rows = phases("resnet50", "imagenet", mode="cheetah", weights="random", memory=5_100_000_000, work=work)
+    text = page(collect(write(tmp_path, document(*rows))))
+    assert "### Networks of ImageNet's size" in text
+    line = next(line for line in text.splitlines() if line.startswith("| resnet50"))
+    assert "4,100.0 million" in line
+    assert "5.10 GB" in line
+    assert "2.30 GB" in line

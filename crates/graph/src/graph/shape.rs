@@ -89,13 +89,11 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
         }
         Op::AddConstant { value } | Op::MulConstant { value } => {
             let constant = tensors.of_node(&node.name, value)?;
-            match constant.broadcast(x) {
-                Some(_) => Ok(x.to_vec()),
-                None => Err(mismatch(
-                    node,
-                    format!("a constant of shape {:?} does not broadcast to {x:?}", constant.shape()),
-                )),
+            if constant.broadcasts_to(x) {
+                return Ok(x.to_vec());
             }
+            let reason = format!("a constant of shape {:?} does not broadcast to {x:?}", constant.shape());
+            Err(mismatch(node, reason))
         }
         Op::MaxPool { kernel, strides, pads } | Op::AveragePool { kernel, strides, pads, .. } => {
             let (kernel, strides, pads) = (*kernel, *strides, *pads);

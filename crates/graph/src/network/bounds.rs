@@ -144,8 +144,7 @@ fn rescaled(x: Bound, shift: u32, ring: Accumulator) -> Bound {
 pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator) -> (i128, i128) {
     let (low, high) = (i128::from(x.low), i128::from(x.high));
     let mut hull = (0, 0);
-    for (weights, biases) in rows(layer) {
-        let (positive, negative) = signed_sums(weights);
+    for ([positive, negative], biases) in layer.sums() {
         for &b in biases {
             let b = i128::from(b);
             hull.0 = hull.0.min(positive * low + negative * high + b);
@@ -154,29 +153,6 @@ pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator
     }
     let error = i128::from(ring.sum_error());
     (hull.0 - error, hull.1 + error)
-}
-
-/// The sums of the values above 0 and of those below. Large networks have millions of weights, which is why small ones are added in 64 bits.
-fn signed_sums(values: &[i64]) -> (i128, i128) {
-    let (mut positive, mut negative) = (0, 0);
-    for some in values.chunks(1 << 16) {
-        let bits = some.iter().fold(0, |bits, &w| bits | (w ^ (w >> 63)));
-        if bits >> 46 == 0 {
-            positive += i128::from(some.iter().map(|&w| w.max(0)).sum::<i64>());
-            negative += i128::from(some.iter().map(|&w| w.min(0)).sum::<i64>());
-        } else {
-            positive += some.iter().map(|&w| i128::from(w.max(0))).sum::<i128>();
-            negative += some.iter().map(|&w| i128::from(w.min(0))).sum::<i128>();
-        }
-    }
-    (positive, negative)
-}
-
-/// Each output channel's (or row's) weights and its biases.
-fn rows(layer: &LinearWeights) -> impl Iterator<Item = (&[i64], &[i64])> {
-    let channels = layer.channels.max(1);
-    let weights = layer.weight.chunks_exact((layer.weight.len() / channels).max(1));
-    weights.zip(layer.bias.chunks_exact((layer.bias.len() / channels).max(1)))
 }
 
 /// The largest absolute value that each value can take in the reference executor, whatever the input: sums outside the ring's limit
@@ -227,12 +203,9 @@ pub(crate) fn machine_bounds(
 
 /// The largest absolute partial sum of `W x + b` for |x| <= `magnitude`.
 pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
-    let absolute = |values: &[i64]| {
-        let (positive, negative) = signed_sums(values);
-        positive - negative
-    };
-    let bias = layer.bias.iter().map(|&b| i128::from(b).abs()).max().unwrap_or(0);
-    rows(layer).map(|(weights, _)| absolute(weights)).max().unwrap_or(0) * magnitude + bias
+    let bias = layer.bias().iter().map(|&b| i128::from(b).abs()).max().unwrap_or(0);
+    let absolute = |([positive, negative], _): ([i128; 2], &[i64])| positive - negative;
+    layer.sums().map(absolute).max().unwrap_or(0) * magnitude + bias
 }
 
 /// Checks that every linear layer, and nothing else, has weights of the right number and size.
@@ -253,17 +226,17 @@ pub(crate) fn check_weights(
             _ => continue,
         };
         let layer = weights.get(&index).ok_or_else(|| wrong("its weights are missing"))?;
-        if layer.weight.len() != expected || layer.channels != channels {
-            return Err(wrong(&format!("it has {} weights, expected {expected}", layer.weight.len())));
+        if layer.weight().len() != expected || layer.channels() != channels {
+            return Err(wrong(&format!("it has {} weights, expected {expected}", layer.weight().len())));
         }
-        if layer.bias.len() != channels && layer.bias.len() != node.len() {
+        if layer.bias().len() != channels && layer.bias().len() != node.len() {
             return Err(wrong(&format!(
                 "it has {} biases, expected {channels} or {}",
-                layer.bias.len(),
+                layer.bias().len(),
                 node.len()
             )));
         }
-        if layer.weight.iter().any(|&w| i32::try_from(w).is_err()) {
+        if layer.weight().iter().any(|&w| i32::try_from(w).is_err()) {
             return Err(wrong("a weight does not fit 32 bits"));
         }
     }

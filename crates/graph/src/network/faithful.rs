@@ -38,9 +38,8 @@ impl Network {
 impl LinearWeights {
     /// The largest sum of absolute weights of an output channel.
     fn gain(&self) -> i64 {
-        let per_channel = (self.weight.len() / self.channels.max(1)).max(1);
         let sum = |row: &[i64]| row.iter().fold(0, |sum, w| plus(sum, w.abs()));
-        self.weight.chunks_exact(per_channel).map(sum).max().unwrap_or(0)
+        self.rows().map(sum).max().unwrap_or(0)
     }
 }
 

@@ -91,10 +91,10 @@ fn encode(weights: &BTreeMap<usize, LinearWeights>) -> Result<Vec<u8>, CompileEr
     let mut tensors: Vec<(String, Dtype, usize, Vec<u8>)> = Vec::with_capacity(2 * weights.len());
     for (index, layer) in weights {
         // Networks hold only weights that fit 32 bits.
-        let weight = layer.weight.iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
-        let bias = layer.bias.iter().flat_map(|b| b.to_le_bytes()).collect();
-        tensors.push((format!("{index}.weight"), Dtype::I32, layer.weight.len(), weight));
-        tensors.push((format!("{index}.bias"), Dtype::I64, layer.bias.len(), bias));
+        let weight = layer.weight().iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
+        let bias = layer.bias().iter().flat_map(|b| b.to_le_bytes()).collect();
+        tensors.push((format!("{index}.weight"), Dtype::I32, layer.weight().len(), weight));
+        tensors.push((format!("{index}.bias"), Dtype::I64, layer.bias().len(), bias));
     }
     let views = tensors
         .iter()

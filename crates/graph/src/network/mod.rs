@@ -22,6 +22,7 @@ mod input;
 mod op;
 mod public;
 mod report;
+mod weights;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +35,7 @@ pub use input::{InputScale, NetworkInput};
 pub use op::{FixedNode, FixedOp, MAX_FACTOR};
 pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, FunctionFit, ValueReport, WeightReport};
+pub use weights::LinearWeights;
 
 /// The version of the compiled network's format that this build reads and writes.
 pub const FORMAT_VERSION: u32 = 5;
@@ -48,39 +50,6 @@ pub struct Network {
     values: Vec<ValueReport>,
     set_aside: usize,
     reached: Option<Reached>,
-}
-
-/// A linear layer's integers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinearWeights {
-    channels: usize,
-    weight: Vec<i64>,
-    bias: Vec<i64>,
-}
-
-impl LinearWeights {
-    /// Weights and biases for a given number of output channels; a [`Network`] checks them against its node.
-    pub(crate) const fn new(channels: usize, weight: Vec<i64>, bias: Vec<i64>) -> Self {
-        Self { channels, weight, bias }
-    }
-
-    /// Row-major: `Conv2d` [out, in / groups, kernel height, kernel width], `Linear` [outputs, inputs]. Each fits `i32`.
-    #[must_use]
-    pub fn weight(&self) -> &[i64] {
-        &self.weight
-    }
-
-    /// At the accumulator's scale, signed: one per output channel, or one per output element.
-    #[must_use]
-    pub fn bias(&self) -> &[i64] {
-        &self.bias
-    }
-
-    /// The bias of every output element, row-major, for a layer with `outputs` output elements.
-    #[must_use]
-    pub fn bias_of(&self, outputs: usize) -> Vec<i64> {
-        crate::float::per_channel_or_whole(&self.bias, &[outputs])
-    }
 }
 
 impl Network {

@@ -132,6 +132,6 @@ fn check(seen: &Calibrated, unproved: bool, limit: i64) -> Result<(), &'static s
 }
 
 fn bits_of(layer: &LinearWeights) -> u32 {
-    let largest = layer.weight.iter().map(|w| w.unsigned_abs()).max().unwrap_or(0);
+    let largest = layer.weight().iter().map(|w| w.unsigned_abs()).max().unwrap_or(0);
     u64::BITS - largest.leading_zeros() + 1
 }

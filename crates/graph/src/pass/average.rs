@@ -13,7 +13,9 @@ use crate::window::Window;
 pub(super) fn count_padding(draft: &mut Draft) -> Result<(), CompileError> {
     while let Some((index, window)) = (0..draft.graph.nodes.len()).find_map(|index| real_window(draft, index))
     {
-        let factors = factors(draft, index, &window);
+        let [height, width] = area(draft.output_shape(index));
+        let factors = Tensor::new(vec![1, height, width], factors(draft, index, &window));
+        let factors = factors.unwrap_or_else(|| Tensor::vector(Vec::new()));
         let Node { name, inputs, .. } = draft.graph.nodes[index].clone();
         let Window { kernel, strides, pads } = window;
         let value = draft.add_tensor(&format!("{name}/divisors"), factors)?;
@@ -36,11 +38,20 @@ fn real_window(draft: &Draft, index: usize) -> Option<(usize, Window)> {
     }
 }
 
+/// What the places of one channel are multiplied by behind an average that counts its padding, for it not to; none for another node.
+pub(super) fn divisors(draft: &Draft, index: usize) -> Option<Vec<f32>> {
+    match draft.graph.nodes[index].op {
+        Op::AveragePool { kernel, strides, pads, count_include_pad: true } => {
+            Some(factors(draft, index, &Window { kernel, strides, pads }))
+        }
+        _ => None,
+    }
+}
+
 /// A window's area over its number of real elements, for each place of one channel.
-fn factors(draft: &Draft, index: usize, window: &Window) -> Tensor {
+fn factors(draft: &Draft, index: usize, window: &Window) -> Vec<f32> {
     let ([height, width], size) = (area(draft.input_shape(index)), area(draft.output_shape(index)));
     let plane = vec![1.0; height * width];
     let counted = fold_windows(&plane, [1, height, width], window, size, |sum: f32, one| sum + one);
-    let factors = counted.iter().map(|(_, count)| window.area() as f32 / *count as f32).collect();
-    Tensor::new(vec![1, size[0], size[1]], factors).unwrap_or_else(|| Tensor::vector(Vec::new()))
+    counted.iter().map(|(_, count)| window.area() as f32 / *count as f32).collect()
 }

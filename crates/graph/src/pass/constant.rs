@@ -52,10 +52,10 @@ const fn role(op: &Op) -> Option<Role> {
 /// Moves the constant at `index` one step towards the input, or into the layer before it.
 fn backward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileError> {
     let Some(before) = draft.chained_before(index) else { return Ok(false) };
-    let values = values_of(draft, index)?;
     let op = draft.graph.nodes[before].op.clone();
     match &op {
         Op::Conv { .. } | Op::MatMul { .. } => {
+            let values = values_of(draft, index)?;
             let taken = match role {
                 Role::Factor => fold::scale_outputs(draft, before, &values)?,
                 Role::Term => fold::shift_outputs(draft, before, &values)?,
@@ -70,14 +70,14 @@ fn backward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, Compile
         }
         // a (x + b) = a x + a b
         Op::AddConstant { .. } => {
-            let term = product(&values_of(draft, before)?, &values);
+            let term = product(&values_of(draft, before)?, &values_of(draft, index)?);
             draft.exchange(before, index)?;
             // The term now stands right behind the factor.
             set_values(draft, before + 1, term)?;
             Ok(true)
         }
         Op::Add => Ok(into_branches(draft, before, index, role)),
-        _ => pass(draft, before, index, before, role, &values),
+        _ => pass(draft, before, index, before, role),
     }
 }
 
@@ -115,9 +115,9 @@ fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) ->
 /// Moves the constant at `index` one step towards the output, or into the layer behind it.
 fn forward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileError> {
     let Some(behind) = draft.only_consumer(&draft.graph.nodes[index].name) else { return Ok(false) };
-    let values = values_of(draft, index)?;
     match &draft.graph.nodes[behind].op {
         Op::Conv { .. } | Op::MatMul { .. } => {
+            let values = values_of(draft, index)?;
             let taken = match role {
                 Role::Factor => fold::scale_inputs(draft, behind, &values)?,
                 Role::Term => fold::shift_inputs(draft, behind, &values)?,
@@ -128,7 +128,7 @@ fn forward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileE
             Ok(taken)
         }
         Op::MulConstant { .. } | Op::AddConstant { .. } => Ok(false),
-        _ => pass(draft, index, behind, behind, role, &values),
+        _ => pass(draft, index, behind, behind, role),
     }
 }
 
@@ -139,24 +139,29 @@ fn pass(
     second: usize,
     operator: usize,
     role: Role,
-    values: &[f32],
 ) -> Result<bool, CompileError> {
+    // Values may be many, and most constants are asked again and again before one of them moves.
+    let Some((commutes, factors)) = commutation(&draft.graph.nodes[operator].op, role) else {
+        return Ok(false);
+    };
     let moving_back = operator == first;
+    let constant = if moving_back { second } else { first };
+    if factors == Factors::NotNegative && !tensor_of(draft, constant)?.is_some_and(is_not_negative) {
+        return Ok(false);
+    }
+    let values = values_of(draft, constant)?;
     let target =
         if moving_back { draft.input_shape(operator) } else { draft.output_shape(operator) }.to_vec();
     let source = if moving_back { draft.output_shape(operator) } else { draft.input_shape(operator) };
-    let commutes = commutation(&draft.graph.nodes[operator].op, role, values);
     let moved = match commutes {
-        Commutes::No => None,
-        Commutes::ElementWise => Some(values.to_vec()),
+        Commutes::ElementWise => Some(values),
         Commutes::Moved => {
-            Some(moved_by(&draft.graph.nodes[operator].op, draft.input_shape(operator), values, moving_back))
+            Some(moved_by(&draft.graph.nodes[operator].op, draft.input_shape(operator), &values, moving_back))
         }
-        Commutes::PerChannel => per_channel(values, source[0])
+        Commutes::PerChannel => per_channel(&values, source[0])
             .map(|channels| crate::float::per_channel_or_whole(&channels, &target)),
     };
     let Some(moved) = moved else { return Ok(false) };
-    let constant = if moving_back { second } else { first };
     // The constant takes its new shape first, so that the exchanged graph is sound.
     replace_tensor(draft, constant, Tensor::new(target, moved))?;
     draft.exchange(first, second)?;
@@ -165,13 +170,19 @@ fn pass(
 
 /// How an operator commutes with a constant.
 enum Commutes {
-    No,
     /// Element by element, in the row-major order that a reshape keeps.
     ElementWise,
     /// Element by element, moved as the operator moves them.
     Moved,
     /// If the constant is one value per channel.
     PerChannel,
+}
+
+/// The constants that an operator commutes with.
+#[derive(PartialEq, Eq)]
+enum Factors {
+    All,
+    NotNegative,
 }
 
 /// The constant on the other side of a transposition of a value of shape `shape`.
@@ -188,26 +199,30 @@ pub(super) fn moved_by(op: &Op, shape: &[usize], values: &[f32], back: bool) -> 
     moved
 }
 
-fn commutation(op: &Op, role: Role, values: &[f32]) -> Commutes {
-    let not_negative = values.iter().all(|&value| value >= 0.0);
-    match (op, role) {
-        (Op::Flatten | Op::Reshape { .. }, _) => Commutes::ElementWise,
-        (Op::Transpose { .. }, _) => Commutes::Moved,
-        (Op::MaxPool { .. }, Role::Factor) if not_negative => Commutes::PerChannel,
+/// How an operator commutes with constants of a role, and with which; none if it does with none.
+fn commutation(op: &Op, role: Role) -> Option<(Commutes, Factors)> {
+    Some(match (op, role) {
+        (Op::Flatten | Op::Reshape { .. }, _) => (Commutes::ElementWise, Factors::All),
+        (Op::Transpose { .. }, _) => (Commutes::Moved, Factors::All),
+        (Op::MaxPool { .. }, Role::Factor) => (Commutes::PerChannel, Factors::NotNegative),
         (Op::MaxPool { .. }, Role::Term)
         | (Op::AveragePool { .. }, Role::Factor)
-        | (Op::GlobalAveragePool, _) => Commutes::PerChannel,
+        | (Op::GlobalAveragePool, _) => (Commutes::PerChannel, Factors::All),
         // A window's padding does not carry the term.
         (Op::AveragePool { pads, count_include_pad, .. }, Role::Term)
             if *pads == [0; 4] || !count_include_pad =>
         {
-            Commutes::PerChannel
+            (Commutes::PerChannel, Factors::All)
         }
-        (op, Role::Factor) if not_negative && op.elementwise().is_some_and(Elementwise::is_homogeneous) => {
-            Commutes::ElementWise
+        (op, Role::Factor) if op.elementwise().is_some_and(Elementwise::is_homogeneous) => {
+            (Commutes::ElementWise, Factors::NotNegative)
         }
-        _ => Commutes::No,
-    }
+        _ => return None,
+    })
+}
+
+fn is_not_negative(constant: &Tensor) -> bool {
+    constant.data().iter().all(|&value| value >= 0.0)
 }
 
 /// Joins two constants of one role; the first node stays.
@@ -228,10 +243,16 @@ fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
 
 /// The constant's values over the whole shape of its operand.
 pub(super) fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
-    let node = &draft.graph.nodes[index];
-    let (Op::MulConstant { value } | Op::AddConstant { value }) = &node.op else { return Ok(Vec::new()) };
     // Inference checked that the constant broadcasts.
-    Ok(draft.tensors.of_node(&node.name, value)?.broadcast(draft.input_shape(index)).unwrap_or_default())
+    let repeated = |constant: &Tensor| constant.broadcast(draft.input_shape(index));
+    Ok(tensor_of(draft, index)?.and_then(repeated).unwrap_or_default())
+}
+
+/// The constant as it is kept; none if the node has none.
+fn tensor_of(draft: &Draft, index: usize) -> Result<Option<&Tensor>, CompileError> {
+    let node = &draft.graph.nodes[index];
+    let (Op::MulConstant { value } | Op::AddConstant { value }) = &node.op else { return Ok(None) };
+    draft.tensors.of_node(&node.name, value).map(Some)
 }
 
 fn set_values(draft: &mut Draft, index: usize, values: Vec<f32>) -> Result<(), CompileError> {

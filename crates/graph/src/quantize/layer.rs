@@ -1,5 +1,7 @@
 //! One linear layer's integers: the weight scale that uses a ring's room.
 
+use std::borrow::Cow;
+
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::graph::Op;
@@ -12,21 +14,29 @@ const ATTEMPTS: usize = 8;
 
 /// A layer's real weights, row-major by output channel, and biases.
 #[derive(Debug)]
-pub(super) struct RealLayer {
+pub(super) struct RealLayer<'a> {
     channels: usize,
-    weight: Vec<f64>,
-    bias: Vec<f64>,
+    weight: Cow<'a, [f32]>,
+    bias: Cow<'a, [f32]>,
+    /// The largest absolute weight.
+    largest: f64,
+    /// The sum of all squared weights.
+    squares: f64,
+    /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
+    sums: Vec<[f64; 2]>,
 }
 
-/// A layer's integers; a unit of weight is `scale`.
-#[derive(Debug)]
+/// A layer's integers; a unit of weight is `scale`. Clones share them.
+#[derive(Clone, Debug)]
 pub(super) struct FittedLayer {
     pub(super) weights: LinearWeights,
     pub(super) scale: f64,
+    /// The root mean square of the rounding error over that of the weights.
+    pub(super) error: f64,
 }
 
 /// What a fit must respect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Room {
     /// The input's integers.
     pub(super) input: Bound,
@@ -53,7 +63,7 @@ pub(super) struct Room {
 }
 
 /// A relation between the scale of a layer's sums and that of a value they are joined with, so that public integer factors are exact.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Relation {
     /// One scale is a whole multiple of the other, which is public as a factor: by one of few factors.
     Multiple { other: f64, factors: Factors },
@@ -62,7 +72,7 @@ pub(super) enum Relation {
 }
 
 /// Whole factors that tell no more of a scale than the grid does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Factors {
     /// The grid's values, rounded.
     Whole,
@@ -109,29 +119,34 @@ impl Relation {
     }
 }
 
-impl RealLayer {
+impl<'a> RealLayer<'a> {
     /// Reads the tensors of node `node`, a layer with a given number of output channels.
-    pub(super) fn new(draft: &Draft, node: usize, channels: usize) -> Result<Self, CompileError> {
+    pub(super) fn new(draft: &'a Draft, node: usize, channels: usize) -> Result<Self, CompileError> {
         let node = &draft.graph.nodes[node];
         let (Op::Conv { weight, bias, .. } | Op::MatMul { weight, bias }) = &node.op else {
             return Err(CompileError::UnknownTensor { node: node.name.clone(), tensor: "weight".to_owned() });
         };
         let weight = draft.tensors.of_node(&node.name, weight)?;
-        let real: Vec<f64> = match (&node.op, weight.shape()) {
+        let weight = match (&node.op, weight.shape()) {
             // The float product stores [inputs, outputs], the integer one [outputs, inputs].
             (Op::MatMul { .. }, &[rows, columns]) => {
                 let at = |index: usize| weight.data()[index % rows * columns + index / rows];
-                (0..rows * columns).map(|index| f64::from(at(index))).collect()
+                (0..rows * columns).map(at).collect()
             }
-            _ => weight.data().iter().copied().map(f64::from).collect(),
+            _ => Cow::Borrowed(weight.data()),
         };
         let bias = match bias {
-            Some(name) => {
-                draft.tensors.of_node(&node.name, name)?.data().iter().copied().map(f64::from).collect()
-            }
-            None => vec![0.0; channels],
+            Some(name) => Cow::Borrowed(draft.tensors.of_node(&node.name, name)?.data()),
+            None => Cow::Owned(vec![0.0; channels]),
         };
-        Ok(Self { channels, weight: real, bias })
+        let largest = weight.iter().fold(0.0, |largest: f64, w| largest.max(f64::from(w.abs())));
+        let squares = weight.iter().map(|w| square(f64::from(*w))).sum();
+        let of_row = |row: &[f32]| {
+            let weights = || row.iter().copied().map(f64::from);
+            [weights().filter(|w| *w > 0.0).sum(), weights().filter(|w| *w < 0.0).sum()]
+        };
+        let sums = weight.chunks_exact((weight.len() / channels).max(1)).map(of_row).collect();
+        Ok(Self { channels, weight, bias, largest, squares, sums })
     }
 
     /// The finest weights that fit the room and have the bits asked for: proved to fit if possible, else for twice the peak.
@@ -139,23 +154,31 @@ impl RealLayer {
         let [fewest, most] = room.bits;
         // Whether weights of this scale may have the bits asked for: rounding all of them only to find out takes most of the time.
         let may_do = |scale: f64| {
-            self.largest() == 0.0 || self.largest() / positive(scale) >= half_range(fewest) as f64 - 0.5
+            self.largest == 0.0 || self.largest / positive(scale) >= half_range(fewest) as f64 - 0.5
         };
-        let enough =
-            |fitted: &FittedLayer| self.largest() == 0.0 || largest(&fitted.weights) >= half_range(fewest);
+        let enough = |(weights, _): &(LinearWeights, f64)| {
+            self.largest == 0.0 || largest(weights) >= half_range(fewest)
+        };
         // The scale may be rounded up by a step, and the fewest bits must be left.
         let finest = (half_range(most) as f64).max(half_range(fewest) as f64 * grid::STEP);
-        let finest = self.largest() / finest.min(half_range(room.ring.weight_bits()) as f64);
+        let finest = self.largest / finest.min(half_range(room.ring.weight_bits()) as f64);
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
-        self.fit_proved(room, least, may_do).filter(enough).or_else(|| {
+        let fitted = self.fit_proved(room, least, may_do).filter(enough).or_else(|| {
             let scale = room.related(positive(calibrated));
-            may_do(scale).then(|| self.quantize(scale, room.input_scale)).filter(enough)
-        })
+            let quantized = may_do(scale).then(|| self.quantize(scale, room.input_scale));
+            quantized.map(|weights| (weights, scale)).filter(enough)
+        });
+        fitted.map(|(weights, scale)| FittedLayer { error: self.error(&weights, scale), weights, scale })
     }
 
-    /// The finest weights whose worst case fits, their scale at least `least` and one that may do.
-    fn fit_proved(&self, room: &Room, least: f64, may_do: impl Fn(f64) -> bool) -> Option<FittedLayer> {
+    /// The finest weights whose worst case fits, with their scale: at least `least` and one that may do.
+    fn fit_proved(
+        &self,
+        room: &Room,
+        least: f64,
+        may_do: impl Fn(f64) -> bool,
+    ) -> Option<(LinearWeights, f64)> {
         let others = room.others?;
         let allowed = room.limit as f64 / room.growth;
         let mut scale = positive(((self.worst(room) + others) / (allowed * room.input_scale)).max(least));
@@ -164,11 +187,11 @@ impl RealLayer {
             if !may_do(scale) {
                 return None;
             }
-            let fitted = self.quantize(scale, room.input_scale);
-            let (low, high) = linear_interval(room.input, &fitted.weights, room.ring);
+            let weights = self.quantize(scale, room.input_scale);
+            let (low, high) = linear_interval(room.input, &weights, room.ring);
             let worst = high.max(-low) as f64 + (others / (scale * room.input_scale)).ceil();
             if worst <= allowed {
-                return Some(fitted);
+                return Some((weights, scale));
             }
             scale *= worst / allowed * 1.0005;
         }
@@ -179,41 +202,34 @@ impl RealLayer {
     fn worst(&self, room: &Room) -> f64 {
         let (low, high) =
             (room.input.low as f64 * room.input_scale, room.input.high as f64 * room.input_scale);
-        let per_channel = |values: &[f64]| (values.len() / self.channels).max(1);
-        let rows = self.weight.chunks_exact(per_channel(&self.weight));
-        let of_row = |(weights, biases): (&[f64], &[f64])| {
-            let positive: f64 = weights.iter().filter(|w| **w > 0.0).sum();
-            let negative: f64 = weights.iter().filter(|w| **w < 0.0).sum();
+        let of_row = |(&[positive, negative], biases): (&[f64; 2], &[f32])| {
             let (bottom, top) = (positive * low + negative * high, positive * high + negative * low);
-            biases.iter().map(|b| (top + b).abs().max((bottom + b).abs())).fold(0.0, f64::max)
+            let sums = biases.iter().map(|&b| (top + f64::from(b)).abs().max((bottom + f64::from(b)).abs()));
+            sums.fold(0.0, f64::max)
         };
-        rows.zip(self.bias.chunks_exact(per_channel(&self.bias))).map(of_row).fold(0.0, f64::max)
+        let biases = self.bias.chunks_exact((self.bias.len() / self.channels).max(1));
+        self.sums.iter().zip(biases).map(of_row).fold(0.0, f64::max)
     }
 
-    fn quantize(&self, scale: f64, input_scale: f64) -> FittedLayer {
-        let round =
-            |values: &[f64], unit: f64| values.iter().map(|x| (x / unit).round_ties_even() as i64).collect();
+    fn quantize(&self, scale: f64, input_scale: f64) -> LinearWeights {
+        let round = |values: &[f32], unit: f64| {
+            values.iter().map(|x| (f64::from(*x) / unit).round_ties_even() as i64).collect()
+        };
         let bias = round(&self.bias, scale * input_scale);
-        FittedLayer { weights: LinearWeights::new(self.channels, round(&self.weight, scale), bias), scale }
+        LinearWeights::new(self.channels, round(&self.weight, scale), bias)
     }
 
     /// The root mean square of the rounding error over that of the weights.
-    pub(super) fn error(&self, fitted: &FittedLayer) -> f64 {
-        let square = |x: f64| x * x;
-        let error = |(w, q): (&f64, &i64)| square(w - *q as f64 * fitted.scale);
-        let lost: f64 = self.weight.iter().zip(fitted.weights.weight()).map(error).sum();
-        let whole: f64 = self.weight.iter().copied().map(square).sum();
-        if whole == 0.0 { 0.0 } else { (lost / whole).sqrt() }
+    fn error(&self, weights: &LinearWeights, scale: f64) -> f64 {
+        let error = |(w, q): (&f32, &i64)| square(f64::from(*w) - *q as f64 * scale);
+        let lost: f64 = self.weight.iter().zip(weights.weight()).map(error).sum();
+        if self.squares == 0.0 { 0.0 } else { (lost / self.squares).sqrt() }
     }
 
     /// Twice the peak in units of the coarsest weights that have the bits asked for: what no ring could hold.
     pub(super) fn needed(&self, room: &Room) -> i128 {
-        let coarsest = self.largest() / half_range(room.bits[0]) as f64;
+        let coarsest = self.largest / half_range(room.bits[0]) as f64;
         (2.0 * room.peak / (positive(coarsest) * room.input_scale)) as i128
-    }
-
-    fn largest(&self) -> f64 {
-        self.weight.iter().fold(0.0, |largest, w| largest.max(w.abs()))
     }
 }
 
@@ -225,6 +241,10 @@ impl Room {
             self.relation.map_or_else(|| grid::above(sums, self.origin), |relation| relation.above(sums));
         above / self.input_scale
     }
+}
+
+fn square(x: f64) -> f64 {
+    x * x
 }
 
 fn largest(weights: &LinearWeights) -> i64 {

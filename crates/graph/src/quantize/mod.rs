@@ -9,6 +9,7 @@ mod calibrate;
 mod choice;
 mod closeness;
 mod features;
+mod fits;
 mod item;
 mod layer;
 mod lower;

@@ -4,11 +4,12 @@ use super::bits::LayerBits;
 use super::calibrate::{Observed, Range, Samples, observe, samples};
 use super::choice::{Choice, Chosen};
 use super::features::{CodedInput, Coding, prepare_input};
+use super::fits::Fits;
 use super::item::{Action, Item, items};
 use super::lower::Source;
 use super::{QuantizationOptions, outlier};
 use crate::CompileError;
-use crate::fit::Fits;
+use crate::fit;
 use crate::graph::{Graph, Op};
 use crate::network::Head;
 use crate::pass::Draft;
@@ -22,13 +23,14 @@ pub(super) struct Prepared<'c> {
     coding: Option<Coding>,
     pub(super) observed: Observed,
     /// Polynomials found for functions.
-    fits: Fits,
+    functions: fit::Fits,
 }
 
 /// The samples that are not set aside, and what is known from them.
 pub(super) struct Part<'p> {
     prepared: &'p Prepared<'p>,
     pub(super) items: Vec<Item<'p>>,
+    fits: Fits<'p>,
     input: Range,
     input_ends: [f64; 2],
     pub(super) samples: Samples<'p>,
@@ -47,7 +49,7 @@ impl<'c> Prepared<'c> {
         let CodedInput { draft, head, samples: coded, coding } = input;
         let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
-        Ok(Self { draft, head, samples, coding, observed, fits: Fits::default() })
+        Ok(Self { draft, head, samples, coding, observed, functions: fit::Fits::default() })
     }
 
     /// The samples without the first few of those that run away: all of them first, then one less each time.
@@ -63,10 +65,11 @@ impl<'c> Prepared<'c> {
     ) -> Result<Part<'p>, CompileError> {
         let seen = self.observed.seen(&samples);
         let items = items(&self.draft, &seen)?;
+        let fits = Fits::new(&self.draft, &items)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let input_ends = options.input_range.unwrap_or(seen[0].ends);
         let set_aside = self.samples.len() - samples.len();
-        Ok(Part { prepared: self, items, input, input_ends, samples, set_aside })
+        Ok(Part { prepared: self, items, fits, input, input_ends, samples, set_aside })
     }
 }
 
@@ -78,12 +81,11 @@ impl<'p> Part<'p> {
         bits: &LayerBits,
         samples: Samples<'p>,
     ) -> Result<Chosen, CompileError> {
-        let Prepared { draft, head, coding, observed, fits, .. } = self.prepared;
-        let coding = coding.as_ref();
-        let sparing = self.set_aside > 0;
-        let Self { items, input, input_ends, .. } = self;
-        let (input, input_ends) = (*input, *input_ends);
-        let source = Source { draft, items, input, input_ends, coding, options, bits, sparing, fits };
+        let Prepared { draft, head, coding, observed, functions, .. } = self.prepared;
+        let (items, fits, coding) = (&self.items, &self.fits, coding.as_ref());
+        let (input, input_ends, sparing) = (self.input, self.input_ends, self.set_aside > 0);
+        let source =
+            Source { draft, items, fits, functions, input, input_ends, coding, options, bits, sparing };
         Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
     }
 

@@ -127,11 +127,11 @@ pub struct Memory {
     pub client_material: u64,
     /// The server's material of each prepared prediction.
     pub server_material: u64,
-    /// The server's, while a layer is computed: its rotated inputs and partial sums.
+    /// The server's, while a layer is computed: values, rotated inputs and partial sums, messages.
     pub working: u64,
     /// Where elements lie in ciphertexts: each party's, once a model.
     pub layouts: u64,
-    /// The client's, while material is made.
+    /// The client's, while a layer is computed.
     pub client_working: u64,
 }
 

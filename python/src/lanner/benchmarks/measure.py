@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lanner import local
 from lanner.agreement import agrees
 from lanner.benchmarks.cases import Case
+from lanner.benchmarks.machine import forget_peaks, peak_memory
 from lanner.benchmarks.rows import Computed, Row, Run, rows_of
 from lanner.cli.arguments import LimitKeywords
 from lanner.cli.process import ServerProcess
@@ -29,6 +30,9 @@ REPEATS = ((0.0, 9), (5.0, 5), (20.0, 3))
 
 #: Seconds beyond which the first prediction of a session counts: what warming up saves is lost in them.
 SLOW = 20.0
+
+#: Seconds that a party waits for the other: on a busy machine large networks have messages that are long in the making.
+PATIENCE = 600.0
 
 #: Seconds that a server may take to count a prediction whose result the client has.
 COUNT_SECONDS = 10.0
@@ -54,7 +58,7 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
         path = Path(folder) / "bench.lanner"
         model.save(path)
         limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
-        with ServerProcess([str(path)], metrics=True, limits=limits) as server:
+        with ServerProcess([str(path)], metrics=True, limits=limits, timeout=PATIENCE) as server:
             for network in networks:
                 with server.connect(network=network) as client:
                     runs = _runs(server, client, sample, repeat)
@@ -77,11 +81,13 @@ def _runs(server: ServerProcess, client: Client, sample: NDArray[np.float32], re
 
 def _run(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> Run:
     done, before = _counters(server)
+    forget_peaks(server.pid)
     started = time.perf_counter()
     prediction = client.predict(sample)
     seconds = time.perf_counter() - started
     after = _await_count(server, done + 1)
-    return Run(prediction, seconds, {key: total - before.get(key, 0.0) for key, total in after.items()})
+    computed = {key: total - before.get(key, 0.0) for key, total in after.items()}
+    return Run(prediction, seconds, computed, peak_memory(server.pid))
 
 
 def _await_count(server: ServerProcess, predictions: int) -> Computed:

@@ -15,6 +15,7 @@ from lanner.benchmarks.prose import (
     ACTIVATIONS,
     COUNTS,
     HOW,
+    IMAGENET,
     INTRODUCTION,
     KERNELS,
     LAYERS,
@@ -95,6 +96,9 @@ def _mode(rows: Rows, words: Words) -> Iterator[str]:
         yield _networks(networks)
         yield SETUP
         yield _setup(networks)
+    if large := suites.get("imagenet"):
+        yield IMAGENET
+        yield _large(large)
     if layers := suites.get("layers"):
         yield LAYERS + words.layers
         yield _layers(layers)
@@ -190,6 +194,28 @@ def _network(key: Key, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
         *(*key, total["weights"]),
         *(time_of(phases[phase]["seconds"]) for phase in ("offline", "online", "total")),
         *(time_of(total["fastest"]), size_of(total["bytes"]), total["rounds"], total["repeat"], time_of(line)),
+        *(time_of(seconds), ratio(seconds, total["seconds"]), size_of(transferred), ratio(transferred, total["bytes"])),
+    )
+
+
+def _large(rows: Rows) -> str:
+    columns = (
+        *("network", *_WHAT, "weights", "multiply-accumulates", "values compared"),
+        *("offline", "online", "total", "bytes", "rounds", "memory of both", "runs"),
+        *("paper's total", "paper / ours", "paper's bytes", "paper / ours"),
+    )
+    return filled(columns, (_large_network(key, phases) for key, phases in _by_phase(rows).items()))
+
+
+def _large_network(key: Key, phases: dict[str, dict[str, Any]]) -> tuple[object, ...]:
+    total = phases["total"]
+    seconds, transferred = _given(total, "paper", "seconds"), _given(total, "paper", "bytes")
+    counts = ((total.get("work") or {}).get(kind, {}).get("count") for kind in ("linear", "activation"))
+    return (
+        *(*key, total["weights"]),
+        *(None if count is None else f"{count / 1e6:,.1f} million" for count in counts),
+        *(time_of(phases[phase]["seconds"]) for phase in ("offline", "online", "total")),
+        *(size_of(total["bytes"]), total["rounds"], size_of(total.get("memory")), total["repeat"]),
         *(time_of(seconds), ratio(seconds, total["seconds"]), size_of(transferred), ratio(transferred, total["bytes"])),
     )
 

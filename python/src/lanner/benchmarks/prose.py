@@ -58,6 +58,16 @@ MNIST's A to D come with the package; a network with trained weights of others, 
 so. **Line alone** is what the line takes for the bytes and the rounds, one after another, if nobody computes.
 """
 
+IMAGENET = """### Networks of ImageNet's size
+
+Images of 224x224 pixels, 1000 scores, which the client is given. Weights are random and activations have 8 bits: time,
+bytes and memory are those of trained networks, labels mean nothing. One prediction after one that warms up, or the
+first alone where that takes over 20 s. **Memory** is the most that both processes together had resident while they
+predicted, the model that the client's process compiled included. The Cheetah paper's figures are bounds of its
+abstract, over a line between two regions. [The plot](networks.svg) shows what a multiply-accumulate and a compared
+value cost from MNIST's networks to these.
+"""
+
 LAYERS = """### Linear layers
 
 In the whole protocol, as the planner lays them out. Ratios compare the server's time: online alone, as papers count,

@@ -9,6 +9,7 @@ from typing import Any
 
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.published import paper, public_code
+from lanner.benchmarks.work import counted_work
 from lanner.model import Model
 from lanner.network import Network
 from lanner.prediction import PHASES, Layer, Prediction
@@ -25,11 +26,13 @@ class Run:
         prediction: What it returned, and what the client counted.
         seconds: All that the caller waited.
         computed: What the server computed for it.
+        memory: The most resident bytes that both processes had together, at most; None where the system does not tell.
     """
 
     prediction: Prediction
     seconds: float
     computed: Computed
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Row:
     """The cost of one benchmark in one phase.
 
     Attributes:
-        suite: layers, activations or networks.
+        suite: layers, activations, networks or imagenet.
         name: The benchmark.
         network: The network between the parties.
         shaping: How that came about: ``none`` or ``in-process relay``.
@@ -53,6 +56,9 @@ class Row:
         bytes: Bytes in both directions: on TCP, the median; of single steps, those of their messages.
         rounds: Sends of the client followed by a wait.
         repeat: How many runs.
+        memory: The most resident bytes of both processes together, the client's with the model that it compiled; of
+            totals of whole networks.
+        work: What layers and activations had of a whole network's total: see `counted_work`.
         weights: ``trained`` or ``random``.
         paper: What the mode's paper gives.
         public_code: What that paper's public code gives.
@@ -73,6 +79,8 @@ class Row:
     bytes: int
     rounds: int
     repeat: int
+    memory: int | None
+    work: dict[str, dict[str, float]] | None
     weights: str
     paper: dict[str, Any] | None
     public_code: dict[str, Any] | None
@@ -105,6 +113,8 @@ def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[L
     rounds = statistics.median_low([cost[2] for cost in costs])
     mode = runs[-1].prediction.mode
     given, code = paper(mode, case.name), public_code(mode, case.name)
+    is_whole = phase == "total" and not case.steps
+    peaks = [run.memory for run in runs if run.memory is not None]
     return Row(
         suite=case.suite,
         name=case.name,
@@ -121,6 +131,8 @@ def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[L
         bytes=transferred,
         rounds=rounds,
         repeat=len(runs),
+        memory=max(peaks) if is_whole and peaks else None,
+        work=counted_work(model, [run.prediction.layers for run in runs]) if is_whole else None,
         weights=case.weights,
         paper=None if given is None else given.document(phase),
         public_code=None if code is None else code.document(phase),

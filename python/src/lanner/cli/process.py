@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords, limit_arguments
-from lanner.client import Client
+from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
 
@@ -31,13 +31,20 @@ class ServerProcess:
         models: Paths of ``.lanner`` files, or NAME=PATH.
         metrics: Whether the server tells its counters; see `metrics`.
         limits: What predictions may take, for the server and its clients.
+        timeout: Seconds that either party waits for the other in the middle of a protocol.
     """
 
     def __init__(
-        self, models: Sequence[str], *, metrics: bool = False, limits: LimitKeywords = NO_LIMITS_GIVEN
+        self,
+        models: Sequence[str],
+        *,
+        metrics: bool = False,
+        limits: LimitKeywords = NO_LIMITS_GIVEN,
+        timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self._models = list(models)
         self._limits = limits
+        self._timeout = timeout
         self._metrics = ["--metrics", "127.0.0.1:0"] if metrics else []
         self._document: dict[str, Any] = {}
 
@@ -50,10 +57,16 @@ class ServerProcess:
                 address,
                 model=model,
                 pin=self._document["fingerprint"],
+                timeout=self._timeout,
                 **self._limits,
             ) as client,
         ):
             yield client
+
+    @property
+    def pid(self) -> int:
+        """The number of the server's process."""
+        return self._process.pid
 
     def metrics(self) -> str:
         """The server's counters, as ``GET /metrics`` answers them."""
@@ -72,7 +85,7 @@ class ServerProcess:
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
         command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
-        command += limit_arguments(self._limits)
+        command += [*limit_arguments(self._limits), "--timeout", str(self._timeout)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lanner.errors import ModelError
-from lanner.onnx.builder import MAX_ELEMENTS, Wire
+from lanner.onnx.builder import Wire
 from lanner.onnx.node import Node
 
 #: A sample is one element of the batch, whatever the file says.
@@ -20,6 +20,9 @@ BATCH = 1
 
 #: The most axes of a constant, as NumPy has them.
 MAX_RANK = 64
+
+#: The most elements of a constant that a small description makes: the largest layer of VGG's networks has 102,760,448.
+MAX_CONSTANT = 1 << 27
 
 #: Operators that draw random numbers are not constants even without inputs.
 _RANDOM = {
@@ -99,8 +102,8 @@ def check_size(operator: str, inputs: Sequence[NDArray[np.generic]]) -> None:
     elif operator == "Range" and len(told) == len(inputs):
         start, limit, step = (numbers[0] for numbers in told)
         elements = (limit - start) / step
-    if elements > MAX_ELEMENTS:
-        raise ArithmeticError(f"it has more than {MAX_ELEMENTS} elements")
+    if elements > MAX_CONSTANT:
+        raise ArithmeticError(f"it has more than {MAX_CONSTANT} elements")
 
 
 def _is_finite(value: NDArray[np.generic]) -> bool:

@@ -250,13 +250,13 @@ fn weights_show_in_second_halves_without_the_encryption_of_zero_and_not_with_it(
     let noise = NoiseBound::fresh().multiplied_by_norm(8.0);
     let modulus = PhaseModulus::faithful(&parameters, 20, noise).unwrap();
     let input = secret.prepare_encryption(&mut rng).0.expand(&parameters);
-    let times = |weight: i64| {
+    let times = |weight: i32| {
         let mut coefficients = vec![0; parameters.degree()];
         coefficients[0] = weight;
         let factor = [CoefficientFactor::new(&parameters, &coefficients).unwrap()];
         Ciphertext::inner_product_ahead(std::slice::from_ref(&input), &factor, 8.0).unwrap()
     };
-    let looks_like = |bytes: &[u8], weight: i64| {
+    let looks_like = |bytes: &[u8], weight: i32| {
         let guess = times(weight).c1.into_coeff();
         let sent = unpack_wide(bytes, parameters.degree(), modulus.bits).unwrap();
         let near = |(i, sent): (usize, &u128)| {

@@ -6,7 +6,7 @@ use crate::accumulator::Accumulator;
 use crate::grid;
 use crate::network::FixedOp;
 use crate::quantize::item::Action;
-use crate::quantize::layer::{Factors, RealLayer, Relation, Room};
+use crate::quantize::layer::{Factors, Relation, Room};
 use crate::quantize::reach::{Reached, ends, to_rescales};
 
 impl Builder<'_> {
@@ -14,7 +14,7 @@ impl Builder<'_> {
     pub(super) fn add_layer(&mut self, index: usize, node: usize, x: Placed) -> Result<Placed, Stop> {
         let item = &self.source.items[index];
         let value = index + 1;
-        let real = RealLayer::new(self.source.draft, node, item.shape[0])?;
+        let fits = self.source.fits;
         let group = self.structure.group_before(value);
         let rings = &self.source.options.accumulators;
         let candidates = match self.rings[group] {
@@ -26,10 +26,10 @@ impl Builder<'_> {
         for ring in candidates.clone() {
             let limit = rings[ring].limit(self.widest_shift(&reached, rings[ring]));
             let room = self.room(index, x, &reached, rings[ring], limit);
-            let fits = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
-            if fits && let Some(fitted) = real.fit(&room, self.slack) {
+            let has_room = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
+            if has_room && let Some(fitted) = fits.fit(node, &room, self.slack)? {
                 self.rings[group] = Some(ring);
-                self.errors.insert(self.nodes.len(), real.error(&fitted));
+                self.errors.insert(self.nodes.len(), fitted.error);
                 self.weights.insert(self.nodes.len(), fitted.weights);
                 let op = match item.action {
                     Action::Layer { geometry: Some(geometry), .. } => FixedOp::Conv2d(geometry),
@@ -37,7 +37,7 @@ impl Builder<'_> {
                 };
                 return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
             }
-            tried = (real.needed(&room).max(i128::from(self.needs[group])), limit);
+            tried = (fits.needed(node, &room)?.max(i128::from(self.needs[group])), limit);
         }
         let error = CompileError::RangeOverflow { node: item.name.clone(), bound: tried.0, limit: tried.1 };
         Err(Stop::Narrow { group, next: candidates.end, error })

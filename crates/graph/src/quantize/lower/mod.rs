@@ -15,12 +15,13 @@ use super::QuantizationOptions;
 use super::bits::LayerBits;
 use super::calibrate::Range;
 use super::features::Coding;
+use super::fits::Fits;
 use super::item::Item;
 use super::reach::ends;
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
-use crate::fit::Fits;
+use crate::fit;
 use crate::grid::GridFactor;
 use crate::network::{
     Bound, Calibrated, Evidence, FixedNode, FixedOp, FunctionFit, Head, LinearWeights, Network, NetworkInput,
@@ -32,10 +33,12 @@ use crate::pass::Draft;
 const UNBOUNDED: i64 = 1 << 60;
 
 /// What is lowered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) draft: &'a Draft,
     pub(super) items: &'a [Item<'a>],
+    /// Its linear layers.
+    pub(super) fits: &'a Fits<'a>,
     /// The calibrated input.
     pub(super) input: Range,
     /// The smallest and the largest value of it, whether or not 0 lies between them.
@@ -47,7 +50,7 @@ pub(super) struct Source<'a> {
     /// Whether weights get no more bits than they must.
     pub(super) sparing: bool,
     /// Polynomials found before.
-    pub(super) fits: &'a Fits,
+    pub(super) functions: &'a fit::Fits,
 }
 
 impl Source<'_> {

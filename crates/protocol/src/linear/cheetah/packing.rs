@@ -187,7 +187,7 @@ impl Packing {
         let [height, width] = self.tile();
         let [image_height, image_width] = self.shape.image;
         let start = [0, 1].map(|axis| tile[axis] * self.region[axis] * self.shape.strides[axis]);
-        let mut places = Vec::new();
+        let mut places = Vec::with_capacity(self.block[0] * self.area());
         for (c, channel) in self.channels_of(0, bundle, block).enumerate() {
             for i in 0..height {
                 let Some(row) = inside(start[0] + i, self.shape.pads[0], image_height) else { continue };
@@ -207,7 +207,7 @@ impl Packing {
         let [strides, reach] = [self.shape.strides, self.shape.reach()];
         let image = self.shape.output_image().unwrap_or_default();
         let first = self.offset() + (reach[0] - 1) * width + reach[1] - 1;
-        let mut places = Vec::new();
+        let mut places = Vec::with_capacity(self.most_outputs());
         for (m, channel) in self.channels_of(1, bundle, block).enumerate() {
             for y in 0..self.region[0].min(image[0] - tile[0] * self.region[0]) {
                 for x in 0..self.region[1].min(image[1] - tile[1] * self.region[1]) {

@@ -87,7 +87,7 @@ impl ServerLayer {
             WeightForm::Evaluation => {
                 let [_, outputs] = packing.per_bundle();
                 let all = parallel::map(0..packing.bundles() * outputs, |output| {
-                    factors(&scheme, output, |weight| weights[weight])
+                    factors(&scheme, output, |weight| weights[weight] as i32)
                 });
                 Filters::Transformed(all.into_iter().collect::<Result<_, _>>()?)
             }
@@ -210,7 +210,7 @@ impl ServerLayer {
         Ok(match &self.filters {
             Filters::Transformed(all) => product(inputs, &all[of_bundle])?,
             Filters::Weights(weights) => {
-                product(inputs, &factors(&self.scheme, of_bundle, |weight| i64::from(weights[weight]))?)?
+                product(inputs, &factors(&self.scheme, of_bundle, |weight| weights[weight])?)?
             }
         })
     }
@@ -220,7 +220,7 @@ impl ServerLayer {
 fn factors(
     scheme: &Scheme,
     output: usize,
-    weight_of: impl Fn(usize) -> i64,
+    weight_of: impl Fn(usize) -> i32,
 ) -> Result<Vec<CoefficientFactor>, ProtocolError> {
     let [inputs, outputs] = scheme.packing.per_bundle();
     let mut polynomial = Zeroizing::new(vec![0; scheme.parameters.degree()]);

@@ -16,7 +16,7 @@ use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
+    StepCost, Value, ValueType, WORD, Work,
 };
 
 /// A linear layer over `Z_2^bits`.
@@ -107,8 +107,10 @@ impl Built for BuiltLinear {
         let half = limb(parameters) * parameters.limbs() as u64;
         // At most all coefficients of an output are masked, each by two words.
         let masks = 2 * limb(parameters);
+        // The model's own integers stay beside those that are ready to multiply.
+        let integers = packing.shape().weights() as u64 * WORD;
         Ok(Memory {
-            model: self.weight_bytes(self.form),
+            model: self.weight_bytes(self.form) + integers,
             client_material: inputs * half + outputs * masks,
             server_material: outputs * (half + masks),
             // Every input, and the sum in work.

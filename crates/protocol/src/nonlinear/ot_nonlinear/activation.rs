@@ -59,6 +59,11 @@ impl Activation {
         Ok(Self { function, elements, count: windows.count()?, area, from, to, rounding })
     }
 
+    /// Elements that all windows read, whose places are kept.
+    pub(super) fn reads(&self) -> usize {
+        self.elements.len()
+    }
+
     pub(super) fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
         let (mut values, scale) = self.round(driver, x.gather(&self.elements));
         let mut rows = self.area;

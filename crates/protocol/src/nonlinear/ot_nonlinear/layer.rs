@@ -41,6 +41,14 @@ enum Operation {
 }
 
 impl Operation {
+    /// Elements that all windows read, where there are some.
+    fn reads(&self) -> usize {
+        match self {
+            Self::Activation(activation) => activation.reads(),
+            Self::Square(_) | Self::Function(_) | Self::Product(_) | Self::Drop(_) => 0,
+        }
+    }
+
     fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
         match self {
             Self::Activation(activation) => activation.run(driver, x),
@@ -155,6 +163,20 @@ impl Layer {
     #[must_use]
     pub fn held(&self, party: Party) -> u64 {
         self.moves.held_by(party) as u64
+    }
+
+    /// Bytes that either party holds while it computes, at most and besides the material.
+    #[must_use]
+    pub fn working(&self) -> u64 {
+        // The input, what windows read of it, and numbers that lie between the moves.
+        let between = self.inputs + 4 * self.operation.reads().max(self.inputs);
+        (between * size_of::<u64>() + self.moves.working()) as u64
+    }
+
+    /// Bytes of the list of what windows read.
+    #[must_use]
+    pub fn layout_bytes(&self) -> u64 {
+        (self.operation.reads() * size_of::<usize>()) as u64
     }
 
     /// Online: this party's share of the outputs, of those of the inputs one after the other.

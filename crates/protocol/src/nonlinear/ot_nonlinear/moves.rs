@@ -151,6 +151,22 @@ impl Move {
         }
     }
 
+    /// Bytes that either party holds while it makes the move, at most and besides the material: what goes in and comes out, and what lies
+    /// between; each message once as it is made or read, and once on its way.
+    fn working(self) -> usize {
+        const WORD: usize = 8;
+        let lanes = match self {
+            // The numbers of both parts, in two ways at most, and the choices.
+            Self::Leaves { values, .. } => 6 * values,
+            Self::Bits { words } => 4 * (words[0] + words.iter().sum::<usize>()),
+            // Shares, choices and flips as numbers, offers and sums.
+            Self::BothWays { values, .. } | Self::Products { values, .. } | Self::Lookup { values, .. } => {
+                8 * values
+            }
+        };
+        lanes * WORD + 2 * self.messages().into_iter().sum::<usize>()
+    }
+
     /// The bytes of its messages in order, the first party's and the second's in turn.
     pub(super) fn messages(self) -> Vec<usize> {
         // Each message is packed values, a given number of each of some widths.
@@ -216,6 +232,11 @@ impl Moves {
     /// Bytes of material that a party keeps of all moves together.
     pub(super) fn held_by(&self, party: Party) -> usize {
         self.sum(party, Move::held)
+    }
+
+    /// Bytes that either party holds while moves are made, at most and besides the material: of the turn that takes most.
+    pub(super) fn working(&self) -> usize {
+        self.0.iter().map(|turn| turn.iter().map(|step| step.working()).sum()).max().unwrap_or(0)
     }
 
     fn sum(&self, party: Party, of: impl Fn(Move) -> [usize; 2]) -> usize {

@@ -170,7 +170,15 @@ impl Built for Layer {
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
         let [client_material, server_material] = [Party::Client, Party::Server].map(|party| self.held(party));
-        Ok(Memory { client_material, server_material, ..Memory::default() })
+        let (working, layouts) = (self.working(), self.layout_bytes());
+        Ok(Memory {
+            client_material,
+            server_material,
+            working,
+            client_working: working,
+            layouts,
+            ..Memory::default()
+        })
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

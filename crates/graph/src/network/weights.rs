@@ -1,0 +1,78 @@
+//! What a linear layer has besides its shape.
+
+use std::sync::Arc;
+
+/// A linear layer's integers. Clones share them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinearWeights(Arc<Integers>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Integers {
+    channels: usize,
+    weight: Vec<i64>,
+    bias: Vec<i64>,
+    /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
+    sums: Vec<[i128; 2]>,
+}
+
+impl LinearWeights {
+    /// Weights and biases for a given number of output channels; a [`Network`](super::Network) checks them against its node.
+    pub(crate) fn new(channels: usize, weight: Vec<i64>, bias: Vec<i64>) -> Self {
+        let sums = weight.chunks_exact(per_channel(&weight, channels)).map(signed_sums).collect();
+        Self(Arc::new(Integers { channels, weight, bias, sums }))
+    }
+
+    /// Output channels.
+    pub(crate) fn channels(&self) -> usize {
+        self.0.channels
+    }
+
+    /// Row-major: `Conv2d` [out, in / groups, kernel height, kernel width], `Linear` [outputs, inputs]. Each fits `i32`.
+    #[must_use]
+    pub fn weight(&self) -> &[i64] {
+        &self.0.weight
+    }
+
+    /// At the accumulator's scale, signed: one per output channel, or one per output element.
+    #[must_use]
+    pub fn bias(&self) -> &[i64] {
+        &self.0.bias
+    }
+
+    /// The bias of every output element, row-major, for a layer with `outputs` output elements.
+    #[must_use]
+    pub fn bias_of(&self, outputs: usize) -> Vec<i64> {
+        crate::float::per_channel_or_whole(self.bias(), &[outputs])
+    }
+
+    /// Each output channel's (or row's) weights.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[i64]> {
+        self.weight().chunks_exact(per_channel(self.weight(), self.channels()))
+    }
+
+    /// Of each output channel, the sum of the weights above 0 and of those below, and its biases.
+    pub(crate) fn sums(&self) -> impl Iterator<Item = ([i128; 2], &[i64])> {
+        let biases = self.bias().chunks_exact(per_channel(self.bias(), self.channels()));
+        self.0.sums.iter().copied().zip(biases)
+    }
+}
+
+fn per_channel(values: &[i64], channels: usize) -> usize {
+    (values.len() / channels.max(1)).max(1)
+}
+
+/// The sums of the values above 0 and of those below. Large networks have millions of weights, which is why small ones are added in 64 bits.
+fn signed_sums(values: &[i64]) -> [i128; 2] {
+    let (mut positive, mut negative) = (0, 0);
+    for some in values.chunks(1 << 16) {
+        let bits = some.iter().fold(0, |bits, &w| bits | (w ^ (w >> 63)));
+        if bits >> 46 == 0 {
+            positive += i128::from(some.iter().map(|&w| w.max(0)).sum::<i64>());
+            negative += i128::from(some.iter().map(|&w| w.min(0)).sum::<i64>());
+        } else {
+            positive += some.iter().map(|&w| i128::from(w.max(0))).sum::<i128>();
+            negative += some.iter().map(|&w| i128::from(w.min(0))).sum::<i128>();
+        }
+    }
+    [positive, negative]
+}

@@ -1,0 +1,123 @@
+"""Draws what a multiply-accumulate and a compared value cost in whole networks, from the smallest to the largest.
+
+python -m lanner.benchmarks.plot DOCUMENT.json [--mode MODE] --save FILE.svg
+
+DOCUMENT is what ``lanner bench --save`` wrote, or docs/benchmarks.json. Needs matplotlib: ``pip install
+'lanner[plots]'``. The ending of FILE says how it is drawn: svg, png or pdf.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lanner.errors import LannerError, MisuseError
+
+#: Kind of work, what is counted of it, and one panel each for time and bytes: unit, and units in a second or a byte.
+_PANELS = (
+    ("linear", "multiply-accumulates of all linear layers", "seconds", "ns of a multiply-accumulate", 1e9),
+    ("activation", "values that activations and max-pools read", "seconds", "µs of a value", 1e6),
+    ("linear", "multiply-accumulates of all linear layers", "bytes", "bytes of 1000 multiply-accumulates", 1e3),
+    ("activation", "values that activations and max-pools read", "bytes", "bytes of a value", 1.0),
+)
+
+#: Inches of the whole, and where names stand beside their points: they take turns, so that neighbours do not meet.
+_SIZE = (11.0, 8.0)
+_OFFSETS = ((5, 5), (5, -11), (-5, 7), (5, 13))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A network's count of one kind of work, and what one of these costs."""
+
+    name: str
+    count: float
+    cost: float
+
+
+def points(rows: Sequence[dict[str, Any]], mode: str, kind: str, what: str, units: float) -> list[Point]:
+    """The points of a panel, the smallest network first.
+
+    Args:
+        rows: Rows of a document of ``lanner bench``.
+        mode: The mode whose networks are drawn, over loopback and with exact results.
+        kind: ``linear`` or ``activation``.
+        what: ``seconds`` or ``bytes``.
+        units: Units in one of these.
+    """
+    found = []
+    for row in rows:
+        work = row.get("work")
+        is_wanted = row["mode"] == mode and row["network"] == "loopback" and row.get("rounding") != "faithful"
+        if work and is_wanted and work[kind]["count"]:
+            count = work[kind]["count"]
+            found.append(Point(row["name"], count, units * work[kind][what] / count))
+    return sorted(found, key=lambda point: point.count)
+
+
+def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path) -> None:
+    """Write the plot.
+
+    Raises:
+        LannerError: If no row tells its work.
+        MisuseError: If matplotlib is not there.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MisuseError("plots need the package matplotlib", fix="pip install 'lanner[plots]'")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # No date and no random names in the file: the same figures are the same bytes.
+    with rc_context({"svg.hashsalt": "lanner", "svg.fonttype": "path"}):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        for axes, (kind, counted, what, cost, units) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
+            drawn = points(rows, mode, kind, what, units)
+            if not drawn:
+                raise LannerError(f"no row of mode {mode} tells its work", fix="measure networks with this build")
+            axes.loglog([point.count for point in drawn], [point.cost for point in drawn], "o", color="#1f5fa8")
+            for place, point in enumerate(drawn):
+                across, up = _OFFSETS[place % len(_OFFSETS)]
+                axes.annotate(
+                    point.name,
+                    (point.count, point.cost),
+                    (across, up),
+                    textcoords="offset points",
+                    fontsize=8,
+                    ha="left" if across > 0 else "right",
+                )
+            # Whole decades: what is flat is to look flat.
+            lowest = min(point.cost for point in drawn)
+            highest = max(point.cost for point in drawn)
+            axes.set_ylim(10 ** math.floor(math.log10(lowest)), 10 ** math.ceil(math.log10(highest)))
+            axes.margins(x=0.15)
+            axes.set_xlabel(counted)
+            axes.set_ylabel(cost)
+            axes.grid(visible=True, which="major", color="#dddddd")
+        figure.suptitle(f"Mode {mode}: what one costs, in networks of all sizes (offline and online together)")
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Draw a document's rows."""
+    parser = argparse.ArgumentParser(prog="lanner.benchmarks.plot", description="Draw what work costs.")
+    parser.add_argument("document", type=Path, metavar="DOCUMENT.json")
+    parser.add_argument("--mode", default="cheetah")
+    parser.add_argument("--save", required=True, type=Path, metavar="FILE.svg")
+    options = parser.parse_args(arguments)
+    try:
+        draw(json.loads(options.document.read_text(encoding="utf-8"))["rows"], options.mode, options.save)
+    except LannerError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - a command's own message
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

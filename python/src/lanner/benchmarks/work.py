@@ -1,0 +1,50 @@
+"""What a whole network computes, and what of a prediction's cost its layers and its activations have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from lanner.model import Model
+from lanner.options import MODES
+from lanner.prediction import Layer
+
+
+def counted_work(model: Model, predictions: Sequence[Sequence[Layer]]) -> dict[str, dict[str, float]]:
+    """The work of a whole network by kind, ``linear`` and ``activation``.
+
+    Each has ``count``, multiply-accumulates of all linear layers or values that activations and max-pools read;
+    ``seconds``, the client's time in such steps, waits included, of both phases together, of the fastest prediction;
+    and ``bytes``, both ways.
+
+    Args:
+        model: What was predicted with.
+        predictions: The steps of each prediction.
+    """
+    fastest = min(predictions, key=lambda layers: sum(layer.seconds for layer in layers))
+    counts = {"linear": multiply_accumulates(model.manifest.document["network"]), "activation": _values(model)}
+    work = {kind: {"count": float(count), "seconds": 0.0, "bytes": 0.0} for kind, count in counts.items()}
+    for layer in fastest:
+        kind = "linear" if layer.protocol.split(".")[0] in MODES else "activation"
+        work[kind]["seconds"] += layer.seconds
+        work[kind]["bytes"] += layer.bytes
+    return work
+
+
+def multiply_accumulates(network: dict[str, Any]) -> int:
+    """Products of a weight and a value in all linear layers of a network's document; zeros of padding count."""
+    nodes, total = network["nodes"], 0
+    for node in nodes:
+        op, source = node["op"], node["inputs"][0]
+        shape = (network["input"] if source == 0 else nodes[source - 1])["shape"]
+        if "Linear" in op:
+            total += math.prod(node["shape"]) * math.prod(shape)
+        elif "Conv2d" in op:
+            conv = op["Conv2d"]
+            total += math.prod(node["shape"]) * shape[0] // conv["groups"] * math.prod(conv["kernel"])
+    return total
+
+
+def _values(model: Model) -> int:
+    return sum(step.get("instances", 0) for step in model.report()["steps"])

@@ -1,0 +1,66 @@
+"""What a plan says that parties hold is what two processes have resident, as Linux tells."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lanner
+from helpers.processes import Serving, serving
+from lanner.benchmarks.imagenet import imagenet_model
+
+SIDE = 160
+
+#: What a process of Python has resident beside what a plan counts, and what the C library keeps of freed memory, at
+#: most.
+PROCESS = 128 << 20
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells of memory")
+def test_plans_account_for_what_processes_have_resident(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).random((3, 3, SIDE, SIDE), dtype=np.float32)
+    model = lanner.compile(
+        imagenet_model("resnet18", SIDE, 10), x, mode="cheetah", output="logits", precision=8, input_range=(0, 1)
+    )
+    path, sample = tmp_path / "net.lanner", tmp_path / "x.npy"
+    model.save(path)
+    np.save(sample, x[0])
+    memory = model.report()["memory"]
+    of_prediction = memory["client_bytes_per_prediction"] + memory["client_bytes_at_work"]
+    client = of_prediction + memory["layout_bytes"]
+    server = memory["server_bytes_per_prediction"] + memory["server_bytes_at_work"]
+    with serving(tmp_path / "state", path) as server_process:
+        before = _resident(server_process, "VmRSS")
+        assert before < memory["server_bytes"] + memory["layout_bytes"] + PROCESS
+        grown, predicted = _peak_of_prediction(server_process, sample), _resident(server_process, "VmHWM") - before
+    assert client / 2 < grown < client + PROCESS
+    assert server / 2 < predicted < server + PROCESS
+
+
+def _peak_of_prediction(server: Serving, sample: Path) -> int:
+    """The most bytes that a client's process had resident beyond those of one that does nothing."""
+    nothing = _peak([sys.executable, "-m", "lanner", "--version"])
+    words = ["predict", server.address, str(sample), *server.pin, "--json"]
+    return _peak([sys.executable, "-m", "lanner", *words]) - nothing
+
+
+def _peak(words: list[str]) -> int:
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024
+
+
+def _resident(server: Serving, what: str) -> int:
+    status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
+    found = re.search(rf"^{what}:\s*(\d+) kB$", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024

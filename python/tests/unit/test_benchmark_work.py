@@ -1,0 +1,70 @@
+"""What a network computes is counted by hand, and drawn as it was measured."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lanner.benchmarks.machine import forget_peaks, peak_memory
+from lanner.benchmarks.plot import draw, points
+from lanner.benchmarks.work import multiply_accumulates
+from lanner.errors import LannerError
+
+NETWORK = {
+    "input": {"shape": [4, 8, 8]},
+    "nodes": [
+        {"op": {"Conv2d": {"kernel": [3, 3], "groups": 2}}, "inputs": [0], "shape": [6, 4, 4]},
+        {"op": "Relu", "inputs": [1], "shape": [6, 4, 4]},
+        {"op": "Reshape", "inputs": [2], "shape": [96]},
+        {"op": {"Linear": {"outputs": 10}}, "inputs": [3], "shape": [10]},
+    ],
+}
+
+
+def row(name: str, count: float, **others: object) -> dict[str, object]:
+    kinds = {"linear": {"count": 1000 * count, "seconds": 2.0, "bytes": 5e6}}
+    work = {**kinds, "activation": {"count": count, "seconds": 1.0, "bytes": 3e6}}
+    return {"name": name, "mode": "cheetah", "network": "loopback", "rounding": "exact", "work": work, **others}
+
+
+def test_products_of_weights_and_values_are_counted_by_output() -> None:
+    assert multiply_accumulates(NETWORK) == 6 * 4 * 4 * 2 * 9 + 10 * 96
+
+
+def test_points_are_costs_of_one_from_the_smallest_network_on() -> None:
+    rows = [
+        row("large", 1e6),
+        row("small", 1e3),
+        row("small", 1e3, network="wan"),
+        row("small", 1e3, rounding="faithful"),
+        row("small", 1e3, mode="gazelle"),
+        {**row("old", 1.0), "work": None},
+    ]
+    drawn = points(rows, "cheetah", "activation", "seconds", 1e6)
+    assert [(point.name, point.count, point.cost) for point in drawn] == [("small", 1e3, 1e3), ("large", 1e6, 1.0)]
+    assert points(rows, "cheetah", "linear", "bytes", 1e3)[0].cost == 5e3
+
+
+def test_the_same_rows_are_the_same_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plots = [tmp_path / name for name in ("a.svg", "b.svg")]
+    for plot in plots:
+        draw([row("small", 1e3), row("large", 1e6)], "cheetah", plot)
+    first, second = (plot.read_text(encoding="utf-8") for plot in plots)
+    assert first == second
+    with pytest.raises(LannerError, match="no row"):
+        draw([], "cheetah", tmp_path / "c.svg")
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells of memory")
+def test_peaks_of_memory_are_of_both_processes_and_forgotten() -> None:
+    mine = bytearray(os.urandom(1 << 10) * (96 << 10))
+    with_mine = peak_memory(os.getpid())
+    del mine
+    forget_peaks(os.getpid())
+    without = peak_memory(os.getpid())
+    assert with_mine is not None
+    assert without is not None
+    assert with_mine - without > 2 * (64 << 20)
