@@ -8,7 +8,7 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_primitives::{Prg, Ring, Seed, keep_freed};
+use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers, parameters};
 use lanner_protocol::nonlinear::windows::Windows;
@@ -30,8 +30,6 @@ struct Measured {
 
 fn main() -> Result<(), Failure> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(9), |repeats| repeats.parse())?;
-    // As a session does.
-    keep_freed();
     println!("{repeats} repeats; medians in milliseconds, megabytes");
     println!("{:>7} {:>5} {:>8} {:>8} {:>7}", "values", "bits", "offline", "online", "bytes");
     for (count, bits) in ROWS {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lanner_plan::{Action, Visit};
-use lanner_primitives::{Prg, keep_freed};
+use lanner_primitives::Prg;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{AnyState, Client, Inputs, Outcome, PartyState, Server, Value};
 use lanner_share::Share;
@@ -51,7 +51,6 @@ impl ClientSession {
         plan: Arc<ClientPlan>,
         rng: Prg,
     ) -> Result<(Self, StepCost), ExecutionError> {
-        keep_freed();
         let mut clock = Clock::start(channel);
         let state = Client::set_up(&mut clock, &plan.set_up, rng)?;
         // Nothing is due from the server, which may as well have the keys now.
@@ -94,7 +93,6 @@ impl ServerSession {
         model: Arc<ServedModel>,
         rng: Prg,
     ) -> Result<Self, ExecutionError> {
-        keep_freed();
         let state = Server::set_up(channel, &model.set_up, rng)?;
         Ok(Self { plan: model, state })
     }
