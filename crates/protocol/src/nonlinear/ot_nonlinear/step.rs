@@ -145,7 +145,7 @@ impl Spec for RingProduct {
 
 impl Spec for DropGuard {
     fn name(&self) -> &'static str {
-        "ot.drop_guard"
+        "ot.drop"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
