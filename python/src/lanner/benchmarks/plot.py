@@ -1,9 +1,9 @@
 """Draws what a multiply-accumulate and a compared value cost in whole networks, from the smallest to the largest.
 
-python -m lanner.benchmarks.plot DOCUMENT.json [--mode MODE] --save FILE.svg
+python -m lanner.benchmarks.plot DOCUMENT.json... [--mode MODE] [--bytes] --save FILE.svg
 
-DOCUMENT is what ``lanner bench --save`` wrote, or docs/benchmarks.json. Needs matplotlib: ``pip install
-'lanner[plots]'``. The ending of FILE says how it is drawn: svg, png or pdf.
+A DOCUMENT is what ``lanner bench --save`` wrote. With --bytes times are left out: those of a busy machine say
+little. Needs matplotlib: ``pip install 'lanner[plots]'``. The ending of FILE says how it is drawn: svg, png or pdf.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PANELS = (
     ("activation", "values that activations and max-pools read", "bytes", "bytes of a value", 1.0),
 )
 
-#: Inches of the whole, and where names stand beside their points: they take turns, so that neighbours do not meet.
-_SIZE = (11.0, 8.0)
-_OFFSETS = ((5, 5), (5, -11), (-5, 7), (5, 13))
+#: Inches of the whole, and the marks that networks take in turns, each in a colour of its own.
+_SIZE = (12.0, 8.0)
+_MARKS = "os^Dv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def points(rows: Sequence[dict[str, Any]], mode: str, kind: str, what: str, unit
     return sorted(found, key=lambda point: point.count)
 
 
-def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path) -> None:
+def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path, *, times: bool = True) -> None:
     """Write the plot.
 
     Raises:
@@ -71,27 +71,25 @@ def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path) -> None:
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise MisuseError("plots need the package matplotlib", fix="pip install 'lanner[plots]'")
-    from matplotlib import rc_context
+    from matplotlib import colormaps, rc_context
     from matplotlib.figure import Figure
 
     # No date and no random names in the file: the same figures are the same bytes.
     with rc_context({"svg.hashsalt": "lanner", "svg.fonttype": "path"}):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        for axes, (kind, counted, what, cost, units) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
+        panels = [panel for panel in _PANELS if times or panel[2] != "seconds"]
+        size = (_SIZE[0], _SIZE[1] * len(panels) / len(_PANELS))
+        figure, colours = Figure(figsize=size, layout="constrained"), colormaps["tab20"]
+        names = list(dict.fromkeys(point.name for point in points(rows, mode, "linear", "seconds", 1.0)))
+        for axes, (kind, counted, what, cost, units) in zip(
+            figure.subplots(len(panels) // 2, 2).flat, panels, strict=True
+        ):
             drawn = points(rows, mode, kind, what, units)
             if not drawn:
                 raise LannerError(f"no row of mode {mode} tells its work", fix="measure networks with this build")
-            axes.loglog([point.count for point in drawn], [point.cost for point in drawn], "o", color="#1f5fa8")
-            for place, point in enumerate(drawn):
-                across, up = _OFFSETS[place % len(_OFFSETS)]
-                axes.annotate(
-                    point.name,
-                    (point.count, point.cost),
-                    (across, up),
-                    textcoords="offset points",
-                    fontsize=8,
-                    ha="left" if across > 0 else "right",
-                )
+            for point in drawn:
+                place = names.index(point.name)
+                mark, colour = _MARKS[place % len(_MARKS)], colours(place % colours.N)
+                axes.loglog([point.count], [point.cost], mark, color=colour, label=point.name)
             # Whole decades: what is flat is to look flat.
             lowest = min(point.cost for point in drawn)
             highest = max(point.cost for point in drawn)
@@ -100,6 +98,7 @@ def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path) -> None:
             axes.set_xlabel(counted)
             axes.set_ylabel(cost)
             axes.grid(visible=True, which="major", color="#dddddd")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right upper")
         figure.suptitle(f"Mode {mode}: what one costs, in networks of all sizes (offline and online together)")
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
@@ -107,12 +106,15 @@ def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Draw a document's rows."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.plot", description="Draw what work costs.")
-    parser.add_argument("document", type=Path, metavar="DOCUMENT.json")
+    parser.add_argument("documents", nargs="+", type=Path, metavar="DOCUMENT.json")
     parser.add_argument("--mode", default="cheetah")
+    parser.add_argument("--bytes", action="store_true")
     parser.add_argument("--save", required=True, type=Path, metavar="FILE.svg")
     options = parser.parse_args(arguments)
+    documents = [json.loads(document.read_text(encoding="utf-8")) for document in options.documents]
+    rows = [row for document in documents for row in document["rows"]]
     try:
-        draw(json.loads(options.document.read_text(encoding="utf-8"))["rows"], options.mode, options.save)
+        draw(rows, options.mode, options.save, times=not options.bytes)
     except LannerError as error:
         print(error, file=sys.stderr)  # noqa: T201 - a command's own message
         return error.exit_code

@@ -64,8 +64,7 @@ Images of 224x224 pixels, 1000 scores, which the client is given. Weights are ra
 bytes and memory are those of trained networks, labels mean nothing. One prediction after one that warms up, or the
 first alone where that takes over 20 s. **Memory** is the most that both processes together had resident while they
 predicted, the model that the client's process compiled included. The Cheetah paper's figures are bounds of its
-abstract, over a line between two regions. [The plot](networks.svg) shows what a multiply-accumulate and a compared
-value cost from MNIST's networks to these.
+abstract, over a line between two regions.
 """
 
 LAYERS = """### Linear layers
@@ -117,6 +116,8 @@ the Cheetah paper are not given beside ours. **Rounding** is `exact`, the defaul
 fixed-point reference's: all but `pneumonia` give the client all scores. Below these stands `faithful`, which drops low
 bits without their carry. It takes fewer bytes and [tells a client that repeats its
 query](threat-model.md#faithful-rounding) more of the weights than the results do, so it goes with labels alone.
+[The plot](networks.svg) has what a multiply-accumulate and a value that is compared send, offline and online together,
+from MNIST's networks to ResNet-50 at ImageNet's size.
 """,
     layers="""Coefficients hold matrices and filters, so nothing is rotated.
 """,
