@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 import lanner
 from helpers.node_cases import NodeCase, node_cases
 from lanner.errors import ModelError, UnsupportedOpError
-from lanner.onnx.smooth import SMOOTH
 
 #: The operators that lanner takes.
 SUPPORTED = [
@@ -30,12 +29,13 @@ SUPPORTED = [
     *("Abs", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Max", "Min", "Sum", "Mean", "GlobalMaxPool"),
     *("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare", "ConvTranspose", "Resize", "Upsample"),
     *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Einsum"),
+    *("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Log", "Sqrt", "Reciprocal", "Softplus", "Mish", "Elu", "Celu"),
+    *("Selu", "Swish", "Gelu"),
 ]
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
-    *SMOOTH,
-    *("LSTM", "GRU", "RNN", "Sqrt", "Reciprocal", "Sign", "Floor", "LpPool", "InstanceNormalization"),
+    *("LSTM", "GRU", "RNN", "Sin", "Cos", "Tan", "Sign", "Floor", "LpPool", "InstanceNormalization"),
 ]
 
 FLOAT_TOLERANCE = 1e-4

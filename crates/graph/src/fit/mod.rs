@@ -151,8 +151,7 @@ impl Target {
             }
         }
         let function = FixedFunction { low: self.low, bits: self.bits, polynomials, shift: rounding.shift };
-        let usable = function.check_sizes().is_ok() && columns(&function).iter().sum::<u32>() <= MAX_ROW_BITS;
-        usable.then_some(function)
+        function.check_sizes().is_ok().then_some(function)
     }
 
     /// As [`Self::with`], if it is nowhere farther than the tolerance.
@@ -184,9 +183,6 @@ impl Target {
 fn closer(one: Option<Fitted>, other: Option<Fitted>) -> Option<Fitted> {
     [one, other].into_iter().flatten().min_by(|a, b| a.error.total_cmp(&b.error))
 }
-
-/// Bits of a row of coefficients, without the zeros at the end of each column, that the parties can look up at once.
-const MAX_ROW_BITS: u32 = 128;
 
 /// For each power, the bits of its coefficients, as many as a sum has with its sign, without the zeros at the end that all have in common.
 fn columns(function: &FixedFunction) -> Vec<u32> {

@@ -1,7 +1,7 @@
 //! Passes keep a graph's meaning and remove what fixed point lacks.
 
 use super::{Random, Sketch};
-use crate::elementwise::{Clip, LeakyRelu};
+use crate::elementwise::{Clip, Function, LeakyRelu, Ramp};
 use crate::network::Head;
 use crate::pass::{Draft, prepare};
 use crate::{FloatExecutor, Node, Op};
@@ -300,4 +300,19 @@ fn factors_that_differ_by_place_become_a_layer() {
     let draft = same_meaning(&moved);
     assert_eq!(names(&draft), ["Flatten", "Reshape", "Conv", "Reshape", "Relu", "MatMul"]);
     assert_eq!(draft.shapes["bn/scale/layer"], [6, 25, 1]);
+}
+
+/// A maximum comes before a ramp that never decreases, and a slope above 0 other than 1 is a factor.
+#[test]
+fn ramps_are_a_relu_and_a_tail() {
+    let sketch =
+        |ramp| Sketch::new(&[2, 4, 4], 20).conv("c", 3, 3, 1, 1).op("ramp", Op::Ramp(ramp)).max_pool("p", 2);
+    let mish = same_meaning(&sketch(Ramp::Mish));
+    assert_eq!(names(&mish), ["Conv", "Relu", "Mish", "Add", "MaxPool"]);
+    assert_eq!(mish.graph.nodes[2].op, Op::Function(Function::Tail(Ramp::Mish)));
+    assert_eq!(mish.graph.nodes[3].name, "ramp");
+    assert_eq!(names(&same_meaning(&sketch(Ramp::Softplus))), ["Conv", "MaxPool", "Relu", "Softplus", "Add"]);
+    let selu = Ramp::Selu { alpha: 1.5, gamma: 1.25 };
+    let expected = ["Conv", "MaxPool", "Relu", "Mul by a constant", "Selu", "Add"];
+    assert_eq!(names(&same_meaning(&sketch(selu))), expected);
 }

@@ -189,6 +189,9 @@ def _show_values(values: Sequence[Mapping[str, Any]], output: Output) -> None:
     output.table(("value", "seen in samples", "possible", "bits", "weight bits", "room"), rows, width=TEXT_WIDTH)
     kinds = {value["evidence"] for value in values}
     output.section("Room before an overflow", [(name, text) for kind, (name, text) in _ROOM.items() if kind in kinds])
+    fits = [(value["name"], value["function"]) for value in values if value["function"]]
+    told = [(name, f"off by {fit['error']:.2f} of a unit of its integers at most") for name, fit in fits]
+    output.section("Functions by polynomials", told)
 
 
 def _real(ends: Sequence[int], scale: float) -> str:

@@ -23,6 +23,7 @@ from lanner.onnx import (
     resize,
     scikit,
     shape,
+    smooth,
 )
 from lanner.onnx.graph_check import check_graph
 from lanner.onnx.load import export_torch, load_proto
@@ -60,5 +61,5 @@ __all__ = ["ImportedModel", "Survey", "check_graph", "export_torch", "import_mod
 #: Importing these modules registers their lowerings.
 FAMILIES = (
     *(activation, arithmetic, blocks, conv, conv_transpose, einsum, extremum, gemm, movement, normalization, pad),
-    *(pool, quantized, reduction, resize, scikit, shape),
+    *(pool, quantized, reduction, resize, scikit, shape, smooth),
 )

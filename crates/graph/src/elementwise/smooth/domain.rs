@@ -3,6 +3,7 @@
 use super::Function;
 use crate::elementwise::MAX_DOMAIN_BITS;
 use crate::fit::{Fitted, Target};
+use crate::grid;
 
 /// A function has reached its limit where it is within this share of a unit of the output.
 const NEAR: f64 = 0.25;
@@ -31,6 +32,16 @@ struct Places {
     bits: u32,
 }
 
+/// An end that leaves inputs the margin, rounded away from 0 to the grid: it tells no more of samples than scales do.
+fn beyond(end: f64) -> f64 {
+    if end == 0.0 { 0.0 } else { grid::above(MARGIN * end.abs(), 1.0).copysign(end) }
+}
+
+/// The same of an end towards 0.
+fn before(end: f64) -> f64 {
+    1.0 / beyond(1.0 / end)
+}
+
 impl Function {
     /// Where a function changes, as far as a `unit` of its output shows, if its inputs are from `seen[0]` to `seen[1]` on the calibration
     /// samples.
@@ -39,24 +50,27 @@ impl Function {
     /// The reason why there are no polynomials for such inputs.
     pub(super) fn domain(&self, seen: [f64; 2], unit: f64) -> Result<Domain, String> {
         let (low, high) = (seen[0], seen[1]);
-        let farthest = MARGIN * low.abs().max(high.abs());
+        let farthest = beyond(low.abs().max(high.abs()));
         match self {
             Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } if low > 0.0 => {
-                Ok(Domain { ends: [low / MARGIN, MARGIN * high], open: [true; 2] })
+                Ok(Domain { ends: [before(low), beyond(high)], open: [true; 2] })
             }
-            Self::Sqrt if low == 0.0 => Ok(Domain { ends: [0.0, MARGIN * high], open: [false, true] }),
+            Self::Sqrt if low == 0.0 => Ok(Domain { ends: [0.0, beyond(high)], open: [false, true] }),
             Self::Power { exponent } if low >= 0.0 && *exponent > 0.0 => {
-                Ok(Domain { ends: [0.0, MARGIN * high], open: [false, true] })
+                Ok(Domain { ends: [0.0, beyond(high)], open: [false, true] })
+            }
+            Self::Power { exponent } if *exponent > 0.0 && exponent.fract() == 0.0 => {
+                Ok(Domain { ends: [-farthest, farthest], open: [true; 2] })
             }
             Self::Reciprocal if high < 0.0 => {
-                Ok(Domain { ends: [MARGIN * low, high / MARGIN], open: [true; 2] })
+                Ok(Domain { ends: [beyond(low), before(high)], open: [true; 2] })
             }
             Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => {
                 Err(format!("inputs from {low} to {high}"))
             }
             Self::Exp => {
                 let reached = self.reached(0, unit).unwrap_or(low);
-                Ok(Domain { ends: [reached.min(high), high + MARGIN.ln()], open: [false, true] })
+                Ok(Domain { ends: [reached.min(high), beyond(high.exp()).ln()], open: [false, true] })
             }
             Self::Softsign => {
                 // It comes near its limits far out only.
@@ -187,19 +201,25 @@ mod tests {
     }
 
     #[test]
-    fn functions_without_limits_reach_twice_as_far_as_what_was_seen() {
+    fn functions_without_limits_reach_twice_as_far_as_what_was_seen_and_to_the_grid() {
         let domain = |function: Function, seen| function.domain(seen, UNIT);
         let of = |ends, open| Ok(Domain { ends, open });
         assert_eq!(domain(Function::Log, [0.5, 4.0]), of([0.25, 8.0], [true; 2]));
         assert_eq!(domain(Function::Reciprocal, [-4.0, -0.5]), of([-8.0, -0.25], [true; 2]));
         assert_eq!(domain(Function::Sqrt, [0.0, 4.0]), of([0.0, 8.0], [false, true]));
         assert!(domain(Function::Reciprocal, [-1.0, 1.0]).unwrap_err().contains("from -1 to 1"));
+        let Ok(Domain { ends, .. }) = domain(Function::Log, [0.51, 4.1]) else { panic!() };
+        assert!(grid::holds(ends[0], 1.0) && ends[0] < 0.255 && grid::holds(ends[1], 1.0) && ends[1] > 8.2);
         assert!(domain(Function::Log, [0.0, 1.0]).is_err());
+        // A cube is defined everywhere, a root of a cube not below 0.
+        assert_eq!(domain(Function::Power { exponent: 3.0 }, [-2.0, 1.0]), of([-4.0, 4.0], [true; 2]));
+        assert!(domain(Function::Power { exponent: 1.5 }, [-2.0, 1.0]).is_err());
         let exp = domain(Function::Exp, [-3.0, 1.0]).unwrap();
         assert_eq!(exp.open, [false, true]);
-        assert!(exp.ends[0].exp() <= UNIT / 4.0 && (exp.ends[1] - 1.0 - 2.0_f64.ln()).abs() < 1e-12);
+        assert!(exp.ends[0].exp() <= UNIT / 4.0 && grid::holds(exp.ends[1].exp(), 1.0));
+        assert!((0.0..=0.087).contains(&(exp.ends[1] - 1.0 - 2.0_f64.ln())));
         // Far out only it is near its limits: where that is too far, it has a margin.
-        assert_eq!(domain(Function::Softsign, [-2.0, 3.0]), of([-6.0, 6.0], [true; 2]));
+        assert_eq!(domain(Function::Softsign, [-2.0, 4.0]), of([-8.0, 8.0], [true; 2]));
     }
 
     #[test]
