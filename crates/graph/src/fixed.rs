@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::float::{area, image};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
-use crate::network::{FixedNode, FixedOp, LinearWeights, Network, machine_bounds, sum_bound};
+use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
 use crate::{CompileError, InputError, product};
 
 /// Runs a compiled network on integers.
@@ -155,7 +155,10 @@ impl<'a> FixedExecutor<'a> {
         for (index, node) in network.nodes().iter().enumerate() {
             let mut output = self.step(index, node, &mut values);
             overflows[index] = match node.op.elementwise() {
-                Some(op) => op.apply(&mut output, network.limit(index + 1), node.accumulator),
+                Some(op) => {
+                    let outside = self.outside(index, &output);
+                    outside + op.apply(&mut output, network.limit(index + 1), node.accumulator)
+                }
                 None if node.op == FixedOp::Mul => {
                     let factors = &values[node.inputs[1]];
                     product::multiply(&mut output, factors, network.limit(index + 1), node.accumulator)
@@ -210,6 +213,17 @@ impl<'a> FixedExecutor<'a> {
                 x
             }
         }
+    }
+
+    /// How many inputs of a function lie where it goes on and its domain does not.
+    fn outside(&self, index: usize, values: &[i64]) -> usize {
+        let (FixedOp::Function(function), Some(FunctionFit { open: [below, above], .. })) =
+            (&self.network.public().nodes()[index].op, self.network.values()[index + 1].function)
+        else {
+            return 0;
+        };
+        let outside = |x: &&i64| (below && **x < function.low) || (above && **x > function.last());
+        values.iter().filter(outside).count()
     }
 
     /// Counts the values beyond the ring's limit and brings those beyond p/2 back into the ring.

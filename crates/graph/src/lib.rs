@@ -17,6 +17,7 @@ mod arch;
 mod cores;
 pub mod elementwise;
 mod error;
+mod fit;
 mod fixed;
 mod float;
 pub mod graph;

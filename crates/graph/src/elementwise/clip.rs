@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Elementwise, FixedElementwise};
+use super::{Elementwise, FixedElementwise, Part, Wanted};
 use crate::accumulator::Accumulator;
 use crate::network::FixedOp;
 
@@ -53,12 +53,13 @@ impl Elementwise for Clip {
         Some((attribute, "use min = 0, as in ReLU6, or a Relu"))
     }
 
-    fn lower(&self, scale: f64, _activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)> {
+    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
+        let scale = wanted.scale;
         let above = self.max.map(|max| {
             let high = (f64::from(max) / scale).round_ties_even().max(0.0) as i64;
-            ("/max", FixedOp::Clip(FixedClip { high }), scale)
+            Part { suffix: "/max", ..Part::exact(FixedOp::Clip(FixedClip { high }), scale) }
         });
-        [("", FixedOp::Relu, scale)].into_iter().chain(above).collect()
+        Ok([Part::exact(FixedOp::Relu, scale)].into_iter().chain(above).collect())
     }
 }
 

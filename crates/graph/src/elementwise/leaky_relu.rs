@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Elementwise, FixedElementwise};
+use super::{Elementwise, FixedElementwise, Part, Wanted};
 use crate::accumulator::Accumulator;
 use crate::network::FixedOp;
 
@@ -51,9 +51,9 @@ impl Elementwise for LeakyRelu {
         (!has).then(|| (format!("alpha = {}", self.alpha), "use an alpha between 0 and 1"))
     }
 
-    fn lower(&self, scale: f64, activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)> {
-        let slope = FixedLeakyRelu::new(f64::from(self.alpha), activation_bits);
-        vec![("", FixedOp::LeakyRelu(slope), scale)]
+    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
+        let slope = FixedLeakyRelu::new(f64::from(self.alpha), wanted.activation_bits);
+        Ok(vec![Part::exact(FixedOp::LeakyRelu(slope), wanted.scale)])
     }
 }
 

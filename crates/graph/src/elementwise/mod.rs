@@ -7,17 +7,20 @@ mod clip;
 mod function;
 mod leaky_relu;
 mod relu;
+mod smooth;
 mod square;
 
 use std::fmt::Debug;
 
 use crate::accumulator::Accumulator;
-use crate::network::FixedOp;
+use crate::fit::Fits;
+use crate::network::{FixedOp, FunctionFit};
 
 pub use clip::{Clip, FixedClip};
 pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 pub use leaky_relu::{FixedLeakyRelu, LeakyRelu, MAX_SLOPE_SHIFT};
 pub(crate) use relu::Relu;
+pub use smooth::{Function, Ramp};
 pub(crate) use square::Square;
 
 /// An operator of the float graph. What is not overridden holds for every function.
@@ -55,9 +58,56 @@ pub(crate) trait Elementwise: Debug + Sync {
         None
     }
 
-    /// The operators that compute it one after the other on integers of this `scale`, for activations of a given number of bits: each with a
-    /// suffix to the node's name and the scale of its output. Asked of supported attributes only.
-    fn lower(&self, scale: f64, activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)>;
+    /// As [`FixedElementwise::changes_ring`], of what it is lowered to.
+    fn changes_ring(&self) -> bool {
+        false
+    }
+
+    /// The unit of the input that a `unit` of the output pays for, if that says how its input is to be rounded: on inputs from `seen[0]` to
+    /// `seen[1]`.
+    fn input_unit(&self, _seen: [f64; 2], _unit: f64) -> Option<f64> {
+        None
+    }
+
+    /// The operators that compute it one after the other. Asked of supported attributes only.
+    ///
+    /// # Errors
+    /// What of the input fixed point has no operator for.
+    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String>;
+}
+
+/// The integers that an operator takes, and what is wanted of those that it makes.
+pub(crate) struct Wanted<'a> {
+    /// Real value of a unit of the input.
+    pub(crate) scale: f64,
+    /// Bits of an activation.
+    pub(crate) activation_bits: u32,
+    /// The smallest and the largest real input on the calibration samples.
+    pub(crate) seen: [f64; 2],
+    /// The smallest and the largest integer that the input may be, as far as the public half tells.
+    pub(crate) reach: [i64; 2],
+    /// Real value of a unit of the output, of an operator that chooses it.
+    pub(crate) unit: f64,
+    /// Polynomials found before.
+    pub(crate) fits: &'a Fits,
+}
+
+/// One of the operators that another is lowered to.
+pub(crate) struct Part {
+    /// Behind the node's name.
+    pub(crate) suffix: &'static str,
+    pub(crate) op: FixedOp,
+    /// Real value of a unit of its output.
+    pub(crate) scale: f64,
+    /// How close it is, of a function by polynomials.
+    pub(crate) fit: Option<FunctionFit>,
+}
+
+impl Part {
+    /// An operator that is exact, without a name of its own.
+    const fn exact(op: FixedOp, scale: f64) -> Self {
+        Self { suffix: "", op, scale, fit: None }
+    }
 }
 
 /// An operator of the fixed-point network. What is not overridden holds for functions that never decrease, have no slope above 1,

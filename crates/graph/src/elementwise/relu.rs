@@ -1,6 +1,6 @@
 //! `max(x, 0)`.
 
-use super::{Elementwise, FixedElementwise};
+use super::{Elementwise, FixedElementwise, Part, Wanted};
 use crate::network::FixedOp;
 
 /// [`Op::Relu`](crate::Op::Relu) and [`FixedOp::Relu`].
@@ -20,8 +20,8 @@ impl Elementwise for Relu {
         true
     }
 
-    fn lower(&self, scale: f64, _activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)> {
-        vec![("", FixedOp::Relu, scale)]
+    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
+        Ok(vec![Part::exact(FixedOp::Relu, wanted.scale)])
     }
 }
 

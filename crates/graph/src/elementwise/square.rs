@@ -1,6 +1,6 @@
 //! `x * x`.
 
-use super::{Elementwise, FixedElementwise};
+use super::{Elementwise, FixedElementwise, Part, Wanted};
 use crate::network::FixedOp;
 
 /// [`Op::Square`](crate::Op::Square) and [`FixedOp::Square`].
@@ -16,8 +16,8 @@ impl Elementwise for Square {
         true
     }
 
-    fn lower(&self, scale: f64, _activation_bits: u32) -> Vec<(&'static str, FixedOp, f64)> {
-        vec![("", FixedOp::Square, scale * scale)]
+    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
+        Ok(vec![Part::exact(FixedOp::Square, wanted.scale * wanted.scale)])
     }
 }
 

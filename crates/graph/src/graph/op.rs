@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::elementwise::{Clip, Elementwise, LeakyRelu, Relu, Square};
+use crate::elementwise::{Clip, Elementwise, Function, LeakyRelu, Ramp, Relu, Square};
 
 /// A float operator with ONNX's meaning, the batch axis apart. Strings name tensors.
 ///
@@ -62,6 +62,10 @@ pub enum Op {
     LeakyRelu(LeakyRelu),
     /// `min(max(x, min), max)`; an absent bound does not bind.
     Clip(Clip),
+    /// A smooth function.
+    Function(Function),
+    /// A smooth function that is near a constant below 0 and near a line above.
+    Ramp(Ramp),
     /// The maximum of each window of [c, h, w]; padding never wins.
     MaxPool {
         /// Height and width of a window.
@@ -93,7 +97,7 @@ pub enum Op {
     },
     /// The sum of two values of one shape.
     Add,
-    /// The element-wise product of two values of one shape; fixed point has it only where both are the same value.
+    /// The element-wise product of two values of one shape.
     Mul,
     /// `x * x`, element by element.
     Square,
@@ -141,6 +145,8 @@ impl Op {
             Self::Relu => ("Relu", Some(&Relu)),
             Self::LeakyRelu(op) => ("LeakyRelu", Some(op)),
             Self::Clip(op) => ("Clip", Some(op)),
+            Self::Function(op) => (op.name(), Some(op)),
+            Self::Ramp(op) => (op.name(), Some(op)),
             Self::MaxPool { .. } => ("MaxPool", None),
             Self::AveragePool { .. } => ("AveragePool", None),
             Self::GlobalAveragePool => ("GlobalAveragePool", None),

@@ -59,6 +59,7 @@ impl Network {
             low: value.calibrated[0],
             high: value.calibrated[1],
             weight_error: value.weights.map(|weights| weights.error),
+            function: value.function,
         };
         let values = self.values.iter().map(seen).collect();
         let (format_version, public, set_aside) = (FORMAT_VERSION, self.public.clone(), self.set_aside);

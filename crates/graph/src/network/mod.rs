@@ -33,7 +33,7 @@ pub use file::NetworkManifest;
 pub use input::{InputScale, NetworkInput};
 pub use op::{FixedNode, FixedOp, MAX_FACTOR};
 pub use public::{Head, PublicNetwork};
-pub use report::{Calibrated, Evidence, ValueReport, WeightReport};
+pub use report::{Calibrated, Evidence, FunctionFit, ValueReport, WeightReport};
 
 /// The version of the compiled network's format that this build reads and writes.
 pub const FORMAT_VERSION: u32 = 5;

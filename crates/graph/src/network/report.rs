@@ -31,6 +31,19 @@ pub struct Calibrated {
     pub high: i64,
     /// For a linear layer: the root mean square of the weights' rounding error over that of the weights.
     pub weight_error: Option<f64>,
+    /// For a function by polynomials: how close these are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<FunctionFit>,
+}
+
+/// How close polynomials are to the function that they stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionFit {
+    /// The largest distance over all integers of the domain, in units of the output.
+    pub error: f64,
+    /// Whether the function goes on below and above its domain: an input there has no right value, and counts as an overflow.
+    pub open: [bool; 2],
 }
 
 /// One value of a compiled network: its scale, its range, and what calibration saw.
@@ -54,6 +67,8 @@ pub struct ValueReport {
     pub calibrated: [i64; 2],
     /// For a linear layer, its weights.
     pub weights: Option<WeightReport>,
+    /// For a function by polynomials, how close these are.
+    pub function: Option<FunctionFit>,
 }
 
 /// A linear layer's integer weights in figures.
@@ -92,7 +107,8 @@ pub(crate) fn join(
         let operator = node.map_or("Input", |(_, node)| node.op.name());
         let Bound { low, high, evidence } = *bound;
         let calibrated = [seen.low, seen.high];
-        Ok(ValueReport { name, operator, scale: seen.scale, low, high, evidence, limit, calibrated, weights })
+        let (scale, function) = (seen.scale, seen.function);
+        Ok(ValueReport { name, operator, scale, low, high, evidence, limit, calibrated, weights, function })
     };
     let known = calibrated.last().map(|seen| seen.scale);
     if network.output_scale().is_some_and(|public| known != Some(public)) {
@@ -103,7 +119,8 @@ pub(crate) fn join(
 }
 
 fn check(seen: &Calibrated, unproved: bool, limit: i64) -> Result<(), &'static str> {
-    let error_is_finite = seen.weight_error.is_none_or(f64::is_finite);
+    let error_is_finite =
+        seen.weight_error.is_none_or(f64::is_finite) && seen.function.is_none_or(|fit| fit.error.is_finite());
     if !(seen.scale.is_finite() && seen.scale > 0.0 && error_is_finite) || seen.low > seen.high {
         return Err("its scale or its calibrated range is damaged");
     }

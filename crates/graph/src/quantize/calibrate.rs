@@ -39,6 +39,8 @@ impl Range {
 pub(super) struct Observed {
     /// For each sample the range of every value: the input, then each node's.
     pub(super) ranges: Vec<Vec<Range>>,
+    /// For each sample the smallest and the largest of every value.
+    pub(super) ends: Vec<Vec<[f64; 2]>>,
     /// For each sample its scores.
     pub(super) scores: Vec<Vec<f32>>,
 }
@@ -48,6 +50,8 @@ pub(super) struct Observed {
 pub(super) struct Seen {
     /// Over all samples: what rings have room for.
     pub(super) range: Range,
+    /// The smallest and the largest over all samples, whether or not 0 lies between them.
+    pub(super) ends: [f64; 2],
     /// Without the few values that are far larger than those of most samples: what activation bits are spread over.
     pub(super) typical: Range,
 }
@@ -84,11 +88,24 @@ pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, 
             })
         });
         let ranges = ranges.collect::<Result<Vec<_>, _>>()?;
-        Ok((ranges, values.last().cloned().unwrap_or_default()))
+        let ends = values.iter().map(|values| ends_of(values)).collect();
+        Ok((ranges, ends, values.last().cloned().unwrap_or_default()))
     });
     let each = each.into_iter().collect::<Result<Vec<_>, CompileError>>()?;
-    let (ranges, scores) = each.into_iter().unzip();
-    Ok(Observed { ranges, scores })
+    let mut observed = Observed { ranges: Vec::new(), ends: Vec::new(), scores: Vec::new() };
+    for (ranges, ends, scores) in each {
+        observed.ranges.push(ranges);
+        observed.ends.push(ends);
+        observed.scores.push(scores);
+    }
+    Ok(observed)
+}
+
+/// The smallest and the largest of values.
+fn ends_of(values: &[f32]) -> [f64; 2] {
+    let ends =
+        values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)]);
+    ends.map(f64::from)
 }
 
 /// The range of finite values.
@@ -106,7 +123,9 @@ impl Observed {
         let of_value = |value: usize| {
             let ranges = samples.iter().map(|(number, _)| self.ranges[*number][value]);
             let range = ranges.fold(Range::default(), Range::hull);
-            Seen { range, typical: range.within(typical(&magnitudes(&self.ranges, value))) }
+            let ends = samples.iter().map(|(number, _)| self.ends[*number][value]);
+            let ends = ends.fold([f64::INFINITY, f64::NEG_INFINITY], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+            Seen { range, ends, typical: range.within(typical(&magnitudes(&self.ranges, value))) }
         };
         (0..self.ranges.first().map_or(0, Vec::len)).map(of_value).collect()
     }
@@ -123,6 +142,7 @@ pub(super) fn integer_ranges(
         low: 0,
         high: 0,
         weight_error: value.weights.map(|weights| weights.error),
+        function: value.function,
     };
     let mut ranges: Vec<Calibrated> = network.values().iter().map(unseen).collect();
     let (input, last) = (network.public().input(), network.public().nodes().len());

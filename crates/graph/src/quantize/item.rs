@@ -14,6 +14,8 @@ use crate::window::{ConvGeometry, Window};
 #[derive(Clone, Debug)]
 pub(super) struct Item<'a> {
     pub(super) name: String,
+    /// The operator's name in messages.
+    pub(super) operator: &'static str,
     pub(super) action: Action<'a>,
     pub(super) inputs: Vec<usize>,
     pub(super) shape: Vec<usize>,
@@ -34,6 +36,8 @@ pub(super) enum Action<'a> {
     Max(Window),
     Elementwise(&'a dyn Elementwise),
     Add,
+    /// The product of two values.
+    Mul,
     /// One real factor for all elements, neither 0 nor infinite.
     Factor(f64),
     /// An operator that moves elements.
@@ -43,12 +47,25 @@ pub(super) enum Action<'a> {
 impl Action<'_> {
     /// Whether a circuit computes it.
     pub(super) fn is_nonlinear(&self) -> bool {
-        matches!(self, Self::Max(_) | Self::Elementwise(_)) && !self.multiplies()
+        matches!(self, Self::Max(_) | Self::Elementwise(_)) && !self.takes_few_bits()
     }
 
-    /// Whether it wants an input of few bits: its output has many more than its input.
-    pub(super) fn multiplies(&self) -> bool {
-        matches!(self, Self::Layer { .. }) || self.is_square()
+    /// Whether it wants inputs of few bits: its output has many more than they have, or it has polynomials for few.
+    pub(super) fn takes_few_bits(&self) -> bool {
+        matches!(self, Self::Layer { .. } | Self::Mul) || self.is_square() || self.chooses_scale()
+    }
+
+    /// Whether its output may have any scale, and be in any ring.
+    pub(super) fn chooses_scale(&self) -> bool {
+        self.choosing().is_some()
+    }
+
+    /// The operator, if its output may have any scale.
+    pub(super) fn choosing(&self) -> Option<&dyn Elementwise> {
+        match self {
+            Self::Elementwise(op) if op.changes_ring() => Some(*op),
+            _ => None,
+        }
     }
 
     /// Whether it is a product of a value with itself, which may take sums whole.
@@ -89,7 +106,8 @@ pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>
     for (index, node) in draft.graph.nodes.iter().enumerate() {
         let (name, shape, seen) = (node.name.clone(), draft.shapes[&node.name].clone(), seen[index + 1]);
         let inputs = node.inputs.iter().map(|name| values[name.as_str()]).collect();
-        items.push(Item { name, action: translate(draft, index)?, inputs, shape, seen });
+        let operator = node.op.name();
+        items.push(Item { name, operator, action: translate(draft, index)?, inputs, shape, seen });
         values.insert(&node.name, items.len());
     }
     if !items.iter().any(|item: &Item<'_>| matches!(item.action, Action::Layer { .. })) {
@@ -126,11 +144,7 @@ pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, Compi
             None => Err(unfolded(node)),
         },
         Op::AddConstant { .. } | Op::BatchNorm { .. } => Err(unfolded(node)),
-        Op::Mul => Err(unsupported(
-            node,
-            "two different computed values".to_owned(),
-            "multiply by constants, or a value by itself, only",
-        )),
+        Op::Mul => Ok(Action::Mul),
         op => match op.elementwise().map(|op| (op, op.unsupported())) {
             Some((op, None)) => Ok(Action::Elementwise(op)),
             Some((_, Some((attribute, fix)))) => Err(unsupported(node, attribute, fix)),

@@ -96,7 +96,7 @@ impl Relation {
     }
 
     /// The smallest related scale that is not below `scale`.
-    fn above(self, scale: f64) -> f64 {
+    pub(super) fn above(self, scale: f64) -> f64 {
         // Without the tolerance a scale that is already related could move by a whole step.
         const TOLERANCE: f64 = 1e-9;
         match self {

@@ -64,7 +64,12 @@ mod tests {
 
     fn observed(magnitudes: &[f64]) -> Observed {
         let range = |high: &f64| vec![Range { low: 0.0, high: 1.0 }, Range { low: -1.0, high: *high }];
-        Observed { ranges: magnitudes.iter().map(range).collect(), scores: Vec::new() }
+        let ends = |high: &f64| vec![[0.0, 1.0], [-1.0, *high]];
+        Observed {
+            ranges: magnitudes.iter().map(range).collect(),
+            ends: magnitudes.iter().map(ends).collect(),
+            scores: Vec::new(),
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::item::{Action, Item, items};
 use super::lower::Source;
 use super::{QuantizationOptions, outlier};
 use crate::CompileError;
+use crate::fit::Fits;
 use crate::graph::{Graph, Op};
 use crate::network::Head;
 use crate::pass::Draft;
@@ -20,6 +21,8 @@ pub(super) struct Prepared<'c> {
     samples: Samples<'c>,
     coding: Option<Coding>,
     pub(super) observed: Observed,
+    /// Polynomials found for functions.
+    fits: Fits,
 }
 
 /// The samples that are not set aside, and what is known from them.
@@ -27,6 +30,7 @@ pub(super) struct Part<'p> {
     prepared: &'p Prepared<'p>,
     pub(super) items: Vec<Item<'p>>,
     input: Range,
+    input_ends: [f64; 2],
     pub(super) samples: Samples<'p>,
     pub(super) set_aside: usize,
 }
@@ -43,7 +47,7 @@ impl<'c> Prepared<'c> {
         let CodedInput { draft, head, samples: coded, coding } = input;
         let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
-        Ok(Self { draft, head, samples, coding, observed })
+        Ok(Self { draft, head, samples, coding, observed, fits: Fits::default() })
     }
 
     /// The samples without the first few of those that run away: all of them first, then one less each time.
@@ -60,8 +64,9 @@ impl<'c> Prepared<'c> {
         let seen = self.observed.seen(&samples);
         let items = items(&self.draft, &seen)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
+        let input_ends = options.input_range.unwrap_or(seen[0].ends);
         let set_aside = self.samples.len() - samples.len();
-        Ok(Part { prepared: self, items, input, samples, set_aside })
+        Ok(Part { prepared: self, items, input, input_ends, samples, set_aside })
     }
 }
 
@@ -73,10 +78,12 @@ impl<'p> Part<'p> {
         bits: &LayerBits,
         samples: Samples<'p>,
     ) -> Result<Chosen, CompileError> {
-        let Prepared { draft, head, coding, observed, .. } = self.prepared;
+        let Prepared { draft, head, coding, observed, fits, .. } = self.prepared;
         let coding = coding.as_ref();
         let sparing = self.set_aside > 0;
-        let source = Source { draft, items: &self.items, input: self.input, coding, options, bits, sparing };
+        let Self { items, input, input_ends, .. } = self;
+        let (input, input_ends) = (*input, *input_ends);
+        let source = Source { draft, items, input, input_ends, coding, options, bits, sparing, fits };
         Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
     }
 

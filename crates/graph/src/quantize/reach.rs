@@ -17,12 +17,12 @@ pub(super) struct Reached {
 
 /// The value itself and all that is computed from it up to rescales (included), linear layers and squares (both left out).
 pub(super) fn to_rescales(items: &[Item], structure: &Structure, value: usize) -> Vec<Reached> {
-    walk(items, structure, value, |user| !items[user].action.multiplies(), |at| !structure.rescaled[at])
+    walk(items, structure, value, |user| !items[user].action.takes_few_bits(), |at| !structure.rescaled[at])
 }
 
 /// The values at which a rescaled value's way ends: those that a linear layer, a square, a join or nobody uses.
 pub(super) fn ends(items: &[Item], structure: &Structure, value: usize) -> Vec<Reached> {
-    let goes_on = |user: usize| !items[user].action.multiplies() && !items[user].action.joins();
+    let goes_on = |user: usize| !items[user].action.takes_few_bits() && !items[user].action.joins();
     let mut reached = walk(items, structure, value, goes_on, |_| true);
     reached.retain(|at| {
         let users = &structure.users[at.value];

@@ -9,7 +9,7 @@ pub(super) struct Structure {
     pub(super) users: Vec<Vec<usize>>,
     /// Whether each value is rescaled; all its users then take the rescaled value.
     pub(super) rescaled: Vec<bool>,
-    /// Whether each value, before its rescale, is a layer's sum or computed from one.
+    /// Whether each value, before its rescale, is a layer's sum, a product of two values, or computed from one.
     pub(super) wide: Vec<bool>,
     /// For each item, whether it is a layer whose sums are squared whole.
     pub(super) squared: Vec<bool>,
@@ -58,11 +58,11 @@ impl Structure {
         for (index, item) in items.iter().enumerate() {
             let value = index + 1;
             wide[value] = match item.action {
-                Action::Layer { .. } => true,
-                _ if item.action.is_square() => false,
+                Action::Layer { .. } | Action::Mul => true,
+                _ if item.action.is_square() || item.action.chooses_scale() => false,
                 _ => item.inputs.iter().any(|&input| wide[input] && !rescaled[input]),
             };
-            let wants = |&user: &usize| items[user].action.multiplies() && !squares.whole[user];
+            let wants = |&user: &usize| items[user].action.takes_few_bits() && !squares.whole[user];
             // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
             let run_goes_on = matches!(users[value].as_slice(), &[user] if items[user].action.is_nonlinear());
             let run_ends = item.action.is_nonlinear() && leads[value] && !run_goes_on;
@@ -86,11 +86,11 @@ impl Structure {
     }
 }
 
-/// Whether a linear layer or a square lies behind each value.
+/// Whether a linear layer, a product or what chooses its scale lies behind each value.
 fn leads_to_product(items: &[Item]) -> Vec<bool> {
     let mut leads = vec![false; items.len() + 1];
     for (index, item) in items.iter().enumerate().rev() {
-        if item.action.multiplies() || leads[index + 1] {
+        if item.action.takes_few_bits() || leads[index + 1] {
             item.inputs.iter().for_each(|&value| leads[value] = true);
         }
     }
@@ -101,7 +101,8 @@ fn leads_to_product(items: &[Item]) -> Vec<bool> {
 fn squared(items: &[Item], users: &[Vec<usize>], rescaled: &[bool], whole: &[bool]) -> Vec<bool> {
     let mut reaches = vec![false; items.len() + 1];
     for value in (0..=items.len()).rev() {
-        let squares = |&user: &usize| whole[user] || (!items[user].action.multiplies() && reaches[user + 1]);
+        let squares =
+            |&user: &usize| whole[user] || (!items[user].action.takes_few_bits() && reaches[user + 1]);
         reaches[value] = !rescaled[value] && users[value].iter().any(squares);
     }
     let layers = items.iter().zip(&reaches[1..]);
@@ -115,18 +116,18 @@ fn behind_squares(items: &[Item], rescaled: &[bool], whole: &[bool]) -> Vec<bool
     for (index, item) in items.iter().enumerate() {
         let takes = item.inputs.iter().any(|&input| carries[input] && !rescaled[input]);
         layers[index] = takes && matches!(item.action, Action::Layer { .. });
-        carries[index + 1] = whole[index] || (takes && !item.action.multiplies());
+        carries[index + 1] = whole[index] || (takes && !item.action.takes_few_bits());
     }
     layers
 }
 
-/// Joins the inputs and the output of every item into one group; only rescales lie between groups.
+/// Joins the inputs and the output of every item into one group; only rescales lie between groups, and what chooses its scale.
 fn group(items: &[Item], rescaled: &[bool]) -> (Vec<usize>, Vec<usize>, usize) {
     let values = rescaled.len();
     // Slot v is value v as made, slot values + v the same behind its rescale.
     let behind = |value: usize| if rescaled[value] { values + value } else { value };
     let mut parent: Vec<usize> = (0..2 * values).collect();
-    for (index, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().enumerate().filter(|(_, item)| !item.action.chooses_scale()) {
         for &input in &item.inputs {
             let (a, b) = (root(&parent, index + 1), root(&parent, behind(input)));
             parent[a.max(b)] = a.min(b);

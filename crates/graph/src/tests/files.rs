@@ -2,18 +2,26 @@
 
 use super::branches::every_operator;
 use super::{Random, Sketch, small_network};
-use crate::elementwise::LeakyRelu;
+use crate::elementwise::{Function, LeakyRelu, Ramp};
 use crate::graph::Graph;
 use crate::network::{Network, NetworkManifest, PublicNetwork};
-use crate::{CompileError, FixedExecutor, QuantizationOptions, compile};
+use crate::{CompileError, FixedExecutor, Op, QuantizationOptions, compile};
 
 fn network() -> Network {
     compiled(small_network(1))
 }
 
-/// A chain, and a network with every other operator.
-fn networks() -> [Network; 2] {
-    [network(), compiled(every_operator(1))]
+/// A chain, a network with every other operator, and one with functions and a product.
+fn networks() -> [Network; 3] {
+    let gated = Sketch::new(&[6], 1)
+        .dense("a", 4)
+        .op("sigmoid", Op::Function(Function::Sigmoid))
+        .resume("x")
+        .dense("b", 4)
+        .op("gelu", Op::Ramp(Ramp::Gelu { approximate: false }))
+        .join("gate", Op::Mul, &["gelu", "sigmoid"])
+        .dense("c", 2);
+    [network(), compiled(every_operator(1)), compiled(gated)]
 }
 
 fn compiled(mut sketch: Sketch) -> Network {
@@ -55,7 +63,7 @@ fn attributes_that_are_not_finite_are_refused() {
     let huge = json.replacen("\"Relu\"", r#"{"LeakyRelu":{"alpha":1e300}}"#, 1);
     assert!(Graph::from_json(&huge).is_err());
     let mut graph = small_network(1).graph;
-    graph.nodes[1].op = crate::Op::LeakyRelu(LeakyRelu { alpha: f32::INFINITY });
+    graph.nodes[1].op = Op::LeakyRelu(LeakyRelu { alpha: f32::INFINITY });
     let error = graph.to_json().unwrap_err();
     assert!(error.to_string().starts_with("node `relu1` (LeakyRelu): an attribute is NaN"), "{error}");
 }

@@ -43,7 +43,7 @@ fn public(nodes: Vec<FixedNode>) -> Result<PublicNetwork, CompileError> {
 fn network(nodes: Vec<FixedNode>) -> Result<Network, CompileError> {
     let layer = LinearWeights::new(2, vec![3, -1, 2, 2], vec![5, -7]);
     let count = nodes.len() + 1;
-    let seen = Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None };
+    let seen = Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None, function: None };
     Network::new(public(nodes)?, BTreeMap::from([(0, layer)]), &vec![seen; count])
 }
 

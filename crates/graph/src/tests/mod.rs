@@ -12,6 +12,7 @@ mod powers_of_two;
 mod precision;
 mod public_half;
 mod refusals;
+mod smooth;
 
 use crate::graph::{FORMAT_VERSION, GraphInput, infer};
 use crate::{Graph, Node, Op, Tensor, Tensors};

@@ -43,16 +43,6 @@ fn unsupported_operators_are_named_with_node_and_attribute() {
 }
 
 #[test]
-fn products_of_two_values_are_refused_by_name() {
-    let mut sketch = Sketch::new(&[4], 1).dense("fc", 4).relu("r");
-    let inputs = vec!["fc".into(), "r".into()];
-    sketch.graph.nodes.push(crate::Node { name: "product".into(), op: Op::Mul, inputs });
-    sketch.graph.output = "product".into();
-    let message = refusal(&mut sketch).to_string();
-    assert!(message.starts_with("node `product`: Mul with two different computed values"), "{message}");
-}
-
-#[test]
 fn wiring_mistakes_are_named() {
     let check = |sketch: &Sketch| infer(&sketch.graph, &sketch.tensors).unwrap_err().to_string();
     let mut sketch = small_network(1);

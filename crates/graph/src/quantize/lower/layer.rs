@@ -121,7 +121,7 @@ impl Builder<'_> {
             return Some(placed.scale);
         }
         let item = &self.source.items[value.checked_sub(1)?];
-        if item.action.multiplies() || item.action.joins() || self.structure.rescaled[value] {
+        if item.action.takes_few_bits() || item.action.joins() || self.structure.rescaled[value] {
             return None;
         }
         Some(self.scale_of(item.inputs[0])? * item.action.unit())
@@ -129,7 +129,7 @@ impl Builder<'_> {
 
     /// The relation to the first lowered value that the sums are joined with: before the rescale, else behind it. Sums that reach the
     /// output keep to the grid through `origin`, and are related only to what lies on it.
-    fn relation(&self, reached: &[Reached], origin: f64) -> Option<Relation> {
+    pub(super) fn relation(&self, reached: &[Reached], origin: f64) -> Option<Relation> {
         let is_output = reached.first().is_some_and(|sums| self.origins[sums.value].is_some());
         let factors = if is_output { Factors::PowersOfTwo } else { Factors::Whole };
         let before = self.partners(reached).find_map(|(at, _, input)| {

@@ -3,6 +3,7 @@
 //! A group of values that share a ring (see [`Structure`]) gets its ring from its first linear layer. Where a later member of the
 //! group does not fit, all is lowered again with a larger ring for the group.
 
+mod function;
 mod layer;
 mod operators;
 mod scale;
@@ -19,9 +20,10 @@ use super::reach::ends;
 use super::structure::Structure;
 use crate::CompileError;
 use crate::accumulator::Accumulator;
+use crate::fit::Fits;
 use crate::grid::GridFactor;
 use crate::network::{
-    Bound, Calibrated, Evidence, FixedNode, FixedOp, Head, LinearWeights, Network, NetworkInput,
+    Bound, Calibrated, Evidence, FixedNode, FixedOp, FunctionFit, Head, LinearWeights, Network, NetworkInput,
     PublicNetwork,
 };
 use crate::pass::Draft;
@@ -36,24 +38,33 @@ pub(super) struct Source<'a> {
     pub(super) items: &'a [Item<'a>],
     /// The calibrated input.
     pub(super) input: Range,
+    /// The smallest and the largest value of it, whether or not 0 lies between them.
+    pub(super) input_ends: [f64; 2],
     /// How features become that input, where they differ.
     pub(super) coding: Option<&'a Coding>,
     pub(super) options: &'a QuantizationOptions,
     pub(super) bits: &'a LayerBits,
     /// Whether weights get no more bits than they must.
     pub(super) sparing: bool,
+    /// Polynomials found before.
+    pub(super) fits: &'a Fits,
 }
 
 impl Source<'_> {
-    /// Steps between the smallest and the largest activation where a way to products, joins or the output ends.
-    fn levels(&self, structure: &Structure, end: usize) -> f64 {
+    /// Steps between the smallest and the largest activation where a way to products, joins or the output ends, whatever takes it.
+    fn usual_levels(&self, structure: &Structure, end: usize) -> f64 {
         let users = structure.users[end].iter();
-        let products = || users.clone().filter(|&&user| self.items[user].action.multiplies());
+        let products = || users.clone().filter(|&&user| self.items[user].action.takes_few_bits());
         let squared = products().next().is_some() && products().all(|&user| structure.squared[user]);
         let bits = products().map(|&user| self.bits.activations[user]).max();
         let bits = bits.unwrap_or(self.options.activation_bits);
         let bits = if squared { bits.min(structure.square_bits.activations) } else { bits };
         ((1_u64 << bits) - 1) as f64
+    }
+
+    /// The calibrated range that a value's bits are spread over.
+    fn range(&self, value: usize) -> Range {
+        value.checked_sub(1).map_or(self.input, |item| self.items[item].seen.typical)
     }
 }
 
@@ -68,6 +79,7 @@ pub(super) struct Lowered {
     /// The scale of each value: the input, then each node's.
     scales: Vec<f64>,
     errors: BTreeMap<usize, f64>,
+    fitted: BTreeMap<usize, FunctionFit>,
     /// Over the input's.
     output_scale: GridFactor,
 }
@@ -91,8 +103,12 @@ impl Lowered {
     ) -> Result<Network, CompileError> {
         let public =
             PublicNetwork::new(self.input.clone(), self.nodes.clone(), Some(self.output_scale), head)?;
-        let error = |value: usize| value.checked_sub(1).and_then(|node| self.errors.get(&node)).copied();
-        let unseen = |(value, &scale)| Calibrated { scale, low: 0, high: 0, weight_error: error(value) };
+        let unseen = |(value, &scale): (usize, &f64)| {
+            let node = value.checked_sub(1);
+            let weight_error = node.and_then(|node| self.errors.get(&node)).copied();
+            let function = node.and_then(|node| self.fitted.get(&node)).copied();
+            Calibrated { scale, low: 0, high: 0, weight_error, function }
+        };
         let unmeasured: Vec<Calibrated> = self.scales.iter().enumerate().map(unseen).collect();
         Network::new(public, self.weights.clone(), measured.unwrap_or(&unmeasured))
     }
@@ -177,6 +193,7 @@ struct Builder<'a> {
     origins: Vec<Option<f64>>,
     scales: Vec<f64>,
     errors: BTreeMap<usize, f64>,
+    fitted: BTreeMap<usize, FunctionFit>,
     /// Each value's bound by the weights, and as far as the public half shows it.
     bounds: Vec<[Bound; 2]>,
 }
@@ -225,6 +242,7 @@ impl<'a> Builder<'a> {
             origins: scale::origins(source.items, unit),
             scales: vec![unit],
             errors: BTreeMap::new(),
+            fitted: BTreeMap::new(),
             bounds: vec![[Bound { low, high, evidence: Evidence::Proved }; 2]],
         })
     }
@@ -258,7 +276,7 @@ impl<'a> Builder<'a> {
             });
         }
         let groups = self.nodes.iter().map(|pending| pending.group).collect();
-        let Self { input, weights, mut scales, errors, .. } = self;
+        let Self { input, weights, mut scales, errors, fitted, .. } = self;
         let unit = input.scale.unit();
         let output_scale = GridFactor::exactly(output.scale / unit).ok_or_else(|| CompileError::Network {
             place: "the output".to_owned(),
@@ -266,7 +284,7 @@ impl<'a> Builder<'a> {
         })?;
         // Both parties' value, without the rounding errors on the way.
         scales[output.value] = unit * output_scale.value();
-        Ok(Lowered { input, nodes, groups, weights, scales, errors, output_scale })
+        Ok(Lowered { input, nodes, groups, weights, scales, errors, fitted, output_scale })
     }
 
     fn ring_or_smallest(&self, group: usize, name: &str) -> Result<Accumulator, CompileError> {
@@ -322,9 +340,14 @@ impl<'a> Builder<'a> {
                 })?;
         }
         if self.rings[group].is_none() {
-            // Behind a rescale both halves must fit; elsewhere the public one is cut at the limit.
-            let public = if matches!(op, FixedOp::Rescale { .. }) { after[1].magnitude() } else { 0 };
-            self.needs[group] = self.needs[group].max(after[0].magnitude()).max(public);
+            // What enters a ring must fit it in both halves; elsewhere the public one is cut at the limit. What a function gives must fit
+            // beside what a rescale behind it takes, too, which is less than half of all.
+            let need = match &op {
+                FixedOp::Rescale { .. } => after[0].magnitude().max(after[1].magnitude()),
+                op if op.changes_ring() => 2 * after[0].magnitude().max(after[1].magnitude()) + 4,
+                _ => after[0].magnitude(),
+            };
+            self.needs[group] = self.needs[group].max(need);
         }
         self.bounds.push(after);
         self.scales.push(scale);

@@ -20,11 +20,10 @@ impl Builder<'_> {
             Action::Factor(_) => one(FixedOp::Scale { factor: -1 }),
             Action::Mean(window) => one(FixedOp::SumPool(*window)),
             Action::Max(window) => one(FixedOp::MaxPool(*window)),
-            Action::Elementwise(operator) => {
-                let parts = operator.lower(x.scale, self.source.options.activation_bits);
-                return parts.into_iter().try_fold(x, |x, (suffix, op, scale)| {
-                    self.add(value, &format!("{}{suffix}", item.name), op, &[x.value], scale)
-                });
+            Action::Elementwise(operator) => return self.add_elementwise(index, *operator, x),
+            Action::Mul => {
+                let y = self.place(item.inputs[1])?;
+                return self.add(value, &item.name, FixedOp::Mul, &[x.value, y.value], x.scale * y.scale);
             }
             Action::Move(op) => one(op.clone()),
         };

@@ -2,7 +2,6 @@
 
 use super::{Builder, UNBOUNDED};
 use crate::accumulator::Accumulator;
-use crate::quantize::calibrate::Range;
 use crate::quantize::reach::{Reached, ends, to_rescales};
 
 impl Builder<'_> {
@@ -11,7 +10,7 @@ impl Builder<'_> {
         let widest = |at: &Reached| {
             let ends = ends(self.source.items, self.structure, at.value);
             let of_end = |end: &Reached| {
-                let sides = if self.range(end.value).low < 0.0 { 2.0 } else { 1.0 };
+                let sides = if self.source.range(end.value).low < 0.0 { 2.0 } else { 1.0 };
                 self.shift_of(end, sides * ring.limit(0) as f64 * end.growth)
             };
             ends.iter().map(of_end).max().unwrap_or(0)
@@ -22,7 +21,8 @@ impl Builder<'_> {
 
     /// The shift with which a value of this scale reaches the next products, joins or the output with the activation bits.
     pub(super) fn shift(&self, value: usize, scale: f64) -> u32 {
-        let of_end = |end: &Reached| self.shift_of(end, self.range(end.value).width() / (scale * end.unit));
+        let of_end =
+            |end: &Reached| self.shift_of(end, self.source.range(end.value).width() / (scale * end.unit));
         ends(self.source.items, self.structure, value).iter().map(of_end).max().unwrap_or(0)
     }
 
@@ -33,10 +33,6 @@ impl Builder<'_> {
         let bits =
             (width / (self.source.levels(self.structure, end.value) * end.growth.sqrt())).log2().ceil();
         if bits > 0.0 { bits.min(62.0) as u32 } else { 0 }
-    }
-
-    fn range(&self, value: usize) -> Range {
-        value.checked_sub(1).map_or(self.source.input, |item| self.source.items[item].seen.typical)
     }
 
     /// What the ring allows a value of this scale, whose rescale may still lie ahead.

@@ -1,0 +1,225 @@
+//! Where a function needs polynomials, and which integers that takes.
+
+use super::Function;
+use crate::elementwise::MAX_DOMAIN_BITS;
+use crate::fit::{Fitted, Target};
+
+/// A function has reached its limit where it is within this share of a unit of the output.
+const NEAR: f64 = 0.25;
+
+/// How much larger than calibration's inputs may be whose function has no limit.
+const MARGIN: f64 = 2.0;
+
+/// Where limits are looked for: from this distance from 0 on, inwards in steps of an eighth of a doubling.
+const FARTHEST: f64 = 4096.0;
+
+/// Points at which slopes are looked at.
+const POINTS: u32 = 512;
+
+/// The inputs that a function has polynomials for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Domain {
+    pub(super) ends: [f64; 2],
+    /// Whether the function goes on beyond each end: what is beyond it is wrong then.
+    pub(super) open: [bool; 2],
+}
+
+/// The integers of a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Places {
+    low: i64,
+    bits: u32,
+}
+
+impl Function {
+    /// Where a function changes, as far as a `unit` of its output shows, if its inputs are from `seen[0]` to `seen[1]` on the calibration
+    /// samples.
+    ///
+    /// # Errors
+    /// The reason why there are no polynomials for such inputs.
+    pub(super) fn domain(&self, seen: [f64; 2], unit: f64) -> Result<Domain, String> {
+        let (low, high) = (seen[0], seen[1]);
+        let farthest = MARGIN * low.abs().max(high.abs());
+        match self {
+            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } if low > 0.0 => {
+                Ok(Domain { ends: [low / MARGIN, MARGIN * high], open: [true; 2] })
+            }
+            Self::Sqrt if low == 0.0 => Ok(Domain { ends: [0.0, MARGIN * high], open: [false, true] }),
+            Self::Power { exponent } if low >= 0.0 && *exponent > 0.0 => {
+                Ok(Domain { ends: [0.0, MARGIN * high], open: [false, true] })
+            }
+            Self::Reciprocal if high < 0.0 => {
+                Ok(Domain { ends: [MARGIN * low, high / MARGIN], open: [true; 2] })
+            }
+            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => {
+                Err(format!("inputs from {low} to {high}"))
+            }
+            Self::Exp => {
+                let reached = self.reached(0, unit).unwrap_or(low);
+                Ok(Domain { ends: [reached.min(high), high + MARGIN.ln()], open: [false, true] })
+            }
+            Self::Softsign => {
+                // It comes near its limits far out only.
+                let ends = [0, 1].map(|side| self.reached(side, unit));
+                let within = |end: Option<f64>| end.filter(|end| end.abs() <= farthest);
+                let open = ends.map(|end| within(end).is_none());
+                let ends = [within(ends[0]).unwrap_or(-farthest), within(ends[1]).unwrap_or(farthest)];
+                Ok(Domain { ends, open })
+            }
+            Self::Sigmoid | Self::Tanh | Self::Erf | Self::Tail(_) => {
+                let end = |side, fallback| self.reached(side, unit).unwrap_or(fallback);
+                Ok(Domain { ends: [end(0, -farthest), end(1, farthest)], open: [false; 2] })
+            }
+        }
+    }
+
+    /// From where on, far below or far above 0, the function is near its limit there.
+    fn reached(&self, side: usize, unit: f64) -> Option<f64> {
+        let limit = self.limits()[side]?;
+        let sign = if side == 0 { -1.0 } else { 1.0 };
+        let is_near = |x: f64| (self.at(x) - limit).abs() <= NEAR * unit;
+        let steps = (0..256).map(|step| sign * FARTHEST * (-f64::from(step) / 8.0).exp2());
+        let near = steps.take_while(|x| is_near(*x)).last()?;
+        // A function that is at its limit from 0 on.
+        Some(if is_near(0.0) && near.abs() < 1e-5 { 0.0 } else { near })
+    }
+
+    /// The steepest slope over a domain.
+    fn slope(&self, domain: &Domain) -> f64 {
+        let [low, high] = domain.ends;
+        let step = (high - low) / f64::from(POINTS);
+        let at = |point: u32| self.at(low + step * f64::from(point));
+        let rise = (0..POINTS).map(|point| (at(point + 1) - at(point)).abs()).filter(|rise| rise.is_finite());
+        rise.fold(0.0, f64::max) / step
+    }
+
+    /// The unit of the input that a unit of the output pays for: half as much changes by rounding the one as by rounding the other.
+    pub(super) fn unit_of_input(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
+        let domain = self.domain(seen, unit).ok()?;
+        let [low, high] = domain.ends;
+        // What is left to be rounded up leaves one bit.
+        let finest = (high - low) / f64::from(MAX_DOMAIN_BITS - 1).exp2();
+        let slope = self.slope(&domain);
+        (slope > 0.0 && high > low).then(|| (unit / slope / 2.0).max(finest))
+    }
+
+    /// The integers of a domain in units of `scale`, of those from `reach[0]` to `reach[1]`.
+    fn places(&self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
+        let [low, high] = domain.ends.map(|end| end / scale);
+        // Where it is not defined on both sides of 0, 0 is out of the question.
+        let is_positive = domain.open[0] && domain.ends[0] > 0.0;
+        let is_negative = domain.open[1] && domain.ends[1] < 0.0;
+        let low = if is_positive { low.ceil().max(1.0) } else { low.floor() };
+        let high = if is_negative { high.floor().min(-1.0) } else { high.ceil() };
+        let low = (low as i64).max(reach[0]).min(reach[1]);
+        let high = (high as i64).min(reach[1]).max(low + 1);
+        let count = (high - low + 1).unsigned_abs();
+        let bits = count.next_power_of_two().ilog2();
+        if bits > MAX_DOMAIN_BITS {
+            return Err(format!("inputs that take {bits} bits over its domain"));
+        }
+        let more = (1 << bits) - (high - low + 1);
+        // The integers over go where they do no harm: on both sides of what has limits there, and where else it is flatter.
+        let below = match self {
+            Self::Exp => more,
+            Self::Reciprocal if is_negative => more,
+            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => 0,
+            _ => (more + 1) / 2,
+        };
+        Ok(Places { low: low - below, bits })
+    }
+
+    /// The polynomials for integers of `scale`, in units of `unit`.
+    pub(super) fn polynomials(
+        &self,
+        domain: &Domain,
+        scale: f64,
+        reach: [i64; 2],
+        unit: f64,
+    ) -> Result<Fitted, String> {
+        let Places { low, bits } = self.places(domain, scale, reach)?;
+        let fitted = Target::new(|x| self.at(x), low, bits, [scale, unit]).fit(1.0);
+        if fitted.error.is_finite() {
+            return Ok(fitted);
+        }
+        Err(format!("a domain from {} to {}", domain.ends[0], domain.ends[1]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elementwise::Ramp;
+
+    const UNIT: f64 = 1.0 / 256.0;
+
+    #[test]
+    fn functions_with_limits_are_within_a_quarter_of_a_unit_of_them_whatever_was_seen() {
+        let bounded = [
+            Function::Sigmoid,
+            Function::Tanh,
+            Function::Erf,
+            Function::Tail(Ramp::Gelu { approximate: false }),
+            Function::Tail(Ramp::Gelu { approximate: true }),
+            Function::Tail(Ramp::Swish { alpha: 1.5 }),
+            Function::Tail(Ramp::Softplus),
+            Function::Tail(Ramp::Elu { alpha: 2.0 }),
+            Function::Tail(Ramp::Selu { alpha: 1.6, gamma: 1.05 }),
+            Function::Tail(Ramp::Celu { alpha: 0.5 }),
+            Function::Tail(Ramp::Mish),
+        ];
+        for function in bounded {
+            let domain = function.domain([-0.1, 0.2], UNIT).unwrap();
+            assert_eq!(domain.open, [false; 2]);
+            for side in 0..2 {
+                let limit = function.limits()[side].unwrap();
+                let (end, sign) = (domain.ends[side], [-1.0, 1.0][side]);
+                for beyond in [0.0, 0.1, 1.0, 10.0, 1000.0] {
+                    let off = function.at(end + sign * beyond) - limit;
+                    assert!(off.abs() <= UNIT / 4.0, "{function:?} at {end}: {off}");
+                }
+                // And no farther out than it must be.
+                assert!(end.abs() < 16.0, "{function:?} {end}");
+            }
+        }
+        let elu = Function::Tail(Ramp::Elu { alpha: 1.0 }).domain([-1.0, 1.0], UNIT).unwrap();
+        assert!(elu.ends[1].abs() < 2e-3, "{elu:?}");
+    }
+
+    #[test]
+    fn functions_without_limits_reach_twice_as_far_as_what_was_seen() {
+        let domain = |function: Function, seen| function.domain(seen, UNIT);
+        let of = |ends, open| Ok(Domain { ends, open });
+        assert_eq!(domain(Function::Log, [0.5, 4.0]), of([0.25, 8.0], [true; 2]));
+        assert_eq!(domain(Function::Reciprocal, [-4.0, -0.5]), of([-8.0, -0.25], [true; 2]));
+        assert_eq!(domain(Function::Sqrt, [0.0, 4.0]), of([0.0, 8.0], [false, true]));
+        assert!(domain(Function::Reciprocal, [-1.0, 1.0]).unwrap_err().contains("from -1 to 1"));
+        assert!(domain(Function::Log, [0.0, 1.0]).is_err());
+        let exp = domain(Function::Exp, [-3.0, 1.0]).unwrap();
+        assert_eq!(exp.open, [false, true]);
+        assert!(exp.ends[0].exp() <= UNIT / 4.0 && (exp.ends[1] - 1.0 - 2.0_f64.ln()).abs() < 1e-12);
+        // Far out only it is near its limits: where that is too far, it has a margin.
+        assert_eq!(domain(Function::Softsign, [-2.0, 3.0]), of([-6.0, 6.0], [true; 2]));
+    }
+
+    #[test]
+    fn integers_cover_the_domain_and_are_of_as_few_bits_as_do() {
+        let domain = Function::Sigmoid.domain([-1.0, 1.0], UNIT).unwrap();
+        let places = |scale, reach| Function::Sigmoid.places(&domain, scale, reach).unwrap();
+        let whole = places(1.0 / 64.0, [-10_000, 10_000]);
+        assert_eq!((whole.low, whole.bits), (-512, 10));
+        // What no input reaches needs none.
+        assert_eq!(places(1.0 / 64.0, [-128, 127]), Places { low: -128, bits: 8 });
+        assert!(Function::Sigmoid.places(&domain, 1e-5, [-(1 << 40), 1 << 40]).is_err());
+        let domain = Function::Log.domain([0.5, 4.0], UNIT).unwrap();
+        let places = Function::Log.places(&domain, 0.01, [-10_000, 10_000]).unwrap();
+        assert_eq!((places.low, places.bits), (25, 10));
+    }
+
+    #[test]
+    fn steep_functions_want_finer_inputs_than_flat_ones() {
+        let unit = |function: Function| function.unit_of_input([-4.0, 4.0], UNIT).unwrap();
+        assert!((unit(Function::Sigmoid) / (2.0 * UNIT) - 1.0).abs() < 0.01);
+        assert!((unit(Function::Tanh) / (0.5 * UNIT) - 1.0).abs() < 0.01);
+    }
+}

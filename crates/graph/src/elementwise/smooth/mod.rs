@@ -1,0 +1,130 @@
+//! Smooth functions of one element, each by its formula: fixed point has one operator for all.
+
+mod domain;
+mod erf;
+mod ramp;
+
+use serde::{Deserialize, Serialize};
+
+use erf::erf;
+pub use ramp::Ramp;
+
+use super::{Elementwise, Part, Wanted};
+use crate::network::{FixedOp, FunctionFit};
+
+/// A function of one element.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Function {
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The error function.
+    Erf,
+    /// `x / (1 + |x|)`.
+    Softsign,
+    /// `e^x`.
+    Exp,
+    /// The natural logarithm.
+    Log,
+    /// The square root.
+    Sqrt,
+    /// `1 / x`.
+    Reciprocal,
+    /// `x^exponent`.
+    Power {
+        /// Neither 0 nor 1.
+        exponent: f32,
+    },
+    /// What a ramp is beside its `Relu`; a pass makes it.
+    Tail(Ramp),
+}
+
+impl Function {
+    /// The operator's name in messages.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Sigmoid => "Sigmoid",
+            Self::Tanh => "Tanh",
+            Self::Erf => "Erf",
+            Self::Softsign => "Softsign",
+            Self::Exp => "Exp",
+            Self::Log => "Log",
+            Self::Sqrt => "Sqrt",
+            Self::Reciprocal => "Reciprocal",
+            Self::Power { .. } => "Pow",
+            Self::Tail(ramp) => ramp.name(),
+        }
+    }
+
+    /// The value at x.
+    pub(crate) fn at(&self, x: f64) -> f64 {
+        match self {
+            Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Self::Tanh => x.tanh(),
+            Self::Erf => erf(x),
+            Self::Softsign => x / (1.0 + x.abs()),
+            Self::Exp => x.exp(),
+            Self::Log => x.ln(),
+            Self::Sqrt => x.sqrt(),
+            Self::Reciprocal => 1.0 / x,
+            Self::Power { exponent } => x.powf(f64::from(*exponent)),
+            Self::Tail(ramp) => ramp.tail(x),
+        }
+    }
+
+    /// What it approaches far below and far above 0, if it does.
+    pub(super) fn limits(&self) -> [Option<f64>; 2] {
+        match self {
+            Self::Sigmoid => [Some(0.0), Some(1.0)],
+            Self::Tanh | Self::Erf | Self::Softsign => [Some(-1.0), Some(1.0)],
+            Self::Exp => [Some(0.0), None],
+            Self::Tail(ramp) => [Some(ramp.floor()), Some(0.0)],
+            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => [None, None],
+        }
+    }
+}
+
+impl Elementwise for Function {
+    fn eval(&self, x: f32) -> f32 {
+        self.at(f64::from(x)) as f32
+    }
+
+    fn is_finite(&self) -> bool {
+        match self {
+            Self::Power { exponent } => exponent.is_finite(),
+            Self::Tail(ramp) => ramp.is_finite(),
+            _ => true,
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Tail(ramp) => ramp.check(),
+            _ => Ok(()),
+        }
+    }
+
+    fn never_decreases(&self) -> bool {
+        !matches!(self, Self::Reciprocal | Self::Power { .. } | Self::Tail(_))
+    }
+
+    fn changes_ring(&self) -> bool {
+        true
+    }
+
+    /// What a ramp's `Relu` is rounded to does for its tail, too.
+    fn input_unit(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
+        if matches!(self, Self::Tail(_)) { None } else { self.unit_of_input(seen, unit) }
+    }
+
+    fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {
+        let &Wanted { scale, unit, .. } = wanted;
+        let domain = self.domain(wanted.seen, unit)?;
+        let of = format!("{self:?} {domain:?} {:?} {scale:e} {unit:e}", wanted.reach);
+        let fitted = wanted.fits.get_or(of, || self.polynomials(&domain, scale, wanted.reach, unit))?;
+        let fit = Some(FunctionFit { error: fitted.error, open: domain.open });
+        Ok(vec![Part { suffix: "", op: FixedOp::Function(fitted.function), scale: unit, fit }])
+    }
+}

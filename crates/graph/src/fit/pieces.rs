@@ -1,0 +1,128 @@
+//! Polynomials on segments, and what rounding their coefficients to few bits does.
+
+use std::f64::consts::PI;
+
+/// A function on segments of one size, to be a polynomial of one degree on each.
+pub(super) struct Pieces<'a> {
+    segments: Vec<&'a [f64]>,
+    place_bits: u32,
+    degree: usize,
+    /// For each power from 1 on, the places of a segment at which a polynomial of that degree is to be exact.
+    nodes: Vec<Vec<usize>>,
+}
+
+/// How coefficients become integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rounding {
+    /// A coefficient is this many bits finer than a unit of the output.
+    pub(super) shift: u32,
+    /// For each power, the bits at the end of its coefficients that are 0.
+    pub(super) zeros: Vec<u32>,
+}
+
+impl<'a> Pieces<'a> {
+    /// The segments of all values; none if they are too short for the degree.
+    pub(super) fn new(values: &'a [f64], segment_bits: u32, degree: usize) -> Option<Self> {
+        let size = values.len() >> segment_bits;
+        let nodes = (1..=degree).map(|degree| nodes(size, degree)).collect();
+        let pieces =
+            Self { segments: values.chunks(size).collect(), place_bits: size.ilog2(), degree, nodes };
+        (size > degree).then_some(pieces)
+    }
+
+    /// The largest distance of the polynomials, not rounded, from the function.
+    pub(super) fn error(&self) -> f64 {
+        let of_segment = |segment: &&[f64]| {
+            let mut rest = segment.to_vec();
+            for power in (1..=self.degree).rev() {
+                let leading = self.leading(&rest, power);
+                subtract(&mut rest, leading, power);
+            }
+            let [low, high] = ends(&rest);
+            (high - low) / 2.0
+        };
+        self.segments.iter().map(of_segment).fold(0.0, f64::max)
+    }
+
+    /// The fewest bits with which rounding the coefficients might keep to `room` units.
+    pub(super) fn least_shift(&self, room: f64) -> u32 {
+        let power = self.degree as u32;
+        let lost = f64::from(self.place_bits * power) - f64::from(absorbed(power)) - 1.0;
+        (lost - room.log2()).ceil().max(0.0) as u32
+    }
+
+    /// As many zeros as leave each coefficient's rounding its share of `room` units.
+    pub(super) fn rounding(&self, shift: u32, room: f64) -> Rounding {
+        let share = room / (self.degree + 1) as f64;
+        let zeros = |power: u32| {
+            // Half of the last bit, times the largest place to that power, less what lower powers make up for.
+            let finest = f64::from(self.place_bits * power) - f64::from(absorbed(power)) - 1.0;
+            (f64::from(shift) + share.log2() - finest).floor().max(0.0) as u32
+        };
+        Rounding { shift, zeros: (0..=self.degree as u32).map(zeros).collect() }
+    }
+
+    /// The coefficients of every segment as integers, the highest power's first chosen and the others to what it leaves; none if one is
+    /// far beyond what a function may have.
+    pub(super) fn rounded(&self, rounding: &Rounding) -> Option<Vec<Vec<i64>>> {
+        let unit = f64::from(rounding.shift).exp2();
+        let round = |coefficient: f64, power: usize| {
+            let step = f64::from(rounding.zeros[power]).exp2();
+            let rounded = (coefficient * unit / step).round() * step;
+            // Beyond 2^56 anyway.
+            (rounded.abs() < 1e18).then_some(rounded)
+        };
+        let of_segment = |segment: &&[f64]| {
+            let mut rest = segment.to_vec();
+            let mut coefficients = vec![0; self.degree + 1];
+            for power in (1..=self.degree).rev() {
+                let coefficient = round(self.leading(&rest, power), power)?;
+                coefficients[power] = coefficient as i64;
+                subtract(&mut rest, coefficient / unit, power);
+            }
+            let [low, high] = ends(&rest);
+            coefficients[0] = round(f64::midpoint(low, high), 0)? as i64;
+            Some(coefficients)
+        };
+        self.segments.iter().map(of_segment).collect()
+    }
+
+    /// The coefficient of this power in the polynomial of this degree that is exact at its nodes: the divided difference there.
+    fn leading(&self, values: &[f64], power: usize) -> f64 {
+        let nodes = &self.nodes[power - 1];
+        let mut differences: Vec<f64> = nodes.iter().map(|&place| values[place]).collect();
+        for order in 1..=power {
+            for index in 0..=power - order {
+                let apart = nodes[index + order] as f64 - nodes[index] as f64;
+                differences[index] = (differences[index + 1] - differences[index]) / apart;
+            }
+        }
+        differences[0]
+    }
+}
+
+/// Bits by which lower powers, chosen afterwards, make up for an error of the coefficient of this power: x^n on an interval of length 1 is
+/// within 2^(1 - 2n) of a polynomial of a lower degree.
+const fn absorbed(power: u32) -> u32 {
+    (2 * power).saturating_sub(1)
+}
+
+/// The places nearest to Chebyshev's nodes for a degree in a segment of more places than that.
+fn nodes(size: usize, degree: usize) -> Vec<usize> {
+    let middle = (size.max(1) - 1) as f64 / 2.0;
+    let angle = |index: usize| PI * (2 * index + 1) as f64 / (2 * (degree + 1)) as f64;
+    (0..=degree).map(|index| (middle - middle * angle(index).cos()).round() as usize).collect()
+}
+
+/// Takes a multiple of a power of the place from every value.
+fn subtract(values: &mut [f64], coefficient: f64, power: usize) {
+    for (place, value) in values.iter_mut().enumerate() {
+        let place = place as f64;
+        *value -= coefficient * (1..power).fold(place, |product, _| product * place);
+    }
+}
+
+/// The smallest and the largest value.
+fn ends(values: &[f64]) -> [f64; 2] {
+    values.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &x| [low.min(x), high.max(x)])
+}

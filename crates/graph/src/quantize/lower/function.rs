@@ -1,0 +1,124 @@
+//! What chooses its scale: the unit of its output, and the room that its domain takes.
+
+use super::{Builder, Placed, Source, Stop};
+use crate::CompileError;
+use crate::elementwise::{Elementwise, Part, Wanted};
+use crate::grid;
+use crate::network::FixedOp;
+use crate::quantize::layer::Relation;
+use crate::quantize::reach::{ends, to_rescales};
+use crate::quantize::structure::Structure;
+
+/// How much finer than usual a value is rounded that others take, too, beside what asks for finer ones.
+const FINER: f64 = 4.0;
+
+impl Source<'_> {
+    /// Steps between the smallest and the largest value where a way to products, joins or the output ends: the usual ones, unless all
+    /// that take it say how it is to be rounded.
+    pub(super) fn levels(&self, structure: &Structure, end: usize) -> f64 {
+        let usual = self.usual_levels(structure, end);
+        let takers = structure.users[end].iter().filter(|&&user| self.items[user].action.takes_few_bits());
+        let wishes: Vec<Option<f64>> = takers.map(|&user| self.wished_levels(structure, end, user)).collect();
+        let wished = wishes.iter().flatten().copied().fold(0.0, f64::max);
+        match wishes.contains(&None) {
+            _ if wished == 0.0 => usual,
+            true => usual.max(wished.min(FINER * usual)),
+            false => wished,
+        }
+    }
+
+    /// The steps that an operator asks for, if it does.
+    fn wished_levels(&self, structure: &Structure, value: usize, user: usize) -> Option<f64> {
+        let operator = self.items[user].action.choosing()?;
+        let unit = operator.input_unit(self.ends_of(value), self.free_unit(structure, user + 1))?;
+        let width = self.range(value).width();
+        (width > 0.0).then(|| (width / unit).max(1.0))
+    }
+
+    /// The unit that gives a value which may have any the bits that are wanted of it where its ways end.
+    fn free_unit(&self, structure: &Structure, value: usize) -> f64 {
+        let units = ends(self.items, structure, value).into_iter().map(|end| {
+            let levels = self.levels(structure, end.value) * end.growth.sqrt();
+            self.range(end.value).width() / (levels * end.unit)
+        });
+        let unit = units.fold(0.0, f64::max);
+        // A value that is always 0 may have any unit.
+        if unit > 0.0 { unit } else { 1.0 }
+    }
+
+    /// The smallest and the largest value over the calibration samples.
+    fn ends_of(&self, value: usize) -> [f64; 2] {
+        value.checked_sub(1).map_or(self.input_ends, |item| self.items[item].seen.ends)
+    }
+}
+
+impl Builder<'_> {
+    /// The operators of an element-wise item, one after the other.
+    pub(super) fn add_elementwise(
+        &mut self,
+        index: usize,
+        operator: &dyn Elementwise,
+        x: Placed,
+    ) -> Result<Placed, Stop> {
+        let item = &self.source.items[index];
+        let bound = self.bounds[x.value][1];
+        let wanted = Wanted {
+            scale: x.scale,
+            activation_bits: self.source.options.activation_bits,
+            seen: self.source.ends_of(item.inputs[0]),
+            reach: [bound.low, bound.high],
+            unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
+            fits: self.source.fits,
+        };
+        let parts = operator.lower(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
+        let mut placed = x;
+        for Part { suffix, op, scale, fit } in parts {
+            if let FixedOp::Function(function) = &op {
+                self.require(placed.value, function.last().max(-function.low), &item.name)?;
+            }
+            self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
+            placed = self.add(index + 1, &format!("{}{suffix}", item.name), op, &[placed.value], scale)?;
+        }
+        Ok(placed)
+    }
+
+    /// The unit of a value that may have any: that of what it is joined with where its own would be finer.
+    fn unit(&self, value: usize) -> f64 {
+        let origin = self.origins[value].unwrap_or(self.scales[0]);
+        let unit = self.source.free_unit(self.structure, value);
+        let reached = to_rescales(self.source.items, self.structure, value);
+        match self.relation(&reached, origin) {
+            Some(Relation::Multiple { other, .. }) if other >= unit => other,
+            Some(relation) => relation.above(unit),
+            None => grid::above(unit, origin),
+        }
+    }
+
+    /// Sees to it that the ring of a node's value, or of the input, has room for integers of this size.
+    fn require(&mut self, value: usize, need: i64, name: &str) -> Result<(), Stop> {
+        let group = match value.checked_sub(1) {
+            Some(node) => self.nodes[node].group,
+            None => self.structure.group_behind(0),
+        };
+        self.needs[group] = self.needs[group].max(need);
+        match self.rings[group] {
+            Some(ring) if need > self.source.options.accumulators[ring].limit(0) => {
+                let limit = self.source.options.accumulators[ring].limit(0);
+                let error =
+                    CompileError::RangeOverflow { node: name.to_owned(), bound: i128::from(need), limit };
+                Err(Stop::Narrow { group, next: ring + 1, error })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unsupported(&self, index: usize, attribute: String) -> CompileError {
+        let item = &self.source.items[index];
+        CompileError::UnsupportedOp {
+            node: item.name.clone(),
+            operator: item.operator,
+            attribute,
+            fix: "bring its input to where the function is defined and not too steep",
+        }
+    }
+}
