@@ -223,7 +223,7 @@ impl Conversation {
             Arc::new(move |channel| {
                 let material = materials.lock().unwrap().pop().expect("material for this many runs");
                 let share = Share::zero(Ring::Pow2(bits), inputs);
-                layer.online(channel, party, material, &share)?;
+                layer.online(channel, party, material, &[&share])?;
                 Ok(channel.flush().map_err(ProtocolError::from)?)
             })
         };

@@ -189,11 +189,7 @@ impl<'n> Planner<'n> {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
-            FixedOp::Mul if matches!(self.mode, Mode::Cheetah(_)) => cheetah::product(node)?,
-            FixedOp::Mul => {
-                let reason = "only mode cheetah has a protocol for products of two values";
-                return Err(unsupported(node, reason.to_owned()));
-            }
+            FixedOp::Mul => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
                 return Ok(());
             }

@@ -81,7 +81,7 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
                 let last = layers[1].receive(end, &key, last).unwrap();
                 let material = activation.prepare(end, &mut transfers, asked, &mut rng).unwrap();
                 let sums = layers[0].online(end, first, &Share::embed(ring, &[INPUT])).unwrap();
-                let hidden = activation.online(end, Party::Client, material, &sums).unwrap();
+                let hidden = activation.online(end, Party::Client, material, &[&sums]).unwrap();
                 let low = sums.values().iter().map(|sum| sum & ((1 << DROPPED) - 1)).collect::<Vec<u64>>();
                 (low, layers[1].online(end, last, &hidden).unwrap())
             };
@@ -101,7 +101,7 @@ fn views(weights: &Weights, rounding: Rounding) -> Vec<View> {
                 let asked = activation.request(end, &mut transfers).unwrap();
                 let material = activation.prepare(end, &mut transfers, asked, &mut rng).unwrap();
                 let sums = layers[0].online(end, first, &Share::embed(ring, &[0])).unwrap();
-                let hidden = activation.online(end, Party::Server, material, &sums).unwrap();
+                let hidden = activation.online(end, Party::Server, material, &[&sums]).unwrap();
                 layers[1].online(end, last, &hidden).unwrap()
             };
             (0..REPEATS).map(&mut repeat).collect::<Vec<_>>()

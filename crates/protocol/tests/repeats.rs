@@ -95,7 +95,7 @@ impl Network {
             let material = self.client.receive(end, &key, request).unwrap();
             let compared = self.activation.prepare(end, &mut transfers, ahead, rng).unwrap();
             let sums = self.client.online(end, material, &Share::embed(FROM, &INPUT)).unwrap();
-            let outputs = self.activation.online(end, Party::Client, compared, &sums).unwrap();
+            let outputs = self.activation.online(end, Party::Client, compared, &[&sums]).unwrap();
             let results = reshare::learn(end, &outputs).unwrap();
             Answer { sums, outputs, results }
         };
@@ -110,7 +110,7 @@ impl Network {
             let ahead = self.activation.request(end, &mut transfers).unwrap();
             let compared = self.activation.prepare(end, &mut transfers, ahead, rng).unwrap();
             let sums = self.server.online(end, material, &Share::zero(FROM, INPUT.len())).unwrap();
-            let outputs = self.activation.online(end, Party::Server, compared, &sums).unwrap();
+            let outputs = self.activation.online(end, Party::Server, compared, &[&sums]).unwrap();
             reshare::reveal(end, &outputs).unwrap();
         }
     }

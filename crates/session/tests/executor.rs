@@ -440,6 +440,32 @@ fn squares_equal_the_reference() {
     );
 }
 
+/// A gate of each kind, a product of both, and a tail with its ramp behind a sum.
+#[test]
+fn functions_and_products_of_two_values_equal_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+        {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
+        {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["x"]},
+        {"name":"gate","op":{"Function":"Sigmoid"},"inputs":["fc1"]},
+        {"name":"state","op":{"Function":"Tanh"},"inputs":["fc2"]},
+        {"name":"kept","op":"Mul","inputs":["gate","state"]},
+        {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["kept"]},
+        {"name":"sum","op":"Add","inputs":["fc3","gate"]},
+        {"name":"smooth","op":{"Ramp":{"Gelu":{"approximate":false}}},"inputs":["sum"]},
+        {"name":"fc4","op":{"MatMul":{"weight":"w4","bias":null}},"inputs":["smooth"]}],"output":"fc4"}"#;
+    let shapes: [(&str, &[usize]); 6] = [
+        ("w1", &[20, 12]),
+        ("b1", &[12]),
+        ("w2", &[20, 12]),
+        ("w3", &[12, 12]),
+        ("b3", &[12]),
+        ("w4", &[12, 4]),
+    ];
+    check(json, &shapes, 20);
+    let functions = |names: &[&str]| names.iter().filter(|name| **name == "ot.function").count();
+    assert_eq!(functions(&protocols(json, &shapes, 20)), 3);
+}
+
 /// The protocols of a network's plan.
 fn protocols(json: &str, shapes: &[(&str, &[usize])], input: usize) -> Vec<&'static str> {
     let (network, _) = network(json, shapes, input);

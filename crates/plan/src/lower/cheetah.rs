@@ -4,7 +4,7 @@ use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
-use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingProduct, RingSquare, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
 use lanner_protocol::step::{Protocol, Spec};
 
 use super::{Planner, layer, ring, unsupported};
@@ -91,11 +91,6 @@ pub(super) fn in_result(network: &PublicNetwork) -> Vec<bool> {
 /// The square of every element.
 pub(super) fn square(node: &FixedNode) -> Result<Protocol, PlanError> {
     Ok(RingSquare { values: node.len(), bits: bits(node)? }.into())
-}
-
-/// The products of two values.
-pub(super) fn product(node: &FixedNode) -> Result<Protocol, PlanError> {
-    Ok(RingProduct { values: node.len(), bits: bits(node)? }.into())
 }
 
 /// The bits of the ring that a node computes in.

@@ -1,13 +1,17 @@
-//! Functions by polynomials, with the rescale before them.
+//! Functions by polynomials, with the rescale before them, and products of two values.
+//!
+//! Their protocols are over powers of two. Modes over primes take values there by a circuit, which rescales on the way, and back by another.
 
-use lanner_graph::FixedOp;
 use lanner_graph::elementwise::FixedFunction;
+use lanner_graph::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{Polynomials, RingFunction};
+use lanner_protocol::nonlinear::ot_nonlinear::{Polynomials, RingFunction, RingProduct};
+use lanner_protocol::nonlinear::windows::Windows;
+use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::Spec;
 
 use super::{Planner, ring, unsupported};
-use crate::{Mode, PlanError};
+use crate::PlanError;
 
 /// A function and the rescale before it, if nothing else reads what that makes.
 pub(super) struct FunctionRun<'n> {
@@ -35,34 +39,119 @@ impl<'n> Planner<'n> {
         }
     }
 
-    /// The step that computes a run of values with bits of guard; none if transfers do not.
+    /// The step that computes a run of values over a power of two with bits of guard; none if transfers do not.
     pub(super) fn function(&self, run: &FunctionRun<'_>, guard: u32) -> Option<RingFunction> {
         let network = self.network;
         let input = network.nodes()[run.first].inputs[0];
         let rings = [input, run.last + 1].map(|value| ring(network.accumulator(value)));
-        let (Mode::Cheetah(_), [Ring::Pow2(from), Ring::Pow2(to)]) = (self.mode, rings) else { return None };
-        let FixedFunction { low, bits, ref polynomials, shift } = *run.function;
-        let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift };
-        let values = network.nodes()[run.last].len();
-        let step = RingFunction { function, values, from: from + guard, to, shift: run.shift + guard };
+        let [Ring::Pow2(from), Ring::Pow2(to)] = rings else { return None };
+        self.function_between(run, [from + guard, to], run.shift + guard)
+    }
+
+    fn function_between(
+        &self,
+        run: &FunctionRun<'_>,
+        [from, to]: [u32; 2],
+        shift: u32,
+    ) -> Option<RingFunction> {
+        let FixedFunction { low, bits, ref polynomials, shift: drop } = *run.function;
+        let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop };
+        let values = self.network.nodes()[run.last].len();
+        let step = RingFunction { function, values, from, to, shift };
         step.build(&self.sets).is_ok().then_some(step)
     }
 
-    /// Adds the step of what node `first` begins, a function or a rescale before one; returns whether there is one.
+    /// Adds the steps of what node `first` begins, a function or a rescale before one; returns whether there are some.
     pub(super) fn add_function(&mut self, first: usize, input: usize) -> Result<bool, PlanError> {
         let network = self.network;
         let Some(run) = self.function_run(first) else { return Ok(false) };
         let node = &network.nodes()[run.last];
-        let Some(step) = self.function(&run, self.guards.of(network.nodes()[first].inputs[0])) else {
+        let value = network.nodes()[first].inputs[0];
+        let made = if network.accumulator(value).is_power_of_two() {
+            let step = self.function(&run, self.guards.of(value));
+            step.map(|step| self.push(&node.name, vec![input], step)).transpose()?
+        } else {
+            let (before, after) = (network.accumulator(node.inputs[0]), node.accumulator);
+            let bits = [before, after].map(|ring| wider(ring.bits()));
+            match self.function_between(&run, bits, 0) {
+                Some(step) => {
+                    let input = self.over_power(node, value, run.shift, bits[0])?;
+                    let made = self.push(&node.name, vec![input], step)?;
+                    Some(self.over_prime(node, made, bits[1])?)
+                }
+                None => None,
+            }
+        };
+        let Some(made) = made else {
             // A rescale alone may do.
             return if run.last == first {
-                Err(unsupported(node, "only mode cheetah has a protocol for it".to_owned()))
+                Err(unsupported(node, "its domain is too large for its ring".to_owned()))
             } else {
                 Ok(false)
             };
         };
         self.inside[run.last] = true;
-        self.values[run.last + 1] = Some(self.push(&node.name, vec![input], step)?);
+        self.values[run.last + 1] = Some(made);
         Ok(true)
     }
+
+    /// Adds the product of two values at node `index`.
+    pub(super) fn add_product(&mut self, index: usize, inputs: Vec<usize>) -> Result<(), PlanError> {
+        let node = &self.network.nodes()[index];
+        let values = node.len();
+        self.values[index + 1] = Some(match ring(node.accumulator) {
+            Ring::Pow2(bits) => self.push(&node.name, inputs, RingProduct { values, bits })?,
+            Ring::Prime(_) => {
+                let bits = wider(node.accumulator.bits());
+                let mut factors = Vec::new();
+                for value in &node.inputs {
+                    factors.push(self.over_power(node, *value, 0, bits)?);
+                }
+                let made = self.push(&node.name, factors, RingProduct { values, bits })?;
+                self.over_prime(node, made, bits)?
+            }
+        });
+        Ok(())
+    }
+
+    /// A value of the network over a prime, rescaled, modulo `2^bits`.
+    fn over_power(
+        &mut self,
+        node: &FixedNode,
+        value: usize,
+        shift: u32,
+        bits: u32,
+    ) -> Result<usize, PlanError> {
+        let input = self.value(node, value)?;
+        let input = self.reshare(&node.name, input)?;
+        // Later readers of the value use the sharing that the server knows.
+        self.values[value] = Some(input);
+        let from = ring(self.network.accumulator(value));
+        let len = self.network.shape(value).iter().product();
+        self.circuit_between(node, input, len, shift, [from, Ring::Pow2(bits)])
+    }
+
+    /// A value of the plan modulo `2^bits` over a prime.
+    fn over_prime(&mut self, node: &FixedNode, value: usize, bits: u32) -> Result<usize, PlanError> {
+        let input = self.reshare(&node.name, value)?;
+        self.circuit_between(node, input, node.len(), 0, [Ring::Pow2(bits), ring(node.accumulator)])
+    }
+
+    fn circuit_between(
+        &mut self,
+        node: &FixedNode,
+        input: usize,
+        len: usize,
+        shift: u32,
+        [from, to]: [Ring; 2],
+    ) -> Result<usize, PlanError> {
+        let function = yao::Function { relu: false, slope: None, high: None, shift };
+        let activation = yao::Activation { function, windows: Windows::each(len), from, to };
+        self.push(&node.name, vec![input], activation)
+    }
+}
+
+/// Bits of a ring modulo a power of two in which what a prime of so many bits has room for is below a quarter of it.
+const fn wider(bits: u32) -> u32 {
+    bits + 1
 }

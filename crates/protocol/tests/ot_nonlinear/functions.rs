@@ -1,6 +1,7 @@
 //! Functions by polynomials and products of secrets equal their formulas, whatever the shares.
 
 use lanner_primitives::Ring;
+use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials};
 use rand_core::Rng;
 
@@ -141,4 +142,31 @@ fn functions_beyond_their_bounds_are_refused() {
     assert!(refused(Polynomials { bits: 17, ..good.clone() }, 60, 8, 0));
     assert!(refused(Polynomials { shift: 57, ..good }, 60, 8, 0));
     assert!(Layer::product(0, 8).is_err() && Layer::product(1, 63).is_err() && Layer::product(1, 1).is_err());
+}
+
+/// Messages and bits online, for each value: counted by hand from the diagram of the protocol's page.
+#[test]
+fn functions_take_what_their_page_says() {
+    // A table of 16 places: a place and 16 entries of 8 bits.
+    let table = Polynomials { low: -8, bits: 4, polynomials: vec![vec![101]; 16], shift: 0 };
+    // Lines on 8 segments of 4 places, over the whole ring: sums of 10 bits with their sign, from slopes with two zeros behind them.
+    let lines = Polynomials { low: -16, bits: 5, polynomials: vec![vec![101, 100]; 8], shift: 0 };
+    let rows = [
+        (Layer::function(&table, 64, 4, 8, 0), 2, 4 + 16 * 8, [0, 4]),
+        (
+            Layer::function(&lines, 64, 5, 10, 0),
+            // The carry and its value, the lookup, the product.
+            2 + 2 + 2 + 3,
+            (2 + 4) + (1 + 2) + (3 + 8 * (10 + 8)) + 2 * (2 + 8 + 7) + 2 * (1 + 6),
+            [2 + 1, 2 + 1 + 3 + 2 + 1],
+        ),
+        (Layer::product(64, 8), 3, 2 * 8 + 8 * 9, [8, 8]),
+    ];
+    for (number, (layer, messages, bits, transfers)) in rows.into_iter().enumerate() {
+        let layer = layer.unwrap();
+        let bytes: usize = layer.messages().map(|(_, bytes)| bytes).sum();
+        let both = [Party::Client, Party::Server].map(|party| layer.transfers(party) / 64);
+        let found = (layer.messages().count(), 8 * bytes / 64, both[0] + both[1]);
+        assert_eq!(found, (messages, bits, transfers[0] + transfers[1]), "{number}");
+    }
 }

@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Material, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{
+    CotSupply, Layer, Material, Polynomials, Rounding, Transfers,
+};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::{Cost, Party, ProtocolError};
@@ -485,7 +487,9 @@ fn prepared(layers: &[Layer]) -> [Vec<Vec<u8>>; 2] {
 fn damaged_material_is_refused_or_what_its_bytes_say() {
     let function = function(true, Some(3), 5);
     let activation = |count| Layer::activation(function, &Windows::each(count), 17, 15, Rounding::Exact);
-    let layers = [activation(3).unwrap(), activation(67).unwrap(), Layer::square(3, 7).unwrap()];
+    let lines = Polynomials { low: 0, bits: 5, polynomials: vec![vec![9, -3]; 4], shift: 1 };
+    let lines = Layer::function(&lines, 3, 9, 9, 0).unwrap();
+    let layers = [activation(3).unwrap(), activation(67).unwrap(), Layer::square(3, 7).unwrap(), lines];
     for (party, prepared) in [Party::Client, Party::Server].into_iter().zip(prepared(&layers)) {
         let mut refused = 0;
         for (layer, bytes) in layers.iter().zip(prepared) {

@@ -1,9 +1,9 @@
-//! Nonlinear layers by oblivious transfer: an activation of every move, one with faithful rounding, and squares.
+//! Nonlinear layers by oblivious transfer: an activation of every comparison, one with faithful rounding, squares, and a function by lookups.
 
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
@@ -21,7 +21,20 @@ struct Case {
     to: Ring,
 }
 
-fn cases() -> [Case; 3] {
+/// A parabola on each of 16 segments of 64 places, over the whole ring.
+fn parabolas() -> Layer {
+    let polynomials = (0..16).map(|h| vec![997 * h - 7000, 31 * h - 200, 5 - h]).collect();
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4 };
+    Layer::function(&function, 256, 10, 24, 0).unwrap()
+}
+
+/// A table of 16 values, over the whole ring.
+fn table() -> Layer {
+    let polynomials = (0..16).map(|place| vec![place * place * 13 - 700]).collect();
+    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0 }, 256, 4, 12, 0).unwrap()
+}
+
+fn cases() -> [Case; 5] {
     let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     let each = Windows::each(256);
     let activation = |high, windows: &Windows, from, shift, to, rounding| {
@@ -35,10 +48,12 @@ fn cases() -> [Case; 3] {
         activation(Some(100), &pool, 16, 7, 24, Rounding::Exact),
         activation(None, &each, 37, 12, 30, Rounding::Faithful),
         Case { layer: square, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(22) },
+        Case { layer: parabolas(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(24) },
+        Case { layer: table(), inputs: 256, from: Ring::Pow2(4), to: Ring::Pow2(12) },
     ]
 }
 
-/// Widths of values in messages: of carries, signs and selections, products, extensions.
+/// Widths of values in messages: of carries, signs and selections, products, extensions, entries of tables and what they are multiplied with.
 const WIDTHS: [usize; 7] = [15, 16, 9, 8, 24, 5, 21];
 
 /// Bits opened against triples.
@@ -53,7 +68,7 @@ fn run_all(number: u8, shares: Shares) -> (Transcript, Vec<[Share; 2]>) {
         for Case { layer, inputs, from, .. } in cases() {
             let request = layer.request(end, &mut transfers).unwrap();
             let material = layer.prepare(end, &mut transfers, request, rng).unwrap();
-            outputs.push(layer.online(end, me, material, &share(from, inputs)).unwrap());
+            outputs.push(layer.online(end, me, material, &[&share(from, inputs)]).unwrap());
         }
         outputs
     };
@@ -82,7 +97,7 @@ fn comparisons_are_uniform_whatever_the_shares() {
 
 #[test]
 fn comparisons_need_their_masks() {
-    let kinds = (0x70..=0x74).flat_map(|kind| [("client", kind), ("server", kind)]);
+    let kinds = (0x70..=0x76).flat_map(|kind| [("client", kind), ("server", kind)]);
     check_masks(session, &kinds::of_compare(&WIDTHS), &kinds.collect::<Vec<_>>());
 }
 
@@ -92,7 +107,7 @@ fn material_that_is_used_twice_is_found() {
     let mut twice = session(1, EXTREMES[0]);
     twice.extend(session(1, EXTREMES[3]));
     let faults = twice.faults(&kinds::of_compare(&WIDTHS));
-    for kind in 0x70..=0x74 {
+    for kind in 0x70..=0x76 {
         assert!(faults.iter().any(|fault| fault.kind == kind), "{kind:02x}");
     }
 }

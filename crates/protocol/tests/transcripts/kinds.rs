@@ -32,6 +32,8 @@ pub fn of_compare(widths: &[usize]) -> Domains {
         (0x72, bits(&[64])),
         (0x73, bits(widths)),
         (0x74, bits(widths)),
+        (0x75, bits(widths)),
+        (0x76, bits(widths)),
     ]);
     domains
 }

@@ -127,9 +127,10 @@ impl Function {
         let ring = Ring::Pow2(from);
         let half = if shift > 0 { 1 << (shift - 1) } else { 0 };
         let offset = ring.sub(half, ring.embed(function.low << shift));
+        // With their sign, as far as the results need them.
         let bits = u128::BITS - function.magnitude(rest).leading_zeros() + 1;
-        // Room for what is multiplied with a place.
-        let sum = Scale { from: bits.max(rest + 2).max(function.shift + 2), shift: function.shift };
+        let sum =
+            Scale { from: bits.min(to + function.shift).max(function.shift + 2), shift: function.shift };
         let table = segments(function, place, sum.from)?;
         Ok(Self { scale: Scale { from, shift }, offset, is_whole, bits: function.bits, rest, table, sum, to })
     }

@@ -240,10 +240,10 @@ impl LookupKeys {
 
     pub(super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
         let keys = shape.columns().map(|bits| {
-            let bytes = reader.bytes(packed_len(values * shape.rows(), bits))?;
-            Ok(Zeroizing::new(bytes.to_vec()))
+            let keys = decode(reader, values * shape.rows(), bits)?;
+            Ok(Zeroizing::new(pack_bits(&keys, bits)))
         });
-        let keys = keys.collect::<Result<_, _>>()?;
+        let keys = keys.collect::<Result<_, DecodeError>>()?;
         let shares = shape.columns().map(|bits| decode(reader, values, bits)).collect::<Result<_, _>>()?;
         Ok(Self { shape, keys, shares })
     }
@@ -340,29 +340,33 @@ impl Role for ReplyingPlaces {
     }
 }
 
-/// Room to turn a column.
+/// Room to turn a column: twice as many entries as it has, and as many again.
 struct Turning([Values; 2]);
 
 impl Turning {
     fn new(entries: &[u64]) -> Self {
-        Self([(); 2].map(|()| Zeroizing::new(vec![0; entries.len()])))
+        Self([(); 2].map(|()| Zeroizing::new(vec![0; 2 * entries.len()])))
     }
 
     /// Entry `j + place` at every `j`, places modulo the length, which is a power of two.
     fn by(&mut self, entries: &[u64], place: u64) -> &[u64] {
         let Self([turned, next]) = self;
-        turned.copy_from_slice(entries);
-        let mut step = 1;
-        while step < entries.len() {
+        let rows = entries.len();
+        turned[..rows].copy_from_slice(entries);
+        turned[rows..].copy_from_slice(entries);
+        let mut step = rows / 2;
+        while step > 0 {
+            // Later steps look so much further ahead.
+            let used = rows + step - 1;
             let turns = ((place / step as u64) & 1).wrapping_neg();
-            let behind = turned[step..].iter().chain(&turned[..step]);
-            for (next, (here, there)) in next.iter_mut().zip(turned.iter().zip(behind)) {
+            let (here, there) = (&turned[..used], &turned[step..step + used]);
+            for (next, (here, there)) in next[..used].iter_mut().zip(here.iter().zip(there)) {
                 *next = here ^ ((here ^ there) & turns);
             }
             std::mem::swap(turned, next);
-            step *= 2;
+            step /= 2;
         }
-        turned
+        &turned[..rows]
     }
 }
 
