@@ -29,13 +29,13 @@ SUPPORTED = [
     *("Identity", "Dropout", "Constant", "Softmax", "LogSoftmax", "ArgMax"),
     *("Abs", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Max", "Min", "Sum", "Mean", "GlobalMaxPool"),
     *("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare", "ConvTranspose", "Resize", "Upsample"),
-    *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Einsum"),
+    *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Einsum", "LSTM", "GRU", "RNN"),
 ]
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
     *SMOOTH,
-    *("LSTM", "GRU", "RNN", "Sqrt", "Reciprocal", "Sign", "Floor", "LpPool", "InstanceNormalization"),
+    *("Sqrt", "Reciprocal", "Sign", "Floor", "LpPool", "InstanceNormalization"),
 ]
 
 FLOAT_TOLERANCE = 1e-4

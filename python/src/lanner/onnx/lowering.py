@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from lanner.errors import ModelError, Refusal, UnsupportedOpError
 from lanner.heads import Policy, choose_policy
-from lanner.onnx.batch import free_batch
+from lanner.onnx.batch import free_batch, samples_first
 from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
@@ -115,6 +115,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, output_name:
     Raises:
         MisuseError: As `lower_model`.
     """
+    samples_first(proto)
     free_batch(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()

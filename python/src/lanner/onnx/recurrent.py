@@ -168,6 +168,15 @@ def _checked(node: Node, index: int, shape: tuple[int, ...]) -> Array:
 
 
 def _initial(node: Node, index: int, directions: int, hidden: int) -> Array:
-    """The state before the first step, (directions, hidden)."""
-    shape = (1, directions, hidden) if node.attr("layout", 0) else (directions, 1, hidden)
-    return _checked(node, index, shape).reshape(directions, hidden)
+    """The state before the first step, (directions, hidden), which is the same for all samples."""
+    batch = 0 if node.attr("layout", 0) else 1
+    value = node.weight(index) if len(node.inputs) > index and node.constant(index) is not None else None
+    if value is None:
+        return np.zeros((directions, hidden), np.float32)
+    samples = np.moveaxis(value, batch, 0) if value.ndim > batch else value
+    if samples.shape[1:] != (directions, hidden) or not (samples == samples[:1]).all():
+        needed = "directions, samples" if batch else "samples, directions"
+        raise node.unsupported(
+            f"input {index}", f"has shape {value.shape}; {needed} and units are needed, the same for all samples"
+        )
+    return np.asarray(samples[0], np.float32)
