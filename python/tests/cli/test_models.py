@@ -301,12 +301,12 @@ def test_compiled_model_cannot_be_changed_by_run(
     assert "--output" in document_of(capsys)["error"]["what"]
 
 
-def smooth_model(path: Path) -> Path:
-    """Two smooth activations around a convolution."""
+def wavy_model(path: Path) -> Path:
+    """A sine and a cosine around a convolution."""
     nodes = [
-        helper.make_node("Tanh", ["x"], ["a"], name="first"),
+        helper.make_node("Sin", ["x"], ["a"], name="first"),
         helper.make_node("Conv", ["a", "w"], ["b"], name="conv"),
-        helper.make_node("Elu", ["b"], ["y"], name="second"),
+        helper.make_node("Cos", ["b"], ["y"], name="second"),
     ]
     return save_model(path, make_model(nodes, ["n", 1, 8, 8], random_weights(1, w=(2, 1, 3, 3))))
 
@@ -315,29 +315,29 @@ def smooth_model(path: Path) -> Path:
 def test_every_reason_is_printed_in_one_line_each(
     tmp_path: Path, calibration: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    path = smooth_model(tmp_path / "net.onnx")
+    path = wavy_model(tmp_path / "net.onnx")
     arguments = {
         "compile": ["compile", str(path), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)],
         "run": ["run", str(path), str(calibration), "--calibration", str(calibration)],
     }
     assert main(arguments[command]) == 3
     sentence, first, second = capsys.readouterr().err.splitlines()[-3:]
-    assert sentence.startswith("error: node first: operator Tanh is not supported")
+    assert sentence.startswith("error: node first: operator Sin is not supported")
     assert "(and 1 more reason)" in sentence
-    assert first.startswith("  node first: operator Tanh")
-    assert second.startswith("  node second: operator Elu")
+    assert first.startswith("  node first: operator Sin")
+    assert second.startswith("  node second: operator Cos")
 
 
 def test_inspect_reports_every_reason_and_what_runs_and_exits_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = str(smooth_model(tmp_path / "net.onnx"))
+    path = str(wavy_model(tmp_path / "net.onnx"))
     assert main(["inspect", path, "--json"]) == 3
     document = document_of(capsys)
     assert document["compiles"] is False
     assert [(entry["operator"], entry["node"]) for entry in document["refusals"]] == [
-        ("Tanh", "first"),
-        ("Elu", "second"),
+        ("Sin", "first"),
+        ("Cos", "second"),
     ]
     share = document["share"]
     assert (share["nodes"], share["refused"], share["all_nodes"]) == (1, 2, 3)

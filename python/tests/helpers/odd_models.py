@@ -129,25 +129,27 @@ ODD: dict[str, Callable[[], onnx.ModelProto]] = {
     "an identity at the end": _between(_relu, last="Identity"),
     "a residual": _between(_node("Relu", ["a"], "c"), _node("Add", ["a", "c"], "b")),
     "a square": _between(_node("Mul", ["a", "a"], "b")),
-}
-
-#: Those that are refused.
-ODD_REFUSED: dict[str, Callable[[], onnx.ModelProto]] = {
     **{
         f"{name} inside": _between(_node(name, ["a"], "b"))
         for name in ("Tanh", "Elu", "Selu", "Softplus", "Exp", "Erf")
     },
     "SiLU inside": _between(_node("Sigmoid", ["a"], "c"), _node("Mul", ["a", "c"], "b")),
+    "a gate inside": _between(_node("Tanh", ["a"], "c"), _node("Sigmoid", ["a"], "d"), _node("Mul", ["c", "d"], "b")),
+}
+
+#: Those that are refused.
+ODD_REFUSED: dict[str, Callable[[], onnx.ModelProto]] = {
+    "a sine inside": _between(_node("Sin", ["a"], "b")),
     "softmax inside": _between(_node("Softmax", ["a"], "b", axis=1)),
     "layer normalisation": _between(_node("LayerNormalization", ["a", "scale"], "b", axis=-1), scale=(8,)),
-    "smooth activations and integers between": _between(
-        _node("Tanh", ["a"], "c"),
+    "waves and integers between": _between(
+        _node("Sin", ["a"], "c"),
         _node("Cast", ["c"], "d", to=onnx.TensorProto.INT32),
         _node("Cast", ["d"], "e", to=onnx.TensorProto.FLOAT),
-        _node("Erf", ["e"], "b"),
+        _node("Cos", ["e"], "b"),
     ),
     "two inputs": _changed(_plain, _second_input),
     "an embedding": _embedding,
-    "sides that are not fixed": _changed(_between(_node("Tanh", ["a"], "b")), _set_sides),
+    "sides that are not fixed": _changed(_between(_node("Sin", ["a"], "b")), _set_sides),
     "no batch": lambda: make_model([_node("MatMul", ["x", "m"], "y")], (6,), random_weights(0, m=(6, 3))),
 }

@@ -368,6 +368,12 @@ STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "transposed convolution": _conv_transpose,
     "upsample": _upsample,
     "reduced": _reduced,
+    "sigmoid": lambda graph: graph.then("Sigmoid"),
+    "tangent": lambda graph: graph.then("Tanh"),
+    "exponential linear unit": lambda graph: graph.then("Elu"),
+    "softplus": lambda graph: graph.then("Softplus"),
+    "silu": lambda graph: graph.then("Mul", graph.write.node("Sigmoid", graph.value)),
+    "product of two": lambda graph: graph.then("Mul", graph.conv_like(1.0)),
     "identity": lambda graph: graph.then("Identity"),
     "dropout": _dropout,
 }
@@ -377,12 +383,8 @@ FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8}
 
 #: Operators that lanner does not take, each as a step on an image; they are named after this.
 POISONS: dict[str, Callable[[RandomGraph], None]] = {
-    "Sigmoid": lambda graph: graph.then("Sigmoid"),
-    "Tanh": lambda graph: graph.then("Tanh"),
-    "Exp": lambda graph: graph.then("Exp"),
+    "Sin": lambda graph: graph.then("Sin"),
     "MatMul": lambda graph: graph.then("MatMul", graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2])),
-    "Div": lambda graph: graph.then("Div", graph.conv_like(1.0)),
-    "Sqrt": lambda graph: graph.then("Sqrt"),
     "MaxPool": lambda graph: graph.then("MaxPool", kernel_shape=[1, 1], strides=[1, 1], auto_pad="SAME"),
     "Transpose": lambda graph: graph.then("Transpose", perm=[1, 0, 2, 3]),
     "Softmax": lambda graph: graph.then("Softmax", axis=1),

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 import lanner
 from helpers.node_cases import NodeCase, node_cases
 from lanner.errors import ModelError, UnsupportedOpError
-from lanner.onnx.smooth import SMOOTH
 
 #: The operators that lanner takes.
 SUPPORTED = [
@@ -29,13 +28,14 @@ SUPPORTED = [
     *("Identity", "Dropout", "Constant", "Softmax", "LogSoftmax", "ArgMax"),
     *("Abs", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Max", "Min", "Sum", "Mean", "GlobalMaxPool"),
     *("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare", "ConvTranspose", "Resize", "Upsample"),
-    *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Einsum", "LSTM", "GRU", "RNN"),
+    *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Einsum"),
+    *("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Log", "Sqrt", "Reciprocal", "Softplus", "Mish", "Elu", "Celu"),
+    *("Selu", "Swish", "Gelu", "LSTM", "GRU", "RNN"),
 ]
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
-    *SMOOTH,
-    *("Sqrt", "Reciprocal", "Sign", "Floor", "LpPool", "InstanceNormalization"),
+    *("Sin", "Cos", "Tan", "Sign", "Floor", "LpPool", "InstanceNormalization"),
 ]
 
 FLOAT_TOLERANCE = 1e-4

@@ -85,6 +85,18 @@ def channels_last() -> Case:
     ], {**constants(c=[0.5, -0.5, 0.25]), **random_weights(9, w=(4, 3, 2, 2))}
 
 
+def scaled(operator: str, factor: float, **attributes: Any) -> Case:  # noqa: ANN401 - as ONNX's own helper
+    """An operator of the input times a factor."""
+    product = helper.make_node("Mul", ["x", "c"], ["scaled"], name="scaled")
+    return [product, at("scaled", operator, **attributes)], constants(c=factor)
+
+
+def positive(operator: str, *inputs: str, **values: float) -> Case:
+    """An operator of values between 0.1 and 2.1."""
+    shifted = helper.make_node("Add", ["x", "c"], ["shifted"], name="shifted")
+    return [shifted, at("shifted", operator, *inputs)], constants(c=1.1, **values)
+
+
 SLICED = ("starts", "ends", "axes", "steps")
 
 Case = tuple[list[onnx.NodeProto], dict[str, NDArray[np.generic]]]
@@ -112,6 +124,22 @@ CASES: dict[str, Callable[[], Case]] = {
     "hard swish": lambda: (
         [helper.make_node("Mul", ["x", "c"], ["scaled"], name="scaled"), at("scaled", "HardSwish")],
         constants(c=5),
+    ),
+    **{name: (lambda name=name: scaled(name, 4)) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp")},
+    **{name: (lambda name=name: scaled(name, 4)) for name in ("Softplus", "Elu", "Selu", "Celu", "Mish")},
+    "gelu": lambda: scaled("Gelu", 4),
+    "gelu by a tangent": lambda: scaled("Gelu", 4, approximate="tanh"),
+    **{name: (lambda name=name: positive(name)) for name in ("Log", "Sqrt", "Reciprocal")},
+    "cube": lambda: ([node("Pow", "c")], constants(c=3)),
+    "inverse root": lambda: positive("Pow", "e", e=-0.5),
+    "silu in parts": lambda: ([helper.make_node("Sigmoid", ["x"], ["s"], name="s"), node("Mul", "s")], {}),
+    "quotient of two": lambda: (
+        [
+            helper.make_node("Sigmoid", ["x"], ["s"], name="s"),
+            helper.make_node("Conv", ["x", "w"], ["c"], name="c", pads=[1, 1, 1, 1]),
+            helper.make_node("Div", ["c", "s"], ["t"], name="under_test"),
+        ],
+        random_weights(8, w=(3, 3, 3, 3)),
     ),
     "thresholded relu at 0": lambda: ([node("ThresholdedRelu", alpha=0.0)], {}),
     "relu6": lambda: ([node("Clip", "low", "high")], constants(low=0, high=1.5)),

@@ -196,7 +196,7 @@ def test_states_that_follow_from_the_batch_are_constants() -> None:
         *squeezed("Y_h"),
     ]
     sizes = {"zero": [0], "one": [1], "units": [HIDDEN]}
-    constants = {name: np.array(value) for name, value in sizes.items()} | {"nought": np.float32(0)}
+    constants = {name: np.array(value) for name, value in sizes.items()} | {"nought": np.array(0, np.float32)}
     kept = {name: value for name, value in weights.items() if name not in ("h", "c")}
     check(model_of(nodes, {**CONSTANTS, **constants, **kept}, ["n", STEPS, INPUTS]))
 

@@ -155,7 +155,8 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "length": (single("ReduceL2", axes=[1]), "operator ReduceL2"),
     "division by zero": (single("Div", "w", weights={"w": np.zeros(1, np.float32)}), "input 1 of Div"),
     "constant that enlarges": (single("Add", "w", weights=weight(2, 3, 8, 8)), "input 1 of Add"),
-    "cube": (single("Pow", "w", weights={"w": np.float32(3)}), "input 1 of Pow"),
+    "power of 0": (single("Pow", "w", weights={"w": np.float32(0)}), "input 1 of Pow"),
+    "powers that differ": (single("Pow", "w", weights=weight(3, 1, 1)), "input 1 of Pow"),
     "product with matrices for several samples": (
         single("MatMul", "w", weights=weight(2, 1, 8, 2)),
         "input 1 of MatMul",

@@ -14,7 +14,7 @@ pub const MAX_SEGMENT_BITS: u32 = 8;
 /// The largest degree of a [`FixedFunction`]'s polynomials.
 pub const MAX_DEGREE: usize = 3;
 
-/// What the polynomials of a [`FixedFunction`] stay below, in absolute value and with all terms positive: 2^56.
+/// What the polynomials of a [`FixedFunction`] stay below, in absolute value, with all terms positive and the rounding: 2^56.
 pub const MAX_POLYNOMIAL_BITS: u32 = 56;
 
 /// A function by its values on integers `low .. low + 2^bits`, which a polynomial gives on each of 2^m equal segments.
@@ -88,6 +88,18 @@ impl FixedFunction {
             .fold([first; 2], |[least, most], value| [least.min(value), most.max(value)])
     }
 
+    /// What its polynomials stay within, all terms taken as positive and the rounding included.
+    #[must_use]
+    pub fn magnitude(&self) -> i128 {
+        let bits = self.place_bits();
+        let of = |polynomial: &Vec<i64>| {
+            let term = |(power, c): (u32, &i64)| i128::from(c.unsigned_abs()) << (bits * power);
+            (0..).zip(polynomial).map(term).sum::<i128>()
+        };
+        let largest = self.polynomials.iter().map(of).max().unwrap_or(0);
+        largest + i128::from(rounding_constant(self.shift))
+    }
+
     /// Why sizes or coefficients are none that a function may have, if they are not.
     ///
     /// # Errors
@@ -109,14 +121,7 @@ impl FixedFunction {
         if shift >= MAX_POLYNOMIAL_BITS {
             return Err(format!("a shift of {shift} bits is too large"));
         }
-        let place_bits = bits - count.ilog2();
-        let size = |polynomial: &Vec<i64>| {
-            let term = |(power, coefficient): (u32, &i64)| {
-                i128::from(coefficient.unsigned_abs()) << (place_bits * power)
-            };
-            (0..).zip(polynomial).map(term).sum::<i128>()
-        };
-        if polynomials.iter().any(|polynomial| size(polynomial) >= 1 << MAX_POLYNOMIAL_BITS) {
+        if self.magnitude() >= 1 << MAX_POLYNOMIAL_BITS {
             return Err(format!("its polynomials do not stay below 2^{MAX_POLYNOMIAL_BITS}"));
         }
         Ok(())

@@ -15,6 +15,12 @@ use crate::elementwise::{FixedFunction, MAX_DEGREE, MAX_POLYNOMIAL_BITS, MAX_SEG
 /// More segments than the fewest that do, as powers of two: they are looked at, too, since they have fewer places each.
 const MORE_SEGMENTS: u32 = 2;
 
+/// Polynomials may miss what rounding their values leaves by so much: where they are farthest off, rounding may happen not to be.
+const LUCK: f64 = 0.25;
+
+/// What rounding coefficients is tried with where less is left.
+const LEAST_ROOM: f64 = 0.05;
+
 /// More bits of the coefficients than what the estimate says.
 const MORE_SHIFT: u32 = 6;
 
@@ -70,26 +76,29 @@ impl Target {
     pub(crate) fn fit(&self, tolerance: f64) -> Fitted {
         let mut best: Option<Fitted> = None;
         let mut closest: Option<Fitted> = None;
+        let most = self.bits.min(MAX_SEGMENT_BITS);
         for degree in 0..=MAX_DEGREE {
             let mut more = 0;
-            for segment_bits in 0..=self.bits.min(MAX_SEGMENT_BITS) {
+            for segment_bits in 0..=most {
                 let Some(pieces) = Pieces::new(&self.values, segment_bits, degree) else { break };
-                let is_last = segment_bits == self.bits.min(MAX_SEGMENT_BITS);
                 let room = tolerance - 0.5 - pieces.error();
-                if room <= 0.0 && !is_last {
+                if room <= -LUCK {
+                    if segment_bits == most && best.is_none() {
+                        closest = closer(closest, self.finest(&pieces));
+                    }
                     continue;
                 }
-                if let Some(fitted) = self.round(&pieces, tolerance, room) {
-                    let cheapest =
-                        best.as_ref().is_none_or(|best| cost(&fitted.function) < cost(&best.function));
-                    if fitted.error <= tolerance && cheapest {
-                        best = Some(fitted.clone());
-                    }
-                    if closest.as_ref().is_none_or(|closest| fitted.error < closest.error) {
-                        closest = Some(fitted);
+                let room = room.max(LEAST_ROOM);
+                let promises =
+                    best.as_ref().is_none_or(|best| self.least_cost(&pieces, room) < cost(&best.function));
+                let fitted = if promises { self.round(&pieces, tolerance, room) } else { None };
+                if let Some(fitted) = fitted {
+                    let cheaper = |best: &Fitted| cost(&fitted.function) < cost(&best.function);
+                    if best.as_ref().is_none_or(cheaper) {
+                        best = Some(fitted);
                     }
                 }
-                more += 1;
+                more += u32::from(best.is_some());
                 if more > MORE_SEGMENTS {
                     break;
                 }
@@ -105,45 +114,51 @@ impl Target {
         self.measured(FixedFunction { low: self.low, bits: self.bits, polynomials, shift: 0 })
     }
 
-    /// Integers for the polynomials: as few bits as may be within the tolerance, or, where it cannot be kept, as many as do some good.
-    fn round(&self, pieces: &Pieces<'_>, tolerance: f64, room: f64) -> Option<Fitted> {
-        // Where there is no room, what is lost by rounding is to be little beside what is lost anyway.
-        let room = if room > 0.0 { room } else { 0.125 };
-        let least = pieces.least_shift(room);
-        let mut last = None;
-        for shift in least..=(least + MORE_SHIFT).min(MAX_POLYNOMIAL_BITS - 1) {
-            let rounding = pieces.rounding(shift, room);
-            let Some(fitted) = self.with(pieces, &rounding) else { break };
-            if fitted.error <= tolerance {
-                return Some(self.coarser(pieces, rounding, fitted, tolerance));
-            }
-            last = Some(fitted);
-        }
-        last
+    /// Integers for polynomials that miss the tolerance: what rounding loses is to be little beside what is lost anyway.
+    fn finest(&self, pieces: &Pieces<'_>) -> Option<Fitted> {
+        const ROOM: f64 = 0.125;
+        let shift = pieces.least_shift(ROOM) + 1;
+        self.with(pieces, &pieces.rounding(shift, ROOM)).map(|function| self.measured(function))
     }
 
-    /// The same with more trailing zeros, as far as the tolerance goes: those common to all segments are not sent.
-    fn coarser(&self, pieces: &Pieces<'_>, rounding: Rounding, fitted: Fitted, tolerance: f64) -> Fitted {
-        let (mut rounding, mut best) = (rounding, fitted);
+    /// Integers for the polynomials of as few bits as may be within the tolerance, `room` of which is left for rounding them.
+    fn round(&self, pieces: &Pieces<'_>, tolerance: f64, room: f64) -> Option<Fitted> {
+        let least = pieces.least_shift(room);
+        let shifts = least..=(least + MORE_SHIFT).min(MAX_POLYNOMIAL_BITS - 1);
+        let roundings = shifts.map(|shift| pieces.rounding(shift, room / (pieces.degree() + 1) as f64));
+        let (mut rounding, mut best) = roundings
+            .into_iter()
+            .find_map(|rounding| Some((rounding.clone(), self.within(pieces, &rounding, tolerance)?)))?;
+        // More trailing zeros, as far as the tolerance goes: those common to all segments are not sent.
         for power in 0..rounding.zeros.len() {
-            loop {
+            let most = rounding.shift + self.bits;
+            while rounding.zeros[power] < most {
                 let mut next = rounding.clone();
                 next.zeros[power] += 1;
-                let better = self.with(pieces, &next).filter(|fitted| fitted.error <= tolerance);
-                let Some(fitted) = better.filter(|_| next.zeros[power] <= next.shift + self.bits) else {
-                    break;
-                };
-                (rounding, best) = (next, fitted);
+                let Some(function) = self.within(pieces, &next, tolerance) else { break };
+                (rounding, best) = (next, function);
             }
         }
-        best
+        Some(self.measured(best))
     }
 
     /// The polynomials with coefficients rounded in this way, if a function may have them.
-    fn with(&self, pieces: &Pieces<'_>, rounding: &Rounding) -> Option<Fitted> {
-        let polynomials = pieces.rounded(rounding)?;
+    fn with(&self, pieces: &Pieces<'_>, rounding: &Rounding) -> Option<FixedFunction> {
+        let mut polynomials = pieces.rounded(rounding)?;
+        while polynomials.iter().all(|polynomial| polynomial.len() > 1 && polynomial.last() == Some(&0)) {
+            for polynomial in &mut polynomials {
+                polynomial.pop();
+            }
+        }
         let function = FixedFunction { low: self.low, bits: self.bits, polynomials, shift: rounding.shift };
-        function.check_sizes().is_ok().then(|| self.measured(function))
+        function.check_sizes().is_ok().then_some(function)
+    }
+
+    /// As [`Self::with`], if it is nowhere farther than the tolerance.
+    fn within(&self, pieces: &Pieces<'_>, rounding: &Rounding, tolerance: f64) -> Option<FixedFunction> {
+        let function = self.with(pieces, rounding)?;
+        let is_near = |(x, value): (i64, &f64)| (function.at(x) as f64 - value).abs() <= tolerance;
+        (self.low..).zip(&self.values).all(is_near).then_some(function)
     }
 
     /// A function with its largest error, over the whole domain.
@@ -152,26 +167,50 @@ impl Target {
         let error = (self.low..).zip(&self.values).map(error).fold(0.0, f64::max);
         Fitted { function, error }
     }
+
+    /// What the polynomials cost at least, more or less: if rounding any one of their coefficients could take all the room, and again as
+    /// much where errors happen not to meet.
+    fn least_cost(&self, pieces: &Pieces<'_>, room: f64) -> u64 {
+        let Rounding { shift, zeros } = pieces.rounding(pieces.least_shift(room), 2.0 * room);
+        let largest = self.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        let sum = largest.log2().max(0.0) as u32 + shift + 2;
+        let columns: Vec<u32> = zeros.iter().map(|zeros| sum.saturating_sub(*zeros).max(1)).collect();
+        cost_of(&columns, [self.bits - pieces.place_bits(), pieces.place_bits()])
+    }
 }
 
-/// An estimate of the bits that the parties send for one element: a table of coefficients that is looked up, without the zeros at their
-/// ends, and a product for each power.
-pub(crate) fn cost(function: &FixedFunction) -> u64 {
-    let width = u64::from(width(function));
+/// The closer of two, if there are any.
+fn closer(one: Option<Fitted>, other: Option<Fitted>) -> Option<Fitted> {
+    [one, other].into_iter().flatten().min_by(|a, b| a.error.total_cmp(&b.error))
+}
+
+/// For each power, the bits of its coefficients, as many as a sum has with its sign, without the zeros at the end that all have in common.
+fn columns(function: &FixedFunction) -> Vec<u32> {
+    let sum = i128::BITS - function.magnitude().leading_zeros() + 1;
     let zeros = |power: usize| {
         let all = function.polynomials.iter().fold(0, |all, polynomial| all | polynomial[power]);
-        u64::from(all.trailing_zeros()).min(width)
+        all.trailing_zeros().min(sum - 1)
     };
-    let entry: u64 = (0..=function.degree()).map(|power| width - zeros(power)).sum();
-    let products = function.degree() as u64 * 2 * u64::from(function.place_bits()) * (width + 8);
-    function.polynomials.len() as u64 * entry + 60 + products
+    (0..=function.degree()).map(|power| sum - zeros(power)).collect()
 }
 
-/// The bits, with a sign, of what the function computes before it drops some.
-pub(crate) fn width(function: &FixedFunction) -> u32 {
-    let [least, most] = function.range(function.low, function.last());
-    let largest = most.max(-least) + 1;
-    u64::BITS - largest.unsigned_abs().leading_zeros() + 1 + function.shift
+/// The bits that the parties send for one value, comparisons left out, which are the same for all: a table of coefficients that is looked
+/// up, and for each power the products of a sum with the places that both parties have, and with the carry of these.
+pub(crate) fn cost(function: &FixedFunction) -> u64 {
+    cost_of(&columns(function), [function.segment_bits(), function.place_bits()])
+}
+
+/// The same with so many bits for the segments and for the places of each.
+fn cost_of(columns: &[u32], [segments, place]: [u32; 2]) -> u64 {
+    let (row, place) = (u64::from(columns.iter().sum::<u32>()), u64::from(place));
+    let lookup = if segments == 0 { 0 } else { u64::from(segments) + (row << segments) };
+    let mut width = 0;
+    let product = |column: &u32| {
+        width = width.max(u64::from(*column));
+        let factor = place.min(width);
+        2 * (place + 1) + factor * (2 * width + 1 - factor) + 2 * (width - factor)
+    };
+    lookup + columns[1..].iter().rev().map(product).sum::<u64>()
 }
 
 #[cfg(test)]

@@ -51,9 +51,18 @@ impl<'a> Pieces<'a> {
         (lost - room.log2()).ceil().max(0.0) as u32
     }
 
-    /// As many zeros as leave each coefficient's rounding its share of `room` units.
-    pub(super) fn rounding(&self, shift: u32, room: f64) -> Rounding {
-        let share = room / (self.degree + 1) as f64;
+    /// The degree of the polynomials.
+    pub(super) const fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Bits of a place in a segment.
+    pub(super) const fn place_bits(&self) -> u32 {
+        self.place_bits
+    }
+
+    /// As many zeros as leave each coefficient's rounding a `share` of a unit.
+    pub(super) fn rounding(&self, shift: u32, share: f64) -> Rounding {
         let zeros = |power: u32| {
             // Half of the last bit, times the largest place to that power, less what lower powers make up for.
             let finest = f64::from(self.place_bits * power) - f64::from(absorbed(power)) - 1.0;

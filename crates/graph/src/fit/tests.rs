@@ -76,10 +76,16 @@ fn a_function_that_no_polynomials_reach_comes_as_close_as_they_do() {
 #[test]
 fn trailing_zeros_are_not_sent() {
     let function = |polynomials| FixedFunction { low: 0, bits: 4, polynomials, shift: 2 };
-    // Values below 16 in units of a quarter: 7 bits with a sign. A coefficient of 8 needs 4 of them, a slope of 2 needs 6.
+    // 40 + 2 * 8 and 2 for rounding are below 64: 7 bits with a sign. A multiple of 8 needs 4 of them, one of 2 needs 6.
     let sparse = function(vec![vec![8, 2], vec![40, 2]]);
-    assert_eq!(width(&sparse), 7);
-    assert_eq!(cost(&sparse), 2 * (4 + 6) + 60 + 2 * 3 * (7 + 8));
+    assert_eq!(columns(&sparse), [4, 6]);
+    // The slope times 3 bits of the place of each party, of 6, 5 and 4 bits, and times the carry.
+    assert_eq!(cost(&sparse), 1 + 2 * (4 + 6) + 2 * 4 + 2 * (6 + 5 + 4) + 2 * 3);
+    // What one power's coefficients have, the sum with the others has.
+    let (steep, one) = (function(vec![vec![8, 2, 1]; 2]), function(vec![vec![5, 2]]));
+    assert_eq!(columns(&steep), [5, 7, 8]);
+    assert_eq!(cost(&steep), 1 + 2 * (5 + 7 + 8) + 2 * (2 * 4 + 2 * (8 + 7 + 6) + 2 * 5));
+    assert_eq!((columns(&one), cost(&one)), (vec![7, 6], 2 * 5 + 2 * (6 + 5 + 4 + 3) + 2 * 2));
 }
 
 /// The figures of every function: `cargo test -p lanner-graph figures -- --ignored --nocapture`.
@@ -88,7 +94,7 @@ fn trailing_zeros_are_not_sent() {
 fn figures() {
     println!(
         "{:<44} {:>5} {:>5} {:>2} {:>6} {:>5} {:>5} {:>14} {:>6} {:>6} {:>5}",
-        "function", "input", "scale", "m", "degree", "shift", "width", "kept", "cost", "ULP", "ms"
+        "function", "bits", "scale", "m", "degree", "shift", "width", "kept", "cost", "ULP", "ms"
     );
     for function in functions() {
         for scale in [8, 12, 14] {
@@ -116,9 +122,7 @@ fn print_figures(name: &str, target: &Target) {
     let start = std::time::Instant::now();
     let Fitted { function, error } = target.fit(1.0);
     let time = start.elapsed().as_millis();
-    let zeros = |power: usize| function.polynomials.iter().fold(0, |all, p| all | p[power]).trailing_zeros();
-    let kept: Vec<u32> =
-        (0..=function.degree()).map(|power| width(&function).saturating_sub(zeros(power))).collect();
+    let columns = columns(&function);
     let scale = (target.values.len() as f64).log2();
     println!(
         "{name:<44} {scale:>5} {:>5} {:>2} {:>6} {:>5} {:>5} {:>14} {:>6} {error:>6.3} {time:>5}",
@@ -126,8 +130,8 @@ fn print_figures(name: &str, target: &Target) {
         function.segment_bits(),
         function.degree(),
         function.shift,
-        width(&function),
-        format!("{kept:?}"),
+        columns.iter().max().unwrap_or(&0),
+        format!("{columns:?}"),
         cost(&function)
     );
 }

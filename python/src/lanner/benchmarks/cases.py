@@ -146,9 +146,7 @@ def _recurrent(data: Path | None) -> list[Case]:
     from lanner.benchmarks.recurrent import NETWORKS, build_recurrent
 
     folder = data or Path()
-    return [
-        Case("recurrent", name, partial(build_recurrent, name, folder), weights="trained") for name in NETWORKS
-    ]
+    return [Case("recurrent", name, partial(build_recurrent, name, folder), weights="trained") for name in NETWORKS]
 
 
 def _imagenet() -> list[Case]:

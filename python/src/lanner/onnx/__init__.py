@@ -24,6 +24,7 @@ from lanner.onnx import (
     resize,
     scikit,
     shape,
+    smooth,
 )
 from lanner.onnx.graph_check import check_graph
 from lanner.onnx.load import export_torch, load_proto
@@ -61,5 +62,5 @@ __all__ = ["ImportedModel", "Survey", "check_graph", "export_torch", "import_mod
 #: Importing these modules registers their lowerings.
 FAMILIES = (
     *(activation, arithmetic, blocks, conv, conv_transpose, einsum, extremum, gemm, movement, normalization, pad),
-    *(pool, quantized, recurrent, reduction, resize, scikit, shape),
+    *(pool, quantized, recurrent, reduction, resize, scikit, shape, smooth),
 )

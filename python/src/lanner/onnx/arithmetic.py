@@ -39,31 +39,30 @@ def lower_sub(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Mul")
 def lower_mul(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Mul``; of two secrets it is a difference of squares. The result has the shape to which both broadcast."""
-    operands = read_operands(node, graph)
-    if not operands.constants:
-        return product(graph, operands.secrets[0], operands.secrets[1])
-    return graph.multiply_constant(operands.secrets[0], operands.constants[0])
+    """Lower ``Mul``; the result has the shape to which both broadcast."""
+    return _product(node, graph)
 
 
 @lowers("Div")
 def lower_div(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Div`` by a constant to a product with its reciprocal.
+    """Lower ``Div`` to a product with the divisor's reciprocal; the result has the shape to which both broadcast.
 
     Raises:
-        UnsupportedOpError: If the divisor depends on the secret or holds a zero.
+        UnsupportedOpError: If a constant divisor holds a zero.
     """
-    if not isinstance(node.inputs[0], Wire) or isinstance(node.inputs[1], Wire):
-        raise node.unsupported("input 1", "must be a constant: division by a secret is not supported")
+    divisor = node.inputs[1]
+    if isinstance(divisor, Wire):
+        reciprocal = graph.function(divisor, "Reciprocal")
+        return _product(Node(node.proto, (node.inputs[0], reciprocal)), graph)
     operands = read_operands(node, graph)
-    divisor = operands.constants[0].astype(np.float64)
-    if not np.all(divisor):
+    known = operands.constants[0].astype(np.float64)
+    if not np.all(known):
         raise node.unsupported("input 1", "holds a zero")
     with np.errstate(over="ignore"):
-        reciprocal = (1.0 / divisor).astype(np.float32)
-    if not np.isfinite(reciprocal).all():
+        factor = (1.0 / known).astype(np.float32)
+    if not np.isfinite(factor).all():
         raise node.unsupported("input 1", "holds a number whose reciprocal is beyond float32")
-    return graph.multiply_constant(operands.secrets[0], reciprocal)
+    return graph.multiply_constant(operands.secrets[0], factor)
 
 
 @lowers("Neg")
@@ -74,16 +73,26 @@ def lower_neg(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("Pow")
 def lower_pow(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Pow`` with exponent 1 or 2; the result has x's shape.
+    """Lower ``Pow`` with one constant exponent for all elements; the result has x's shape.
 
     Raises:
-        UnsupportedOpError: If the exponent is another: higher powers have more bits than rings hold.
+        UnsupportedOpError: If exponents differ, or depend on the secret, or are 0.
     """
     x, exponent = node.wire(0), node.weight(1)
     known = float(exponent.reshape(())) if exponent.size == 1 and exponent.ndim <= len(x.shape) + 1 else 0.0
-    if known not in (1.0, 2.0):
-        raise node.unsupported("input 1", "must be 1 or 2")
-    return x if known == 1.0 else graph.square(x)
+    if known == 0.0:
+        raise node.unsupported("input 1", "must be one number other than 0")
+    if known in (1.0, 2.0):
+        return x if known == 1.0 else graph.square(x)
+    named = {0.5: "Sqrt", -1.0: "Reciprocal"}.get(known)
+    return graph.function(x, named) if named else graph.function(x, "Power", exponent=known)
+
+
+def _product(node: Node, graph: GraphBuilder) -> Wire:
+    operands = read_operands(node, graph)
+    if not operands.constants:
+        return product(graph, operands.secrets[0], operands.secrets[1])
+    return graph.multiply_constant(operands.secrets[0], operands.constants[0])
 
 
 def _total(node: Node, graph: GraphBuilder) -> Wire:

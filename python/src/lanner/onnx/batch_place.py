@@ -192,7 +192,7 @@ _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),
     **dict.fromkeys(("HardSigmoid", "HardSwish", "ThresholdedRelu", "Sigmoid", "Tanh", "Exp", "Erf"), _each_element),
     **dict.fromkeys(("Gelu", "Swish", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Log"), _each_element),
-    **dict.fromkeys(("Sqrt", "Reciprocal"), _each_element),
+    **dict.fromkeys(("Sqrt", "Reciprocal", "com.microsoft.Gelu", "com.microsoft.QuickGelu"), _each_element),
     **dict.fromkeys(("Add", "Sum", "Sub", "Mul", "Div", "Mean", "Max", "Min", "PRelu", "Pow"), _operands),
     **dict.fromkeys(("Concat", "Split"), _axis),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceMin"), _reduce),

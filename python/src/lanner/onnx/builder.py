@@ -33,6 +33,23 @@ MAX_INPUTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What made a wire.
+
+    Attributes:
+        operator: The graph operator.
+        inputs: The wires that it reads.
+        attributes: Its plain attributes.
+        constant: The number of its constant, if that is only one.
+    """
+
+    operator: str
+    inputs: tuple[Wire, ...]
+    attributes: dict[str, Any]
+    constant: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class FloatGraph:
     """A graph in the form that the native compiler takes.
 
@@ -63,7 +80,7 @@ class GraphBuilder:
         self._names = {self.input.name}
         self._base = ""
         self._images: dict[str, Wire] = {}
-        self._operators: dict[str, str] = {}
+        self._made: dict[str, Made] = {}
 
     def enter(self, name: str) -> None:
         """Name the nodes added from here on after an ONNX node."""
@@ -93,7 +110,9 @@ class GraphBuilder:
             members[role] = None if tensor is None else self._tensors.keep(f"{name}.{role}", tensor)
         op: Any = {operator: members} if members else operator
         self._nodes.append({"name": name, "op": op, "inputs": [wire.name for wire in inputs]})
-        self._operators[name] = operator
+        value = (tensors or {}).get("value")
+        constant = float(value.flat[0]) if value is not None and value.size == 1 else None
+        self._made[name] = Made(operator, inputs, dict(attributes or {}), constant)
         return Wire(name, shape)
 
     def check_size(self, shape: Sequence[int]) -> None:
@@ -111,7 +130,21 @@ class GraphBuilder:
 
     def is_relu(self, x: Wire) -> bool:
         """Whether a wire is what a ReLU made, so that nothing of it is below 0."""
-        return self._operators.get(self._images.get(x.name, x).name) == "Relu"
+        made = self.made(x)
+        return made is not None and made.operator == "Relu"
+
+    def made(self, x: Wire) -> Made | None:
+        """What made a wire, or the image that it is a view of; None of the input."""
+        return self._made.get(self.image_name(x))
+
+    def image_name(self, x: Wire) -> str:
+        """The name of a wire, or of the image that it is a view of."""
+        return self._images.get(x.name, x).name
+
+    def argument(self, x: Wire, name: str) -> Wire | None:
+        """What a wire is the smooth function `name` of; None if it is not."""
+        made = self.made(x)
+        return made.inputs[0] if made is not None and name in made.attributes else None
 
     def elementwise(
         self,
@@ -187,6 +220,18 @@ class GraphBuilder:
     def relu(self, x: Wire) -> Wire:
         """Add ``max(x, 0)``."""
         return self.elementwise("Relu", x)
+
+    def multiply(self, x: Wire, y: Wire) -> Wire:
+        """Add the element-wise product of two wires of equal shape."""
+        return self.add_node("Mul", (x, y), x.shape)
+
+    def function(self, x: Wire, name: str, **attributes: float) -> Wire:
+        """Add a smooth function of each element."""
+        return self.elementwise("Function", x, {name: attributes or None})
+
+    def ramp(self, x: Wire, name: str, **attributes: float | bool) -> Wire:
+        """Add a smooth function that is near a constant far below 0 and near a line far above."""
+        return self.elementwise("Ramp", x, {name: attributes or None})
 
     def clip(self, x: Wire, high: float) -> Wire:
         """Add ``min(max(x, 0), high)``; fixed point clips from 0 alone."""

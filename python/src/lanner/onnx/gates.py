@@ -1,97 +1,113 @@
-"""The activations of recurrent layers, which they name with numbers of their own."""
+"""Products of a value with a function of it that are one function: SiLU, GELU and Mish as exporters write them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
 from dataclasses import dataclass
 
-from onnx import helper
-
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.node import Node
-from lanner.onnx.registry import find_lowering
 
-#: What a gate does to its sum.
-Function = Callable[[GraphBuilder, Wire], Wire]
-
-#: The activations of each operator where it names none.
-_DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+#: How far a constant of a formula may be from it, relative to it: exporters round to a few digits.
+_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """An activation.
+class _Scaled:
+    """A constant multiple of a wire."""
 
-    Attributes:
-        operator: The ONNX operator that it is, between a factor and a term.
-        numbers: Its numbers by the operator's attribute, and their values where the layer gives none.
-    """
-
-    operator: str
-    numbers: dict[str, float]
+    factor: float
+    of: Wire
 
 
-#: The activations by their names in lower case; the numbers are taken in order, alpha before beta.
-_KNOWN = {
-    "sigmoid": _Known("Sigmoid", {}),
-    "tanh": _Known("Tanh", {}),
-    "relu": _Known("Relu", {}),
-    "softsign": _Known("Softsign", {}),
-    "softplus": _Known("Softplus", {}),
-    "affine": _Known("Identity", {"alpha": 1.0, "beta": 0.0}),
-    "leakyrelu": _Known("LeakyRelu", {"alpha": 0.01}),
-    "thresholdedrelu": _Known("ThresholdedRelu", {"alpha": 1.0}),
-    "scaledtanh": _Known("Tanh", {"alpha": 1.0, "beta": 1.0}),
-    "hardsigmoid": _Known("HardSigmoid", {"alpha": 0.2, "beta": 0.5}),
-    "elu": _Known("Elu", {"alpha": 1.0}),
-}
+def gated(graph: GraphBuilder, x: Wire, y: Wire) -> Wire | None:
+    """Add the product of two wires as one function of what both are made of, if it is one that the graph has."""
+    for value, gate in ((x, y), (y, x)):
+        linear, bent = _scaled(graph, value), _scaled(graph, gate)
+        found = _ramp(graph, linear.of, bent.of)
+        if found is not None:
+            factor, name, attributes = found
+            return graph.scale(graph.ramp(linear.of, name, **attributes), linear.factor * bent.factor * factor)
+    return None
 
 
-def read_functions(node: Node, directions: int) -> list[list[Function]]:
-    """The activations of each direction, in the operator's order.
-
-    Raises:
-        UnsupportedOpError: If one is not known or not computed, or there are too few.
-    """
-    defaults = _DEFAULTS[node.operator]
-    given: list[bytes] = node.attr("activations", [])
-    named = [name.decode() for name in given]
-    names = named or [*defaults] * directions
-    if len(names) != len(defaults) * directions:
-        raise node.unsupported("activations", f"is {names}; {len(defaults) * directions} are needed")
-    none: list[float] = []
-    numbers = {name: iter(node.attr(f"activation_{name}", none)) for name in ("alpha", "beta")}
-    functions = [_function(node, name, numbers) for name in names]
-    return [functions[first : first + len(defaults)] for first in range(0, len(functions), len(defaults))]
+def _ramp(graph: GraphBuilder, x: Wire, gate: Wire) -> tuple[float, str, dict[str, float | bool]] | None:
+    """The ramp of x that x times the gate is, with the factor before it."""
+    inner = graph.argument(gate, "Sigmoid")
+    if inner is not None:
+        steep = _scaled(graph, inner)
+        return (1.0, "Swish", {"alpha": steep.factor}) if _same(graph, steep.of, x) and steep.factor > 0 else None
+    inner = graph.argument(gate, "Tanh")
+    if inner is not None:
+        line = graph.argument(inner, "Softplus")
+        return (1.0, "Mish", {}) if line is not None and _same(graph, line, x) else None
+    return _gelu(graph, x, gate)
 
 
-def _function(node: Node, name: str, given: dict[str, Iterator[float]]) -> Function:
-    known = _KNOWN.get(name.lower())
-    if known is None:
-        raise node.unsupported("activations", f"holds {name}; {', '.join(_NAMES)} are known")
-    lowering = find_lowering(known.operator)
-    if lowering is None:
-        raise node.unsupported("activations", f"holds {name}, which this version does not compute")
-    numbers = {attribute: next(given[attribute], value) for attribute, value in known.numbers.items()}
-    if name.lower() == "affine":
-        return lambda graph, x: graph.shift(graph.scale(x, numbers["alpha"]), numbers["beta"])
-    scaled = name.lower() == "scaledtanh"
-    proto = helper.make_node(known.operator, ["x"], ["y"], name=node.name)
-    if not scaled:
-        proto.attribute.extend(helper.make_attribute(attribute, number) for attribute, number in numbers.items())
-
-    def function(graph: GraphBuilder, x: Wire) -> Wire:
-        inner = graph.scale(x, numbers["beta"]) if scaled else x
-        y = lowering(Node(proto, [inner]), graph)
-        if not isinstance(y, Wire):
-            raise node.unsupported("activations", f"holds {name}, which makes no single value")
-        return graph.scale(y, numbers["alpha"]) if scaled else y
-
-    return function
+def _gelu(graph: GraphBuilder, x: Wire, gate: Wire) -> tuple[float, str, dict[str, float | bool]] | None:
+    """The GELU that x times ``c + c erf(x / sqrt(2))`` is, or with the hyperbolic tangent that approximates it."""
+    made = graph.made(gate)
+    if made is None or made.operator != "AddConstant" or made.constant is None:
+        return None
+    bent = _scaled(graph, made.inputs[0])
+    if not _near(bent.factor, made.constant):
+        return None
+    inner = graph.argument(bent.of, "Erf")
+    if inner is not None:
+        steep = _scaled(graph, inner)
+        exact = _same(graph, steep.of, x) and _near(steep.factor, math.sqrt(0.5))
+        return (2.0 * made.constant, "Gelu", {"approximate": False}) if exact else None
+    inner = graph.argument(bent.of, "Tanh")
+    if inner is None or not _is_cubic(graph, x, inner):
+        return None
+    return 2.0 * made.constant, "Gelu", {"approximate": True}
 
 
-#: The activations as ONNX writes them.
-_NAMES = (
-    *("Sigmoid", "Tanh", "Relu", "HardSigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "Elu"),
-    *("Softsign", "Softplus"),
-)
+def _is_cubic(graph: GraphBuilder, x: Wire, inner: Wire) -> bool:
+    """Whether a wire is ``sqrt(2 / pi) (x + 0.044715 x^3)``, as a sum or as x times ``1 + 0.044715 x^2``."""
+    slope, curve = math.sqrt(2.0 / math.pi), 0.044715
+    whole = _scaled(graph, inner)
+    made = graph.made(whole.of)
+    if made is None:
+        return False
+    if made.operator == "Add":
+        for first, second in (made.inputs, made.inputs[::-1]):
+            line, cube = _scaled(graph, first), _scaled(graph, second)
+            if _same(graph, line.of, x) and _is_power(graph, cube.of, x, 3):
+                return _near(whole.factor * line.factor, slope) and _near(cube.factor / line.factor, curve)
+    if made.operator == "Mul":
+        for first, second in (made.inputs, made.inputs[::-1]):
+            line, rest = _scaled(graph, first), graph.made(second)
+            if _same(graph, line.of, x) and rest is not None and rest.operator == "AddConstant" and rest.constant:
+                square = _scaled(graph, rest.inputs[0])
+                near = _near(whole.factor * line.factor * rest.constant, slope)
+                return near and _near(square.factor / rest.constant, curve) and _is_power(graph, square.of, x, 2)
+    return False
+
+
+def _is_power(graph: GraphBuilder, value: Wire, x: Wire, exponent: int) -> bool:
+    made = graph.made(value)
+    if made is None:
+        return False
+    if exponent == 2:
+        return made.operator == "Square" and _same(graph, made.inputs[0], x)
+    base = graph.argument(value, "Power")
+    if base is not None:
+        return _same(graph, base, x) and made.attributes["Power"] == {"exponent": float(exponent)}
+    pairs = (made.inputs, made.inputs[::-1]) if made.operator == "Mul" else ()
+    return any(_same(graph, one, x) and _is_power(graph, other, x, exponent - 1) for one, other in pairs)
+
+
+def _scaled(graph: GraphBuilder, x: Wire) -> _Scaled:
+    """What a wire is a constant multiple of."""
+    factor = 1.0
+    while (made := graph.made(x)) is not None and made.operator == "MulConstant" and made.constant is not None:
+        factor, x = factor * made.constant, made.inputs[0]
+    return _Scaled(factor, x)
+
+
+def _same(graph: GraphBuilder, x: Wire, y: Wire) -> bool:
+    return graph.image_name(x) == graph.image_name(y)
+
+
+def _near(value: float, wanted: float) -> bool:
+    return math.isclose(value, wanted, rel_tol=_TOLERANCE)

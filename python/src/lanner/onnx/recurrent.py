@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.gates import read_functions
 from lanner.onnx.node import Node
 from lanner.onnx.recurrent_cells import CELLS, Direction, State, Step, as_wire
+from lanner.onnx.recurrent_functions import read_functions
 from lanner.onnx.registry import SEQUENCE_LENS, lowers
 from lanner.onnx.terms import Array
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from lanner.onnx.bounds import between
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.gates import Function
+from lanner.onnx.recurrent_functions import Function
 from lanner.onnx.terms import Array, Term, minus, plus, times
 
 

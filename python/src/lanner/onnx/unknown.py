@@ -6,28 +6,19 @@ from lanner.errors import Refusal, UnsupportedOpError
 from lanner.onnx.builder import Wire
 from lanner.onnx.ending import ENDINGS
 from lanner.onnx.node import Node
-from lanner.onnx.smooth import SMOOTH
 
-_SMOOTH = "is a smooth activation, which this version does not compute"
+_SMOOTH = "is a smooth function that this version does not compute"
+_SOFTMAX = "divides by a sum of exponentials over secrets, which this version does not compute inside a network"
 _TREES = "is an ensemble of trees, which this version does not compute"
 _NETWORK = "train a neural network or a linear model in its place"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
 _REASONS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        (
-            *SMOOTH,
-            *("com.microsoft.Gelu", "com.microsoft.FastGelu", "com.microsoft.QuickGelu", "com.microsoft.BiasGelu"),
-        ),
-        (_SMOOTH, "train the network with Relu in its place"),
-    ),
-    **dict.fromkeys(
-        ("Exp", "Log", "Erf", "Sqrt", "Sin", "Cos", "Atan", "Reciprocal"), (_SMOOTH, "train the network without it")
-    ),
+    **dict.fromkeys(("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh"), (_SMOOTH, "train the network without it")),
     **dict.fromkeys(
         ("LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "LpNormalization"),
         (
-            "divides by a root of the secret's own statistics, a smooth function that this version does not compute",
+            "divides by a root of the secret's own statistics, which this version does not compute",
             "train the network with BatchNormalization in its place",
         ),
     ),
@@ -41,7 +32,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("Attention", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
         (
-            "holds a softmax over secrets, a smooth activation that this version does not compute",
+            "holds a softmax over secrets, which this version does not compute",
             "train the network without it",
         ),
     ),
@@ -79,7 +70,7 @@ def unknown(node: Node) -> UnsupportedOpError:
     operator = node.qualified_operator
     shown = node.operator if operator == node.operator else f"{node.operator} of domain {node.proto.domain}"
     if operator in ENDINGS:
-        inside = "" if operator == "ArgMax" else f": inside it {_SMOOTH}"
+        inside = "" if operator == "ArgMax" else f": inside it {_SOFTMAX}"
         what = f"operator {operator} is supported only as the network's last{inside}"
         fix = "train the network without it" if operator != "ArgMax" else "let the network end in it"
     else:

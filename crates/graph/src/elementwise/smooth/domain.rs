@@ -48,6 +48,9 @@ impl Function {
             Self::Power { exponent } if low >= 0.0 && *exponent > 0.0 => {
                 Ok(Domain { ends: [0.0, MARGIN * high], open: [false, true] })
             }
+            Self::Power { exponent } if *exponent > 0.0 && exponent.fract() == 0.0 => {
+                Ok(Domain { ends: [-farthest, farthest], open: [true; 2] })
+            }
             Self::Reciprocal if high < 0.0 => {
                 Ok(Domain { ends: [MARGIN * low, high / MARGIN], open: [true; 2] })
             }
@@ -195,6 +198,9 @@ mod tests {
         assert_eq!(domain(Function::Sqrt, [0.0, 4.0]), of([0.0, 8.0], [false, true]));
         assert!(domain(Function::Reciprocal, [-1.0, 1.0]).unwrap_err().contains("from -1 to 1"));
         assert!(domain(Function::Log, [0.0, 1.0]).is_err());
+        // A cube is defined everywhere, a root of a cube not below 0.
+        assert_eq!(domain(Function::Power { exponent: 3.0 }, [-2.0, 1.0]), of([-4.0, 4.0], [true; 2]));
+        assert!(domain(Function::Power { exponent: 1.5 }, [-2.0, 1.0]).is_err());
         let exp = domain(Function::Exp, [-3.0, 1.0]).unwrap();
         assert_eq!(exp.open, [false, true]);
         assert!(exp.ends[0].exp() <= UNIT / 4.0 && (exp.ends[1] - 1.0 - 2.0_f64.ln()).abs() < 1e-12);
