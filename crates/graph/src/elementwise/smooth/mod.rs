@@ -9,8 +9,23 @@ use serde::{Deserialize, Serialize};
 use erf::erf;
 pub use ramp::Ramp;
 
-use super::{Elementwise, Part, Wanted};
+use super::{Elementwise, FixedFunction, Part, Wanted};
+use crate::fit::Target;
 use crate::network::{FixedOp, FunctionFit};
+
+/// The cheapest polynomials for a function of real numbers that are nowhere on the integers `low .. low + 2^bits` of `input` units farther from it
+/// than `tolerance` units of the output, more than half a one; and how far they are. The closest that were found where none are that close.
+#[must_use]
+pub fn polynomials(
+    function: impl Fn(f64) -> f64,
+    low: i64,
+    bits: u32,
+    [input, output]: [f64; 2],
+    tolerance: f64,
+) -> (FixedFunction, f64) {
+    let fitted = Target::new(function, low, bits, [input, output]).fit(tolerance);
+    (fitted.function, fitted.error)
+}
 
 /// A function of one element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

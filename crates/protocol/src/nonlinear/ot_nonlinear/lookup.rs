@@ -33,8 +33,8 @@ pub(super) const MAX_PLACE_BITS: u32 = 8;
 /// The most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 4;
 
-/// The most bits of a row: those of one hash.
-pub(super) const MAX_ROW_BITS: u32 = 128;
+/// Bits of a hash: columns that do not fit one have the next.
+const HASH_BITS: u32 = 128;
 
 /// Values of one item of work: whole bytes of every column.
 const ITEM: usize = 64;
@@ -78,12 +78,10 @@ impl Table {
     /// [`ProtocolError::Shape`] if there is none or too many of something.
     pub(super) fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self, ProtocolError> {
         let refuse = Err(ProtocolError::Shape { what: "the table of a lookup" });
-        let row: u32 = columns.iter().map(|(bits, _)| *bits).sum();
         let fits =
             |(bits, entries): &(u32, Vec<u64>)| (1..=62).contains(bits) && entries.len() == 1 << place_bits;
         if !(1..=MAX_PLACE_BITS).contains(&place_bits)
             || !(1..=MAX_COLUMNS).contains(&columns.len())
-            || row > MAX_ROW_BITS
             || !columns.iter().all(fits)
         {
             return refuse;
@@ -123,18 +121,39 @@ impl ZeroizeOnDrop for LookupPlaces {}
 
 impl ZeroizeOnDrop for LookupKeys {}
 
-/// A column's part of a hash, where the columns before it have `start` bits.
-const fn column_of(hash: Block, start: u32, bits: u32) -> u64 {
-    (hash.0 >> start) as u64 & mask(bits)
+/// The part of a row's hashes that masks a column.
+#[derive(Clone, Copy)]
+struct Column {
+    /// The number of the hash.
+    hash: u64,
+    /// Where it starts there.
+    start: u32,
+    bits: u32,
 }
 
-/// Where each column starts in a hash, with its bits.
-fn places_of(shape: TableShape) -> impl Iterator<Item = (u32, u32)> {
-    shape.columns().scan(0, |start, bits| {
-        let of_column = (*start, bits);
-        *start += bits;
-        Some(of_column)
-    })
+impl Column {
+    /// Those of a table.
+    fn all(shape: TableShape) -> impl Iterator<Item = Self> {
+        let next = Self { hash: 0, start: 0, bits: 0 };
+        shape.columns().scan(next, |column, bits| {
+            column.start += column.bits;
+            column.bits = bits;
+            if column.start + bits > HASH_BITS {
+                *column = Self { hash: column.hash + 1, start: 0, bits };
+            }
+            Some(*column)
+        })
+    }
+
+    /// Of a hash with this number.
+    const fn of(self, hash: Block) -> u64 {
+        (hash.0 >> self.start) as u64 & mask(self.bits)
+    }
+}
+
+/// Numbers of the hashes of a row.
+fn hashes(shape: TableShape) -> impl Iterator<Item = u64> {
+    0..=Column::all(shape).map(|column| column.hash).max().unwrap_or_default()
 }
 
 impl LookupPlaces {
@@ -148,12 +167,15 @@ impl LookupPlaces {
         let mut keys: Vec<Values> = shape.columns().map(|_| Zeroizing::new(vec![0; values])).collect();
         for (random, start) in random.chunks_mut(PART).zip((0..).step_by(PART)) {
             let part = source.draw(random.len() * width)?;
-            part.joint_hashes(width, &[Block::ZERO], 0..random.len(), |value, _, hashes| {
-                for (keys, (at, bits)) in keys.iter_mut().zip(places_of(shape)) {
-                    let keys = keys[start + value..].iter_mut().zip(hashes);
-                    keys.for_each(|(key, hash)| *key = column_of(*hash, at, bits));
-                }
-            });
+            for number in hashes(shape) {
+                part.joint_hashes(width, &[Block::ZERO], number, 0..random.len(), |value, _, hashes| {
+                    let columns = keys.iter_mut().zip(Column::all(shape));
+                    for (keys, column) in columns.filter(|(_, column)| column.hash == number) {
+                        let keys = keys[start + value..].iter_mut().zip(hashes);
+                        keys.for_each(|(key, hash)| *key = column.of(*hash));
+                    }
+                });
+            }
             for (i, choice) in random.iter_mut().enumerate() {
                 *choice = part.choices(i * width) & mask(shape.place_bits);
             }
@@ -207,13 +229,16 @@ impl LookupKeys {
             parallel::for_each(items, |(values, packed)| {
                 let mut unpacked: Vec<Values> =
                     packed.iter().map(|_| Zeroizing::new(vec![0; values.len() * rows])).collect();
-                part.joint_hashes(width, &multiples, values.clone(), |value, row, hashes| {
-                    let first = (value - values.start) * rows + row;
-                    for (keys, (at, bits)) in unpacked.iter_mut().zip(places_of(shape)) {
-                        let keys = keys[first..].iter_mut().step_by(rows).zip(hashes);
-                        keys.for_each(|(key, hash)| *key = column_of(*hash, at, bits));
-                    }
-                });
+                for number in hashes(shape) {
+                    part.joint_hashes(width, &multiples, number, values.clone(), |value, row, hashes| {
+                        let first = (value - values.start) * rows + row;
+                        let columns = unpacked.iter_mut().zip(Column::all(shape));
+                        for (keys, column) in columns.filter(|(_, column)| column.hash == number) {
+                            let keys = keys[first..].iter_mut().step_by(rows).zip(hashes);
+                            keys.for_each(|(key, hash)| *key = column.of(*hash));
+                        }
+                    });
+                }
                 for ((packed, keys), bits) in packed.into_iter().zip(&unpacked).zip(shape.columns()) {
                     pack_bits_to(keys, bits, packed);
                 }
@@ -399,10 +424,28 @@ mod tests {
     }
 
     #[test]
-    fn tables_beyond_a_hash_are_refused() {
+    fn columns_have_bits_of_their_own() {
+        for bits in [[62, 62, 4, 0], [62, 62, 5, 0], [62; 4], [1, 0, 0, 0], [40, 50, 60, 62]] {
+            let shape = TableShape { place_bits: 2, column_bits: bits };
+            let columns: Vec<Column> = Column::all(shape).collect();
+            assert_eq!(columns.iter().map(|column| column.bits).collect::<Vec<_>>(), bits[..columns.len()]);
+            let taken = |column: &Column| (u128::from(mask(column.bits)) << column.start, column.hash);
+            for (number, column) in columns.iter().enumerate() {
+                assert!(
+                    column.start + column.bits <= HASH_BITS && hashes(shape).any(|hash| hash == column.hash)
+                );
+                let (bits, hash) = taken(column);
+                assert!(
+                    columns[..number].iter().map(taken).all(|(other, of)| of != hash || other & bits == 0)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn tables_of_other_sizes_are_refused() {
         let column = |bits| (bits, vec![0; 4]);
-        assert!(Table::new(2, vec![column(62), column(62), column(4)]).is_ok());
-        assert!(Table::new(2, vec![column(62), column(62), column(5)]).is_err());
+        assert!(Table::new(2, vec![column(62); 4]).is_ok() && Table::new(2, vec![column(63)]).is_err());
         assert!(Table::new(2, vec![]).is_err() && Table::new(9, vec![(3, vec![0; 512])]).is_err());
         assert!(Table::new(2, vec![(3, vec![0; 3])]).is_err() && Table::new(2, vec![column(0)]).is_err());
     }

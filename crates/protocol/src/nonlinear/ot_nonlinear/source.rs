@@ -111,12 +111,13 @@ impl Part<'_> {
         });
     }
 
-    /// The hashes of the strings of each `width` transfers together, to which each of `offsets` is added in turn, for the values of a range: those
-    /// of some values at a time, with the number of the first and that of the offset.
+    /// Hashes of the strings of each `width` transfers together, to which each of `offsets` is added in turn, for the values of a range: those
+    /// of some values at a time, with the number of the first and that of the offset. Hashes of one string that differ by `number` are independent.
     pub(super) fn joint_hashes(
         &self,
         width: usize,
         offsets: &[Block],
+        number: u64,
         values: Range<usize>,
         mut take: impl FnMut(usize, usize, &[Block]),
     ) {
@@ -125,10 +126,12 @@ impl Part<'_> {
         each_batch(blocks, width, |start, bases| {
             let first = values.start + start;
             let hashes = &mut hashes[..bases.len()];
-            for (number, offset) in offsets.iter().enumerate() {
+            // No transfer has a number as large.
+            let tweak = self.first + first as u64 + (number << 62);
+            for (offset, by) in offsets.iter().enumerate() {
                 hashes.copy_from_slice(bases);
-                self.hash.hash_masked_in_place(hashes, *offset, self.first + first as u64);
-                take(first, number, hashes);
+                self.hash.hash_masked_in_place(hashes, *by, tweak);
+                take(first, offset, hashes);
             }
         });
     }
