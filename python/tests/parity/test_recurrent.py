@@ -47,7 +47,8 @@ def layer(operator: str, *, inputs: int = INPUTS, reads: str = "steps", prefix: 
     }
     weights |= {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
     attributes = {name: value for name, value in given.items() if not isinstance(value, np.ndarray)}
-    names = [reads, *(f"{prefix}{n}" if n in weights else "" for n in ("W", "R", "B", "lengths", "h", "c", "P"))]
+    places = ("W", "R", "B", "lengths", "h", "c", "P")[: 7 if operator == "LSTM" else 5]
+    names = [reads, *(f"{prefix}{name}" if name in weights else "" for name in places)]
     outputs = [f"{prefix}{name}" for name in ("Y", "Y_h", "Y_c")[: 3 if operator == "LSTM" else 2]]
     node = helper.make_node(operator, names, outputs, name=f"{prefix}layer", hidden_size=HIDDEN, **attributes)
     kept = {
@@ -230,43 +231,30 @@ def test_the_samples_of_layout_1_come_first_everywhere() -> None:
 
 
 def loop(operator: str) -> onnx.ModelProto:
-    """A loop that adds the input to a sum."""
-    floats = onnx.TensorProto.FLOAT
-    body = helper.make_graph(
-        [helper.make_node("Add", ["before", "now"], ["after"]), helper.make_node("Identity", ["after"], ["out"])],
-        "body",
-        [helper.make_tensor_value_info(name, floats, [INPUTS]) for name in ("before", "now")],
-        [helper.make_tensor_value_info(name, floats, [INPUTS]) for name in ("after", "out")],
-    )
+    """A loop that adds rows of the input to a sum."""
+
+    def entries(**kinds: int) -> list[onnx.ValueInfoProto]:
+        return [
+            helper.make_tensor_value_info(name, kind, [1, INPUTS] if kind == onnx.TensorProto.FLOAT else [])
+            for name, kind in kinds.items()
+        ]
+
+    floats, whole, truth = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
+    add = helper.make_node("Add", ["before", "row"], ["after"])
     if operator == "Scan":
-        node = helper.make_node("Scan", ["start", "rows"], ["last", "all"], name="layer", body=body, num_scan_inputs=1)
-    else:
-        inner = helper.make_graph(
-            [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Add", ["before", "row"], ["after"])],
-            "body",
-            [
-                helper.make_tensor_value_info("at", onnx.TensorProto.INT64, []),
-                helper.make_tensor_value_info("go", onnx.TensorProto.BOOL, []),
-                helper.make_tensor_value_info("before", floats, [INPUTS]),
-            ],
-            [
-                helper.make_tensor_value_info("on", onnx.TensorProto.BOOL, []),
-                helper.make_tensor_value_info("after", floats, [INPUTS]),
-            ],
+        body = helper.make_graph([add], "body", entries(before=floats, row=floats), entries(after=floats))
+        node = helper.make_node(
+            "Scan", ["start", "x"], ["y"], name="layer", body=body, num_scan_inputs=1, scan_input_axes=[1]
         )
-        node = helper.make_node("Loop", ["count", "", "start"], ["last"], name="layer", body=inner)
-    before = [
-        helper.make_node("Squeeze", ["x", "first"], ["rows"]),
-        helper.make_node("Gather", ["rows", "last_row"], ["row"]),
-    ]
-    after = [helper.make_node("Unsqueeze", ["last", "first"], ["y"])]
-    constants = {
-        "start": np.zeros(INPUTS, np.float32),
-        "count": np.array(3),
-        "last_row": np.array(-1),
-        "first": np.array([0]),
-    }
-    return model_of([*before, node, *after], constants, [1, STEPS, INPUTS])
+    else:
+        same = helper.make_node("Identity", ["go"], ["on"])
+        body = helper.make_graph(
+            [same, add], "body", entries(at=whole, go=truth, before=floats), entries(on=truth, after=floats)
+        )
+        node = helper.make_node("Loop", ["count", "", "start"], ["y"], name="layer", body=body)
+    row = helper.make_node("Gather", ["x", "last"], ["row"], axis=1)
+    constants = {"start": np.zeros((1, INPUTS), np.float32), "count": np.array(3), "last": np.array(-1)}
+    return model_of([row, node], constants, [1, STEPS, INPUTS])
 
 
 REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
