@@ -103,7 +103,7 @@ class RandomGraph:
         auto = self.pick("NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
         sides = list(self.shape[1:])
         # onnxruntime takes these with neither dilations nor steps longer than the window.
-        plain = spans == window and all(stride <= span for stride, span in zip(strides, spans, strict=True))
+        plain = set(dilations) == {1} and all(stride <= span for stride, span in zip(strides, spans, strict=True))
         if auto in ("SAME_UPPER", "SAME_LOWER") and plain:
             attributes["auto_pad"] = auto
             self.shape = (self.shape[0], *(-(-side // stride) for side, stride in zip(sides, strides, strict=True)))

@@ -20,7 +20,7 @@ DATA = Path(os.environ.get("LANNER_DATA") or Path(__file__).parents[4] / "shared
 TAKEN = (
     *(f"act_{name}_ts17" for name in ("Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "PReLU", "ReLU6")),
     *(f"act_{name}_ts17" for name in ("ELU", "GELU", "SiLU", "Sigmoid", "Softplus")),
-    *("act_GELU_dn18", "k_lenet_elu", "k_lenet_tanh", "lenet_tanh_ts17", "op_exp_ts17", "sk_mlp_tanh_cut"),
+    *("act_GELU_dn18", "k_lenet_elu", "k_lenet_tanh", "lenet_tanh_ts17", "op_exp_ts17"),
     *(f"op_{name}_ts17" for name in ("abs", "chunk", "einsum", "gate", "max", "maxred", "pixelshuffle", "plain")),
     *(f"op_{name}_ts17" for name in ("reflect", "sum", "up")),
     *("ecg_flat_ts17", "ecg_gap_ts17", "autoenc_ts17", "bin_logit_ts17", "densenet_small_64_ts17", "mbv2_32_ts17"),

@@ -17,6 +17,9 @@ TOLERANCES = {"mi_qdq": 0.02, "mi_qdyn": 0.02, "mi_f16": 2e-3, "mi_u8": 2e-3}
 
 #: These must be taken. Others may be refused, until what they need is there.
 TAKEN = {
+    *(f"act_{name}_ts17" for name in ("ELU", "GELU", "SiLU", "Sigmoid", "Softplus")),
+    *("act_GELU_dn18", "k_lenet_elu", "k_lenet_tanh", "lenet_tanh_ts17", "op_exp_ts17", "op_sqrt_ts17"),
+    *("op_sumsq_ts17", "sk_mlp_tanh", "sk_mlp_tanh_cut"),
     *("act_Hardtanh_ts17", "act_LeakyReLU_ts17", "act_PReLU_ts17", "act_ReLU6_ts17", "autoenc_ts17", "bin_logit_ts17"),
     *("cnn_digits_ts17", "densenet_small_64_ts17", "k_lenet_relu_bn", "k_lenet_relu_bn_o18", "k_mlp_rescale"),
     *("k_mobile", "lenet_relu_dn20", "lenet_relu_ts13", "lenet_relu_ts17", "lenet_view_ts13", "lenet_view_ts17"),

@@ -7,6 +7,7 @@ output number is compared.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from numpy.typing import NDArray
 from onnx import helper
 
 import lanner
-from helpers.models import make_model, random_weights
+from helpers.models import OPSET, make_model, random_weights
 
 IMAGE = ("n", 3, 7, 9)
+
+#: Operators that the usual opset does not have.
+NEW = {"Gelu", "Mish"}
 
 #: The names of constants that are integers.
 INTEGERS = ("shape", "axes", "starts", "ends", "steps", "pads", "sizes", "indices")
@@ -125,11 +129,11 @@ CASES: dict[str, Callable[[], Case]] = {
         [helper.make_node("Mul", ["x", "c"], ["scaled"], name="scaled"), at("scaled", "HardSwish")],
         constants(c=5),
     ),
-    **{name: (lambda name=name: scaled(name, 4)) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp")},
-    **{name: (lambda name=name: scaled(name, 4)) for name in ("Softplus", "Elu", "Selu", "Celu", "Mish")},
+    **{name: partial(scaled, name, 4) for name in ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp")},
+    **{name: partial(scaled, name, 4) for name in ("Softplus", "Elu", "Selu", "Celu", "Mish")},
     "gelu": lambda: scaled("Gelu", 4),
     "gelu by a tangent": lambda: scaled("Gelu", 4, approximate="tanh"),
-    **{name: (lambda name=name: positive(name)) for name in ("Log", "Sqrt", "Reciprocal")},
+    **{name: partial(positive, name) for name in ("Log", "Sqrt", "Reciprocal")},
     "cube": lambda: ([node("Pow", "c")], constants(c=3)),
     "inverse root": lambda: positive("Pow", "e", e=-0.5),
     "silu in parts": lambda: ([helper.make_node("Sigmoid", ["x"], ["s"], name="s"), node("Mul", "s")], {}),
@@ -363,7 +367,8 @@ CASES: dict[str, Callable[[], Case]] = {
 
 def network(nodes: list[onnx.NodeProto], weights: dict[str, NDArray[np.generic]]) -> onnx.ModelProto:
     """The nodes, then a dense layer of five outputs."""
-    probe = make_model(nodes, IMAGE, weights, output="t")
+    opset = 20 if NEW.intersection(entry.op_type for entry in nodes) else OPSET
+    probe = make_model(nodes, IMAGE, weights, opset=opset, output="t")
     session = onnxruntime.InferenceSession(probe.SerializeToString())
     width = session.run(None, {"x": np.zeros((1, *IMAGE[1:]), np.float32)})[0].size
     tail = [
@@ -371,7 +376,7 @@ def network(nodes: list[onnx.NodeProto], weights: dict[str, NDArray[np.generic]]
         helper.make_node("Gemm", ["flat", "fc", "fc_bias"], ["y"], name="fc", alpha=0.5, beta=2.0),
     ]
     dense = random_weights(3, fc_bias=(5,)) | {"fc": random_weights(4, fc=(5, width))["fc"].T.copy()}
-    return make_model([*nodes, *tail], IMAGE, {**weights, **dense})
+    return make_model([*nodes, *tail], IMAGE, {**weights, **dense}, opset=opset)
 
 
 def samples() -> NDArray[np.float32]:
