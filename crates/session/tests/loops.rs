@@ -120,7 +120,11 @@ fn a_loop_computes_what_its_iterations_do_one_after_another() {
 fn a_loop_encodes_its_layer_once_and_keeps_material_for_each_iteration() {
     let memory = |times| recurrent(false, times).build().unwrap().memory().unwrap();
     let (two, three) = (memory(2), memory(3));
-    assert_eq!((two.model, two.session, two.working), (three.model, three.session, three.working));
+    // An iteration more takes a list of visits and a part of the stacked value more, and no layer.
+    assert_eq!(two.session, three.session);
+    for (two, three) in [(two.model, three.model), (two.working, three.working)] {
+        assert!(three >= two && three - two < 1000 && two > 100_000, "{two} {three}");
+    }
     assert!(three.client_material > two.client_material && three.server_material > two.server_material);
 }
 

@@ -29,6 +29,8 @@ FIELDS = {
     "server_seconds",
     "bytes",
     "rounds",
+    "memory",
+    "work",
     "repeat",
     "weights",
     "paper",
@@ -64,6 +66,9 @@ def test_bench_measures_a_row_per_phase(tmp_path: Path, suite: str, name: str, p
         assert 0 < row["fastest"] <= row["seconds"]
         assert (row["server_seconds"] is None) == (row["phase"] == "setup")
         assert row["server_seconds"] is None or row["server_seconds"] > 0
+        is_whole = (suite, row["phase"]) == ("networks", "total")
+        assert (row["work"] is not None) == is_whole
+        assert row["memory"] is None or (is_whole and row["memory"] > 0)
     offline, online, total = rows[-3:]
     assert offline["bytes"] + online["bytes"] == total["bytes"]
     assert max(offline["seconds"], online["seconds"]) < total["seconds"]

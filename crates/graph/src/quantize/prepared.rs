@@ -85,7 +85,7 @@ impl<'p> Part<'p> {
         let (items, fits, coding) = (&self.items, &self.fits, coding.as_ref());
         let (input, input_ends, sparing) = (self.input, self.input_ends, self.set_aside > 0);
         let source =
-            Source { draft, items, fits, functions, input, input_ends, coding, options, bits, sparing };
+            Source { draft, items, fits, input, input_ends, coding, options, bits, sparing, functions };
         Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
     }
 

@@ -3,7 +3,7 @@
 use super::branches::{every_operator, residual};
 use super::compiled::agreement;
 use super::{Sketch, small_network};
-use crate::elementwise::Clip;
+use crate::elementwise::{Clip, Function, Ramp};
 use crate::grid::holds;
 use crate::network::{FixedOp, InputScale};
 use crate::{
@@ -26,7 +26,8 @@ fn constant(mut sketch: Sketch, name: &str, factor: f32) -> Sketch {
     sketch.op(&format!("times {name}"), Op::MulConstant { value: name.into() })
 }
 
-/// Networks whose outputs come by every way: from a layer, a pool, a square, a factor, and sums and joins of all these.
+/// Networks whose outputs come by every way: from a layer, a pool, a square, a factor, a function, and sums, products and joins of all
+/// these.
 fn sketches() -> Vec<Sketch> {
     let conv = |seed| Sketch::new(&[2, 6, 6], seed).conv("a", 4, 3, 1, 1);
     let vector = |seed| Sketch::new(&[8], seed).dense("a", 6);
@@ -48,6 +49,10 @@ fn sketches() -> Vec<Sketch> {
         sum(conv(14).average_pool("m", 3).resume("a").max_pool("p", 3), &["m", "p"]),
         conv(15).relu("r").join("both", Op::Concat { axis: 0 }, &["r", "x"]),
         constant(sum(vector(16).resume("x").dense("b", 6).relu("r"), &["a", "r"]), "c", 0.6),
+        vector(17).op("gelu", Op::Ramp(Ramp::Gelu { approximate: false })),
+        sum(vector(18).op("sigmoid", Op::Function(Function::Sigmoid)), &["a", "sigmoid"]),
+        vector(19).op("tanh", Op::Function(Function::Tanh)).join("gate", Op::Mul, &["a", "tanh"]),
+        constant(vector(20).resume("x").dense("b", 6).join("gate", Op::Mul, &["a", "b"]), "c", 0.6),
     ]
 }
 
@@ -112,22 +117,39 @@ fn nudged(sketch: &Sketch, factor: f32) -> crate::Tensors {
 #[test]
 fn models_of_one_cell_of_the_grid_have_one_public_half() {
     for powers in [false, true] {
-        let options = options(powers, None);
-        let mut alike = 0;
-        for seed in 0..12 {
-            let mut sketch = small_network(seed);
-            let calibration = sketch.samples(40, 0.0, 1.0);
-            let of = |tensors: &crate::Tensors| {
-                let network = compile(&sketch.graph, tensors, &calibration, &options).unwrap();
-                (network.public().to_json().unwrap(), network.weights(0).unwrap().weight().to_vec())
-            };
-            let (one, other) = (of(&sketch.tensors), of(&nudged(&sketch, 0.99)));
-            assert_ne!(one.1, other.1);
-            alike += usize::from(one.0 == other.0);
-        }
         // Each of a network's three layers leaves its cell with a chance of one in nine or less.
+        let alike = alike(small_network, &options(powers, None));
         assert!(alike >= 8, "{alike} of 12");
+        let alike = self::alike(with_functions, &options(powers, None));
+        assert!(alike >= 8, "{alike} of 12 with functions");
     }
+}
+
+/// A function with limits, one without, and one beside its `Relu`.
+fn with_functions(seed: u64) -> Sketch {
+    Sketch::new(&[6], seed)
+        .dense("a", 8)
+        .op("gelu", Op::Ramp(Ramp::Gelu { approximate: false }))
+        .dense("b", 8)
+        .op("sigmoid", Op::Function(Function::Sigmoid))
+        .op("root", Op::Function(Function::Sqrt))
+        .dense("c", 4)
+}
+
+/// Of how many of twelve networks the public half stays when the weights change a little.
+fn alike(network: fn(u64) -> Sketch, options: &QuantizationOptions) -> usize {
+    let stays = |seed: &u64| {
+        let mut sketch = network(*seed);
+        let calibration = sketch.samples(40, 0.0, 1.0);
+        let of = |tensors: &crate::Tensors| {
+            let network = compile(&sketch.graph, tensors, &calibration, options).unwrap();
+            (network.public().to_json().unwrap(), network.weights(0).unwrap().weight().to_vec())
+        };
+        let (one, other) = (of(&sketch.tensors), of(&nudged(&sketch, 0.99)));
+        assert_ne!(one.1, other.1);
+        one.0 == other.0
+    };
+    (0..12).filter(stays).count()
 }
 
 #[test]

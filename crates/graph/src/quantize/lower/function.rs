@@ -3,7 +3,7 @@
 use super::{Builder, Placed, Source, Stop};
 use crate::CompileError;
 use crate::elementwise::{Elementwise, Part, Wanted};
-use crate::grid;
+use crate::grid::{self, GridFactor};
 use crate::network::FixedOp;
 use crate::quantize::layer::Relation;
 use crate::quantize::reach::{ends, to_rescales};
@@ -64,7 +64,7 @@ impl Builder<'_> {
         let item = &self.source.items[index];
         let bound = self.bounds[x.value][1];
         let wanted = Wanted {
-            scale: x.scale,
+            scale: if operator.changes_ring() { self.snapped(x.scale) } else { x.scale },
             activation_bits: self.source.options.activation_bits,
             seen: self.source.ends_of(item.inputs[0]),
             reach: [bound.low, bound.high],
@@ -88,11 +88,18 @@ impl Builder<'_> {
         let origin = self.origins[value].unwrap_or(self.scales[0]);
         let unit = self.source.free_unit(self.structure, value);
         let reached = to_rescales(self.source.items, self.structure, value);
-        match self.relation(&reached, origin) {
+        let unit = match self.relation(&reached, origin) {
             Some(Relation::Multiple { other, .. }) if other >= unit => other,
             Some(relation) => relation.above(unit),
             None => grid::above(unit, origin),
-        }
+        };
+        self.snapped(unit)
+    }
+
+    /// A scale without the rounding errors of the weights that it came by, which polynomials would tell of.
+    fn snapped(&self, scale: f64) -> f64 {
+        let unit = self.scales[0];
+        GridFactor::exactly(scale / unit).map_or(scale, |factor| unit * factor.value())
     }
 
     /// Sees to it that the ring of a node's value, or of the input, has room for integers of this size.
