@@ -108,7 +108,7 @@ impl Builder<'_> {
             Some(node) => self.nodes[node].group,
             None => self.structure.group_behind(0),
         };
-        self.needs[group] = self.needs[group].max(need);
+        self.enlarge(group, need);
         match self.rings[group] {
             Some(ring) if need > self.source.options.accumulators[ring].limit(0) => {
                 let limit = self.source.options.accumulators[ring].limit(0);

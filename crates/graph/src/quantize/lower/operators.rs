@@ -103,7 +103,7 @@ impl Builder<'_> {
         let shift = self.shift(value, x.scale).min(most);
         if ring.is_none() {
             // Products alone choose no ring: the one that they get must have room for what the rescale adds, too.
-            self.needs[from] = self.needs[from].max(self.bounds[x.value][0].magnitude() + (1 << shift));
+            self.enlarge(from, self.bounds[x.value][0].magnitude() + (1 << shift));
         }
         let name = match x.value.checked_sub(1) {
             Some(node) => format!("{}/rescale", self.nodes[node].name),
