@@ -32,6 +32,9 @@ BATCHED = {
     *("InstanceNormalization", "LpPool"),
 }
 
+#: These have the steps of sequences in front of the batch, but for layout 1.
+RECURRENT = {"LSTM", "GRU", "RNN"}
+
 #: Any one of these operators' operands may be secret, or all.
 OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min", "Sum", "Mean", "Einsum"}
 
@@ -136,8 +139,16 @@ def _network(name: str, case: _Case, secrets: Sequence[str]) -> NodeCase:
     if ending:
         builder.identity(SECRET, "logits", x.shape)
         builder.rename(under_test, SECRET, "logits")
+    steps_first = node.op_type in RECURRENT and not _attribute(node, "layout")
+    if steps_first:
+        x, expected = np.swapaxes(x, 0, 1), [np.moveaxis(value, -2, 0) for value in expected]
+        builder.turn(SECRET, "steps", 1, x.ndim)
+        builder.rename(under_test, SECRET, "steps")
     builder.nodes.append(under_test)
     outputs = list(filter(None, under_test.output))
+    if steps_first:
+        ranks = [value.ndim for value in expected]
+        outputs = [builder.turn(name, f"{name}_turned", -2, rank) for name, rank in zip(outputs, ranks, strict=True)]
     if not secrets:
         builder.nodes.append(helper.make_node("Add", [SECRET, outputs[0]], ["sum"]))
         outputs = ["sum"]
@@ -185,6 +196,12 @@ class _Builder:
         """Another view."""
         self.constants[f"{target}_shape"] = np.array(shape, np.int64)
         self.nodes.append(helper.make_node("Reshape", [source, f"{target}_shape"], [target]))
+
+    def turn(self, source: str, target: str, axis: int, rank: int) -> str:
+        """Move an axis to the front."""
+        order = [axis % rank, *(other for other in range(rank) if other != axis % rank)]
+        self.nodes.append(helper.make_node("Transpose", [source], [target], perm=order))
+        return target
 
     def identity(self, source: str, target: str, shape: Sequence[int]) -> None:
         """A linear layer that changes nothing."""

@@ -30,12 +30,12 @@ SUPPORTED = [
     *("ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare", "ConvTranspose", "Resize", "Upsample"),
     *("DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Einsum"),
     *("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Log", "Sqrt", "Reciprocal", "Softplus", "Mish", "Elu", "Celu"),
-    *("Selu", "Swish", "Gelu"),
+    *("Selu", "Swish", "Gelu", "LSTM", "GRU", "RNN"),
 ]
 
 #: Operators that are refused whatever their form.
 UNKNOWN = [
-    *("LSTM", "GRU", "RNN", "Sin", "Cos", "Tan", "Sign", "Floor", "LpPool", "InstanceNormalization"),
+    *("Sin", "Cos", "Tan", "Sign", "Floor", "LpPool", "InstanceNormalization"),
 ]
 
 FLOAT_TOLERANCE = 1e-4

@@ -59,7 +59,18 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "dilated pool": (single("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]), "dilations of MaxPool"),
     "kernel of one axis on an image": (single("MaxPool", kernel_shape=[2]), "kernel_shape of MaxPool"),
     "flatten elsewhere": (single("Flatten", axis=2), "axis of Flatten"),
-    "transpose of the batch": (single("Transpose", perm=[1, 0, 2, 3]), "perm of Transpose"),
+    "transpose of other axes": (single("Transpose", perm=[0, 2, 1]), "perm of Transpose"),
+    "pool behind a transpose of the batch": (
+        make_model(
+            [
+                helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2, 3]),
+                helper.make_node("GlobalMaxPool", ["t"], ["y"], name="under_test"),
+            ],
+            IMAGE,
+            {},
+        ),
+        "input 0 of GlobalMaxPool",
+    ),
     "concat with a constant for several samples": (
         single("Concat", "w", weights=weight(2, 3, 8, 8), axis=1),
         "input 1 of Concat",

@@ -46,11 +46,15 @@ impl FixedFunction {
 
     /// The value at a place of the domain, counted from its beginning.
     fn at_place(&self, place: i64) -> i64 {
+        (self.polynomial_at(place) + rounding_constant(self.shift)) >> self.shift
+    }
+
+    /// The polynomial of a place's segment there.
+    fn polynomial_at(&self, place: i64) -> i64 {
         let bits = self.place_bits();
         let within = place & ((1 << bits) - 1);
         let polynomial = &self.polynomials[(place >> bits) as usize];
-        let value = polynomial.iter().rev().fold(0, |value, coefficient| value * within + coefficient);
-        (value + rounding_constant(self.shift)) >> self.shift
+        polynomial.iter().rev().fold(0, |value, coefficient| value * within + coefficient)
     }
 
     /// The last integer of the domain.
@@ -82,8 +86,15 @@ impl FixedFunction {
     pub fn range(&self, low: i64, high: i64) -> [i64; 2] {
         let last = (1_i64 << self.bits) - 1;
         let [from, to] = [low, high].map(|x| x.saturating_sub(self.low).clamp(0, last));
-        let first = self.at_place(from);
-        (from..=to)
+        let (bits, first) = (self.place_bits(), self.at_place(from));
+        let of_segment = |segment: i64| {
+            let [start, end] = [segment << bits, ((segment + 1) << bits) - 1];
+            // Rounding and the shift keep the order.
+            let value = |place: i64| self.polynomial_at(place);
+            turns(&value, self.degree(), start.max(from), end.min(to))
+        };
+        ((from >> bits)..=(to >> bits))
+            .flat_map(of_segment)
             .map(|place| self.at_place(place))
             .fold([first; 2], |[least, most], value| [least.min(value), most.max(value)])
     }
@@ -126,6 +137,35 @@ impl FixedFunction {
         }
         Ok(())
     }
+}
+
+/// Both ends of a range and the places in between where a polynomial of this degree turns: its extremes are among its values there.
+///
+/// Between them it goes one way, and the places are found by halving, for its differences are a polynomial of one degree less.
+fn turns(value: &dyn Fn(i64) -> i64, degree: usize, from: i64, to: i64) -> Vec<i64> {
+    let mut found = vec![from, to];
+    if degree < 2 || to - from < 2 {
+        return found;
+    }
+    let step = |place: i64| value(place + 1) - value(place);
+    for run in turns(&step, degree - 1, from, to - 1).windows(2) {
+        let &[mut before, mut behind] = run else { continue };
+        let (first, last) = (step(before).signum(), step(behind).signum());
+        if last == 0 || first == last {
+            continue;
+        }
+        while behind - before > 1 {
+            let middle = i64::midpoint(before, behind);
+            if step(middle).signum() == last {
+                behind = middle;
+            } else {
+                before = middle;
+            }
+        }
+        found.push(behind);
+    }
+    found.sort_unstable();
+    found
 }
 
 impl FixedElementwise for FixedFunction {
@@ -215,6 +255,27 @@ mod tests {
         // A function that is nowhere 0.
         let flat = FixedFunction { low: 0, bits: 1, polynomials: vec![vec![9]], shift: 0 };
         assert_eq!((flat.interval([-1, 1]), flat.gain(1, 1)), ([0, 9], 0));
+    }
+
+    #[test]
+    fn ranges_are_exact_wherever_polynomials_turn() {
+        let mut state = 1_u64;
+        let mut draw = |most: i64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as i64 % (2 * most + 1) - most
+        };
+        for number in 0..2000 {
+            let terms = 1 + number % 4;
+            // Coefficients that fall with the power let a polynomial turn within its segment.
+            let mut polynomial = || (0..terms).map(|power| draw(40_000 >> (5 * power))).collect::<Vec<i64>>();
+            let polynomials = vec![polynomial(), polynomial()];
+            let function = FixedFunction { low: -30, bits: 6, polynomials, shift: number as u32 % 3 };
+            function.check_sizes().unwrap();
+            let (low, length) = (draw(40), draw(40).abs());
+            let values = || (low..=low + length).map(|x| function.at(x));
+            let expected = [values().min().unwrap(), values().max().unwrap()];
+            assert_eq!(function.range(low, low + length), expected, "{function:?} {low} {length}");
+        }
     }
 
     #[test]

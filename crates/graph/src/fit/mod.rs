@@ -45,7 +45,10 @@ pub(crate) struct Fitted {
 
 /// What was found for functions before: one compilation asks for the same many times.
 #[derive(Debug, Default)]
-pub(crate) struct Fits(Mutex<BTreeMap<String, Fitted>>);
+pub(crate) struct Fits {
+    fitted: Mutex<BTreeMap<String, Fitted>>,
+    units: Mutex<BTreeMap<(usize, [u64; 3]), Option<f64>>>,
+}
 
 impl Fits {
     /// What is known under a name that says all that it follows from; else what `fit` finds.
@@ -54,13 +57,25 @@ impl Fits {
         name: String,
         fit: impl FnOnce() -> Result<Fitted, String>,
     ) -> Result<Fitted, String> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.fitted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fitted) = known.get(&name) {
             return Ok(fitted.clone());
         }
         let fitted = fit()?;
         known.insert(name, fitted.clone());
         Ok(fitted)
+    }
+
+    /// The unit of an operator's input that is known to follow from what it saw, and from the unit of its output; else what `find` finds.
+    pub(crate) fn unit_or(
+        &self,
+        operator: usize,
+        [low, high]: [f64; 2],
+        unit: f64,
+        find: impl FnOnce() -> Option<f64>,
+    ) -> Option<f64> {
+        let mut known = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry((operator, [low, high, unit].map(f64::to_bits))).or_insert_with(find)
     }
 }
 

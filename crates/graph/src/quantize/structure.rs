@@ -1,6 +1,7 @@
 //! Where values are rescaled and which of them share a ring: what follows from the graph alone, before any scale is chosen.
 
 use super::item::{Action, Item};
+use crate::network::FixedOp;
 
 /// The places of rescales and the groups of values that share a ring.
 #[derive(Debug)]
@@ -53,21 +54,12 @@ impl Structure {
             item.inputs.iter().for_each(|&value| users[value].push(index));
         }
         users.iter_mut().for_each(Vec::dedup);
-        let leads = leads_to_product(items);
-        let (mut wide, mut rescaled) = (vec![false; values], vec![false; values]);
-        for (index, item) in items.iter().enumerate() {
-            let value = index + 1;
-            wide[value] = match item.action {
-                Action::Layer { .. } | Action::Mul => true,
-                _ if item.action.is_square() || item.action.chooses_scale() => false,
-                _ => item.inputs.iter().any(|&input| wide[input] && !rescaled[input]),
-            };
-            let wants = |&user: &usize| items[user].action.takes_few_bits() && !squares.whole[user];
-            // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
-            let run_goes_on = matches!(users[value].as_slice(), &[user] if items[user].action.is_nonlinear());
-            let run_ends = item.action.is_nonlinear() && leads[value] && !run_goes_on;
-            rescaled[value] = wide[value] && (run_ends || users[value].iter().any(wants));
-        }
+        let takes: Vec<bool> = (0..items.len())
+            .map(|user| items[user].action.takes_few_bits() && !squares.whole[user])
+            .collect();
+        let (wide, rescaled) = places(items, &users, &takes);
+        let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
+        let (wide, rescaled) = places(items, &users, &mixes);
         let (before, behind, groups) = group(items, &rescaled);
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);
@@ -84,6 +76,39 @@ impl Structure {
     pub(super) fn group_behind(&self, value: usize) -> usize {
         self.behind[value]
     }
+}
+
+/// Whether each value is wide before its rescale, and whether it is rescaled, if the items that `takes` names take none that is wide.
+fn places(items: &[Item], users: &[Vec<usize>], takes: &[bool]) -> (Vec<bool>, Vec<bool>) {
+    let leads = leads_to_product(items);
+    let (mut wide, mut rescaled) = (vec![false; users.len()], vec![false; users.len()]);
+    for (index, item) in items.iter().enumerate() {
+        let value = index + 1;
+        wide[value] = match item.action {
+            Action::Layer { .. } | Action::Mul => true,
+            _ if item.action.is_square() || item.action.chooses_scale() => false,
+            _ => item.inputs.iter().any(|&input| wide[input] && !rescaled[input]),
+        };
+        // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
+        let run_goes_on = matches!(users[value].as_slice(), &[user] if items[user].action.is_nonlinear());
+        let run_ends = item.action.is_nonlinear() && leads[value] && !run_goes_on;
+        rescaled[value] = wide[value] && (run_ends || users[value].iter().any(|&user| takes[user]));
+    }
+    (wide, rescaled)
+}
+
+/// The items that take no wide value, and with them those that put wide values beside others in front of such items alone: behind the
+/// join all of it would be rescaled, and before it the others would be brought to the finer scale.
+fn mixes(items: &[Item], users: &[Vec<usize>], takes: &[bool], is_wide: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mixes = |index: usize| {
+        let item = &items[index];
+        let before = &users[index + 1];
+        matches!(item.action, Action::Move(FixedOp::Concat { .. }))
+            && !before.is_empty()
+            && before.iter().all(|&user| takes[user])
+            && item.inputs.iter().any(|&input| !is_wide(input))
+    };
+    takes.iter().enumerate().map(|(index, &takes)| takes || mixes(index)).collect()
 }
 
 /// Whether a linear layer, a product or what chooses its scale lies behind each value.

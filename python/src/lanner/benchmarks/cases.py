@@ -26,7 +26,7 @@ class Case:
     """One benchmark.
 
     Attributes:
-        suite: layers, activations, networks or imagenet.
+        suite: layers, activations, networks, imagenet or recurrent.
         name: What is measured.
         build: Makes the model.
         steps: How the names of the steps that count begin; empty for the whole prediction.
@@ -48,12 +48,14 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
     """The benchmarks of a suite for a mode.
 
     Args:
-        suite: layers, activations, networks, imagenet, or all, which is the first three.
+        suite: layers, activations, networks, imagenet, recurrent, or all, which is the first three.
         mode: One of `MODES`.
         data: A folder with trained networks that do not come with the package.
     """
     if suite == "imagenet":
         return [case for case in _imagenet() if mode in case.modes]
+    if suite == "recurrent":
+        return [case for case in _recurrent(data) if mode in case.modes]
     every = (*_layers(), *_activations(), *_networks(data))
     return [case for case in every if suite in (case.suite, "all") and mode in case.modes]
 
@@ -137,6 +139,14 @@ def _networks(data: Path | None) -> list[Case]:
         Case("networks", "vgg16", vgg16, modes=("cheetah",)),
         Case("networks", "resnet34", resnet34, modes=("cheetah",)),
     ]
+
+
+def _recurrent(data: Path | None) -> list[Case]:
+    """Trained networks of up to 99 steps, which a folder of data holds."""
+    from lanner.benchmarks.recurrent import NETWORKS, build_recurrent
+
+    folder = data or Path()
+    return [Case("recurrent", name, partial(build_recurrent, name, folder), weights="trained") for name in NETWORKS]
 
 
 def _imagenet() -> list[Case]:

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
-SUITES = ("layers", "activations", "networks", "imagenet", "all")
+SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("suite", choices=SUITES, help="imagenet takes minutes for each network, and is not in all")
+    parser.add_argument(
+        "suite",
+        choices=SUITES,
+        help="imagenet takes minutes for each network, recurrent a folder of data, and neither is in all",
+    )
     add_protocol_options(parser)
     parser.add_argument(
         "--precision",
@@ -62,11 +66,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
     CompileOptions("bench", mode=options.mode, rounding=options.rounding, precision=options.precision)
-    if options.rounding == "faithful" and options.suite not in ("networks", "imagenet"):
+    if options.rounding == "faithful" and options.suite in ("layers", "activations", "all"):
         raise MisuseError(
             "faithful rounding goes with labels alone, and layers and activations have none",
             where="--rounding",
-            fix="measure the suite networks or imagenet, or round exactly",
+            fix="measure the suite networks, imagenet or recurrent, or round exactly",
         )
     from lanner.benchmarks.machine import machine
 

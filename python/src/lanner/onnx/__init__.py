@@ -19,6 +19,7 @@ from lanner.onnx import (
     pad,
     pool,
     quantized,
+    recurrent,
     reduction,
     resize,
     scikit,
@@ -61,5 +62,5 @@ __all__ = ["ImportedModel", "Survey", "check_graph", "export_torch", "import_mod
 #: Importing these modules registers their lowerings.
 FAMILIES = (
     *(activation, arithmetic, blocks, conv, conv_transpose, einsum, extremum, gemm, movement, normalization, pad),
-    *(pool, quantized, reduction, resize, scikit, shape, smooth),
+    *(pool, quantized, recurrent, reduction, resize, scikit, shape, smooth),
 )

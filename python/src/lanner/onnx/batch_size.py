@@ -17,6 +17,7 @@ from lanner.errors import ModelError
 from lanner.onnx.builder import Wire
 from lanner.onnx.folding import BATCH, fold
 from lanner.onnx.node import Node
+from lanner.onnx.registry import RECURRENT, SEQUENCE_LENS
 
 #: The other size that constants are computed for.
 OTHER = 2
@@ -60,7 +61,7 @@ class BatchSize:
             if name not in self._values or not isinstance(value, np.ndarray):
                 continue
             sizes = node.operator in _OF_SIZES and index > 0 and value.dtype.kind in "iu"
-            if not sizes and not _is_repeated(value, self._values[name]):
+            if not sizes and not _is_repeated(value, self._values[name], _place_of_batch(node, index)):
                 raise node.unsupported(
                     f"input {index}",
                     "depends on the size of the batch; samples are computed one at a time",
@@ -79,8 +80,19 @@ class BatchSize:
             return {}
 
 
-def _is_repeated(value: NDArray[np.generic], other: NDArray[np.generic] | None) -> bool:
-    """Whether a constant is the same for each sample."""
-    if other is None or value.ndim < 2 or value.shape[0] != BATCH or other.shape != (OTHER, *value.shape[1:]):
+def _place_of_batch(node: Node, index: int) -> int | None:
+    """The axis of a constant input that meets the batch of the others; None where none does."""
+    if node.operator in RECURRENT and index == SEQUENCE_LENS:
+        return 0
+    widest = max((value for value in node.inputs if isinstance(value, Wire)), key=lambda wire: len(wire.shape))
+    rank = np.asarray(node.constant(index)).ndim
+    place = widest.batch + rank - len(widest.shape) - 1
+    return place if rank > 1 and place >= 0 else None
+
+
+def _is_repeated(value: NDArray[np.generic], other: NDArray[np.generic] | None, axis: int | None) -> bool:
+    """Whether a constant is the same for each sample along an axis."""
+    if other is None or axis is None or value.shape[axis] != BATCH:
         return False
-    return np.array_equal(other, np.broadcast_to(value, other.shape))
+    repeated = np.repeat(value, OTHER, axis)
+    return other.shape == repeated.shape and np.array_equal(other, repeated)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.errors import ModelError
+from lanner.onnx.stacks import Places, Stacks
+from lanner.onnx.tensors import SharedTensors
+from lanner.onnx.wire import Wire
 
 #: The version of the graph's JSON form.
 FORMAT_VERSION = 2
@@ -23,26 +26,10 @@ FORMAT_VERSION = 2
 MAX_ELEMENTS = 1 << 26
 MAX_AXIS = 1 << 20
 
+__all__ = ["FORMAT_VERSION", "MAX_AXIS", "MAX_ELEMENTS", "MAX_INPUTS", "FloatGraph", "GraphBuilder", "Wire"]
+
 #: How many values one node of the graph may join.
 MAX_INPUTS = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A tensor computed from the secret input: the graph node that yields it, and its shape without a batch axis."""
-
-    name: str
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """The number of elements of one sample."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    @property
-    def batch_shape(self) -> str:
-        """The shape with its batch axis, as messages show it."""
-        return f"({', '.join(['n', *map(str, self.shape)])})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +75,8 @@ class GraphBuilder:
     def __init__(self, input_name: str, shape: tuple[int, ...]) -> None:
         self.input = Wire(input_name or "input", shape)
         self._nodes: list[dict[str, Any]] = []
-        self._tensors: dict[str, NDArray[np.float32]] = {}
+        self._tensors = SharedTensors()
+        self._stacks = Stacks()
         self._names = {self.input.name}
         self._base = ""
         self._images: dict[str, Wire] = {}
@@ -119,7 +107,7 @@ class GraphBuilder:
         name = self._fresh_name(operator)
         members = dict(attributes or {})
         for role, tensor in (tensors or {}).items():
-            members[role] = None if tensor is None else self._keep(f"{name}.{role}", tensor)
+            members[role] = None if tensor is None else self._tensors.keep(f"{name}.{role}", tensor)
         op: Any = {operator: members} if members else operator
         self._nodes.append({"name": name, "op": op, "inputs": [wire.name for wire in inputs]})
         value = (tensors or {}).get("value")
@@ -253,9 +241,10 @@ class GraphBuilder:
         """Add another view of the same elements; none where the shape stays."""
         if shape == x.shape:
             return x
-        if shape == (x.size,):
-            return self.add_node("Flatten", (x,), shape)
-        return self.add_node("Reshape", (x,), shape, {"shape": list(shape)})
+        operator, attributes = ("Flatten", None) if shape == (x.size,) else ("Reshape", {"shape": list(shape)})
+        reshaped = self.add_node(operator, (x,), shape, attributes)
+        self._stacks.note(reshaped, self._stacks.parts(x))
+        return reshaped
 
     def transpose(self, x: Wire, axes: tuple[int, ...]) -> Wire:
         """Add the permutation whose axis j is x's axis ``axes[j]``; a reshape where no element moves."""
@@ -263,13 +252,20 @@ class GraphBuilder:
         moved = [axis for axis in axes if x.shape[axis] > 1]
         if moved == sorted(moved):
             return self.reshape(x, shape)
+        if (whole := self._from_stack(x, lambda places: places.transpose(axes))) is not None:
+            return whole
         return self.add_node("Transpose", (x,), shape, {"axes": list(axes)})
 
     def slice(self, x: Wire, picks: tuple[range, ...]) -> Wire:
-        """Add the choice of the indices that `picks` names per axis; none where all stay as they are."""
+        """Add the choice of the indices that `picks` names per axis; none where all stay as they are.
+
+        What is cut out of joined values at their seams is these values, whose join nobody may need then.
+        """
         if picks == tuple(range(side) for side in x.shape):
             return x
         sizes = [len(pick) for pick in picks]
+        if (whole := self._from_stack(x, lambda places: places[np.ix_(*picks)])) is not None:
+            return whole
         attributes = {
             "starts": [pick.start for pick in picks],
             "sizes": sizes,
@@ -299,7 +295,10 @@ class GraphBuilder:
             return self.concat(tuple(self.concat(part, axis) for part in parts), axis)
         shape = list(wires[0].shape)
         shape[axis] = sum(wire.shape[axis] for wire in wires)
-        return self.add_node("Concat", wires, tuple(shape), {"axis": axis})
+        joined = self.add_node("Concat", wires, tuple(shape), {"axis": axis})
+        if math.prod(shape[:axis]) == 1:
+            self._stacks.note(joined, wires)
+        return joined
 
     def global_average_pool(self, x: Wire) -> Wire:
         """Add the mean over height and width: x (c, h, w); the result is (c, 1, 1)."""
@@ -318,7 +317,15 @@ class GraphBuilder:
             "nodes": self._nodes,
             "output": output.name,
         }
-        return FloatGraph(json.dumps(document), dict(self._tensors), output.shape)
+        return FloatGraph(json.dumps(document), self._tensors.by_name, output.shape)
+
+    def _from_stack(self, x: Wire, move: Callable[[Places], Places]) -> Wire | None:
+        """Elements of joined values as the values that they are; None where x is no such, or its seams are not kept."""
+        places = move(np.arange(x.size).reshape(x.shape)) if self._stacks.parts(x) else None
+        parts = None if places is None else self._stacks.whole_parts(x, places)
+        if parts is None or places is None:
+            return None
+        return self.reshape(self.concat(tuple(self.reshape(part, (part.size,)) for part in parts), 0), places.shape)
 
     def _with_constant(self, operator: str, x: Wire, value: NDArray[np.float32]) -> Wire:
         if x.name in self._images and value.ndim == 2:
@@ -334,9 +341,4 @@ class GraphBuilder:
             name = f"{base}.{operator}{number}"
             number += 1
         self._names.add(name)
-        return name
-
-    def _keep(self, name: str, tensor: NDArray[np.float32]) -> str:
-        # order="C" also undoes the views that transposing leaves.
-        self._tensors[name] = np.array(tensor, dtype=np.float32, order="C")
         return name

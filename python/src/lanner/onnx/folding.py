@@ -53,7 +53,7 @@ def fold(
         ModelError: If ONNX's reference evaluator cannot compute the node.
     """
     if node.operator in ("Shape", "Size") and isinstance(node.inputs[0], Wire):
-        return {node.proto.output[0]: _shape(node, (batch, *node.inputs[0].shape))}
+        return {node.proto.output[0]: _shape(node, node.inputs[0].with_batch(batch))}
     if any(isinstance(value, Wire) for value in node.inputs) or node.operator in _RANDOM or _has_body(node):
         return None
     constants = {

@@ -15,7 +15,8 @@ from onnx import numpy_helper
 
 from lanner.errors import ModelError, Refusal, UnsupportedOpError
 from lanner.heads import Policy, choose_policy
-from lanner.onnx.batch import free_batch
+from lanner.onnx.batch import free_batch, samples_first
+from lanner.onnx.batch_place import lower_anywhere
 from lanner.onnx.batch_size import BatchSize
 from lanner.onnx.builder import FloatGraph, GraphBuilder, Wire
 from lanner.onnx.ending import End, check_end, check_ending, find_end
@@ -114,6 +115,7 @@ def survey_model(proto: onnx.ModelProto, wanted: str | None = None, output_name:
     Raises:
         MisuseError: As `lower_model`.
     """
+    samples_first(proto)
     free_batch(proto)
     split_classifiers(proto)
     graph, refusals = proto.graph, Refusals()
@@ -199,6 +201,9 @@ class _Walk:
         if holds_integers(value):
             fix = "export the model with a DequantizeLinear at its end"
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
+        if value.batch:
+            what = f"the scores are of shape {value.batch_shape}, and samples must come first"
+            raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
         return value
 
     def _end(self, node: Node, logits: str) -> None:
@@ -244,8 +249,9 @@ class _Walk:
         self._batch_size.check(node)
         self.operators[node.operator] += 1
         self.builder.enter(node.name)
-        integers = any(map(holds_integers, node.inputs))
-        lowered = lower_integers(node, self.builder, lowering) if integers else lowering(node, self.builder)
+        if any(map(holds_integers, node.inputs)):
+            lowering = partial(lower_integers, lowering=lowering)
+        lowered = lower_anywhere(node, self.builder, lowering)
         values = lowered if isinstance(lowered, tuple) else (lowered,)
         return Outcome.RUNS, {
             name: value for name, value in zip(node.proto.output, values, strict=False) if name and value is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,18 @@ from lanner.onnx.selection import along, broadcast, pick, tile
 
 @lowers("Transpose")
 def lower_transpose(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Transpose``.
+    """Lower ``Transpose``; the batch may go to any place, as that moves nothing within a sample.
 
     Raises:
-        UnsupportedOpError: If the batch axis does not stay first.
+        UnsupportedOpError: If it names axes that are not there.
     """
     x = node.wire(0)
     rank = len(x.shape) + 1
     order = [int(axis) for axis in node.attr("perm", list(range(rank))[::-1])]
-    if sorted(order) != list(range(rank)) or order[0] != 0:
-        raise node.unsupported("perm", f"is {order}; the batch must stay first")
-    return graph.transpose(x, tuple(axis - 1 for axis in order[1:]))
+    if sorted(order) != list(range(rank)):
+        raise node.unsupported("perm", f"is {order}; an order of {rank} axes is needed")
+    moved = graph.transpose(x, tuple(axis - (axis > x.batch) for axis in order if axis != x.batch))
+    return replace(moved, batch=order.index(x.batch))
 
 
 @lowers("Concat")

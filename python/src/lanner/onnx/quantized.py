@@ -97,8 +97,13 @@ def lower_integers(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
     if operator in _MOVES and (unit := _common_unit(node)) is not None:
         moved = lowering(Node(node.proto, [_plain(value) for value in node.inputs]), graph)
         parts = moved if isinstance(moved, tuple) else (moved,)
-        return tuple(Quantized(part.name, part.shape, unit) if isinstance(part, Wire) else part for part in parts)
+        return tuple(_counted(part, unit) if isinstance(part, Wire) else part for part in parts)
     raise node.unsupported("input 0", "holds quantised integers, of which it is not supported")
+
+
+def _counted(x: Wire, unit: Unit) -> Quantized:
+    """A value as what integers in a unit stand for."""
+    return Quantized(x.name, x.shape, unit, batch=x.batch)
 
 
 @lowers("QuantizeLinear")
@@ -223,7 +228,7 @@ def lower_integer_product(node: Node, graph: GraphBuilder) -> Wire:
     operator, axis = ("MatMul", -1) if node.operator == "MatMulInteger" else ("Conv", 0)
     weight = _real(cast(NDArray[np.generic], node.constant(1)), np.array(1.0), _zeros(node, 3), axis)
     y = _as_float(node, graph, operator, [_plain(x), weight])
-    return Quantized(y.name, y.shape, Unit(x.unit.scale, 0, x.unit.source))
+    return _counted(y, Unit(x.unit.scale, 0, x.unit.source))
 
 
 def _cast(node: Node, graph: GraphBuilder, x: Quantized) -> Wire:
@@ -310,7 +315,7 @@ def _saturate(
         raise node.unsupported("output 0", f"is of type {dtype}; integers are supported")
     limits = np.iinfo(dtype.str)
     x = _between(graph, x, (limits.min - unit.zero) * unit.scale, (limits.max - unit.zero) * unit.scale)
-    return Quantized(x.name, x.shape, unit)
+    return _counted(x, unit)
 
 
 def _between(graph: GraphBuilder, x: Wire, low: float, high: float) -> Wire:
@@ -339,7 +344,7 @@ def _plain(value: Value | None) -> Value | None:
 
 
 def _real_values(x: Quantized) -> Wire:
-    return Wire(x.name, x.shape)
+    return Wire(x.name, x.shape, batch=x.batch)
 
 
 def _common_unit(node: Node) -> Unit | None:

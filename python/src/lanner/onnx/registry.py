@@ -18,6 +18,10 @@ Value: TypeAlias = "Wire | NDArray[np.generic]"
 #: What a lowering returns: its node's output, or all of them where the operator has several, None for an unused one.
 Lowering: TypeAlias = "Callable[[Node, GraphBuilder], Value | tuple[Value | None, ...]]"
 
+#: ONNX's recurrent operators, and which input of each has the length of every sequence of the batch.
+RECURRENT = ("LSTM", "GRU", "RNN")
+SEQUENCE_LENS = 4
+
 _LOWERINGS: dict[str, Lowering] = {}
 
 

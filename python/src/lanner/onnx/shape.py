@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,30 +42,33 @@ def lower_flatten(node: Node, graph: GraphBuilder) -> Wire:
     source = (BATCH, *x.shape)
     axis = node.attr("axis", 1)
     split = axis if axis >= 0 else axis + len(source)
-    return _view(node, graph, [math.prod(source[:split]), math.prod(source[split:])], "axis")
+    shape = [math.prod(source[:split]), math.prod(source[split:])]
+    return _view(node, graph, shape, "axis", 0 if shape[0] == BATCH else None)
 
 
 @lowers("Reshape")
 def lower_reshape(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Reshape`` to a constant shape whose first axis stays the batch.
+    """Lower ``Reshape`` to a constant shape, of which one axis is the batch.
 
     Raises:
         UnsupportedOpError: If the shape is not constant, does not fit, or moves elements into the batch axis.
     """
     x, target = node.wire(0), node.constant(1)
-    source = (BATCH, *x.shape)
+    source = x.with_batch(BATCH)
     wanted = [] if target is None else [int(side) for side in np.ravel(np.asarray(target))]
+    kept, rest = x.batch, wanted.index(-1) if -1 in wanted else None
     if not node.attr("allowzero", 0):
+        rest = kept if kept < len(wanted) and wanted[kept] == 0 else rest
         wanted = [source[i] if side == 0 and i < len(source) else side for i, side in enumerate(wanted)]
     known = math.prod(side for side in wanted if side != -1)
     if wanted.count(-1) == 1 and known > 0:
         wanted = [x.size // known if side == -1 else side for side in wanted]
-    return _view(node, graph, wanted, "shape")
+    return _view(node, graph, wanted, "shape", _place_of_batch(x, wanted, rest))
 
 
 @lowers("Squeeze", "Unsqueeze")
 def lower_squeeze(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``Squeeze`` and ``Unsqueeze`` of axes other than the batch.
+    """Lower ``Squeeze`` of axes other than the batch, and ``Unsqueeze``.
 
     Raises:
         UnsupportedOpError: If the batch axis is concerned.
@@ -72,17 +76,42 @@ def lower_squeeze(node: Node, graph: GraphBuilder) -> Wire:
     x = node.wire(0)
     listed = node.constant(1) if len(node.inputs) > 1 else None
     axes = None if listed is None else [int(axis) for axis in np.ravel(np.asarray(listed))]
-    source = (BATCH, *x.shape)
+    source = x.with_batch(BATCH)
     if node.operator == "Unsqueeze":
-        return _view(node, graph, list(np.expand_dims(np.empty(source), tuple(axes or ())).shape), "axes")
+        rank = len(source) + len(axes or ())
+        new = {axis % rank for axis in axes or ()}
+        old = [axis for axis in range(rank) if axis not in new]
+        if len(old) != len(source):
+            raise node.unsupported("axes", f"is {axes}, which names an axis twice")
+        shape = [1 if axis in new else source[old.index(axis)] for axis in range(rank)]
+        return _view(node, graph, shape, "axes", old[x.batch])
     if axes is None:
         raise node.unsupported("axes", "is absent, which would drop a batch of one")
     dropped = {axis % len(source) for axis in axes}
-    return _view(node, graph, [side for i, side in enumerate(source) if i not in dropped], "axes")
+    shape = [side for i, side in enumerate(source) if i not in dropped]
+    batch = None if x.batch in dropped else x.batch - sum(axis < x.batch for axis in dropped)
+    return _view(node, graph, shape, "axes", batch)
 
 
-def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str) -> Wire:
+def _place_of_batch(x: Wire, shape: list[int], likely: int | None) -> int | None:
+    """The axis of a new shape that can be the batch, which has as many elements of a sample before it as in x.
+
+    Args:
+        x: The value.
+        shape: Its new shape, for a batch of one.
+        likely: Where it is if it can be; among several places the first otherwise.
+
+    Returns:
+        None where there is none, so that samples would be mixed.
+    """
+    before = math.prod(x.shape[: x.batch])
+    places = [axis for axis, side in enumerate(shape) if side == BATCH and math.prod(shape[:axis]) == before]
+    return likely if likely in places else next(iter(places), None)
+
+
+def _view(node: Node, graph: GraphBuilder, shape: list[int], attribute: str, batch: int | None) -> Wire:
+    """Another view, whose batch is at an axis; None where samples would be mixed."""
     x = node.wire(0)
-    if len(shape) < 2 or shape[0] != BATCH or math.prod(shape) != x.size:
+    if len(shape) < 2 or batch is None or math.prod(shape) != x.size:
         raise node.unsupported(attribute, f"turns {x.batch_shape} into {tuple(shape)}; samples must stay apart")
-    return graph.reshape(x, tuple(shape[1:]))
+    return replace(graph.reshape(x, tuple(side for axis, side in enumerate(shape) if axis != batch)), batch=batch)

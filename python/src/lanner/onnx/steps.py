@@ -58,6 +58,11 @@ class Step:
             if x is None or weight is None or output is None:
                 return None
             return _products(operator, x, weight, output)
+        if operator in registry.RECURRENT:
+            # All weights multiply once in each step.
+            x, *weights = (self._shape(index) for index in range(3))
+            known = [math.prod(weight) for weight in weights if weight is not None]
+            return None if x is None or len(known) < len(weights) else math.prod(x[:-1]) * sum(known)
         own = operator == self.node.operator or operator in registry.supported_operators()
         return None if operator in _UNCOUNTED or not own else 0
 
@@ -131,7 +136,7 @@ class Share:
 def shape_of(value: object) -> Shape:
     """The shape of a value with a batch of one; None where it is not known."""
     if isinstance(value, Wire):
-        return (BATCH, *value.shape)
+        return value.with_batch(BATCH)
     return value.shape if isinstance(value, np.ndarray | Opaque) else None
 
 
@@ -158,4 +163,4 @@ _COUNTED = {
 }
 
 #: Operators that multiply as often as nobody here works out.
-_UNCOUNTED = {"LSTM", "GRU", "RNN", "Einsum", "Attention", "DeformConv", "If", "Loop", "Scan"}
+_UNCOUNTED = {"Einsum", "Attention", "DeformConv", "If", "Loop", "Scan"}

@@ -23,10 +23,10 @@ _REASONS: dict[str, tuple[str, str]] = {
         ),
     ),
     **dict.fromkeys(
-        ("LSTM", "GRU", "RNN"),
+        ("Scan", "Loop"),
         (
-            "is recurrent, which this version does not compute",
-            "train a network of convolutions in its place",
+            "is a loop over a graph of its own, which this version does not compute",
+            "export the model with its steps unrolled, or with LSTM, GRU or RNN in its place",
         ),
     ),
     **dict.fromkeys(

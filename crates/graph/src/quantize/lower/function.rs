@@ -30,7 +30,8 @@ impl Source<'_> {
     /// The steps that an operator asks for, if it does.
     fn wished_levels(&self, structure: &Structure, value: usize, user: usize) -> Option<f64> {
         let operator = self.items[user].action.choosing()?;
-        let unit = operator.input_unit(self.ends_of(value), self.free_unit(structure, user + 1))?;
+        let (seen, unit) = (self.ends_of(value), self.free_unit(structure, user + 1));
+        let unit = self.functions.unit_or(user, seen, unit, || operator.input_unit(seen, unit))?;
         let width = self.range(value).width();
         (width > 0.0).then(|| (width / unit).max(1.0))
     }
@@ -107,7 +108,7 @@ impl Builder<'_> {
             Some(node) => self.nodes[node].group,
             None => self.structure.group_behind(0),
         };
-        self.needs[group] = self.needs[group].max(need);
+        self.enlarge(group, need);
         match self.rings[group] {
             Some(ring) if need > self.source.options.accumulators[ring].limit(0) => {
                 let limit = self.source.options.accumulators[ring].limit(0);

@@ -28,7 +28,9 @@ impl Builder<'_> {
             let room = self.room(index, x, &reached, rings[ring], limit);
             let has_room = self.rings[group].is_some() || self.needs[group] <= rings[ring].limit(0);
             if has_room && let Some(fitted) = fits.fit(node, &room, self.slack)? {
-                self.rings[group] = Some(ring);
+                if self.rings[group].replace(ring).is_none() {
+                    self.chosen.push((index, group));
+                }
                 self.errors.insert(self.nodes.len(), fitted.error);
                 self.weights.insert(self.nodes.len(), fitted.weights);
                 let op = match item.action {
@@ -86,7 +88,10 @@ impl Builder<'_> {
         reached.iter().filter(leaves).flat_map(move |at| self.partners_of(at))
     }
 
-    fn partners_of<'s>(&'s self, at: &'s Reached) -> impl Iterator<Item = (&'s Reached, usize, usize)> + 's {
+    pub(super) fn partners_of<'s>(
+        &'s self,
+        at: &'s Reached,
+    ) -> impl Iterator<Item = (&'s Reached, usize, usize)> + 's {
         let joins =
             self.structure.users[at.value].iter().filter(|&&user| self.source.items[user].action.joins());
         joins.flat_map(move |&user| {
@@ -116,7 +121,7 @@ impl Builder<'_> {
     }
 
     /// The scale that a value has, or will have since it follows from that of a lowered one.
-    fn scale_of(&self, value: usize) -> Option<f64> {
+    pub(super) fn scale_of(&self, value: usize) -> Option<f64> {
         if let Some(placed) = self.placed[value] {
             return Some(placed.scale);
         }

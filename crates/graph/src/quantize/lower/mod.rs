@@ -127,16 +127,17 @@ pub(super) fn lower(
     slack: f64,
     least: &[usize],
 ) -> Result<Lowered, CompileError> {
-    let mut least = least.to_vec();
+    let mut builder = Builder::new(*source, structure, slack, least.to_vec())?;
     loop {
-        match Builder::new(*source, structure, slack, &least)?.build() {
-            Ok(lowered) => return Ok(lowered),
+        match builder.build() {
+            Ok(()) => return builder.finish(),
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Narrow { group, next, error }) => {
                 if next >= source.options.accumulators.len() {
                     return Err(error);
                 }
-                least[group] = next;
+                builder.least[group] = next;
+                builder.go_back(group);
             }
         }
     }
@@ -175,16 +176,29 @@ struct Pending {
     group: usize,
 }
 
+/// How many nodes there were before an item, and how many entries of [`Builder::enlarged`].
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    nodes: usize,
+    enlarged: usize,
+}
+
 struct Builder<'a> {
     source: Source<'a>,
     structure: &'a Structure,
     slack: f64,
     /// The first ring that each group may take.
-    least: &'a [usize],
+    least: Vec<usize>,
     /// The number of each group's ring, once chosen.
     rings: Vec<Option<usize>>,
     /// The largest absolute value of each group while its ring is not chosen.
     needs: Vec<i64>,
+    /// What there was before each item.
+    marks: Vec<Mark>,
+    /// The groups whose rings were chosen, each with the item that chose it, in order.
+    chosen: Vec<(usize, usize)>,
+    /// The groups whose needs were enlarged, each with what it was, in order.
+    enlarged: Vec<(usize, i64)>,
     /// Each item's value as its users take it: the input first.
     placed: Vec<Option<Placed>>,
     input: NetworkInput,
@@ -206,7 +220,7 @@ impl<'a> Builder<'a> {
         source: Source<'a>,
         structure: &'a Structure,
         slack: f64,
-        least: &'a [usize],
+        least: Vec<usize>,
     ) -> Result<Self, CompileError> {
         let ends = ends(source.items, structure, 0);
         let levels = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
@@ -237,6 +251,9 @@ impl<'a> Builder<'a> {
             least,
             rings: vec![None; structure.groups],
             needs,
+            marks: Vec::new(),
+            chosen: Vec::new(),
+            enlarged: Vec::new(),
             placed,
             input,
             names: BTreeSet::new(),
@@ -250,19 +267,52 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn build(mut self) -> Result<Lowered, Stop> {
-        for index in 0..self.source.items.len() {
+    /// Adds the items that are left.
+    fn build(&mut self) -> Result<(), Stop> {
+        for index in self.marks.len()..self.source.items.len() {
+            self.marks.push(Mark { nodes: self.nodes.len(), enlarged: self.enlarged.len() });
             let mut placed = self.add_item(index)?;
             if self.structure.rescaled[index + 1] {
                 placed = self.add_rescale(index + 1, placed)?;
             }
             self.placed[index + 1] = Some(placed);
         }
-        self.finish()
+        Ok(())
+    }
+
+    /// Takes back the item that chose a group's ring and all behind it: nothing before depends on the ring.
+    fn go_back(&mut self, group: usize) {
+        let chooser = self.chosen.iter().find(|&&(_, chosen)| chosen == group);
+        let item = chooser.map_or(0, |&(item, _)| item);
+        let Some(&Mark { nodes, enlarged }) = self.marks.get(item) else { return };
+        self.marks.truncate(item);
+        for node in self.nodes.drain(nodes..) {
+            self.names.remove(&node.name);
+        }
+        self.weights.split_off(&nodes);
+        self.errors.split_off(&nodes);
+        self.fitted.split_off(&nodes);
+        self.scales.truncate(nodes + 1);
+        self.bounds.truncate(nodes + 1);
+        self.placed[item + 1..].fill(None);
+        while let Some((_, group)) = self.chosen.pop_if(|(chooser, _)| *chooser >= item) {
+            self.rings[group] = None;
+        }
+        for (group, need) in self.enlarged.drain(enlarged..).rev() {
+            self.needs[group] = need;
+        }
+    }
+
+    /// Notes an absolute value that a group must have room for.
+    fn enlarge(&mut self, group: usize, need: i64) {
+        if need > self.needs[group] {
+            self.enlarged.push((group, self.needs[group]));
+            self.needs[group] = need;
+        }
     }
 
     /// Chooses the rings that no layer has chosen, and fills them in.
-    fn finish(mut self) -> Result<Lowered, Stop> {
+    fn finish(mut self) -> Result<Lowered, CompileError> {
         let output = self.place(self.source.items.len())?;
         self.input.accumulator = self.ring_or_smallest(self.structure.group_behind(0), "the input")?;
         let mut nodes = Vec::with_capacity(self.nodes.len());
@@ -303,12 +353,12 @@ impl<'a> Builder<'a> {
     }
 
     /// The place of a value; items use only earlier values.
-    fn place(&self, value: usize) -> Result<Placed, Stop> {
+    fn place(&self, value: usize) -> Result<Placed, CompileError> {
         let missing = || CompileError::Network {
             place: format!("value {value}"),
             reason: "it is used before it is made".to_owned(),
         };
-        self.placed[value].ok_or_else(|| missing().into())
+        self.placed[value].ok_or_else(missing)
     }
 
     fn ring(&self, group: usize) -> Option<Accumulator> {
@@ -327,9 +377,6 @@ impl<'a> Builder<'a> {
         scale: f64,
         limit: i64,
     ) -> Result<usize, Stop> {
-        while !self.names.insert(name.clone()) {
-            name.push('\'');
-        }
         let rings = &self.source.options.accumulators;
         let ring = self.rings[group].unwrap_or(rings.len() - 1);
         let mut after = [0, 1].map(|_| Bound { low: 0, high: 0, evidence: Evidence::Proved });
@@ -350,7 +397,10 @@ impl<'a> Builder<'a> {
                 op if op.changes_ring() => 2 * after[0].magnitude().max(after[1].magnitude()) + 4,
                 _ => after[0].magnitude(),
             };
-            self.needs[group] = self.needs[group].max(need);
+            self.enlarge(group, need);
+        }
+        while !self.names.insert(name.clone()) {
+            name.push('\'');
         }
         self.bounds.push(after);
         self.scales.push(scale);

@@ -96,9 +96,15 @@ impl Builder<'_> {
     }
 
     pub(super) fn add_rescale(&mut self, value: usize, x: Placed) -> Result<Placed, Stop> {
-        let before = self.ring(self.structure.group_before(value));
-        let shift = self.shift(value, x.scale).min(before.map_or(0, |ring| ring.bits() - 1));
-        let group = self.structure.group_behind(value);
+        let (from, group) = (self.structure.group_before(value), self.structure.group_behind(value));
+        let ring = self.ring(from);
+        let most =
+            ring.or(self.source.options.accumulators.last().copied()).map_or(0, |ring| ring.bits() - 1);
+        let shift = self.shift(value, x.scale).min(most);
+        if ring.is_none() {
+            // Products alone choose no ring: the one that they get must have room for what the rescale adds, too.
+            self.enlarge(from, self.bounds[x.value][0].magnitude() + (1 << shift));
+        }
         let name = match x.value.checked_sub(1) {
             Some(node) => format!("{}/rescale", self.nodes[node].name),
             None => format!("{}/rescale", self.input.name),

@@ -4,6 +4,9 @@ use super::{Builder, UNBOUNDED};
 use crate::accumulator::Accumulator;
 use crate::quantize::reach::{Reached, ends, to_rescales};
 
+/// Bits that a unit of a rescaled value may be finer than that of what it is joined with, which is brought to the finer one.
+const FINEST_JOINED: f64 = 12.0;
+
 impl Builder<'_> {
     /// The widest shift that any scale could ask for in this ring: the limit it leaves holds for every choice.
     pub(super) fn widest_shift(&self, reached: &[Reached], ring: Accumulator) -> u32 {
@@ -21,9 +24,18 @@ impl Builder<'_> {
 
     /// The shift with which a value of this scale reaches the next products, joins or the output with the activation bits.
     pub(super) fn shift(&self, value: usize, scale: f64) -> u32 {
-        let of_end =
-            |end: &Reached| self.shift_of(end, self.source.range(end.value).width() / (scale * end.unit));
+        let of_end = |end: &Reached| {
+            let unit = scale * end.unit;
+            self.shift_of(end, self.source.range(end.value).width() / unit).max(self.shift_to_join(end, unit))
+        };
         ends(self.source.items, self.structure, value).iter().map(of_end).max().unwrap_or(0)
+    }
+
+    /// The smallest shift behind which a value of this unit is not too fine for what it is joined with.
+    fn shift_to_join(&self, end: &Reached, unit: f64) -> u32 {
+        let others = self.partners_of(end).filter_map(|(_, _, input)| self.scale_of(input));
+        let bits = (others.fold(0.0, f64::max) / unit).log2().ceil() - FINEST_JOINED;
+        if bits > 0.0 { bits.min(62.0) as u32 } else { 0 }
     }
 
     /// The smallest shift that brings integers of this width to the bits that are wanted at a way's end.
