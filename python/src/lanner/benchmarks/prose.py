@@ -116,8 +116,8 @@ the Cheetah paper are not given beside ours. **Rounding** is `exact`, the defaul
 fixed-point reference's: all but `pneumonia` give the client all scores. Below these stands `faithful`, which drops low
 bits without their carry. It takes fewer bytes and [tells a client that repeats its
 query](threat-model.md#faithful-rounding) more of the weights than the results do, so it goes with labels alone.
-[The plot](networks.svg) has what a multiply-accumulate and a value that is compared send, offline and online together,
-from MNIST's networks to ResNet-50 at ImageNet's size.
+[The plot](networks.svg) has what a multiply-accumulate and a value that is compared take and send, offline and online
+together, from MNIST's networks to ResNet-50 at ImageNet's size.
 """,
     layers="""Coefficients hold matrices and filters, so nothing is rotated.
 """,
