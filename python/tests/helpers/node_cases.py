@@ -249,7 +249,9 @@ def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
         if node.op_type == "Concat":
             constants.update({key: value[np.newaxis] for key, value in constants.items()})
     elif node.op_type in ("Reshape", "Expand", "Tile"):
-        constants[name[1]] = np.concatenate([[1], constants[name[1]]]).astype(np.int64)
+        # A view keeps the batch by 0: beside another -1 a 1 would be an axis of its own.
+        batch = 0 if node.op_type == "Reshape" and not _attribute(node, "allowzero") else 1
+        constants[name[1]] = np.concatenate([[batch], constants[name[1]]]).astype(np.int64)
     elif node.op_type.startswith("Reduce"):
         _lift_reduction(node, constants, rank)
     elif node.op_type in ("Squeeze", "Unsqueeze"):

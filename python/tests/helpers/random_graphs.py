@@ -386,6 +386,5 @@ POISONS: dict[str, Callable[[RandomGraph], None]] = {
     "Sin": lambda graph: graph.then("Sin"),
     "MatMul": lambda graph: graph.then("MatMul", graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2])),
     "MaxPool": lambda graph: graph.then("MaxPool", kernel_shape=[1, 1], strides=[1, 1], auto_pad="SAME"),
-    "Transpose": lambda graph: graph.then("Transpose", perm=[1, 0, 2, 3]),
     "Softmax": lambda graph: graph.then("Softmax", axis=1),
 }

@@ -53,6 +53,7 @@ def test_sirnns_network_scores_its_input_as_integers_of_8_bits_do() -> None:
         assert scores.argmax() == file["scores_reference"].argmax()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_float_executor_equals_onnxruntime(name: str) -> None:
     network = load(name)
