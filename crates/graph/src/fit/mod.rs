@@ -43,11 +43,14 @@ pub(crate) struct Fitted {
     pub(crate) error: f64,
 }
 
+/// An operator, and the bits of the numbers that the unit of its input follows from.
+type Asked = (usize, [u64; 3]);
+
 /// What was found for functions before: one compilation asks for the same many times.
 #[derive(Debug, Default)]
 pub(crate) struct Fits {
     fitted: Mutex<BTreeMap<String, Fitted>>,
-    units: Mutex<BTreeMap<(usize, [u64; 3]), Option<f64>>>,
+    units: Mutex<BTreeMap<Asked, Option<f64>>>,
 }
 
 impl Fits {
