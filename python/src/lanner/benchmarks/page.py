@@ -23,6 +23,7 @@ from lanner.benchmarks.prose import (
     NETWORKS,
     OPERATIONS,
     PEERS,
+    RECURRENT,
     SETUP,
     VERSIONS,
     WORDS,
@@ -99,6 +100,9 @@ def _mode(rows: Rows, words: Words) -> Iterator[str]:
     if large := suites.get("imagenet"):
         yield IMAGENET
         yield _large(large)
+    if recurrent := suites.get("recurrent"):
+        yield RECURRENT
+        yield _networks(recurrent)
     if layers := suites.get("layers"):
         yield LAYERS + words.layers
         yield _layers(layers)

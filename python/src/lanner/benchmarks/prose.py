@@ -52,6 +52,13 @@ class Words:
     activations: str = ""
 
 
+RECURRENT = """### Recurrent networks
+
+Trained by others, unrolled over all steps, so every step's gates are rounds of their own: FastGRNN on keywords (99
+steps of 100 units) and on USPS digits (16 of 32), two layers of FastRNN and an LSTM on keywords. The OPAF paper's
+figures are those of its table XI, on four threads a party; its line has another speed than `lan` here.
+"""
+
 NETWORKS = """### Networks
 
 MNIST's A to D come with the package; a network with trained weights of others, or else seeded random ones, is marked
