@@ -40,7 +40,7 @@ fn check(cases: Vec<(Case, Vec<i64>)>) {
 #[test]
 fn functions_equal_their_formula_on_whole_domains_and_beyond() {
     // Bits of the domain, of the segments' numbers, and of the coefficients; bits dropped in the end.
-    let shapes: [(u32, u32, &[u32], u32); 9] = [
+    let shapes: [(u32, u32, &[u32], u32); 10] = [
         (1, 1, &[9], 0),
         (6, 6, &[20], 0),
         (8, 8, &[12], 3),
@@ -50,6 +50,8 @@ fn functions_equal_their_formula_on_whole_domains_and_beyond() {
         (8, 2, &[20, 14, 8, 3], 9),
         (7, 0, &[16, 9, 4], 6),
         (4, 4, &[10, 5], 2),
+        // Rows of two hashes.
+        (8, 3, &[48, 40, 34, 28], 20),
     ];
     let mut all = Vec::new();
     for (number, (bits, place, widths, drop)) in shapes.into_iter().enumerate() {
@@ -140,8 +142,24 @@ fn functions_beyond_their_bounds_are_refused() {
     assert!(refused(with(vec![vec![0, 1 << 54]; 2]), 12, 12, 0));
     assert!(refused(Polynomials { low: i64::MIN, ..good.clone() }, 60, 8, 0));
     assert!(refused(Polynomials { bits: 17, ..good.clone() }, 60, 8, 0));
-    assert!(refused(Polynomials { shift: 57, ..good }, 60, 8, 0));
+    for shift in [57, 129, 200, u32::MAX] {
+        assert!(refused(Polynomials { shift, ..good.clone() }, 60, 8, 0));
+    }
     assert!(Layer::product(0, 8).is_err() && Layer::product(1, 63).is_err() && Layer::product(1, 1).is_err());
+}
+
+/// Results of fewer bits than a place in a segment has, and of one bit.
+#[test]
+fn results_may_be_narrower_than_places() {
+    let polynomials = vec![vec![3, 5, 7, 1]];
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 0 };
+    let secrets: Vec<i64> = (-512..512).collect();
+    let cases = [1, 2, 4, 9].map(|to| {
+        let ring = Ring::Pow2(to);
+        let cut = secrets.iter().map(|x| ring.signed(ring.embed(ideal(&function, *x)))).collect();
+        (case(&function, secrets.clone(), 10, to, 0), cut)
+    });
+    check(cases.into());
 }
 
 /// Messages and bits online, for each value: counted by hand from the diagram of the protocol's page.

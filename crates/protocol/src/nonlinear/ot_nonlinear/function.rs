@@ -61,7 +61,7 @@ impl Polynomials {
         let place = segments.trailing_zeros();
         let split = [place, self.bits - place];
         // Nothing but constants tell of a place of no bits.
-        if self.magnitude(split[1]) >= 1 << MAX_SUM_BITS || self.shift > MAX_SUM_BITS {
+        if self.shift > MAX_SUM_BITS || self.magnitude(split[1]) >= 1 << MAX_SUM_BITS {
             return refuse;
         }
         Ok(split)

@@ -99,7 +99,7 @@ impl Layer {
     /// A function of values over `Z_2^from`, of which `shift` bits are dropped first, rounded, with results over `Z_2^to`.
     ///
     /// What is left of a value must be at least as far from the ends of its ring as a quarter of it, and so must its distance from where the domain
-    /// begins; or the domain is the whole ring that is left, from its lowest number on.
+    /// begins; or the domain is the whole ring that is left, from its lowest number on, which rounding must not carry a value out of.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] unless there are values, rings have at most 62 bits, and the polynomials are within their bounds.

@@ -267,8 +267,11 @@ impl LookupKeys {
 
     pub(super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
         let keys = shape.columns().map(|bits| {
-            let keys = decode(reader, values * shape.rows(), bits)?;
-            Ok(Zeroizing::new(pack_bits(&keys, bits)))
+            let count = values * shape.rows();
+            let bytes = reader.bytes(packed_len(count, bits))?;
+            // Values from the last multiple of 8 on, whose padding must be zero.
+            unpack_bits(&bytes[packed_len(count / 8 * 8, bits)..], count % 8, bits)?;
+            Ok(Zeroizing::new(bytes.to_vec()))
         });
         let keys = keys.collect::<Result<_, DecodeError>>()?;
         let shares = shape.columns().map(|bits| decode(reader, values, bits)).collect::<Result<_, _>>()?;
