@@ -12,7 +12,7 @@ use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
 use super::lookup::{LookupKeys, LookupPlaces};
 use super::moves::{Compared, Move};
-use super::product::{ChoosingProducts, Chosen, Factors, Offered, OfferingProducts};
+use super::product::{ChoosingProducts, Chosen, Offered, OfferingProducts};
 use super::run::Role;
 use super::source::Source;
 use super::transfers::Transfers;
@@ -113,10 +113,10 @@ impl Prepared {
             (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(&places)),
             (Self::LookupKeys(keys), Task::Lookup { places, table }) => Box::new(keys.role(places, table)),
             (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
-                Box::new(ChoosingProducts { chosen, of: Factors::new(mine, factor, bits) })
+                Box::new(ChoosingProducts::new(chosen, mine, [factor, bits]))
             }
             (Self::Offered(offered), Task::Products { mine, factor, bits }) => {
-                Box::new(OfferingProducts::new(offered, Factors::new(mine, factor, bits)))
+                Box::new(OfferingProducts::new(offered, mine, [factor, bits]))
             }
             _ => return None,
         })

@@ -112,99 +112,137 @@ impl Chosen {
     }
 }
 
-/// The first party's values of `factor` bits times the second's, modulo `2^bits`: bit `i` weighs `2^i`, so what lies above `2^bits` is not
-/// sent.
-pub(super) struct Factors {
-    pub(super) mine: Values,
-    pub(super) factor: u32,
-    pub(super) bits: u32,
+/// This party's shares of products of one's numbers and the other's values, modulo `2^bits`, summed bit by bit of the numbers: bit `i`
+/// weighs `2^i`, so what lies above `2^bits` is not sent.
+pub(super) struct Products {
+    /// Bits of the numbers.
+    factor: u32,
+    bits: u32,
     sum: Values,
 }
 
 /// The first party's role in products.
 pub(super) struct ChoosingProducts {
-    pub(super) chosen: Chosen,
-    pub(super) of: Factors,
+    chosen: Chosen,
+    numbers: Values,
+    products: Products,
 }
 
 /// The second party's.
 pub(super) struct OfferingProducts {
-    pub(super) offered: Offered,
-    pub(super) of: Factors,
+    offered: Offered,
+    values: Values,
     /// What the first party said.
     flips: Vec<u64>,
+    products: Products,
 }
 
-impl Factors {
-    pub(super) fn new(mine: Values, factor: u32, bits: u32) -> Self {
-        let sum = Zeroizing::new(vec![0; mine.len()]);
-        Self { mine, factor, bits, sum }
+impl Products {
+    /// On top of what was summed before.
+    pub(super) const fn new([factor, bits]: [u32; 2], sum: Values) -> Self {
+        Self { factor, bits, sum }
+    }
+
+    /// What the party of the numbers says.
+    pub(super) fn flips(&self, chosen: &Chosen, numbers: &Values) -> Vec<u8> {
+        let mut flips = vec![0; numbers.len()];
+        for i in 0..self.factor {
+            let of_bit = chosen.flips(self.start(i), &numbers.map(|x| x >> i & 1));
+            flips.iter_mut().zip(of_bit).for_each(|(flips, flip)| *flips |= flip << i);
+        }
+        pack_bits(&flips, self.factor)
+    }
+
+    /// What the party of the values hears.
+    pub(super) fn read_flips(&self, message: &mut Reader<'_>) -> Result<Vec<u64>, ProtocolError> {
+        packed(message, self.sum.len(), self.factor)
+    }
+
+    /// Adds the shares of the party of the values, which then says this.
+    pub(super) fn correct(&mut self, offered: &Offered, flips: &[u64], values: &Values) -> Vec<u8> {
+        let mut message = Vec::new();
+        for i in 0..self.factor {
+            let flips: Vec<u64> = flips.iter().map(|flips| flips >> i & 1).collect();
+            let (corrections, shares) = offered.correct(self.start(i), &flips, values, self.bits - i);
+            message.extend(corrections);
+            self.add(i, &shares);
+        }
+        message
+    }
+
+    /// Adds the shares of the party of the numbers, which hears that.
+    pub(super) fn take(
+        &mut self,
+        chosen: &Chosen,
+        numbers: &Values,
+        message: &mut Reader<'_>,
+    ) -> Result<(), ProtocolError> {
+        for i in 0..self.factor {
+            let bits = self.bits - i;
+            let corrections = packed(message, numbers.len(), bits)?;
+            let choices = numbers.map(|x| x >> i & 1);
+            let shares = chosen.shares(self.start(i), &choices, &corrections, bits);
+            self.add(i, &shares);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Vec<Values> {
+        vec![self.sum]
     }
 
     /// Adds the shares of the products of bit `i`.
-    fn add(&mut self, i: u32, shares: &[u64]) {
+    fn add(&mut self, i: u32, shares: &Values) {
         let ring = Ring::Pow2(self.bits);
-        let sums = self.sum.iter_mut().zip(shares);
+        let sums = self.sum.iter_mut().zip(shares.iter());
         sums.for_each(|(sum, share)| *sum = ring.add(*sum, ring.embed((share << i) as i64)));
     }
 
     /// The transfers of bit `i` start here.
     fn start(&self, i: u32) -> usize {
-        i as usize * self.mine.len()
+        i as usize * self.sum.len()
+    }
+}
+
+impl ChoosingProducts {
+    pub(super) fn new(chosen: Chosen, numbers: Values, size: [u32; 2]) -> Self {
+        let sum = numbers.map(|_| 0);
+        Self { chosen, numbers, products: Products::new(size, sum) }
     }
 }
 
 impl OfferingProducts {
-    pub(super) const fn new(offered: Offered, of: Factors) -> Self {
-        Self { offered, of, flips: Vec::new() }
+    pub(super) fn new(offered: Offered, values: Values, size: [u32; 2]) -> Self {
+        let sum = values.map(|_| 0);
+        Self { offered, values, flips: Vec::new(), products: Products::new(size, sum) }
     }
 }
 
 impl Role for ChoosingProducts {
     fn say(&mut self) -> Vec<u8> {
-        let mut flips = vec![0; self.of.mine.len()];
-        for i in 0..self.of.factor {
-            let of_bit = self.chosen.flips(self.of.start(i), &self.of.mine.map(|x| x >> i & 1));
-            flips.iter_mut().zip(of_bit).for_each(|(flips, flip)| *flips |= flip << i);
-        }
-        pack_bits(&flips, self.of.factor)
+        self.products.flips(&self.chosen, &self.numbers)
     }
 
     fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
-        for i in 0..self.of.factor {
-            let bits = self.of.bits - i;
-            let corrections = packed(message, self.of.mine.len(), bits)?;
-            let choices = self.of.mine.map(|x| x >> i & 1);
-            let shares = self.chosen.shares(self.of.start(i), &choices, &corrections, bits);
-            self.of.add(i, &shares);
-        }
-        Ok(())
+        self.products.take(&self.chosen, &self.numbers, message)
     }
 
     fn finish(self: Box<Self>) -> Vec<Values> {
-        vec![self.of.sum]
+        self.products.finish()
     }
 }
 
 impl Role for OfferingProducts {
     fn say(&mut self) -> Vec<u8> {
-        let mut message = Vec::new();
-        for i in 0..self.of.factor {
-            let flips: Vec<u64> = self.flips.iter().map(|word| word >> i & 1).collect();
-            let (corrections, share) =
-                self.offered.correct(self.of.start(i), &flips, &self.of.mine, self.of.bits - i);
-            message.extend(corrections);
-            self.of.add(i, &share);
-        }
-        message
+        self.products.correct(&self.offered, &self.flips, &self.values)
     }
 
     fn hear(&mut self, message: &mut Reader<'_>) -> Result<(), ProtocolError> {
-        self.flips = packed(message, self.of.mine.len(), self.of.factor)?;
+        self.flips = self.products.read_flips(message)?;
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Vec<Values> {
-        vec![self.of.sum]
+        self.products.finish()
     }
 }
