@@ -13,6 +13,7 @@
 //!
 //! Turning and choosing touch every entry, whatever the places are.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use lanner_primitives::{Block, Ring, parallel};
@@ -25,7 +26,7 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 use super::lanes::{Lanes, Values, decode, mask};
 use super::leaf::add_choices;
 use super::run::{Role, packed};
-use super::source::{PART, Source, multiples};
+use super::source::{PART, Part, Source, multiples};
 use crate::ProtocolError;
 
 /// The most bits of a place.
@@ -157,6 +158,23 @@ fn hashes(shape: TableShape) -> impl Iterator<Item = u64> {
     0..=Column::all(shape).map(|column| column.hash).max().unwrap_or_default()
 }
 
+/// For each column, a key for each of a part's values and, value by value, each of the offsets.
+fn column_keys(part: &Part, shape: TableShape, offsets: &[Block], values: Range<usize>) -> Vec<Values> {
+    let (width, rows, first) = (shape.place_bits as usize, offsets.len(), values.start);
+    let empty = |_| Zeroizing::new(vec![0; values.len() * rows]);
+    let mut keys: Vec<Values> = shape.columns().map(empty).collect();
+    for number in hashes(shape) {
+        part.joint_hashes(width, offsets, number, values.clone(), |value, row, hashes| {
+            let columns = keys.iter_mut().zip(Column::all(shape));
+            for (keys, column) in columns.filter(|(_, column)| column.hash == number) {
+                let keys = keys[(value - first) * rows + row..].iter_mut().step_by(rows).zip(hashes);
+                keys.for_each(|(key, hash)| *key = column.of(*hash));
+            }
+        });
+    }
+    keys
+}
+
 impl LookupPlaces {
     pub(super) fn new(
         source: &mut Source<'_>,
@@ -165,18 +183,12 @@ impl LookupPlaces {
     ) -> Result<Self, ProtocolError> {
         let width = shape.place_bits as usize;
         let mut random = Zeroizing::new(vec![0; values]);
-        let mut keys: Vec<Values> = shape.columns().map(|_| Zeroizing::new(vec![0; values])).collect();
-        for (random, start) in random.chunks_mut(PART).zip((0..).step_by(PART)) {
+        let empty = |_| Zeroizing::new(Vec::with_capacity(values));
+        let mut keys: Vec<Values> = shape.columns().map(empty).collect();
+        for random in random.chunks_mut(PART) {
             let part = source.draw(random.len() * width)?;
-            for number in hashes(shape) {
-                part.joint_hashes(width, &[Block::ZERO], number, 0..random.len(), |value, _, hashes| {
-                    let columns = keys.iter_mut().zip(Column::all(shape));
-                    for (keys, column) in columns.filter(|(_, column)| column.hash == number) {
-                        let keys = keys[start + value..].iter_mut().zip(hashes);
-                        keys.for_each(|(key, hash)| *key = column.of(*hash));
-                    }
-                });
-            }
+            let of_part = column_keys(&part, shape, &[Block::ZERO], 0..random.len());
+            keys.iter_mut().zip(&of_part).for_each(|(keys, of_part)| keys.extend_from_slice(of_part));
             let count = random.len();
             for (bit, shift) in (0..width).zip(0..) {
                 add_choices(&part, bit * count, shift, random);
@@ -229,18 +241,7 @@ impl LookupKeys {
                 (first..count.min(first + ITEM), columns)
             });
             parallel::for_each(items, |(values, packed)| {
-                let mut unpacked: Vec<Values> =
-                    packed.iter().map(|_| Zeroizing::new(vec![0; values.len() * rows])).collect();
-                for number in hashes(shape) {
-                    part.joint_hashes(width, &multiples, number, values.clone(), |value, row, hashes| {
-                        let first = (value - values.start) * rows + row;
-                        let columns = unpacked.iter_mut().zip(Column::all(shape));
-                        for (keys, column) in columns.filter(|(_, column)| column.hash == number) {
-                            let keys = keys[first..].iter_mut().step_by(rows).zip(hashes);
-                            keys.for_each(|(key, hash)| *key = column.of(*hash));
-                        }
-                    });
-                }
+                let unpacked = column_keys(&part, shape, &multiples, values);
                 for ((packed, keys), bits) in packed.into_iter().zip(&unpacked).zip(shape.columns()) {
                     pack_bits_to(keys, bits, packed);
                 }
