@@ -25,8 +25,8 @@ use crate::ProtocolError;
 
 /// A function by polynomials on equal segments of its domain, all in integers.
 ///
-/// Of `x` it is `floor((p + 2^(shift-1)) / 2^shift)` (`p` where the shift is 0) for the sum `p` of `polynomials[h][i] e^i`, where `u`, which is `x - low` but not below 0 nor
-/// above `2^bits - 1`, is `h 2^t + e` with `e < 2^t`, and there are `2^(bits-t)` segments.
+/// Of `x` it is `floor((p + 2^(shift-1)) / 2^shift)` (`p` where the shift is 0) for the sum `p` of `polynomials[h][i] e^i`, where `u`, which
+/// is `x - low` but not below 0 nor above `2^bits - 1`, is `h 2^t + e` with `e < 2^t`, and there are `2^(bits-t)` segments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Polynomials {
@@ -60,7 +60,6 @@ impl Polynomials {
         }
         let place = segments.trailing_zeros();
         let split = [place, self.bits - place];
-        // Nothing but constants tell of a place of no bits.
         if self.shift > MAX_SUM_BITS || self.magnitude(split[1]) >= 1 << MAX_SUM_BITS {
             return refuse;
         }
@@ -74,7 +73,7 @@ impl Polynomials {
             (0..).zip(polynomial).map(term).sum()
         };
         let largest = self.polynomials.iter().map(of).max().unwrap_or(0);
-        largest + if self.shift > 0 { 1 << (self.shift - 1) } else { 0 }
+        largest + u128::from(half(self.shift))
     }
 }
 
@@ -125,8 +124,7 @@ impl Function {
             return refuse("a domain beyond a quarter of the ring");
         }
         let ring = Ring::Pow2(from);
-        let half = if shift > 0 { 1 << (shift - 1) } else { 0 };
-        let offset = ring.sub(half, ring.embed(function.low << shift));
+        let offset = ring.sub(half(shift), ring.embed(function.low << shift));
         // With their sign, as far as the results need them.
         let bits = u128::BITS - function.magnitude(rest).leading_zeros() + 1;
         let sum =
@@ -141,7 +139,7 @@ impl Function {
         let carry = if self.rest > 0 { Some(driver.carry(e.clone(), self.rest)?) } else { None };
         let coefficients = self.coefficients(driver, &u, carry.as_ref(), count)?;
         let sum = self.evaluate(driver, coefficients, &e, carry.as_ref())?;
-        let half = driver.public(if self.sum.shift > 0 { 1 << (self.sum.shift - 1) } else { 0 });
+        let half = driver.public(half(self.sum.shift));
         let ring = Ring::Pow2(self.sum.from);
         self.sum.extend(driver, &sum.map(|p| ring.add(p, half)), self.to)
     }
@@ -245,6 +243,11 @@ fn segments(function: &Polynomials, place: u32, bits: u32) -> Result<Segments, P
         columns.push((bits - common, column().map(|c| (c >> common) as u64).collect()));
     }
     Ok(Segments::Many { bits: place, table: Arc::new(Table::new(place, columns)?), zeros })
+}
+
+/// Half of `2^bits`, rounded down: what rounding adds before so many bits are dropped.
+const fn half(bits: u32) -> u64 {
+    if bits == 0 { 0 } else { 1 << (bits - 1) }
 }
 
 /// The widest ring.
