@@ -24,8 +24,9 @@ impl From<Ring> for Sharing {
 }
 
 impl Sharing {
-    /// Bits of a value.
-    pub(super) fn value_bits(self) -> u32 {
+    /// Bits of a value, its sign included.
+    #[must_use]
+    pub fn value_bits(self) -> u32 {
         self.ring.bits().saturating_sub(self.guard)
     }
 }

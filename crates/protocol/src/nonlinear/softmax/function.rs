@@ -47,8 +47,7 @@ pub fn softmax(
     from: impl Into<Sharing>,
 ) -> Result<Revealed, ProtocolError> {
     let from = from.into();
-    let bits = from.ring.bits().saturating_sub(from.guard);
-    let precision = Precision::new(classes, digits, scale, bits)?;
+    let precision = Precision::new(classes, digits, scale, from.value_bits())?;
     let exponential = precision.exponential()?;
     let circuit = library::softmax(from, classes, precision.dropped(), &exponential, digits)?;
     Ok(Revealed::new(circuit, Reading::Probability { digits }))
