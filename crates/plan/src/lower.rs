@@ -268,9 +268,7 @@ impl<'n> Planner<'n> {
             Some(if let Some(activation) = self.activation(&fused, from, to, self.guards.of(value)) {
                 self.push(name, vec![input], activation)?
             } else {
-                let input = self.reshare(name, input)?;
-                // Later readers of the value use the sharing that the server knows.
-                self.values[value] = Some(input);
+                let input = self.reshare_for_all(name, value, input)?;
                 let activation =
                     yao::Activation { function: fused.function, windows: fused.windows, from, to };
                 self.push(name, vec![input], activation)?
@@ -289,6 +287,13 @@ impl<'n> Planner<'n> {
             }
             _ => Ok(value),
         }
+    }
+
+    /// As [`Planner::reshare`], of what `input` is in the network: later readers use the sharing that the server knows, too.
+    fn reshare_for_all(&mut self, name: &str, value: usize, input: usize) -> Result<usize, PlanError> {
+        let input = self.reshare(name, input)?;
+        self.values[value] = Some(input);
+        Ok(input)
     }
 
     fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {

@@ -123,9 +123,7 @@ impl<'n> Planner<'n> {
         bits: u32,
     ) -> Result<usize, PlanError> {
         let input = self.value(node, value)?;
-        let input = self.reshare(&node.name, input)?;
-        // Later readers of the value use the sharing that the server knows.
-        self.values[value] = Some(input);
+        let input = self.reshare_for_all(&node.name, value, input)?;
         let from = ring(self.network.accumulator(value));
         let len = self.network.shape(value).iter().product();
         self.circuit_between(node, input, len, shift, [from, Ring::Pow2(bits)])

@@ -16,9 +16,7 @@ impl Planner<'_> {
     /// The square at node `index` of a value of the plan.
     pub(super) fn square(&mut self, index: usize, input: usize) -> Result<(), PlanError> {
         let node = &self.network.nodes()[index];
-        let input = self.reshare(&node.name, input)?;
-        // Later readers of the value use the sharing that the server knows.
-        self.values[node.inputs[0]] = Some(input);
+        let input = self.reshare_for_all(&node.name, node.inputs[0], input)?;
         if !self.leave_to_layer(index, input)? {
             let square = Square { values: node.len(), prime: prime(node)?, set: self.rotating };
             let square = self.push(&node.name, vec![input], square)?;
