@@ -104,6 +104,12 @@ impl Accumulator {
         (if residue > (m - 1) / 2 { residue - m } else { residue }) as i64
     }
 
+    /// A product, brought back into the ring if it is beyond `limit`, which is within m/2; and whether it was.
+    pub(crate) const fn confine(self, product: i128, limit: i64) -> (i64, bool) {
+        let is_beyond = product.abs() > limit as i128;
+        (if is_beyond { self.reduce(product) } else { product as i64 }, is_beyond)
+    }
+
     /// The representative of `value` in [-(p-1)/2, (p-1)/2] for a prime p, in [-2^(l-1), 2^(l-1)) for 2^l.
     #[must_use]
     pub const fn centre(self, value: i64) -> i64 {

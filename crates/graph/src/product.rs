@@ -19,10 +19,9 @@ pub(crate) fn error(magnitudes: [i64; 2], errors: [i64; 2]) -> i64 {
 pub(crate) fn multiply(x: &mut [i64], y: &[i64], limit: i64, ring: Accumulator) -> usize {
     let mut beyond = 0;
     for (x, y) in x.iter_mut().zip(y) {
-        let product = i128::from(*x) * i128::from(*y);
-        let is_beyond = product.abs() > i128::from(limit);
+        let (product, is_beyond) = ring.confine(i128::from(*x) * i128::from(*y), limit);
         beyond += usize::from(is_beyond);
-        *x = if is_beyond { ring.reduce(product) } else { product as i64 };
+        *x = product;
     }
     beyond
 }

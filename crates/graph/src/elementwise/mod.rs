@@ -151,9 +151,9 @@ pub(crate) trait FixedElementwise {
         let mut beyond = 0;
         for x in x {
             let y = self.eval(i128::from(*x));
-            let is_beyond = self.multiplies() && y.abs() > i128::from(limit);
+            let (y, is_beyond) = if self.multiplies() { ring.confine(y, limit) } else { (y as i64, false) };
             beyond += usize::from(is_beyond);
-            *x = if is_beyond { ring.reduce(y) } else { y as i64 };
+            *x = y;
         }
         beyond
     }

@@ -168,6 +168,7 @@ pub(crate) fn machine_bounds(
     let mut bounds = vec![i128::from(input.high.max(-input.low))];
     for (index, node) in network.nodes().iter().enumerate() {
         let before = node.inputs.iter().map(|&value| bounds[value]).max().unwrap_or(0);
+        // Products, and functions that change the ring, stay within it.
         let half = i128::from(node.accumulator.modulus() / 2);
         let worst = match (&node.op, weights.get(&index)) {
             (FixedOp::Conv2d(_) | FixedOp::Linear { .. }, Some(layer)) => sum_bound(layer, before),
@@ -177,7 +178,6 @@ pub(crate) fn machine_bounds(
                 of(0) + of(1)
             }
             (FixedOp::Scale { factor }, _) => before * i128::from(factor.abs()),
-            // The reference multiplies in 128 bits.
             (FixedOp::Mul, _) => {
                 let [a, b] = [0, 1].map(|at| bounds[node.inputs[at]]);
                 (a * b).min(half)
@@ -185,7 +185,6 @@ pub(crate) fn machine_bounds(
             (FixedOp::Rescale { shift }, _) => {
                 ((before + i128::from(rounding_constant(*shift))) >> shift) + 1
             }
-            // So it does here.
             (op, _) if op.multiplies() || op.changes_ring() => op.elementwise().map_or(before, |op| {
                 let [low, high] = op.interval([-before, before]);
                 high.max(-low).min(half)
