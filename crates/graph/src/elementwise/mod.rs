@@ -13,7 +13,7 @@ mod square;
 use std::fmt::Debug;
 
 use crate::accumulator::Accumulator;
-use crate::fit::Fits;
+use crate::fit::FitCache;
 use crate::network::{FixedOp, FunctionFit};
 
 pub use clip::{Clip, FixedClip};
@@ -89,7 +89,7 @@ pub(crate) struct Wanted<'a> {
     /// Real value of a unit of the output, of an operator that chooses it.
     pub(crate) unit: f64,
     /// Polynomials found before.
-    pub(crate) fits: &'a Fits,
+    pub(crate) functions: &'a FitCache,
 }
 
 /// One of the operators that another is lowered to.

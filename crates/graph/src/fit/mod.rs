@@ -48,12 +48,12 @@ type Asked = (usize, [u64; 3]);
 
 /// What was found for functions before: one compilation asks for the same many times.
 #[derive(Debug, Default)]
-pub(crate) struct Fits {
+pub(crate) struct FitCache {
     fitted: Mutex<BTreeMap<String, Fitted>>,
     units: Mutex<BTreeMap<Asked, Option<f64>>>,
 }
 
-impl Fits {
+impl FitCache {
     /// What is known under a name that says all that it follows from; else what `fit` finds.
     pub(crate) fn get_or(
         &self,

@@ -23,7 +23,7 @@ pub(super) struct Prepared<'c> {
     coding: Option<Coding>,
     pub(super) observed: Observed,
     /// Polynomials found for functions.
-    functions: fit::Fits,
+    functions: fit::FitCache,
 }
 
 /// The samples that are not set aside, and what is known from them.
@@ -49,7 +49,7 @@ impl<'c> Prepared<'c> {
         let CodedInput { draft, head, samples: coded, coding } = input;
         let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
-        Ok(Self { draft, head, samples, coding, observed, functions: fit::Fits::default() })
+        Ok(Self { draft, head, samples, coding, observed, functions: fit::FitCache::default() })
     }
 
     /// The samples without the first few of those that run away: all of them first, then one less each time.

@@ -138,7 +138,7 @@ impl Elementwise for Function {
         let &Wanted { scale, unit, .. } = wanted;
         let domain = self.domain(wanted.seen, unit)?;
         let of = format!("{self:?} {domain:?} {:?} {scale:e} {unit:e}", wanted.reach);
-        let fitted = wanted.fits.get_or(of, || self.polynomials(&domain, scale, wanted.reach, unit))?;
+        let fitted = wanted.functions.get_or(of, || self.polynomials(&domain, scale, wanted.reach, unit))?;
         let fit = Some(FunctionFit { error: fitted.error, open: domain.open });
         Ok(vec![Part { suffix: "", op: FixedOp::Function(fitted.function), scale: unit, fit }])
     }

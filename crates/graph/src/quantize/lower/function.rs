@@ -69,7 +69,7 @@ impl Builder<'_> {
             seen: self.source.ends_of(item.inputs[0]),
             reach: [bound.low, bound.high],
             unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
-            fits: self.source.functions,
+            functions: self.source.functions,
         };
         let parts = operator.lower(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
         let mut placed = x;

@@ -50,7 +50,7 @@ pub(super) struct Source<'a> {
     /// Whether weights get no more bits than they must.
     pub(super) sparing: bool,
     /// Polynomials found before.
-    pub(super) functions: &'a fit::Fits,
+    pub(super) functions: &'a fit::FitCache,
 }
 
 impl Source<'_> {
