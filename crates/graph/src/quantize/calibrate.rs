@@ -1,6 +1,6 @@
 //! The ranges that values take on the calibration samples.
 
-use super::outlier::{magnitudes, typical};
+use super::outlier::typical;
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
@@ -24,6 +24,11 @@ impl Range {
         self.high - self.low
     }
 
+    /// The smallest with 0 and what lies between these ends.
+    fn over([low, high]: [f64; 2]) -> Self {
+        Self { low: low.min(0.0), high: high.max(0.0) }
+    }
+
     /// The smallest range with both.
     pub(super) fn hull(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
@@ -37,9 +42,7 @@ impl Range {
 
 /// What the float graph did on the samples.
 pub(super) struct Observed {
-    /// For each sample the range of every value: the input, then each node's.
-    pub(super) ranges: Vec<Vec<Range>>,
-    /// For each sample the smallest and the largest of every value.
+    /// For each sample the smallest and the largest of every value: the input's, then each node's.
     pub(super) ends: Vec<Vec<[f64; 2]>>,
     /// For each sample its scores.
     pub(super) scores: Vec<Vec<f32>>,
@@ -80,54 +83,42 @@ pub(super) fn observe(draft: &Draft, samples: &Samples<'_>) -> Result<Observed, 
     let executor = FloatExecutor::new(&draft.graph, &draft.tensors)?;
     let each = cores::map(samples, |(number, sample)| {
         let values = executor.run_all(sample).map_err(|error| refuse(*number, &error))?;
-        let ranges = values.iter().enumerate().map(|(id, values)| {
-            range_of(values).ok_or_else(|| {
+        let ends = values.iter().enumerate().map(|(id, values)| {
+            ends_of(values).ok_or_else(|| {
                 let node = id.checked_sub(1).map_or("the input", |index| &draft.graph.nodes[index].name);
                 let reason = format!("sample {number} makes `{node}` infinite or NaN");
                 CompileError::Calibration { reason, fix: "check the weights and the sample".to_owned() }
             })
         });
-        let ranges = ranges.collect::<Result<Vec<_>, _>>()?;
-        let ends = values.iter().map(|values| ends_of(values)).collect();
-        Ok((ranges, ends, values.last().cloned().unwrap_or_default()))
+        Ok((ends.collect::<Result<_, _>>()?, values.last().cloned().unwrap_or_default()))
     });
     let each = each.into_iter().collect::<Result<Vec<_>, CompileError>>()?;
-    let mut observed = Observed { ranges: Vec::new(), ends: Vec::new(), scores: Vec::new() };
-    for (ranges, ends, scores) in each {
-        observed.ranges.push(ranges);
-        observed.ends.push(ends);
-        observed.scores.push(scores);
-    }
-    Ok(observed)
+    let (ends, scores) = each.into_iter().unzip();
+    Ok(Observed { ends, scores })
 }
 
-/// The smallest and the largest of values.
-fn ends_of(values: &[f32]) -> [f64; 2] {
-    let ends =
-        values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)]);
-    ends.map(f64::from)
-}
-
-/// The range of finite values.
-fn range_of(values: &[f32]) -> Option<Range> {
-    let join = |range: Range, value: &f32| {
-        let value = f64::from(*value);
-        value.is_finite().then(|| range.hull(Range { low: value, high: value }))
-    };
-    values.iter().try_fold(Range::default(), join)
+/// The smallest and the largest of finite values.
+fn ends_of(values: &[f32]) -> Option<[f64; 2]> {
+    let join = |[low, high]: [f32; 2], x: &f32| x.is_finite().then(|| [low.min(*x), high.max(*x)]);
+    let ends = values.iter().try_fold([f32::INFINITY, f32::NEG_INFINITY], join)?;
+    Some(ends.map(f64::from))
 }
 
 impl Observed {
+    /// The largest absolute value of a value in each sample.
+    pub(super) fn magnitudes(&self, value: usize) -> Vec<f64> {
+        self.ends.iter().map(|sample| Range::over(sample[value]).magnitude()).collect()
+    }
+
     /// What is known of every value from these samples.
     pub(super) fn seen(&self, samples: &Samples<'_>) -> Vec<Seen> {
         let of_value = |value: usize| {
-            let ranges = samples.iter().map(|(number, _)| self.ranges[*number][value]);
-            let range = ranges.fold(Range::default(), Range::hull);
             let ends = samples.iter().map(|(number, _)| self.ends[*number][value]);
             let ends = ends.fold([f64::INFINITY, f64::NEG_INFINITY], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
-            Seen { range, ends, typical: range.within(typical(&magnitudes(&self.ranges, value))) }
+            let range = Range::over(ends);
+            Seen { range, ends, typical: range.within(typical(&self.magnitudes(value))) }
         };
-        (0..self.ranges.first().map_or(0, Vec::len)).map(of_value).collect()
+        (0..self.ends.first().map_or(0, Vec::len)).map(of_value).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Bits spread over such values would leave none for the others, and no ring holds twice their sums. So the activation bits go to what
 //! most samples reach, and where no ring holds a calibration, its worst samples are set aside, one in a hundred at most.
 
-use super::calibrate::{Observed, Range, Samples};
+use super::calibrate::{Observed, Samples};
 
 /// How far beyond the median sample's largest activation its bits reach.
 const TYPICAL: f64 = 4.0;
@@ -13,11 +13,6 @@ const RUNAWAY: f64 = 8.0;
 
 /// Of a given number of samples one may be set aside.
 const SAMPLES_FOR_ONE: usize = 100;
-
-/// The largest absolute value of a value in each sample.
-pub(super) fn magnitudes(ranges: &[Vec<Range>], value: usize) -> Vec<f64> {
-    ranges.iter().map(|sample| sample[value].magnitude()).collect()
-}
 
 /// What a value's activation bits reach, given its magnitude in each sample.
 pub(super) fn typical(magnitudes: &[f64]) -> f64 {
@@ -32,10 +27,10 @@ pub(super) fn set_aside<'s>(
     observed: &Observed,
     samples: &Samples<'s>,
 ) -> impl Iterator<Item = Samples<'s>> + use<'s> {
-    let values = observed.ranges.first().map_or(0, Vec::len);
+    let values = observed.ends.first().map_or(0, Vec::len);
     let mut excess = vec![0.0_f64; samples.len()];
     for value in 0..values {
-        let magnitudes = magnitudes(&observed.ranges, value);
+        let magnitudes = observed.magnitudes(value);
         let median = median(&magnitudes);
         if median > 0.0 {
             excess.iter_mut().zip(magnitudes).for_each(|(excess, size)| *excess = excess.max(size / median));
@@ -61,15 +56,11 @@ fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantize::calibrate::Range;
 
     fn observed(magnitudes: &[f64]) -> Observed {
-        let range = |high: &f64| vec![Range { low: 0.0, high: 1.0 }, Range { low: -1.0, high: *high }];
         let ends = |high: &f64| vec![[0.0, 1.0], [-1.0, *high]];
-        Observed {
-            ranges: magnitudes.iter().map(range).collect(),
-            ends: magnitudes.iter().map(ends).collect(),
-            scores: Vec::new(),
-        }
+        Observed { ends: magnitudes.iter().map(ends).collect(), scores: Vec::new() }
     }
 
     #[test]
