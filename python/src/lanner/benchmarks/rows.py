@@ -40,7 +40,7 @@ class Row:
     """The cost of one benchmark in one phase.
 
     Attributes:
-        suite: layers, activations, networks or imagenet.
+        suite: layers, activations, networks, recurrent or imagenet.
         name: The benchmark.
         network: The network between the parties.
         shaping: How that came about: ``none`` or ``in-process relay``.
