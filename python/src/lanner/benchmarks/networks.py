@@ -10,6 +10,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from lanner.benchmarks.graphs import Built, Drawn, build, conv, weights
@@ -43,24 +44,14 @@ def pneumonia(data: Path | None, protocols: Protocols) -> Built:
             pixels = file["train_images"][: CALIBRATION_SAMPLES + 1, np.newaxis]
         samples = pixels.astype(np.float32) / np.float32(255)
     with as_file(files("lanner") / "networks" / "pneumonia.onnx") as network:
-        model = compile(
-            network,
-            samples[:-1],
-            mode=protocols.mode,
-            output=protocols.output("probability"),
-            name="pneumonia",
-            rounding=protocols.rounding,
-            precision=protocols.precision,
-        )
-    return model, model.manifest.input.clip(samples[-1])
+        return trained(network, "pneumonia", samples, protocols, "probability")
 
 
-def minionn(trained: Path | None, protocols: Protocols) -> Built:
+def minionn(folder: Path | None, protocols: Protocols) -> Built:
     """The CIFAR-10 network of MiniONN (Liu et al. 2017): seven convolutions, two average pools."""
-    if trained is not None:
-        return _trained(
-            trained, "cifar10_minionn", load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1), protocols
-        )
+    if folder is not None:
+        samples = load_cifar10(folder.parents[1], CALIBRATION_SAMPLES + 1)
+        return trained(folder / "model.onnx", "cifar10_minionn", samples, protocols)
     return build(*minionn_graph(), protocols)
 
 
@@ -77,11 +68,11 @@ def minionn_graph() -> Drawn:
     return graph, _classify(graph, wire, 10)
 
 
-def resnet(blocks: int, trained: Path | None, protocols: Protocols) -> Built:
+def resnet(blocks: int, folder: Path | None, protocols: Protocols) -> Built:
     """The CIFAR-10 network of He et al. 2016 with 6 `blocks` + 2 layers; its shortcuts have no parameters."""
-    if trained is not None:
-        samples = load_cifar10(trained.parents[1], CALIBRATION_SAMPLES + 1)
-        return _trained(trained, f"resnet{6 * blocks + 2}", (samples - CIFAR_MEAN) / CIFAR_DEVIATION, protocols)
+    if folder is not None:
+        samples = (load_cifar10(folder.parents[1], CALIBRATION_SAMPLES + 1) - CIFAR_MEAN) / CIFAR_DEVIATION
+        return trained(folder / "model.onnx", f"resnet{6 * blocks + 2}", samples, protocols)
     return build(*resnet_graph(blocks), protocols)
 
 
@@ -157,13 +148,19 @@ def load_cifar10(data: Path, count: int, split: str = "test") -> NDArray[np.floa
     return images
 
 
-def _trained(folder: Path, name: str, samples: NDArray[np.float32], protocols: Protocols) -> Built:
-    """A network from a folder's ONNX file, calibrated on all samples but the last, which is returned."""
+def trained(
+    network: onnx.ModelProto | Path,
+    name: str,
+    samples: NDArray[np.float32],
+    protocols: Protocols,
+    output: str = "logits",
+) -> Built:
+    """A network, or that of an ONNX file, calibrated on all samples but the last, which is returned."""
     model = compile(
-        folder / "model.onnx",
+        network,
         samples[:-1],
         mode=protocols.mode,
-        output=protocols.output("logits"),
+        output=protocols.output(output),
         name=name,
         rounding=protocols.rounding,
         precision=protocols.precision,

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from lanner.benchmarks.graphs import Built
+from lanner.benchmarks.networks import trained
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.errors import InputError
-from lanner.model import compile  # noqa: A004 - the interface's name
 from lanner.options import Protocols
 
 Array = NDArray[np.float32]
@@ -56,16 +56,7 @@ def build_recurrent(name: str, data: Path, protocols: Protocols) -> Built:
     """
     network = load_recurrent(name, data)
     samples = network.samples[-CALIBRATION_SAMPLES - 1 :]
-    model = compile(
-        network.model,
-        samples[:-1],
-        mode=protocols.mode,
-        output=protocols.output("logits"),
-        name=name,
-        rounding=protocols.rounding,
-        precision=protocols.precision,
-    )
-    return model, model.manifest.input.clip(samples[-1])
+    return trained(network.model, name, samples, protocols)
 
 
 def load_recurrent(name: str, data: Path) -> Recurrent:
