@@ -1,6 +1,8 @@
 //! Sizes of networks that branch: a node's are those of the values that it takes, not of the value made before it.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod common;
+
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, PlanError, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -18,11 +20,7 @@ fn network(modulus: u64, input: &str, nodes: &[(&str, &str, &str)]) -> PublicNet
         format!(r#"{{"name":"n{index}","op":{op},"inputs":{inputs},"shape":{shape},"modulus":{modulus}}}"#)
     };
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
-    let json = format!(
-        r#"{{"format_version":5,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":{modulus}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
-        nodes.join(",")
-    );
-    PublicNetwork::from_json(&json).unwrap()
+    common::network(input, 1, modulus, &nodes.join(","))
 }
 
 fn conv(channels: usize, kernel: usize, pad: usize) -> String {

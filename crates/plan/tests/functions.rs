@@ -1,6 +1,8 @@
 //! How functions and products of two values are planned.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -15,11 +17,7 @@ fn network(nodes: &[(&str, &[usize], u64)]) -> PublicNetwork {
     };
     let modulus = nodes[0].2;
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
-    let json = format!(
-        r#"{{"format_version":5,"input":{{"name":"x","shape":[16],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
-        nodes.join(",")
-    );
-    PublicNetwork::from_json(&json).unwrap()
+    common::network("[16]", 255, modulus, &nodes.join(","))
 }
 
 const LAYER: &str = r#"{"Linear":{"outputs":16}}"#;

@@ -1,8 +1,10 @@
 //! What a session's ciphertexts may tell of the weights decides the parameters of a plan, and whether there is one.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use lanner_bfv::ParameterSet;
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_graph::Policy;
 use lanner_plan::{Account, Mode, Plan, PlanError, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 
@@ -25,10 +27,7 @@ fn linear(name: &str, input: usize, outputs: usize, modulus: u64) -> String {
 }
 
 fn planned(inputs: usize, modulus: u64, nodes: &str, mode: Mode) -> Result<Plan, PlanError> {
-    let json = format!(
-        r#"{{"format_version":5,"input":{{"name":"x","shape":[{inputs}],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[{nodes}],"output_scale":0,"head":"scores"}}"#
-    );
-    plan(&PublicNetwork::from_json(&json).unwrap(), Policy::Logits, mode)
+    plan(&common::network(&format!("[{inputs}]"), 255, modulus, nodes), Policy::Logits, mode)
 }
 
 /// The sets whose keys a plan needs, and its account.

@@ -1,9 +1,11 @@
 //! What published networks cost: keys at set-up, and memory at the server. `--nocapture` prints the figures.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fmt::Write;
 
-use lanner_graph::{Policy, PublicNetwork};
+use lanner_graph::Policy;
 use lanner_plan::{Mode, Plan, plan};
 
 /// The public half of a network, layer by layer, in the smallest ring.
@@ -69,11 +71,8 @@ impl Builder {
     }
 
     fn plan(&self, mode: Mode) -> Plan {
-        let json = format!(
-            r#"{{"format_version":5,"input":{{"name":"x","shape":{:?},"scale":{{"grid":0}},"low":0,"high":255,"modulus":{PRIME}}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
-            self.input, self.nodes
-        );
-        plan(&PublicNetwork::from_json(&json).unwrap(), Policy::Logits, mode).unwrap()
+        let network = common::network(&format!("{:?}", self.input), 255, PRIME, &self.nodes);
+        plan(&network, Policy::Logits, mode).unwrap()
     }
 }
 

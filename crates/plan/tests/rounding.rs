@@ -1,6 +1,8 @@
 //! What a plan of mode cheetah rounds, and which results may show it.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
 use lanner_protocol::linear::cheetah::Accuracy;
@@ -22,11 +24,7 @@ fn network(nodes: &[(&str, &[usize], usize)]) -> PublicNetwork {
         format!(r#"{{"name":"n{number}","op":{op},"inputs":{inputs:?},"shape":[{count}],"modulus":1048576}}"#)
     };
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
-    let json = format!(
-        r#"{{"format_version":5,"input":{{"name":"x","shape":[16],"scale":{{"grid":0}},"low":0,"high":255,"modulus":1048576}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
-        nodes.join(",")
-    );
-    PublicNetwork::from_json(&json).unwrap()
+    common::network("[16]", 255, 1 << 20, &nodes.join(","))
 }
 
 const WIDE: &str = r#"{"Linear":{"outputs":16}}"#;

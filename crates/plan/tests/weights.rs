@@ -1,7 +1,9 @@
 //! Rings say how wide weights may be, to the compiler and to the layers alike; and there are parameters with room for them.
 #![allow(clippy::unwrap_used)]
 
-use lanner_graph::{Accumulator, Policy, PublicNetwork};
+mod common;
+
+use lanner_graph::{Accumulator, Policy};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::linear::cheetah::Scheme;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -18,11 +20,10 @@ fn the_compiler_and_the_layers_allow_the_same_weights() {
 fn every_ring_has_parameters_with_room_for_its_weights() {
     for ring in Accumulator::powers_of_two() {
         let modulus = ring.modulus();
-        let json = format!(
-            r#"{{"format_version":5,"input":{{"name":"x","shape":[4096],"scale":{{"grid":0}},"low":0,"high":255,"modulus":{modulus}}},"nodes":[
-                {{"name":"fc","op":{{"Linear":{{"outputs":10}}}},"inputs":[0],"shape":[10],"modulus":{modulus}}}],"output_scale":0,"head":"scores"}}"#
+        let layer = format!(
+            r#"{{"name":"fc","op":{{"Linear":{{"outputs":10}}}},"inputs":[0],"shape":[10],"modulus":{modulus}}}"#
         );
-        let network = PublicNetwork::from_json(&json).unwrap();
+        let network = common::network("[4096]", 255, modulus, &layer);
         let planned = plan(&network, Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
         let account = planned.build().unwrap().account().unwrap();
         assert!(account.ciphertext_bits() >= 56.0 && account.session_bits() >= 40.0, "{ring:?}: {account:?}");
