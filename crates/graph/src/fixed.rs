@@ -197,6 +197,10 @@ impl<'a> FixedExecutor<'a> {
                 x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * x + b * y).collect()
             }
             FixedOp::Mul => x.to_vec(),
+            FixedOp::Bias { .. } => {
+                let bias = self.network.weights(index).map_or(&[][..], LinearWeights::bias);
+                x.iter().zip(bias).map(|(x, b)| x + b).collect()
+            }
             op => {
                 if let Some(sources) = self.moves.get(&index) {
                     let inputs: Vec<&[i64]> =

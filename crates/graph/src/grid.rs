@@ -52,6 +52,11 @@ impl GridFactor {
         Self::try_from(exponent.checked_mul(STEPS)?).ok()
     }
 
+    /// The power of two that is nearest to `x`, if there is one: less than half a doubling away.
+    pub(crate) fn nearest_power_of_two(x: f64) -> Option<Self> {
+        Self::power_of_two(x.log2().round() as i32)
+    }
+
     /// The one that `x` is, up to the rounding of floats.
     pub(crate) fn exactly(x: f64) -> Option<Self> {
         let nearest = Self::try_from((x.log2() * f64::from(STEPS)).round() as i32).ok()?;

@@ -195,6 +195,10 @@ fn numbers(network: &PublicNetwork) -> String {
             "the factors of sums and joins (ratios of rounded scales)",
         ),
         (
+            has(|op| matches!(op, FixedOp::Bias { .. })),
+            "the bits of terms behind no layer (in units of rounded scales)",
+        ),
+        (
             has(|op| matches!(op, FixedOp::Clip { .. })),
             "the upper bounds of activations (in units of rounded scales)",
         ),

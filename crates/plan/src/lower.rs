@@ -199,6 +199,10 @@ impl<'n> Planner<'n> {
         let protocol = match &node.op {
             FixedOp::SumPool(window) => local::SumPool { windows: windows(shape, window), ring }.into(),
             FixedOp::Add { factors } => local::Add { factors: *factors, values, ring }.into(),
+            FixedOp::Bias { .. } => {
+                let guard = self.guards.of(index + 1);
+                local::Bias { guard, values, ring }.into()
+            }
             FixedOp::Scale { factor } => local::Scale { factor: *factor, values, ring }.into(),
             FixedOp::Reshape => {
                 self.values[index + 1] = Some(inputs[0]);

@@ -127,6 +127,21 @@ fn a_rescale_drops_the_guard_of_all_that_was_added() {
     let [one, two, three] = [1, 2, 3].map(Guarded);
     // What is read on the shortcut has no guard: it is lifted.
     check(&shortcut(SUM, 1), &[one, one, one], &[(9, 21), (9, 21)], 1);
+    // What the server adds takes the guard along.
+    let biased = network(&[
+        (WIDE, &[0], 16),
+        (r#"{"Bias":{"bits":12}}"#, &[1], 16),
+        (RELU, &[2], 16),
+        (RESCALE, &[3], 16),
+        (SCORES, &[4], 4),
+    ]);
+    check(&biased, &[one, one], &[(9, 21)], 0);
+    let plan_of_biased = plan(&biased, Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
+    let guards = plan_of_biased.steps().filter_map(|step| match &step.protocol {
+        Protocol::Bias(bias) => Some(bias.guard),
+        _ => None,
+    });
+    assert_eq!(guards.collect::<Vec<_>>(), [1]);
     // Two layers leave 2, for which there are two bits; and four leave 4, for which there are three.
     check(&shortcut(once, 2), &[one, two, two, one], &[(9, 21), (10, 22)], 1);
     check(&shortcut(once, 4), &[one, three, three, three, three, one], &[(9, 21), (11, 23)], 1);

@@ -1,4 +1,4 @@
-//! Linear maps with public coefficients that each party applies to its own shares alone: nothing is sent.
+//! Linear maps with public coefficients, and constants of the server's, that each party applies to its own shares alone: nothing is sent.
 
 use lanner_primitives::Ring;
 use lanner_share::Share;
@@ -37,6 +37,17 @@ pub struct Add {
 pub struct Scale {
     /// A public factor.
     pub factor: i64,
+    /// Number of elements.
+    pub values: usize,
+    /// The ring.
+    pub ring: Ring,
+}
+
+/// `x + 2^guard b` for integers b of the server's, which adds them to its share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bias {
+    /// Bits below those of what is added.
+    pub guard: u32,
     /// Number of elements.
     pub values: usize,
     /// The ring.
@@ -114,6 +125,24 @@ impl Spec for Scale {
     }
 }
 
+impl Spec for Bias {
+    fn name(&self) -> &'static str {
+        "local.bias"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        if self.guard >= self.ring.bits() {
+            return Err(ProtocolError::Shape { what: "the guard of a bias" });
+        }
+        let known = ValueType::only(inputs, self.ring, self.values)?;
+        Ok(ValueType::shared(self.ring, self.values, known))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
 impl Spec for Lift {
     fn name(&self) -> &'static str {
         "local.lift"
@@ -165,6 +194,8 @@ enum Map {
     Scale(i64),
     /// `2^guard x` in a ring that is wider by as many bits.
     Lift(u32, Ring),
+    /// `x + b`; for who has no b, x.
+    Bias(Option<Share>),
     /// Input and element that each element comes from; zero where there is none.
     Move(Vec<Option<(usize, usize)>>),
 }
@@ -185,6 +216,8 @@ impl Map {
             (Self::Lift(guard, ring), [share]) => {
                 Share::new(*ring, share.values().iter().map(|value| value << guard).collect())?
             }
+            (Self::Bias(Some(bias)), [share]) => share.add(bias)?,
+            (Self::Bias(None), [share]) => (*share).clone(),
             (Self::Move(sources), shares) => Share::gather(shares, sources)?,
             _ => return Err(ProtocolError::Shape { what: "inputs of a local step" }),
         })
@@ -209,6 +242,18 @@ impl Built for Map {
 
     fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
         Ok(self)
+    }
+}
+
+impl Built for Bias {
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
+        Ok(Box::new(Map::Bias(None)))
+    }
+
+    fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
+        let bias = model.weights(node, self.values)?.bias;
+        let guarded: Vec<i64> = bias.iter().map(|b| b.wrapping_shl(self.guard)).collect();
+        Ok(Box::new(Map::Bias(Some(Share::embed(self.ring, &guarded)))))
     }
 }
 

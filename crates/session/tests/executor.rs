@@ -474,6 +474,34 @@ fn functions_and_products_of_two_values_equal_the_reference() {
     assert_eq!(functions(&protocols(json, &shapes, 20)), 3);
 }
 
+/// Terms that no layer takes: of sums that two branches read, of an activation, and before a pool.
+#[test]
+fn terms_between_branches_equal_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,4,4]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":null,"strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"term1","op":{"AddConstant":{"value":"t1"}},"inputs":["conv1"]},
+        {"name":"relu1","op":"Relu","inputs":["term1"]},
+        {"name":"term2","op":{"AddConstant":{"value":"t2"}},"inputs":["conv1"]},
+        {"name":"gate","op":{"Function":"Sigmoid"},"inputs":["term2"]},
+        {"name":"half","op":{"MulConstant":{"value":"h"}},"inputs":["gate"]},
+        {"name":"term3","op":{"AddConstant":{"value":"t3"}},"inputs":["half"]},
+        {"name":"sum","op":"Add","inputs":["relu1","term3"]},
+        {"name":"mean","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["sum"]},
+        {"name":"flat","op":"Flatten","inputs":["mean"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
+    let shapes: [(&str, &[usize]); 6] = [
+        ("w1", &[3, 2, 3, 3]),
+        ("t1", &[3, 1, 1]),
+        ("t2", &[3, 4, 4]),
+        ("h", &[1]),
+        ("t3", &[1]),
+        ("w2", &[12, 4]),
+    ];
+    check(json, &shapes, 32);
+    let biases = |names: &[&str]| names.iter().filter(|name| **name == "local.bias").count();
+    assert_eq!(biases(&protocols(json, &shapes, 32)), 3);
+}
+
 /// The protocols of a network's plan.
 fn protocols(json: &str, shapes: &[(&str, &[usize])], input: usize) -> Vec<&'static str> {
     let (network, _) = network(json, shapes, input);

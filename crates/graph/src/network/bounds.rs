@@ -58,6 +58,12 @@ impl Bound {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
                 within(layer.map(|layer| linear_interval(first, layer, ring)), evidence, limit)
             }
+            FixedOp::Bias { bits } => {
+                let [least, most] =
+                    layer.map_or([1 - (1 << bits), (1 << bits) - 1], LinearWeights::bias_ends);
+                let (least, most) = (i128::from(least), i128::from(most));
+                within(Some(((low + least).min(0), (high + most).max(0))), evidence, limit)
+            }
             FixedOp::SumPool(window) => {
                 let area = window.area() as i128;
                 within(Some((low * area, high * area)), evidence, limit).inheriting(evidence)
@@ -171,7 +177,9 @@ pub(crate) fn machine_bounds(
         // Products, and functions that change the ring, stay within it.
         let half = i128::from(node.accumulator.modulus() / 2);
         let worst = match (&node.op, weights.get(&index)) {
-            (FixedOp::Conv2d(_) | FixedOp::Linear { .. }, Some(layer)) => sum_bound(layer, before),
+            (FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Bias { .. }, Some(layer)) => {
+                sum_bound(layer, before)
+            }
             (FixedOp::SumPool(window), _) => before * window.area() as i128,
             (FixedOp::Add { factors }, _) => {
                 let of = |at: usize| i128::from(factors[at].abs()) * bounds[node.inputs[at]];
@@ -219,8 +227,9 @@ pub(crate) fn check_weights(
         let (expected, channels) = match &node.op {
             FixedOp::Conv2d(geometry) => (geometry.weight_count(input[0]), geometry.out_channels),
             FixedOp::Linear { outputs } => (outputs * input[0], *outputs),
+            FixedOp::Bias { .. } => (0, node.len()),
             _ if weights.contains_key(&index) => {
-                return Err(wrong("it has weights but is not a linear layer"));
+                return Err(wrong("it has weights but takes none"));
             }
             _ => continue,
         };
@@ -234,6 +243,11 @@ pub(crate) fn check_weights(
                 layer.bias().len(),
                 node.len()
             )));
+        }
+        if let FixedOp::Bias { bits } = node.op
+            && layer.bias().iter().any(|b| b.unsigned_abs() >> bits != 0)
+        {
+            return Err(wrong("what it adds has more bits than it says"));
         }
         if layer.weight().iter().any(|&w| i32::try_from(w).is_err()) {
             return Err(wrong("a weight does not fit 32 bits"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FixedOp, InputScale, MAX_FACTOR, NetworkInput, PublicNetwork};
+use super::{FixedOp, InputScale, MAX_BIAS_BITS, MAX_FACTOR, NetworkInput, PublicNetwork};
 use crate::CompileError;
 use crate::movement;
 use crate::tensor::element_count;
@@ -101,6 +101,9 @@ fn check_node(network: &PublicNetwork, index: usize) -> Result<(), String> {
         }
         FixedOp::Add { factors } => factors.into_iter().try_for_each(check_factor),
         FixedOp::Scale { factor } => check_factor(factor),
+        FixedOp::Bias { bits } if bits > MAX_BIAS_BITS => {
+            Err(format!("{bits} bits of what it adds are more than {MAX_BIAS_BITS}"))
+        }
         _ => node.op.elementwise().map_or(Ok(()), |op| op.check(before, after)),
     }
 }

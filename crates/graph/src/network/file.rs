@@ -1,6 +1,6 @@
 //! The file form of a network: a JSON manifest without weights, and a safetensors file of integers.
 //!
-//! The layer at node i has the tensors `i.weight` (`I32`, row-major, one axis) and `i.bias` (`I64`, one axis).
+//! The layer at node i has the tensors `i.weight` (`I32`, row-major, one axis) and `i.bias` (`I64`, one axis), a `Bias` the latter alone.
 
 use std::collections::BTreeMap;
 
@@ -91,9 +91,11 @@ fn encode(weights: &BTreeMap<usize, LinearWeights>) -> Result<Vec<u8>, CompileEr
     let mut tensors: Vec<(String, Dtype, usize, Vec<u8>)> = Vec::with_capacity(2 * weights.len());
     for (index, layer) in weights {
         // Networks hold only weights that fit 32 bits.
-        let weight = layer.weight().iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
+        let weight: Vec<u8> = layer.weight().iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
         let bias = layer.bias().iter().flat_map(|b| b.to_le_bytes()).collect();
-        tensors.push((format!("{index}.weight"), Dtype::I32, layer.weight().len(), weight));
+        if !weight.is_empty() {
+            tensors.push((format!("{index}.weight"), Dtype::I32, layer.weight().len(), weight));
+        }
         tensors.push((format!("{index}.bias"), Dtype::I64, layer.bias().len(), bias));
     }
     let views = tensors
@@ -106,18 +108,25 @@ fn encode(weights: &BTreeMap<usize, LinearWeights>) -> Result<Vec<u8>, CompileEr
 
 fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, LinearWeights>, CompileError> {
     let file = SafeTensors::deserialize(bytes).map_err(damaged)?;
-    let mut weights = BTreeMap::new();
+    let (mut weights, mut count) = (BTreeMap::new(), 0);
     for (index, node) in public.nodes().iter().enumerate() {
         let channels = match &node.op {
             FixedOp::Conv2d(geometry) => geometry.out_channels,
             FixedOp::Linear { outputs } => *outputs,
+            FixedOp::Bias { .. } => 0,
             _ => continue,
         };
-        let weight = integers(&file, &format!("{index}.weight"), Dtype::I32)?;
         let bias = integers(&file, &format!("{index}.bias"), Dtype::I64)?;
-        weights.insert(index, LinearWeights::new(channels, weight, bias));
+        count += 1;
+        let layer = if channels == 0 {
+            LinearWeights::bias_alone(bias)
+        } else {
+            count += 1;
+            LinearWeights::new(channels, integers(&file, &format!("{index}.weight"), Dtype::I32)?, bias)
+        };
+        weights.insert(index, layer);
     }
-    if file.len() != 2 * weights.len() {
+    if file.len() != count {
         return Err(damaged("it holds tensors that no layer uses"));
     }
     Ok(weights)

@@ -32,7 +32,7 @@ pub use features::{Features, Preprocessing};
 pub(crate) use features::{MAX_CENTRE, MAX_EXPONENT, position};
 pub use file::NetworkManifest;
 pub use input::{InputScale, NetworkInput};
-pub use op::{FixedNode, FixedOp, MAX_FACTOR};
+pub use op::{FixedNode, FixedOp, MAX_BIAS_BITS, MAX_FACTOR};
 pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, FunctionFit, ValueReport, WeightReport};
 pub use weights::LinearWeights;

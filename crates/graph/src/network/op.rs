@@ -10,6 +10,9 @@ use crate::window::{ConvGeometry, Window};
 /// The largest absolute value of a public factor in [`FixedOp::Add`] and [`FixedOp::Scale`].
 pub const MAX_FACTOR: i64 = 1 << 20;
 
+/// The most bits of what [`FixedOp::Bias`] adds.
+pub const MAX_BIAS_BITS: u32 = 60;
+
 /// An integer operator. It takes one value unless it says otherwise, and its output lives in the ring of its inputs unless it is
 /// [`FixedOp::Rescale`] or [`FixedOp::Function`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +24,11 @@ pub enum FixedOp {
     Linear {
         /// Rows of W.
         outputs: usize,
+    },
+    /// `x + b` for integers b that are part of the weights, one for each element.
+    Bias {
+        /// Public: all b are below 2^bits in absolute value; at most [`MAX_BIAS_BITS`].
+        bits: u32,
     },
     /// The sum of each window's real elements; a mean's division lies in the scale.
     SumPool(Window),
@@ -86,6 +94,7 @@ impl FixedOp {
         match self {
             Self::Conv2d(_) => ("Conv2d", None),
             Self::Linear { .. } => ("Linear", None),
+            Self::Bias { .. } => ("Bias", None),
             Self::SumPool(_) => ("SumPool", None),
             Self::MaxPool(_) => ("MaxPool", None),
             Self::Relu => ("Relu", Some(&Relu)),
@@ -126,7 +135,7 @@ impl FixedOp {
         }
     }
 
-    /// Whether the operator has weights.
+    /// Whether it is a linear layer: it multiplies by weights.
     #[must_use]
     pub const fn is_linear(&self) -> bool {
         matches!(self, Self::Conv2d(_) | Self::Linear { .. })
@@ -152,7 +161,8 @@ impl FixedOp {
 
     /// Whether its output can be larger than its inputs, and so exceed what the ring allows.
     pub(crate) fn may_grow(&self) -> bool {
-        self.multiplies() || matches!(self, Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
+        self.multiplies()
+            || matches!(self, Self::Bias { .. } | Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
     }
 }
 

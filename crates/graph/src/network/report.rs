@@ -101,7 +101,7 @@ pub(crate) fn join(
         let grows = node.is_some_and(|(_, node)| node.op.may_grow());
         check(seen, grows && bound.evidence == Evidence::Calibrated, limit)
             .map_err(|reason| CompileError::Network { place: name.clone(), reason: reason.to_owned() })?;
-        let layer = node.and_then(|(index, _)| weights.get(&index));
+        let layer = node.filter(|(_, node)| node.op.is_linear()).and_then(|(index, _)| weights.get(&index));
         let weights =
             layer.map(|layer| WeightReport { bits: bits_of(layer), error: seen.weight_error.unwrap_or(0.0) });
         let operator = node.map_or("Input", |(_, node)| node.op.name());

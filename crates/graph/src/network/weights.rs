@@ -22,6 +22,12 @@ impl LinearWeights {
         Self(Arc::new(Integers { channels, weight, bias, sums }))
     }
 
+    /// What is added to each element of a value, and nothing else.
+    pub(crate) fn bias_alone(bias: Vec<i64>) -> Self {
+        let sums = vec![[1, 0]; bias.len()];
+        Self(Arc::new(Integers { channels: bias.len(), weight: Vec::new(), bias, sums }))
+    }
+
     /// Output channels.
     pub(crate) fn channels(&self) -> usize {
         self.0.channels
@@ -37,6 +43,11 @@ impl LinearWeights {
     #[must_use]
     pub fn bias(&self) -> &[i64] {
         &self.0.bias
+    }
+
+    /// The smallest and the largest bias.
+    pub(crate) fn bias_ends(&self) -> [i64; 2] {
+        [self.bias().iter().min(), self.bias().iter().max()].map(|end| end.copied().unwrap_or_default())
     }
 
     /// The bias of every output element, row-major, for a layer with `outputs` output elements.

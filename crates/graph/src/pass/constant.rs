@@ -242,7 +242,7 @@ fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
 }
 
 /// The constant's values over the whole shape of its operand.
-pub(super) fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
+pub(crate) fn values_of(draft: &Draft, index: usize) -> Result<Vec<f32>, CompileError> {
     // Inference checked that the constant broadcasts.
     let repeated = |constant: &Tensor| constant.broadcast(draft.input_shape(index));
     Ok(tensor_of(draft, index)?.and_then(repeated).unwrap_or_default())

@@ -31,6 +31,10 @@ pub(super) enum Action<'a> {
         node: usize,
         geometry: Option<ConvGeometry>,
     },
+    /// A constant for each element: the graph's node.
+    Bias {
+        node: usize,
+    },
     /// The mean over windows: summed now, divided by the area in the scale.
     Mean(Window),
     Max(Window),
@@ -110,7 +114,8 @@ pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>
         items.push(Item { name, operator, action: translate(draft, index)?, inputs, shape, seen });
         values.insert(&node.name, items.len());
     }
-    if !items.iter().any(|item: &Item<'_>| matches!(item.action, Action::Layer { .. })) {
+    if !items.iter().any(|item: &Item<'_>| matches!(item.action, Action::Layer { .. } | Action::Bias { .. }))
+    {
         return Err(CompileError::NoLayer);
     }
     Ok(items)
@@ -143,7 +148,8 @@ pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, Compi
             Some(factor) => Ok(Action::Factor(f64::from(factor))),
             None => Err(unfolded(node)),
         },
-        Op::AddConstant { .. } | Op::BatchNorm { .. } => Err(unfolded(node)),
+        Op::AddConstant { .. } => Ok(Action::Bias { node: index }),
+        Op::BatchNorm { .. } => Err(unfolded(node)),
         Op::Mul => Ok(Action::Mul),
         op => match op.elementwise().map(|op| (op, op.unsupported())) {
             Some((op, None)) => Ok(Action::Elementwise(op)),

@@ -54,6 +54,7 @@ pub fn outline(
         let op = match translate(&draft, index) {
             Ok(Action::Layer { geometry: Some(geometry), .. }) => Some(FixedOp::Conv2d(geometry)),
             Ok(Action::Layer { geometry: None, .. }) => Some(FixedOp::Linear { outputs: shape[0] }),
+            Ok(Action::Bias { .. }) => Some(FixedOp::Bias { bits: 0 }),
             Ok(Action::Mean(window)) => Some(FixedOp::SumPool(window)),
             Ok(Action::Max(window)) => Some(FixedOp::MaxPool(window)),
             // A scale takes it.
@@ -66,7 +67,9 @@ pub fn outline(
         };
         outline.nodes.push(OutlinedNode { name, input, shape, op });
     }
-    let is_layer = |node: &OutlinedNode| node.op.as_ref().is_some_and(FixedOp::is_linear);
+    let is_layer = |node: &OutlinedNode| {
+        node.op.as_ref().is_some_and(|op| op.is_linear() || matches!(op, FixedOp::Bias { .. }))
+    };
     if outline.refused.is_empty() && !outline.nodes.iter().any(is_layer) {
         return Err(CompileError::NoLayer);
     }

@@ -61,6 +61,36 @@ fn a_network_computes_functions_and_products() {
     }
 }
 
+/// A term lies within what the public half says, and within that the owner's half knows more.
+#[test]
+fn terms_are_added_and_bounded() {
+    let mut nodes = nodes();
+    nodes[1] = FixedNode { op: FixedOp::Bias { bits: 6 }, accumulator: ring(20), ..nodes[1].clone() };
+    let weights = |bias: Vec<i64>| {
+        let layer = LinearWeights::new(2, vec![3, -1, 2, 2], vec![5, -7]);
+        BTreeMap::from([(0, layer), (1, LinearWeights::bias_alone(bias))])
+    };
+    let seen = Calibrated { scale: 1.0, low: 0, high: 0, weight_error: None, function: None };
+    let network = |bias| Network::new(public(nodes.clone())?, weights(bias), &vec![seen; 6]);
+    let sound = network(vec![63, -20]).unwrap();
+    let run = FixedExecutor::new(&sound).unwrap().run(&[7, -2]).unwrap();
+    let [first, second] = [bent(), FixedFunction { low: 0, ..bent() }];
+    assert_eq!(run.output, [28 + 63, 3 - 20].map(|x| first.at(x) * second.at(x)));
+    let [layer, term] = [1, 2].map(|value| &sound.values()[value]);
+    assert_eq!([term.low, term.high], [layer.low - 20, layer.high + 63]);
+    assert!(term.weights.is_none());
+    let (manifest, bytes) = sound.to_parts().unwrap();
+    assert_eq!(Network::from_parts(manifest, &bytes).unwrap(), sound);
+    for bias in [vec![64, 0], vec![0, -64], vec![1], vec![1; 3]] {
+        network(bias).unwrap_err();
+    }
+    let refused = network(vec![i64::MIN, 0]).unwrap_err().to_string();
+    assert!(refused.contains("more bits than it says"), "{refused}");
+    let mut wide = nodes.clone();
+    wide[1].op = FixedOp::Bias { bits: 61 };
+    assert!(public(wide).unwrap_err().to_string().contains("more than 60"));
+}
+
 #[test]
 fn bounds_and_limits_stop_at_functions_and_products() {
     let network = network(nodes()).unwrap();

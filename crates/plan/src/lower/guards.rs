@@ -141,7 +141,8 @@ impl Planner<'_> {
 pub(super) const fn is_local(op: &FixedOp) -> bool {
     matches!(
         op,
-        FixedOp::SumPool(_)
+        FixedOp::Bias { .. }
+            | FixedOp::SumPool(_)
             | FixedOp::Add { .. }
             | FixedOp::Scale { .. }
             | FixedOp::Reshape

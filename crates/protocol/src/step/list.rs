@@ -55,6 +55,8 @@ protocols! {
     Scale(local::Scale),
     /// Each party's own share with zeros below its bits, in a wider ring.
     Lift(local::Lift),
+    /// Constants that the server adds to its share.
+    Bias(local::Bias),
     /// Elements of each party's own shares in another order or number.
     Move(local::Move),
     /// The server draws its share anew, so that it is known before the input is.

@@ -83,15 +83,16 @@ impl Builder<'_> {
         Ok(placed)
     }
 
-    /// The unit of a value that may have any: that of what it is joined with where its own would be finer.
+    /// The unit of a value that may have any: that of what it is joined with where its own would be finer. Else it is a power of two, so that products of
+    /// such values are whole multiples of one another and of such values, as often as they are multiplied and added up in a loop.
     fn unit(&self, value: usize) -> f64 {
-        let origin = self.origins[value].unwrap_or(self.scales[0]);
-        let unit = self.source.free_unit(self.structure, value);
+        let (unit, origin) = (self.source.free_unit(self.structure, value), self.origins[value]);
         let reached = to_rescales(self.source.items, self.structure, value);
-        let unit = match self.relation(&reached, origin) {
-            Some(Relation::Multiple { other, .. }) if other >= unit => other,
-            Some(relation) => relation.above(unit),
-            None => grid::above(unit, origin),
+        let unit = match (self.relation(&reached, origin.unwrap_or(self.scales[0])), origin) {
+            (Some(Relation::Multiple { other, .. }), _) if other >= unit => other,
+            (Some(relation), _) => relation.above(unit),
+            (None, Some(origin)) => grid::above(unit, origin),
+            (None, None) => GridFactor::nearest_power_of_two(unit).map_or(unit, GridFactor::value),
         };
         self.snapped(unit)
     }

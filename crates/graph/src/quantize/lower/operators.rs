@@ -3,7 +3,7 @@
 use super::{Builder, Placed, Stop, UNBOUNDED};
 use crate::CompileError;
 use crate::grid;
-use crate::network::{FixedOp, MAX_FACTOR};
+use crate::network::{FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR};
 use crate::quantize::item::Action;
 
 impl Builder<'_> {
@@ -13,6 +13,7 @@ impl Builder<'_> {
         let one = |op| (op, x.scale * item.action.unit());
         let (op, scale) = match &item.action {
             Action::Layer { node, .. } => return self.add_layer(index, *node, x),
+            Action::Bias { node } => return self.add_bias(index, *node, x),
             Action::Add | Action::Move(FixedOp::Concat { .. }) => return self.add_join(index),
             Action::Factor(factor) if *factor > 0.0 => {
                 return Ok(Placed { scale: x.scale * item.action.unit(), ..x });
@@ -28,6 +29,21 @@ impl Builder<'_> {
             Action::Move(op) => one(op.clone()),
         };
         self.add(value, &item.name, op, &[x.value], scale)
+    }
+
+    /// Constants at the scale of what they are added to.
+    fn add_bias(&mut self, index: usize, node: usize, x: Placed) -> Result<Placed, Stop> {
+        let constants = crate::pass::values_of(self.source.draft, node)?;
+        let integer = |b: &f32| (f64::from(*b) / x.scale).round_ties_even() as i64;
+        let bias: Vec<i64> = constants.iter().map(integer).collect();
+        let largest = bias.iter().map(|b| b.unsigned_abs()).max().unwrap_or(0);
+        let (bits, item) = (u64::BITS - largest.leading_zeros(), &self.source.items[index]);
+        if bits > MAX_BIAS_BITS {
+            let (node, bound) = (item.name.clone(), i128::from(largest));
+            return Err(CompileError::RangeOverflow { node, bound, limit: 1 << MAX_BIAS_BITS }.into());
+        }
+        self.weights.insert(self.nodes.len(), LinearWeights::bias_alone(bias));
+        self.add(index + 1, &item.name, FixedOp::Bias { bits }, &[x.value], x.scale)
     }
 
     /// A sum or a join of values: public factors bring them to one scale.

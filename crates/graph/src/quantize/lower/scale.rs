@@ -16,7 +16,10 @@ pub(super) fn of_input(source: &Source<'_>, levels: f64) -> Option<(InputScale, 
         let scale = InputScale::Stated { low, high, steps: levels as u32 };
         return Some((scale, [low, high].map(|end| scale.nearest(end))));
     }
-    let unit = GridFactor::above(source.input.width() / levels)?;
+    let least = source.input.width() / levels;
+    // Functions have powers of two, and the input may be joined with what is made of them.
+    let chooses = source.items.iter().any(|item| item.action.chooses_scale());
+    let unit = if chooses { GridFactor::nearest_power_of_two(least) } else { GridFactor::above(least) }?;
     let end = |end: f64| match end {
         0.0 => 0,
         _ => ((grid::above(2.0 * end.abs(), 1.0) / unit.value()).round() * end.signum()) as i64,
