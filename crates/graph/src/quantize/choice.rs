@@ -5,7 +5,8 @@ use super::lower::{Source, lower};
 use super::refuse_all;
 use super::structure::{SquareBits, Squares, Structure};
 use crate::CompileError;
-use crate::network::{Calibrated, Evidence, Head, Network};
+use crate::accumulator::Accumulator;
+use crate::network::{Calibrated, Evidence, Head, Network, ValueReport};
 
 /// Room beyond twice the calibrated sums, tried in turn: the integers differ a little from the floats that scales were chosen on.
 const SLACK: [f64; 4] = [1.0, 1.03, 1.1, 1.25];
@@ -103,31 +104,42 @@ impl Choice<'_> {
         let structure = Structure::new(self.source.items, squares);
         let mut least = vec![0; structure.groups];
         loop {
-            let mut refused = None;
+            let mut refused = Vec::new();
             for slack in SLACK {
                 let lowered = lower(&self.source, &structure, slack, &least)?;
                 let provisional = lowered.network(self.head, None)?;
                 let (measured, scores) = integer_ranges(&provisional, &self.samples)?;
-                let Some(overflow) = overflow(&provisional, &measured) else {
+                let mut overflows = overflows(&provisional, &measured);
+                if overflows.is_empty() {
                     let network = lowered.network(self.head, Some(&measured))?;
                     let error = self.error(&scores, network.output_scale());
                     return Ok(Chosen { network, scores, error });
+                }
+                // More slack may do for the others, once these have their room.
+                let beyond_slack = overflows.iter().any(Overflow::is_beyond_slack);
+                overflows.retain(|overflow| !beyond_slack || overflow.is_beyond_slack());
+                let place = |overflow: Overflow| {
+                    (lowered.group(overflow.node), lowered.ring(overflow.node), overflow.error())
                 };
-                let node = overflow.node;
-                let beyond_slack = overflow.is_beyond_slack();
-                refused = Some((lowered.group(node), lowered.ring(node), overflow.error()));
+                refused = overflows.into_iter().map(place).collect();
                 if beyond_slack {
                     break;
                 }
             }
-            let Some((group, ring, error)) = refused else { return Err(refuse_all()) };
-            let next =
-                1 + self.source.options.accumulators.iter().position(|offered| *offered == ring).unwrap_or(0);
-            if next >= self.source.options.accumulators.len() {
-                return Err(error);
+            if refused.is_empty() {
+                return Err(refuse_all());
             }
-            least[group] = least[group].max(next);
+            for (group, ring, error) in refused {
+                least[group] = least[group].max(self.beyond(ring).ok_or(error)?);
+            }
         }
+    }
+
+    /// The number of the next larger ring.
+    fn beyond(&self, ring: Accumulator) -> Option<usize> {
+        let rings = &self.source.options.accumulators;
+        let next = 1 + rings.iter().position(|offered| *offered == ring).unwrap_or(0);
+        (next < rings.len()).then_some(next)
     }
 
     /// The root mean square of the scores' error over that of the float scores' distance from their means over the samples; of each
@@ -175,13 +187,23 @@ impl Overflow {
     }
 }
 
-fn overflow(network: &Network, measured: &[Calibrated]) -> Option<Overflow> {
+/// Those of a network, in order, up to the first that left its ring: what comes behind follows from wrong numbers.
+fn overflows(network: &Network, measured: &[Calibrated]) -> Vec<Overflow> {
     let nodes = network.public().nodes();
-    network.values().iter().zip(measured).enumerate().skip(1).find_map(|(value, (report, seen))| {
+    let of_value = |(value, (report, seen)): (usize, (&ValueReport, &Calibrated))| {
         let node = value - 1;
         let largest = seen.high.max(-seen.low);
         let unproved = nodes[node].op.may_grow() && report.evidence == Evidence::Calibrated;
         let (name, bound, limit) = (report.name.clone(), 2 * i128::from(largest), report.limit);
         (unproved && largest > report.limit / 2).then_some(Overflow { node, name, bound, limit })
-    })
+    };
+    let mut found = Vec::new();
+    for overflow in network.values().iter().zip(measured).enumerate().skip(1).filter_map(of_value) {
+        let has_left = overflow.bound > 2 * i128::from(overflow.limit);
+        found.push(overflow);
+        if has_left {
+            break;
+        }
+    }
+    found
 }
