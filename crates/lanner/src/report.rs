@@ -29,7 +29,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "values": network.values(),
         "calibration": {"samples_set_aside": network.set_aside()},
         "steps": steps.collect::<Vec<_>>(),
-        "memory": memory(&built)?,
+        "memory": memory(&built, built.shared_bytes(&manifest.plan, network)?)?,
         "parameters": keys.collect::<Vec<_>>(),
         "security": security.collect::<Vec<_>>(),
         "statistical_distance": distances(&account),
@@ -67,11 +67,11 @@ fn features(input: &NetworkInput) -> Option<Value> {
     Some(rows.collect())
 }
 
-/// Bytes that each party keeps, to within small change.
-fn memory(built: &BuiltPlan) -> Result<Value> {
+/// Bytes that each party keeps, to within small change; `shared` of the server's are kept once for several layers.
+fn memory(built: &BuiltPlan, shared: u64) -> Result<Value> {
     let memory = built.memory()?;
     Ok(json!({
-        "server_bytes": memory.model,
+        "server_bytes": memory.model - shared,
         "server_bytes_per_session": memory.session,
         "server_bytes_per_prediction": memory.server_material,
         "server_bytes_at_work": memory.working,

@@ -1,11 +1,12 @@
 //! A plan with its circuits and layouts, built once for everything that is asked of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use lanner_graph::Network;
 use lanner_protocol::linear::{Sets, WeightForm};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, parameters};
-use lanner_protocol::step::{Built, Memory, Needs, SetUp, ValueType};
+use lanner_protocol::step::{Built, Memory, Needs, Protocol, SetUp, ValueType};
 use lanner_protocol::{OfflineCost, ProtocolError};
 
 use crate::unroll::{Action, Unrolled, Visit, unroll};
@@ -118,6 +119,27 @@ impl BuiltPlan {
             let Memory { client_material, server_material, .. } = each[step];
             memory.beside(Memory { client_material, server_material, ..Memory::default() })
         }))
+    }
+
+    /// Of the bytes of a model, those that its server need not keep, since layers with the same weights share them. `plan` is what this was
+    /// built from.
+    ///
+    /// # Errors
+    /// As [`Self::memory`].
+    pub fn shared_bytes(&self, plan: &Plan, network: &Network) -> Result<u64, PlanError> {
+        let nodes = network.public().nodes().iter().enumerate();
+        let nodes: HashMap<&str, usize> = nodes.map(|(index, node)| (node.name.as_str(), index)).collect();
+        let (mut known, mut bytes) = (Vec::new(), 0);
+        for (step, BuiltStep { name, built, .. }) in plan.steps().zip(&self.steps) {
+            let weights = nodes.get(name.as_str()).and_then(|node| network.weights(*node));
+            let (Protocol::CheetahLinear(layer), Some(weights)) = (&step.protocol, weights) else { continue };
+            if known.contains(&(layer, weights)) {
+                bytes += built.memory().map_err(|source| self::layer(name, source))?.model;
+            } else {
+                known.push((layer, weights));
+            }
+        }
+        Ok(bytes)
     }
 
     /// What the ciphertexts of a session may tell of the weights.

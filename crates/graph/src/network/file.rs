@@ -124,7 +124,9 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
             count += 1;
             LinearWeights::new(channels, integers(&file, &format!("{index}.weight"), Dtype::I32)?, bias)
         };
-        weights.insert(index, layer);
+        // Layers of a loop are kept once.
+        let same = weights.values().find(|known| **known == layer).cloned();
+        weights.insert(index, same.unwrap_or(layer));
     }
     if file.len() != count {
         return Err(damaged("it holds tensors that no layer uses"));

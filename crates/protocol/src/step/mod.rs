@@ -14,6 +14,7 @@ pub(crate) mod encoding;
 mod list;
 mod needs;
 mod party;
+mod shared;
 mod value;
 
 pub use dynamic::{AnyState, BoxedStep, DynStep};
@@ -21,6 +22,7 @@ pub use list::Protocol;
 pub(crate) use needs::{LABEL, WORD};
 pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
 pub use party::{Client, Keys, PartyState, Server};
+pub use shared::Shared;
 pub use value::{Inputs, Known, Outcome, Value, ValueType};
 
 use lanner_bfv::function_privacy::Distance;
@@ -151,6 +153,9 @@ pub trait ModelParts {
     /// # Errors
     /// [`ProtocolError::Shape`] if the party has none for the node.
     fn weights(&self, node: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError>;
+
+    /// What the model's steps share.
+    fn shared(&self) -> &Shared;
 
     /// For each element that a node makes, the number of the input and of its element that it copies; none for zero.
     ///

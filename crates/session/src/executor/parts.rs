@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lanner_graph::{Network, PublicNetwork};
 use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{ModelParts, Weights};
+use lanner_protocol::step::{ModelParts, Shared, Weights};
 
 /// A network as the party knows it: the server with its weights.
 pub(super) struct Parts<'n> {
@@ -12,13 +12,14 @@ pub(super) struct Parts<'n> {
     private: Option<&'n Network>,
     /// The numbers of nodes by name.
     nodes: HashMap<&'n str, usize>,
+    shared: Shared,
 }
 
 impl<'n> Parts<'n> {
     /// What the client knows.
     pub(super) fn public(public: &'n PublicNetwork) -> Self {
         let nodes = public.nodes().iter().enumerate().map(|(index, node)| (node.name.as_str(), index));
-        Self { public, private: None, nodes: nodes.collect() }
+        Self { public, private: None, nodes: nodes.collect(), shared: Shared::default() }
     }
 
     /// What the server knows.
@@ -36,6 +37,10 @@ impl ModelParts for Parts<'_> {
         let weights = self.private.zip(self.node(node)).and_then(|(network, node)| network.weights(node));
         let weights = weights.ok_or(ProtocolError::Shape { what: "the network's weights" })?;
         Ok(Weights { weight: weights.weight(), bias: weights.bias_of(outputs) })
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     fn sources(&self, node: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {

@@ -1,5 +1,7 @@
 //! The server's side of a coefficient-encoded layer.
 
+use std::sync::Arc;
+
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
@@ -20,14 +22,14 @@ use crate::{ProtocolError, kind};
 /// A layer as the server runs it, shared by all sessions.
 pub struct ServerLayer {
     scheme: Scheme,
-    filters: Filters,
+    filters: Arc<Filters>,
     bias: Share,
     inputs: Vec<Vec<Place>>,
     outputs: Vec<Vec<Place>>,
 }
 
-/// A layer's filters.
-enum Filters {
+/// A layer's filters, which layers with the same weights share.
+pub(super) enum Filters {
     /// Transformed once: for each output ciphertext of a bundle of groups, bundle by bundle, the filters of its inputs.
     Transformed(Vec<Vec<CoefficientFactor>>),
     /// The layer's weights, of at most 17 bits each, whose filters are transformed whenever they are needed.
@@ -72,26 +74,23 @@ impl ServerLayer {
         weights: &[i64],
         bias: &[i64],
     ) -> Result<Self, ProtocolError> {
+        let filters = Arc::new(Filters::new(form, &scheme, weights)?);
+        Self::with_filters(scheme, filters, bias)
+    }
+
+    /// A layer with filters that were made for the same scheme.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn with_filters(
+        scheme: Scheme,
+        filters: Arc<Filters>,
+        bias: &[i64],
+    ) -> Result<Self, ProtocolError> {
         let packing = &scheme.packing;
-        let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
-        let fits = |weight: &i64| (-bound..=bound).contains(weight);
-        if (weights.len(), bias.len()) != (packing.shape().weights(), packing.shape().outputs()?)
-            || !weights.iter().all(fits)
-        {
-            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
+        if bias.len() != packing.shape().outputs()? {
+            return Err(ProtocolError::Shape { what: "biases of a linear layer" });
         }
-        let filters = match form {
-            WeightForm::Coefficient => {
-                Filters::Weights(Zeroizing::new(weights.iter().map(|weight| *weight as i32).collect()))
-            }
-            WeightForm::Evaluation => {
-                let [_, outputs] = packing.per_bundle();
-                let all = parallel::map(0..packing.bundles() * outputs, |output| {
-                    factors(&scheme, output, |weight| weights[weight] as i32)
-                });
-                Filters::Transformed(all.into_iter().collect::<Result<_, _>>()?)
-            }
-        };
         let (inputs, outputs) = (packing.inputs(), packing.outputs());
         // The ring has room for a bias, and so has the wider one for its multiple.
         let bias: Zeroizing<Vec<i64>> =
@@ -207,10 +206,37 @@ impl ServerLayer {
         let (spread, block) = (output / out_blocks, output % out_blocks);
         let inputs = &inputs[spread * in_blocks..(spread + 1) * in_blocks];
         let of_bundle = spread % self.scheme.packing.bundles() * out_blocks + block;
-        Ok(match &self.filters {
+        Ok(match &*self.filters {
             Filters::Transformed(all) => product(inputs, &all[of_bundle])?,
             Filters::Weights(weights) => {
                 product(inputs, &factors(&self.scheme, of_bundle, |weight| weights[weight])?)?
+            }
+        })
+    }
+}
+
+impl Filters {
+    /// The filters of a layer's weights.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if there are too few or many of them, or one has more than [`Scheme::weight_bits`] bits.
+    pub(super) fn new(form: WeightForm, scheme: &Scheme, weights: &[i64]) -> Result<Self, ProtocolError> {
+        let packing = &scheme.packing;
+        let bound = 1_i64 << (Scheme::weight_bits(scheme.bits) - 1);
+        let fits = |weight: &i64| (-bound..=bound).contains(weight);
+        if weights.len() != packing.shape().weights() || !weights.iter().all(fits) {
+            return Err(ProtocolError::Shape { what: "weights of a linear layer" });
+        }
+        Ok(match form {
+            WeightForm::Coefficient => {
+                Self::Weights(Zeroizing::new(weights.iter().map(|weight| *weight as i32).collect()))
+            }
+            WeightForm::Evaluation => {
+                let [_, outputs] = packing.per_bundle();
+                let all = parallel::map(0..packing.bundles() * outputs, |output| {
+                    factors(scheme, output, |weight| weights[weight] as i32)
+                });
+                Self::Transformed(all.into_iter().collect::<Result<_, _>>()?)
             }
         })
     }

@@ -6,6 +6,7 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::price::whole;
+use super::server::Filters;
 use super::{
     Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
 };
@@ -16,7 +17,7 @@ use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
     Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
-    StepCost, Value, ValueType, WORD, Work,
+    StepCost, Value, ValueType, WORD, Weights, Work,
 };
 
 /// A linear layer over `Z_2^bits`.
@@ -50,7 +51,7 @@ impl Spec for Linear {
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let scheme = Scheme::new(&self.shape, self.bits, self.accuracy, sets.get(self.set)?)?;
-        Ok(Box::new(BuiltLinear { set: self.set, scheme, form: WeightForm::Coefficient }))
+        Ok(Box::new(BuiltLinear { spec: self.clone(), scheme, form: WeightForm::Coefficient }))
     }
 }
 
@@ -72,7 +73,7 @@ fn work_at(shape: &Convolution, degree: usize) -> Work {
 
 /// A layer with its layout, and the modulus in which outputs are sent.
 struct BuiltLinear {
-    set: ParameterSet,
+    spec: Linear,
     scheme: Scheme,
     form: WeightForm,
 }
@@ -90,7 +91,7 @@ impl BuiltLinear {
 
 impl Built for BuiltLinear {
     fn needs(&self) -> Result<Needs, ProtocolError> {
-        Ok(Needs { keys: Some((self.set, [].into())), ..Needs::default() })
+        Ok(Needs { keys: Some((self.spec.set, [].into())), ..Needs::default() })
     }
 
     fn cost(&self, _: &mut CotSupply) -> Result<StepCost, ProtocolError> {
@@ -136,13 +137,15 @@ impl Built for BuiltLinear {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(OfSet { set: self.set, layer: ClientLayer::new(self.scheme)? }))
+        Ok(Box::new(OfSet { set: self.spec.set, layer: ClientLayer::new(self.scheme)? }))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { set, scheme, form } = *self;
-        let weights = model.weights(node, scheme.packing().shape().outputs()?)?;
-        Ok(Box::new(OfSet { set, layer: ServerLayer::in_form(form, scheme, weights.weight, &weights.bias)? }))
+        let Self { spec, scheme, form } = *self;
+        let Weights { weight, bias } = model.weights(node, scheme.packing().shape().outputs()?)?;
+        let purpose = (&spec, form);
+        let filters = model.shared().get_or(&purpose, weight, || Filters::new(form, &scheme, weight))?;
+        Ok(Box::new(OfSet { set: spec.set, layer: ServerLayer::with_filters(scheme, filters, &bias)? }))
     }
 }
 

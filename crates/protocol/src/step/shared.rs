@@ -1,0 +1,61 @@
+//! What several steps of a model have alike, kept once.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+/// Weights that are ready to multiply, by what they were made of, while a model's steps are made: a loop takes the same at each of its turns.
+#[derive(Default)]
+pub struct Shared(RefCell<HashMap<[u8; 32], Arc<dyn Any + Send + Sync>>>);
+
+impl Shared {
+    /// What was made of these weights for this purpose before, else what is made now.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get_or<T: Any + Send + Sync, E>(
+        &self,
+        purpose: &impl Debug,
+        weights: &[i64],
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let mut digest = Sha256::new();
+        digest.update(format!("{purpose:?}").as_bytes());
+        // No purpose ends like this, and the number of weights follows from it.
+        digest.update([0]);
+        weights.iter().for_each(|weight| digest.update(weight.to_le_bytes()));
+        let key = digest.finalize().into();
+        let known = self.0.borrow().get(&key).cloned();
+        if let Some(known) = known.and_then(|known| known.downcast().ok()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        self.0.borrow_mut().insert(key, made.clone());
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_weights_for_the_same_purpose_are_kept_once() {
+        let shared = Shared::default();
+        let made = |purpose: u32, weights: &[i64]| {
+            shared.get_or(&purpose, weights, || Ok::<_, ()>(weights.to_vec())).unwrap()
+        };
+        let first = made(1, &[2, -3]);
+        assert!(Arc::ptr_eq(&first, &made(1, &[2, -3])));
+        for other in [made(2, &[2, -3]), made(1, &[2, 3]), made(1, &[2])] {
+            assert!(!Arc::ptr_eq(&first, &other));
+        }
+        assert_eq!(*first, [2, -3]);
+        let refused = shared.get_or(&3, &[], || Err::<u8, _>("refused"));
+        assert_eq!(refused.unwrap_err(), "refused");
+    }
+}
