@@ -293,3 +293,18 @@ def test_refusals_name_the_layer_and_what_to_do(name: str) -> None:
         lanner.compile(model, x, output="logits")
     reason = next(reason for reason in caught.value.nodes if reason.node == "layer")
     assert reason.fix
+
+
+def test_weights_of_all_steps_are_kept_once() -> None:
+    """Behind a rescale, which the first steps' weights take otherwise."""
+
+    def bytes_of(steps: int) -> int:
+        turn = helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2])
+        node, weights = layer("RNN")
+        proto = model_of([turn, node, *ROWS], {**CONSTANTS, **weights}, ["n", steps, INPUTS])
+        x = np.random.default_rng(3).standard_normal((SAMPLES, steps, INPUTS)).astype(np.float32)
+        model = lanner.compile(proto, x, output="logits", mode="cheetah", precision=10)
+        return int(model.report()["memory"]["server_bytes"])
+
+    few, many = bytes_of(5), bytes_of(30)
+    assert many < 3 * few

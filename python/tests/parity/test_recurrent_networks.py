@@ -17,8 +17,8 @@ from lanner.errors import InputError
 
 DATA = Path(os.environ.get("LANNER_DATA") or Path(__file__).parents[4] / "shared" / "data")
 
-#: Inputs compared with onnxruntime.
-COMPARED = 8
+#: Inputs that networks are calibrated on, and of these, compared with onnxruntime.
+CALIBRATED, COMPARED = 32, 8
 
 FLOAT_TOLERANCE = 1e-5
 
@@ -55,12 +55,22 @@ def test_sirnns_network_scores_its_input_as_integers_of_8_bits_do() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_float_executor_equals_onnxruntime(name: str) -> None:
+def test_networks_reach_the_default_precision(name: str) -> None:
     network = load(name)
-    samples = network.samples[-COMPARED:]
-    expected = scores_of(network.model, samples)
-    model = lanner.compile(network.model, samples, mode="cheetah", output="logits", name=name, allow_imprecise=True)
-    assert np.allclose(model.native.float(samples), expected, rtol=0, atol=FLOAT_TOLERANCE * np.abs(expected).max())
+    samples = network.samples[-CALIBRATED:]
+    compared = samples[-COMPARED:]
+    expected = scores_of(network.model, compared)
+    model = lanner.compile(network.model, samples, mode="cheetah", output="logits", name=name)
+    assert model.precision.is_met
+    floats, fixed = model.native.float(compared), model.predict_fixed(compared)
+    assert np.allclose(floats, expected, rtol=0, atol=FLOAT_TOLERANCE * np.abs(expected).max())
+    assert (fixed.argmax(1) == expected.argmax(1)).all()
+    if name == "fastgrnn_google30":
+        with np.load(DATA / "rnn" / "fastgrnn_google30_int8.npz") as file:
+            reference = file["scores_reference"]
+        # As far as float scores are from those of its authors' 8-bit integers.
+        assert fixed[-1].argmax() == reference.argmax()
+        assert np.abs(fixed[-1] - reference).max() < 8
 
 
 def test_a_folder_without_the_files_is_named(tmp_path: Path) -> None:
