@@ -2,8 +2,9 @@
 
 python -m lanner.benchmarks.accuracy --mode falcon --data DIR [--secure]
 
-One document a line. The folder holds ``mnist`` with its four files, ``cifar10`` and ``models``; networks that are not
-there are left out. Calibration takes the first training images.
+One document a line. The folder holds ``mnist`` with its four files, ``cifar10``, ``usps``, ``mlperf_tiny`` and
+``models``; networks that are not there are left out. Calibration takes the first training images; where there are
+none, test samples, evenly spread, without their labels.
 """
 
 from __future__ import annotations
@@ -53,12 +54,14 @@ class Tested:
         file: The ONNX file below ``models`` in the folder of data; None for a network that comes with the package.
         load: Its images, as it takes them, and their labels.
         secure: How many images the two parties compute too, if that is asked for.
+        modes: The modes that it is measured in.
     """
 
     name: str
     file: str | None
     load: Loader
     secure: int = 50
+    modes: Sequence[str] = MODES
 
 
 def accuracies(
@@ -75,7 +78,7 @@ def accuracies(
     """
     for tested in TESTED:
         path = None if tested.file is None else data / "models" / tested.file / "model.onnx"
-        if (only and tested.name not in only) or (path is not None and not path.is_file()):
+        if (only and tested.name not in only) or (path is not None and not path.is_file()) or mode not in tested.modes:
             continue
         calibration, _ = tested.load(data, "train", CALIBRATION_SAMPLES)
         model = _compile(tested.name, path, calibration, mode)
@@ -174,6 +177,25 @@ def _cifar10(change: Callable[[Images], Images], data: Path, part: str, count: i
     return change(load_cifar10(data, len(y), part)), y
 
 
+def _digits(data: Path, part: str, count: int | None) -> tuple[Images, Labels]:
+    """USPS (n, 16, 16)."""
+    with np.load(data / "usps" / "usps_t_libsvm_test.npz") as file:
+        return _spread(file["images"], file["labels"], part, count)
+
+
+def _keywords(data: Path, part: str, count: int | None) -> tuple[Images, Labels]:
+    """Speech commands as coefficients (n, 49, 10), labels in the order of ARM's networks."""
+    with np.load(data / "mlperf_tiny" / "kws01_mfcc_int8.npz") as file:
+        frames = (file["mfcc_int8"].astype(np.float32) - file["zero_point"]) * file["scale"]
+    return _spread(frames, np.load(data / "mlperf_tiny" / "kws01_labels_arm_order.npy"), part, count)
+
+
+def _spread(x: Images, y: Labels, part: str, count: int | None) -> tuple[Images, Labels]:
+    """The first samples, or for a part to calibrate on, evenly spread ones."""
+    wanted = slice(count) if part == "test" or count is None else np.linspace(0, len(x) - 1, count).astype(np.int64)
+    return x[wanted].astype(np.float32), y[wanted].astype(np.int64)
+
+
 def _read_idx(path: Path, header: int) -> NDArray[np.uint8]:
     """The bytes behind the header of one of MNIST's files."""
     with gzip.open(path) as file:
@@ -197,6 +219,8 @@ TESTED = (
     Tested("cifar10_minionn_quadratic", "cifar10_delphi_minionn_7_approx", _colour, secure=5),
     Tested("resnet20", "cifar10_resnet20", _standard_colour, secure=5),
     Tested("resnet32", "cifar10_resnet32", _standard_colour, secure=5),
+    Tested("fastgrnn_usps", "usps_fastgrnn_lr", _digits, modes=("cheetah",)),
+    Tested("lstm_keywords", "kws_arm_basic_lstm_s", _keywords, secure=5, modes=("cheetah",)),
 )
 
 
