@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanner.cli.output import TEXT_WIDTH, Output, size
+from lanner.cli.repeated import together
 from lanner.manifest import InputDescription, Manifest
 from lanner.wording import counted
 
@@ -27,6 +28,12 @@ _COUNTS = (
     ("multiplications", "product"),
     ("rotations", "rotation"),
 )
+
+#: How the names of protocols that send nothing begin.
+_LOCAL = "local."
+
+#: More room than this is not told.
+MOST_SPARE = 100
 
 #: What a party's memory is for.
 _MEMORY = {
@@ -156,57 +163,88 @@ def _show_features(features: Sequence[Mapping[str, Any]], output: Output) -> Non
 
 
 def _show_layers(steps: Sequence[Mapping[str, Any]], output: Output) -> None:
-    rows = [(step["name"], step["protocol"], _rings(step), _work(step)) for step in steps]
+    """What a prediction takes, all steps of a loop together; steps that send nothing are counted alone."""
+    spoken = [step for step in steps if not step["protocol"].startswith(_LOCAL)]
+    rows = []
+    for name, places in together([f"{step['name']} {step['protocol']}" for step in spoken]):
+        group = [spoken[place] for place in places]
+        protocol = group[0]["protocol"]
+        rows.append((name.removesuffix(protocol).rstrip(), protocol, _rings(group), _work(group)))
     output.table(("layer", "protocol", "ring bits", "work of one prediction"), rows, width=TEXT_WIDTH)
+    alone = len(steps) - len(spoken)
+    if alone:
+        output.section("", [("", f"and {counted(alone, 'step')} that each party computes alone")])
 
 
-def _rings(step: Mapping[str, Any]) -> str | None:
-    """The bits of the ring of a step's input and, where it differs, of its output."""
-    rings = [step.get("ring"), step.get("output_ring")]
-    bits = [str((int(modulus) - 1).bit_length()) for modulus in rings if modulus is not None]
-    return " to ".join(bits) or None
+def _rings(steps: Sequence[Mapping[str, Any]]) -> str | None:
+    """Bits of the rings of a step's input and, where it differs, output; of steps that differ, the ends of both."""
+    rings = [[step[name] for name in ("ring", "output_ring") if step.get(name) is not None] for step in steps]
+    bits = [[(int(modulus) - 1).bit_length() for modulus in pair] for pair in rings]
+    if all(pair == bits[0] for pair in bits):
+        return " to ".join(map(str, bits[0])) or None
+    every = [width for pair in bits for width in pair]
+    return f"{min(every)}..{max(every)}"
 
 
-def _work(step: Mapping[str, Any]) -> str:
-    told = [counted(step[name], noun) for name, noun in _COUNTS if step.get(name)]
-    if "input_ciphertexts" in step:
-        told.append(f"{counted(step['input_ciphertexts'], 'ciphertext')} in, {step['output_ciphertexts']} out")
+def _work(steps: Sequence[Mapping[str, Any]]) -> str:
+    def total(name: str) -> int:
+        return sum(step.get(name) or 0 for step in steps)
+
+    told = [counted(total(name), noun) for name, noun in _COUNTS if total(name)]
+    if "input_ciphertexts" in steps[0]:
+        told.append(f"{counted(total('input_ciphertexts'), 'ciphertext')} in, {total('output_ciphertexts')} out")
     return ", ".join(told)
 
 
 def _show_values(values: Sequence[Mapping[str, Any]], output: Output) -> None:
-    rows = [
-        (
-            value["name"],
-            _real(value["calibrated"], value["scale"]),
-            _real((value["low"], value["high"]), value["scale"]),
-            max(abs(value["low"]), abs(value["high"])).bit_length(),
-            (value["weights"] or {}).get("bits"),
-            _margin(value),
-        )
-        for value in values
-    ]
+    rows = [_row(name, [values[place] for place in places]) for name, places in together(_names(values))]
     output.table(("value", "seen in samples", "possible", "bits", "weight bits", "room"), rows, width=TEXT_WIDTH)
     kinds = {value["evidence"] for value in values}
     output.section("Room before an overflow", [(name, text) for kind, (name, text) in _ROOM.items() if kind in kinds])
-    fits = [(value["name"], value["function"]) for value in values if value["function"]]
-    told = [(name, f"off by {fit['error']:.2f} of a unit of its integers at most") for name, fit in fits]
+    fitted = [value for value in values if value["function"]]
+    fits = [(name, max(fitted[at]["function"]["error"] for at in places)) for name, places in together(_names(fitted))]
+    told = [(name, f"off by {error:.2f} of a unit of its integers at most") for name, error in fits]
     output.section("Functions by polynomials", told)
 
 
-def _real(ends: Sequence[int], scale: float) -> str:
-    low, high = (f"{end * scale:.3g}" for end in ends)
-    return f"{low} to {high}"
+def _names(values: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [value["name"] for value in values]
+
+
+def _row(name: str, values: Sequence[Mapping[str, Any]]) -> tuple[object, ...]:
+    """What is known of a value, or of all steps' together: the widest range, and the least room."""
+    scaled = [(value, value["scale"]) for value in values]
+    seen = [[end * scale for end in value["calibrated"]] for value, scale in scaled]
+    possible = [[value["low"] * scale, value["high"] * scale] for value, scale in scaled]
+    weights = [value["weights"]["bits"] for value in values if value["weights"]]
+    tightest = min(values, key=_spare)
+    return (
+        name,
+        _ends(seen),
+        _ends(possible),
+        max(max(abs(value["low"]), abs(value["high"])).bit_length() for value in values),
+        min(weights, default=None),
+        _margin(tightest),
+    )
+
+
+def _ends(ranges: Sequence[Sequence[float]]) -> str:
+    lows, highs = zip(*ranges, strict=True)
+    return f"{min(lows):.3g} to {max(highs):.3g}"
+
+
+def _spare(value: Mapping[str, Any]) -> float:
+    """How far beyond the largest value seen a ring reaches; without end where it is proved that it need not."""
+    seen = max(map(abs, value["calibrated"]))
+    return math.inf if value["evidence"] != "calibrated" or seen == 0 else value["limit"] / seen
 
 
 def _margin(value: Mapping[str, Any]) -> str:
     """What keeps a value from overflowing: a proof, or how far beyond the largest one seen its ring reaches."""
     if value["evidence"] != "calibrated":
         return _ROOM[value["evidence"]][0]
-    seen = max(map(abs, value["calibrated"]))
-    if seen == 0 or value["limit"] >= 100 * seen:
-        return "over 100x"
-    return f"{value['limit'] / seen:.1f}x"
+    spare = _spare(value)
+    return "over 100x" if spare >= MOST_SPARE else f"{spare:.1f}x"
 
 
 def _words(name: str) -> str:
