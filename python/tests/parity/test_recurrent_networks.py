@@ -61,7 +61,8 @@ def test_networks_reach_the_default_precision(name: str) -> None:
     compared = samples[-COMPARED:]
     expected = scores_of(network.model, compared)
     model = lanner.compile(network.model, samples, mode="cheetah", output="logits", name=name)
-    assert model.precision is not None and model.precision.is_met
+    assert model.precision is not None
+    assert model.precision.is_met
     floats, fixed = model.native.float(compared), model.predict_fixed(compared)
     assert np.allclose(floats, expected, rtol=0, atol=FLOAT_TOLERANCE * np.abs(expected).max())
     assert (fixed.argmax(1) == expected.argmax(1)).all()
