@@ -3,7 +3,7 @@
 use super::{Builder, Placed, Stop, UNBOUNDED};
 use crate::CompileError;
 use crate::grid;
-use crate::network::{FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR};
+use crate::network::{Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR};
 use crate::quantize::item::Action;
 
 impl Builder<'_> {
@@ -106,8 +106,18 @@ impl Builder<'_> {
     ) -> Result<Placed, Stop> {
         let group = self.structure.group_before(value);
         let limit = self.limit(value, group, scale);
-        let shape = self.shape_of(value);
+        let (item, shape) = (&self.source.items[value - 1], self.shape_of(value));
         let value = self.push(name.to_owned(), op, inputs.to_vec(), shape, group, scale, limit)?;
+        // Samples would only show what floats tell already.
+        let needed = 2.0 * self.slack * item.seen.range.magnitude() / scale;
+        if let Some(ring) = self.rings[group]
+            && self.bounds[value][0].evidence == Evidence::Calibrated
+            && self.nodes[value - 1].op.may_grow()
+            && needed > limit as f64
+        {
+            let error = CompileError::RangeOverflow { node: item.name.clone(), bound: needed as i128, limit };
+            return Err(Stop::Narrow { group, next: ring + 1, error });
+        }
         Ok(Placed { value, scale })
     }
 
