@@ -474,7 +474,7 @@ fn functions_and_products_of_two_values_equal_the_reference() {
     assert_eq!(functions(&protocols(json, &shapes, 20)), 3);
 }
 
-/// Terms that no layer takes: of sums that two branches read, of an activation, and before a pool.
+/// Terms that no layer takes: of sums that two branches read, and of a gate.
 #[test]
 fn terms_between_branches_equal_the_reference() {
     let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,4,4]}],"nodes":[
@@ -485,9 +485,9 @@ fn terms_between_branches_equal_the_reference() {
         {"name":"gate","op":{"Function":"Sigmoid"},"inputs":["term2"]},
         {"name":"half","op":{"MulConstant":{"value":"h"}},"inputs":["gate"]},
         {"name":"term3","op":{"AddConstant":{"value":"t3"}},"inputs":["half"]},
-        {"name":"sum","op":"Add","inputs":["relu1","term3"]},
-        {"name":"mean","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["sum"]},
-        {"name":"flat","op":"Flatten","inputs":["mean"]},
+        {"name":"gated","op":"Mul","inputs":["relu1","term3"]},
+        {"name":"most","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["gated"]},
+        {"name":"flat","op":"Flatten","inputs":["most"]},
         {"name":"fc","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["flat"]}],"output":"fc"}"#;
     let shapes: [(&str, &[usize]); 6] = [
         ("w1", &[3, 2, 3, 3]),

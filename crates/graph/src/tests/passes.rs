@@ -158,14 +158,17 @@ fn join(mut sketch: Sketch, name: &str, op: Op, inputs: &[&str]) -> Sketch {
 }
 
 #[test]
-fn factors_between_branches_become_a_layer_unless_one_serves_all_and_terms_stay() {
+fn constants_between_branches_become_a_layer_unless_one_factor_or_a_share_serves() {
     let sum = |sketch| join(sketch, "sum", Op::Add, &["fc", "m"]);
     let varied = Sketch::new(&[4], 13).dense("fc", 4).mul_constant("m", &[4], 0.5);
     assert_eq!(names(&same_meaning(&sum(varied))), ["MatMul", "Reshape", "Conv", "Reshape", "Add"]);
     let uniform = Sketch::new(&[4], 13).dense("fc", 4).mul_constant("m", &[1], 0.5);
     assert_eq!(names(&same_meaning(&sum(uniform))), ["MatMul", "Mul by a constant", "Add"]);
     let term = Sketch::new(&[2, 4, 4], 13).conv("fc", 2, 3, 1, 1).add_constant("m", &[2, 4, 4]);
-    assert_eq!(names(&same_meaning(&sum(term))), ["Conv", "Add of a constant", "Add"]);
+    assert_eq!(names(&same_meaning(&sum(term))), ["Conv", "Conv", "Add"]);
+    let gates = Sketch::new(&[4], 13).dense("fc", 4).add_constant("m", &[4]);
+    let product = join(gates.op("g", Op::Function(Function::Sigmoid)), "p", Op::Mul, &["g", "fc"]);
+    assert_eq!(names(&same_meaning(&product)), ["MatMul", "Add of a constant", "Sigmoid", "Mul"]);
 }
 
 #[test]

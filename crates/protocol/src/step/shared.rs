@@ -27,7 +27,9 @@ impl Shared {
         digest.update(format!("{purpose:?}").as_bytes());
         // No purpose ends like this, and the number of weights follows from it.
         digest.update([0]);
-        weights.iter().for_each(|weight| digest.update(weight.to_le_bytes()));
+        for weight in weights {
+            digest.update(weight.to_le_bytes());
+        }
         let key = digest.finalize().into();
         let known = self.0.borrow().get(&key).cloned();
         if let Some(known) = known.and_then(|known| known.downcast().ok()) {
