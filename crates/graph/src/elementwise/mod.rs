@@ -20,7 +20,7 @@ pub use clip::{Clip, FixedClip};
 pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 pub use leaky_relu::{FixedLeakyRelu, LeakyRelu, MAX_SLOPE_SHIFT};
 pub(crate) use relu::Relu;
-pub use smooth::{Function, Ramp, polynomials};
+pub use smooth::{Function, Ramp, Within, polynomials};
 pub(crate) use square::Square;
 
 /// An operator of the float graph. What is not overridden holds for every function.

@@ -166,8 +166,8 @@ fn positive_values_have_roots_and_logarithms() {
         Op::Function(Function::Log),
         Op::Function(Function::Sqrt),
         Op::Function(Function::Reciprocal),
-        Op::Function(Function::Power { exponent: -0.5 }),
-        Op::Function(Function::Power { exponent: 1.5 }),
+        Op::Function(Function::Power { exponent: -0.5, term: 0.0 }),
+        Op::Function(Function::Power { exponent: 1.5, term: 0.0 }),
     ];
     for (seed, op) in (70..).zip(ops) {
         let name = op.name();

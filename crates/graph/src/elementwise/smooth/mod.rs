@@ -3,11 +3,13 @@
 mod domain;
 mod erf;
 mod ramp;
+mod within;
 
 use serde::{Deserialize, Serialize};
 
 use erf::erf;
 pub use ramp::Ramp;
+pub use within::Within;
 
 use super::{Elementwise, FixedFunction, Part, Wanted};
 use crate::fit::Target;
@@ -47,11 +49,16 @@ pub enum Function {
     Sqrt,
     /// `1 / x`.
     Reciprocal,
-    /// `x^exponent`.
+    /// `(x + term)^exponent`.
     Power {
         /// Neither 0 nor 1.
         exponent: f32,
+        /// Not below 0; an epsilon, say.
+        #[serde(default)]
+        term: f32,
     },
+    /// A function of values that lie in a range whatever the network's input is.
+    Within(Within),
     /// What a ramp is beside its `Relu`; a pass makes it.
     Tail(Ramp),
 }
@@ -69,6 +76,7 @@ impl Function {
             Self::Sqrt => "Sqrt",
             Self::Reciprocal => "Reciprocal",
             Self::Power { .. } => "Pow",
+            Self::Within(within) => within.of.name(),
             Self::Tail(ramp) => ramp.name(),
         }
     }
@@ -84,7 +92,8 @@ impl Function {
             Self::Log => x.ln(),
             Self::Sqrt => x.sqrt(),
             Self::Reciprocal => 1.0 / x,
-            Self::Power { exponent } => x.powf(f64::from(*exponent)),
+            Self::Power { exponent, term } => (x + f64::from(*term)).powf(f64::from(*exponent)),
+            Self::Within(within) => within.of.at(x),
             Self::Tail(ramp) => ramp.tail(x),
         }
     }
@@ -97,6 +106,7 @@ impl Function {
             Self::Exp => [Some(0.0), None],
             Self::Tail(ramp) => [Some(ramp.floor()), Some(0.0)],
             Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => [None, None],
+            Self::Within(within) => within.of.limits(),
         }
     }
 }
@@ -108,7 +118,8 @@ impl Elementwise for Function {
 
     fn is_finite(&self) -> bool {
         match self {
-            Self::Power { exponent } => exponent.is_finite(),
+            Self::Power { exponent, term } => exponent.is_finite() && term.is_finite(),
+            Self::Within(within) => within.is_finite(),
             Self::Tail(ramp) => ramp.is_finite(),
             _ => true,
         }
@@ -117,12 +128,18 @@ impl Elementwise for Function {
     fn check(&self) -> Result<(), String> {
         match self {
             Self::Tail(ramp) => ramp.check(),
+            Self::Power { term, .. } if *term < 0.0 => Err(format!("the term {term} is below 0")),
+            Self::Within(within) => within.check(),
             _ => Ok(()),
         }
     }
 
     fn never_decreases(&self) -> bool {
-        !matches!(self, Self::Reciprocal | Self::Power { .. } | Self::Tail(_))
+        match self {
+            Self::Reciprocal | Self::Power { .. } | Self::Tail(_) => false,
+            Self::Within(within) => within.of.never_decreases(),
+            _ => true,
+        }
     }
 
     fn changes_ring(&self) -> bool {

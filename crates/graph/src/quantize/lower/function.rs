@@ -5,6 +5,7 @@ use crate::CompileError;
 use crate::elementwise::{Elementwise, Part, Wanted};
 use crate::grid::{self, GridFactor};
 use crate::network::FixedOp;
+use crate::quantize::item::Action;
 use crate::quantize::layer::Relation;
 use crate::quantize::reach::{ends, to_rescales};
 use crate::quantize::structure::Structure;
@@ -17,8 +18,7 @@ impl Source<'_> {
     /// that take it say how it is to be rounded.
     pub(super) fn levels(&self, structure: &Structure, end: usize) -> f64 {
         let usual = self.usual_levels(structure, end);
-        let takers = structure.users[end].iter().filter(|&&user| self.items[user].action.takes_few_bits());
-        let wishes: Vec<Option<f64>> = takers.map(|&user| self.wished_levels(structure, end, user)).collect();
+        let wishes = self.wishes(structure, end);
         let wished = wishes.iter().flatten().copied().fold(0.0, f64::max);
         match wishes.contains(&None) {
             _ if wished == 0.0 => usual,
@@ -27,13 +27,28 @@ impl Source<'_> {
         }
     }
 
-    /// The steps that an operator asks for, if it does.
-    fn wished_levels(&self, structure: &Structure, value: usize, user: usize) -> Option<f64> {
-        let operator = self.items[user].action.choosing()?;
-        let (seen, unit) = (self.ends_of(value), self.free_unit(structure, user + 1));
-        let unit = self.functions.unit_or(user, seen, unit, || operator.input_unit(seen, unit))?;
+    /// The steps that each operator asks for that takes a value, or takes a sum of it that is not rescaled any more; none of one that asks
+    /// for nothing.
+    fn wishes(&self, structure: &Structure, value: usize) -> Vec<Option<f64>> {
         let width = self.range(value).width();
-        (width > 0.0).then(|| (width / unit).max(1.0))
+        let levels = |unit: f64| (width > 0.0).then(|| (width / unit).max(1.0));
+        self.wished_units(structure, value).into_iter().map(|unit| unit.and_then(levels)).collect()
+    }
+
+    fn wished_units(&self, structure: &Structure, value: usize) -> Vec<Option<f64>> {
+        let mut wishes = Vec::new();
+        for &user in &structure.users[value] {
+            let action = &self.items[user].action;
+            if let Some(operator) = action.choosing() {
+                let (seen, unit) = (self.ends_of(value), self.free_unit(structure, user + 1));
+                wishes.push(self.functions.unit_or(user, seen, unit, || operator.input_unit(seen, unit)));
+            } else if action.takes_few_bits() {
+                wishes.push(None);
+            } else if matches!(action, Action::Add) && !structure.wide[user + 1] {
+                wishes.extend(self.wished_units(structure, user + 1));
+            }
+        }
+        wishes
     }
 
     /// The unit that gives a value which may have any the bits that are wanted of it where its ways end.
@@ -62,6 +77,9 @@ impl Builder<'_> {
         x: Placed,
     ) -> Result<Placed, Stop> {
         let item = &self.source.items[index];
+        if operator.multiplies() && self.structure.wide[index + 1] {
+            self.choose_ring(index, x.scale * x.scale);
+        }
         let bound = self.bounds[x.value][1];
         let wanted = Wanted {
             scale: if operator.changes_ring() { self.snapped(x.scale) } else { x.scale },
