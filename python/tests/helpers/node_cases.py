@@ -28,8 +28,8 @@ SECRET, RESULT = "the_secret", "the_result"
 BATCHED = {
     *("Conv", "Gemm", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "Flatten"),
     *("ConvTranspose", "GlobalMaxPool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth"),
-    *("Softmax", "LogSoftmax", "ArgMax", "LSTM", "GRU", "RNN"),
-    *("InstanceNormalization", "LpPool"),
+    *("ArgMax", "LSTM", "GRU", "RNN"),
+    *("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpPool"),
 }
 
 #: These have the steps of sequences in front of the batch, but for layout 1.
@@ -39,7 +39,7 @@ RECURRENT = {"LSTM", "GRU", "RNN"}
 OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min", "Sum", "Mean", "Einsum"}
 
 #: These may only end a network; what precedes them are the logits.
-ENDINGS = {"Softmax", "LogSoftmax", "ArgMax"}
+ENDINGS = {"ArgMax"}
 
 
 @dataclass(frozen=True)
@@ -248,6 +248,9 @@ def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
         _set(node, axis=axis + 1 if axis >= 0 else axis)
         if node.op_type == "Concat":
             constants.update({key: value[np.newaxis] for key, value in constants.items()})
+    elif node.op_type in ("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "LpNormalization"):
+        axis = _attribute(node, "axis")
+        _set(node, axis=-1 if axis is None else axis + (axis >= 0))
     elif node.op_type in ("Reshape", "Expand", "Tile"):
         # A view keeps the batch by 0: beside another -1 a 1 would be an axis of its own.
         batch = 0 if node.op_type == "Reshape" and not _attribute(node, "allowzero") else 1

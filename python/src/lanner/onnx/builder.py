@@ -225,6 +225,14 @@ class GraphBuilder:
         """Add the element-wise product of two wires of equal shape."""
         return self.add_node("Mul", (x, y), x.shape)
 
+    def matrix_product(self, x: Wire, y: Wire) -> Wire:
+        """Add the products of matrices in pairs: x (g, m, k), y (g, k, n); the result is (g, m, n)."""
+        return self.add_node("MatrixProduct", (x, y), (*x.shape[:2], y.shape[2]))
+
+    def within(self, x: Wire, name: str, low: float | None = None, high: float | None = None) -> Wire:
+        """Add a smooth function of elements that lie between ends whatever the input is, as far as these are known."""
+        return self.elementwise("Function", x, {"Within": {"of": {name: None}, "low": low, "high": high}})
+
     def function(self, x: Wire, name: str, **attributes: float) -> Wire:
         """Add a smooth function of each element."""
         return self.elementwise("Function", x, {name: attributes or None})

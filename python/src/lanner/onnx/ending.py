@@ -306,7 +306,8 @@ def check_ending(node: Node, logits: Wire) -> None:
     rank = len(logits.shape) + 1
     # Trailing axes of one element, as after global pooling, do not change which axis holds the classes.
     if axis % rank == 0 or logits.shape[axis % rank - 1] != logits.size:
-        raise node.unsupported("axis", f"is {axis}; it must be the axis of the classes")
+        fix = "" if node.operator == "ArgMax" else "choose output value, which is what the network gives"
+        raise node.unsupported("axis", f"is {axis}; it must be the axis of the classes", fix)
     if node.operator == "ArgMax":
         node.require("select_last_index", 0)
 

@@ -43,6 +43,7 @@ mod layer;
 mod leaf;
 mod lookup;
 mod material;
+mod matrices;
 mod moves;
 mod product;
 mod run;
@@ -55,7 +56,7 @@ pub use activation::Rounding;
 pub use function::Polynomials;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use step::{DropGuard, RingActivation, RingFunction, RingProduct, RingSquare};
+pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 
 #[cfg(test)]
