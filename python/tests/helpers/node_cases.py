@@ -305,4 +305,9 @@ def _set(node: onnx.NodeProto, **values: object) -> None:
 
 
 #: Modules of the onnx package that are not named as their operator in lower case.
-MODULES = {"BatchNormalization": "batch_normalization", "InstanceNormalization": "instance_normalization"}
+MODULES = {
+    "BatchNormalization": "batch_normalization",
+    "InstanceNormalization": "instance_normalization",
+    "ReduceLogSum": "reduce_log_sum",
+    "ReduceLogSumExp": "reduce_log_sum_exp",
+}
