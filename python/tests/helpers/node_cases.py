@@ -42,6 +42,13 @@ OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min",
 ENDINGS = {"ArgMax"}
 
 
+#: Operators along an axis, and which it is where none is given.
+ALONG = {
+    **dict.fromkeys(("Concat", "Split", "Gather"), 0),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "LpNormalization"), -1),
+}
+
+
 @dataclass(frozen=True)
 class NodeCase:
     """A node case as a private network.
@@ -243,14 +250,12 @@ def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
     if node.op_type == "Transpose":
         perm = _attribute(node, "perm") or reversed(range(rank))
         _set(node, perm=[0, *(axis + 1 for axis in perm)])
-    elif node.op_type in ("Concat", "Split", "Gather"):
-        axis = _attribute(node, "axis") or 0
+    elif node.op_type in ALONG:
+        axis = _attribute(node, "axis")
+        axis = ALONG[node.op_type] if axis is None else axis
         _set(node, axis=axis + 1 if axis >= 0 else axis)
         if node.op_type == "Concat":
             constants.update({key: value[np.newaxis] for key, value in constants.items()})
-    elif node.op_type in ("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "LpNormalization"):
-        axis = _attribute(node, "axis")
-        _set(node, axis=-1 if axis is None else axis + (axis >= 0))
     elif node.op_type in ("Reshape", "Expand", "Tile"):
         # A view keeps the batch by 0: beside another -1 a 1 would be an axis of its own.
         batch = 0 if node.op_type == "Reshape" and not _attribute(node, "allowzero") else 1

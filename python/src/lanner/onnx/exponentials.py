@@ -1,7 +1,7 @@
 """Softmax and its kin inside a network: exponentials of differences from the largest element, and their sums.
 
-Differences are 0 or below, exponentials from 0 to 1, and a sum of k of them, of which one is 1, is from 1 to k. So every
-function's domain is known, and results are right whatever calibration saw.
+Differences are 0 or below, exponentials from 0 to 1, and a sum of k of them, of which one is 1, is from 1 to k. So the
+domain of every function is known, and results are right whatever calibration saw.
 """
 
 from __future__ import annotations
