@@ -185,9 +185,10 @@ fn prepare<'a>(
         Op::Flatten | Op::Reshape { .. } => Kind::Copy,
         Op::Add => Kind::Add,
         Op::Mul => Kind::Mul,
-        Op::MatrixProduct => Kind::MatrixProduct(Matrices::of(x, inputs[1]).map_err(|reason| {
-            CompileError::Wiring { node: node.name.clone(), reason }
-        })?),
+        Op::MatrixProduct => Kind::MatrixProduct(
+            Matrices::of(x, inputs[1])
+                .map_err(|reason| CompileError::Wiring { node: node.name.clone(), reason })?,
+        ),
         Op::Transpose { axes } => Kind::Move(movement::transpose_sources(x, axes)),
         Op::Slice { starts, sizes, steps } => Kind::Move(movement::slice_sources(x, starts, sizes, steps)),
         Op::Pad { before, .. } => Kind::Move(movement::pad_sources(x, before, y)),

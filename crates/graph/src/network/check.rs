@@ -154,7 +154,10 @@ fn output_shape(op: &FixedOp, inputs: &[&[usize]], wanted: &[usize]) -> Result<V
         FixedOp::MatrixProduct { inner } => {
             let matrices = Matrices::of(inputs[0], inputs[1])?;
             if matrices.inner != *inner {
-                return Err(format!("sums of {inner} products do not fit matrices of {} columns", matrices.inner));
+                return Err(format!(
+                    "sums of {inner} products do not fit matrices of {} columns",
+                    matrices.inner
+                ));
             }
             Ok(matrices.product_shape())
         }

@@ -39,7 +39,9 @@ pub(super) enum Action<'a> {
     /// The product of two values.
     Mul,
     /// The products of matrices in pairs, of so many terms each.
-    MatrixProduct { inner: usize },
+    MatrixProduct {
+        inner: usize,
+    },
     /// One real factor for all elements, neither 0 nor infinite.
     Factor(f64),
     /// An operator that moves elements.

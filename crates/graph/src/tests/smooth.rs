@@ -27,7 +27,7 @@ fn functions() -> Vec<Op> {
     ramps.map(Op::Ramp).into_iter().chain(functions).collect()
 }
 
-fn at_bits(sketch: &mut Sketch, bits: u32) -> Result<Network, CompileError> {
+pub(super) fn at_bits(sketch: &mut Sketch, bits: u32) -> Result<Network, CompileError> {
     let calibration = sketch.samples(60, 0.0, 1.0);
     let base = QuantizationOptions::powers_of_two();
     let (activation_bits, min_weight_bits) = (bits, bits.min(15));

@@ -76,7 +76,8 @@ impl Function {
                     let inside = |end: f64| known[1].map_or(inside(end), |high| inside(end).min(high));
                     Domain { ends, open } = within.of.domain(seen.map(inside), unit)?;
                 }
-                for (side, end) in known.into_iter().enumerate().filter_map(|(side, end)| Some((side, end?))) {
+                for (side, end) in known.into_iter().enumerate().filter_map(|(side, end)| Some((side, end?)))
+                {
                     (ends[side], open[side]) = (end, false);
                 }
                 Ok(Domain { ends, open })
@@ -232,7 +233,10 @@ mod tests {
         assert_eq!(inverse(1e-5), of([0.0, 8.0], [false, true]));
         assert!(inverse(0.0).is_err());
         // A cube is defined everywhere, a root of a cube not below 0.
-        assert_eq!(domain(Function::Power { exponent: 3.0, term: 0.0 }, [-2.0, 1.0]), of([-4.0, 4.0], [true; 2]));
+        assert_eq!(
+            domain(Function::Power { exponent: 3.0, term: 0.0 }, [-2.0, 1.0]),
+            of([-4.0, 4.0], [true; 2])
+        );
         assert!(domain(Function::Power { exponent: 1.5, term: 0.0 }, [-2.0, 1.0]).is_err());
         let exp = domain(Function::Exp, [-3.0, 1.0]).unwrap();
         assert_eq!(exp.open, [false, true]);

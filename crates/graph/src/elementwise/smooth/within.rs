@@ -41,7 +41,8 @@ impl Within {
             return Err(format!("its inputs lie from {low} to {high}"));
         }
         // All of these go one way between ends at which they are defined on one side of 0.
-        let is_defined = |end: f64| self.of.at(end).is_finite() && (end > 0.0 || self.of.limits()[0].is_some());
+        let is_defined =
+            |end: f64| self.of.at(end).is_finite() && (end > 0.0 || self.of.limits()[0].is_some());
         match [low, high].into_iter().flatten().find(|end| !is_defined(*end)) {
             Some(end) => Err(format!("it is not defined at {end}")),
             None => Ok(()),
