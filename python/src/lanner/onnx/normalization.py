@@ -66,8 +66,6 @@ def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire, ..
 def lower_group_normalization(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``InstanceNormalization`` and ``GroupNormalization`` of x (c, ...), with constants for each channel.
 
-    Of opset 18 constants may be for each group.
-
     Raises:
         UnsupportedOpError: If scale or bias is not constant, or groups do not fit.
     """
@@ -81,10 +79,9 @@ def lower_group_normalization(node: Node, graph: GraphBuilder) -> Wire:
     y = graph.reshape(normal.lines.back(graph), x.shape)
 
     def of_channels(constant: Array) -> Array:
-        each = np.repeat(constant, channels // max(constant.size, 1))
-        if each.shape != (channels,):
+        if constant.shape != (channels,):
             raise node.unsupported("input 1", f"has shape {constant.shape}; one number for each channel is needed")
-        return each.reshape(channels, *(1,) * (len(x.shape) - 1))
+        return constant.reshape(channels, *(1,) * (len(x.shape) - 1))
 
     return _affine(node, graph, y, of_channels)
 
