@@ -79,10 +79,12 @@ def _operands(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
 def _matmul(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     """A product of rows with one matrix."""
     x, weight = node.inputs[:2]
-    if not isinstance(x, Wire) or isinstance(weight, Wire) or np.ndim(weight) > 2 or x.batch == len(x.shape):
-        shapes = " and ".join(
-            value.batch_shape if isinstance(value, Wire) else str(np.shape(value)) for value in (x, weight)
+    if not isinstance(x, Wire) or not isinstance(weight, np.ndarray) or weight.ndim > 2 or x.batch == len(x.shape):
+        shown = (
+            value.batch_shape if isinstance(value, Wire) else str(getattr(value, "shape", None))
+            for value in (x, weight)
         )
+        shapes = " and ".join(shown)
         raise node.unsupported("inputs", f"have shapes {shapes}; samples must stay apart")
     return _each_element(node, graph)
 
