@@ -127,8 +127,33 @@ fn normalised_lines_agree() {
         let network = at_bits(&mut sketch, bits).unwrap();
         let (error, _) = agreement(&mut sketch, &network);
         assert!(error < most, "{bits}: {error}");
-        // The sums that the root is taken of have lost the bits that it has no use for.
-        assert_eq!(shifts_before(&network, "Function"), 1);
+        // The sums that the root is taken of have lost the bits that either half of it has no use for.
+        assert_eq!(shifts_before(&network, "Function"), 2);
+    }
+}
+
+/// Variances that are thousands of times apart: two functions add up, of fine small ones and of coarse large ones.
+#[test]
+fn roots_of_values_that_are_orders_of_magnitude_apart_agree() {
+    let mut sketch = Sketch::new(&[6], 7)
+        .dense("a", 8)
+        .op("square", Op::Square)
+        .op("lines", Op::Reshape { shape: vec![4, 2, 1] })
+        .op("mean", Op::GlobalAveragePool)
+        .op("inverse", Op::Function(Function::Power { exponent: -0.5, term: 1e-3 }))
+        .op("flat", Op::Flatten)
+        .dense("b", 3);
+    let network = at_bits(&mut sketch, 14).unwrap();
+    let functions: Vec<&str> = network
+        .public()
+        .nodes()
+        .iter()
+        .filter(|node| node.op.name() == "Function")
+        .map(|node| &*node.name)
+        .collect();
+    assert_eq!(functions, ["inverse/small", "inverse/large"]);
+    for value in network.values().iter().filter_map(|value| value.function) {
+        assert!(value.error <= 2.0, "{value:?}");
     }
 }
 

@@ -27,9 +27,9 @@ pub(super) struct Domain {
 
 /// The integers of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Places {
-    low: i64,
-    bits: u32,
+pub(super) struct Places {
+    pub(super) low: i64,
+    pub(super) bits: u32,
 }
 
 /// An end that leaves inputs the margin, rounded away from 0 to the grid: it tells no more of samples than scales do.
@@ -124,15 +124,21 @@ impl Function {
     /// The unit of the input that a unit of the output pays for: half as much changes by rounding the one as by rounding the other.
     pub(super) fn unit_of_input(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
         let domain = self.domain(seen, unit).ok()?;
+        let half = self.meeting(&domain).map(|meeting| Self::below(&domain, meeting));
+        self.input_unit_over(&half.unwrap_or(domain), unit)
+    }
+
+    /// As [`Self::unit_of_input`], over a domain.
+    pub(super) fn input_unit_over(&self, domain: &Domain, unit: f64) -> Option<f64> {
         let [low, high] = domain.ends;
         // What is left to be rounded up leaves one bit.
         let finest = (high - low) / f64::from(MAX_DOMAIN_BITS - 1).exp2();
-        let slope = self.slope(&domain);
+        let slope = self.slope(domain);
         (slope > 0.0 && high > low).then(|| (unit / slope / 2.0).max(finest))
     }
 
     /// The integers of a domain in units of `scale`, of those from `reach[0]` to `reach[1]`.
-    fn places(&self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
+    pub(super) fn places(&self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
         let [low, high] = domain.ends.map(|end| end / scale);
         // Where it is not defined on both sides of 0, 0 is out of the question.
         let is_positive = domain.ends[0] > 0.0;

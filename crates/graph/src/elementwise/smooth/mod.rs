@@ -2,6 +2,7 @@
 
 mod domain;
 mod erf;
+mod halves;
 mod ramp;
 mod within;
 
@@ -11,7 +12,7 @@ use erf::erf;
 pub use ramp::Ramp;
 pub use within::Within;
 
-use super::{Elementwise, FixedFunction, Part, Wanted};
+use super::{Elementwise, FixedFunction, Halves, Part, Wanted};
 use crate::fit::Target;
 use crate::network::{FixedOp, FunctionFit};
 
@@ -149,6 +150,10 @@ impl Elementwise for Function {
     /// What a ramp's `Relu` is rounded to does for its tail, too.
     fn input_unit(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
         if matches!(self, Self::Tail(_)) { None } else { self.unit_of_input(seen, unit) }
+    }
+
+    fn halves(&self, wanted: &Wanted<'_>) -> Result<Option<Halves>, String> {
+        self.lower_halves(wanted)
     }
 
     fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {

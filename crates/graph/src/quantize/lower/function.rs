@@ -1,8 +1,8 @@
 //! What chooses its scale: the unit of its output, and the room that its domain takes.
 
-use super::{Builder, Placed, Source, Stop};
+use super::{Builder, Placed, Source, Stop, UNBOUNDED};
 use crate::CompileError;
-use crate::elementwise::{Elementwise, Part, Wanted};
+use crate::elementwise::{Elementwise, Halves, Part, Wanted};
 use crate::grid::{self, GridFactor};
 use crate::network::FixedOp;
 use crate::quantize::item::Action;
@@ -89,16 +89,45 @@ impl Builder<'_> {
             unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
             functions: self.source.functions,
         };
+        let halves = operator.halves(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
+        if let Some(halves) = halves {
+            return self.add_halves(index, x, halves);
+        }
         let parts = operator.lower(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
         let mut placed = x;
-        for Part { suffix, op, scale, fit } in parts {
-            if let FixedOp::Function(function) = &op {
-                self.require(placed.value, function.last().max(-function.low), &item.name)?;
-            }
-            self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
-            placed = self.add(index + 1, &format!("{}{suffix}", item.name), op, &[placed.value], scale)?;
+        for part in parts {
+            placed = self.add_part(index, placed, part)?;
         }
         Ok(placed)
+    }
+
+    fn add_part(
+        &mut self,
+        index: usize,
+        x: Placed,
+        Part { suffix, op, scale, fit }: Part,
+    ) -> Result<Placed, Stop> {
+        let name = &self.source.items[index].name;
+        if let FixedOp::Function(function) = &op {
+            self.require(x.value, function.last().max(-function.low), name)?;
+        }
+        self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
+        self.add(index + 1, &format!("{name}{suffix}"), op, &[x.value], scale)
+    }
+
+    /// Two functions of one input, the second of fewer bits of it, and their sum.
+    fn add_halves(&mut self, index: usize, x: Placed, halves: Halves) -> Result<Placed, Stop> {
+        let name = self.source.items[index].name.clone();
+        let below = self.add_part(index, x, Part { suffix: "/small", ..halves.below })?;
+        let (group, shape) = (self.structure.group_before(index + 1), self.shape_of(index + 1));
+        let (op, scale) =
+            (FixedOp::Rescale { shift: halves.shift }, x.scale * f64::from(halves.shift).exp2());
+        let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
+        let value = self.push(format!("{name}/coarse"), op, vec![x.value], shape, group, scale, limit)?;
+        let above =
+            self.add_part(index, Placed { value, scale }, Part { suffix: "/large", ..halves.above })?;
+        let sum = FixedOp::Add { factors: [1, 1] };
+        self.add(index + 1, &name, sum, &[below.value, above.value], below.scale)
     }
 
     /// The unit of a value that may have any: that of what it is joined with where its own would be finer.

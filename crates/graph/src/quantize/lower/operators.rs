@@ -104,7 +104,7 @@ impl Builder<'_> {
         }
     }
 
-    fn shape_of(&self, value: usize) -> Vec<usize> {
+    pub(super) fn shape_of(&self, value: usize) -> Vec<usize> {
         match value.checked_sub(1) {
             None => self.input.shape.clone(),
             Some(item) => self.source.items[item].shape.clone(),
