@@ -42,7 +42,7 @@ def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
 
 
 @lowers("LayerNormalization", "RMSNormalization")
-def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire, ...]:
+def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
     """Lower ``LayerNormalization`` along the last axes, from one on, and ``RMSNormalization``, which takes no mean off.
 
     Shapes: x (...), scale and bias of the last axes; the result has x's shape, the mean and the inverse deviation have
@@ -58,8 +58,8 @@ def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire, ..
     lines = Lines.of(graph, x, range(axis % rank - 1, rank - 1))
     normal = Normalized.of(graph, lines, float(node.attr("epsilon", 1e-5)), centred=node.operator[0] == "L")
     y = _affine(node, graph, normal.lines.back(graph), lambda constant: constant)
-    each = [lines.reduced(graph, value, keepdims=True) for value in (normal.mean, normal.inverse) if value is not None]
-    return (y, *each)
+    told = zip((normal.mean, normal.inverse), node.proto.output[1:], strict=False)
+    return (y, *(lines.reduced(graph, each, keepdims=True) if each and name else None for each, name in told))
 
 
 @lowers("InstanceNormalization", "GroupNormalization")
@@ -142,7 +142,7 @@ class Normalized:
         mean = lines.mean(graph) if centred else None
         x = lines.image if mean is None else graph.subtract(lines.image, lines.along(graph, mean))
         variance = lines.over(graph.square(x)).mean(graph)
-        inverse = power(graph, graph.shift(variance, epsilon), -0.5)
+        inverse = power(graph, variance, -0.5, epsilon)
         return Normalized(lines.over(graph.matrix_product(x, inverse)), mean, inverse)
 
 

@@ -15,8 +15,10 @@ _NEVER_NEGATIVE = {"Square", "Relu"}
 _POSITIVE = {"Exp", "Sqrt", "Sigmoid", "Within"}
 
 
-def power(graph: GraphBuilder, x: Wire, exponent: float) -> Wire:
-    """Add ``x ** exponent``: of a root one power; what was added to a value that is never negative goes inside."""
+def power(graph: GraphBuilder, x: Wire, exponent: float, term: float = 0.0) -> Wire:
+    """Add ``(x + term) ** exponent``: of a root one power; what was added to what is never negative is a term."""
+    if term:
+        return _power(graph, x, exponent, term)
     root = graph.made(x)
     if exponent == -1.0 and root is not None and root.operator == "Function":
         inner = root.attributes.get("Power", {"exponent": 0.5} if "Sqrt" in root.attributes else None)
