@@ -158,9 +158,8 @@ impl Function {
         let below = match self {
             Self::Exp => more,
             Self::Within(within) if *within.of == Self::Exp => more,
-            Self::Within(_) => 0,
             Self::Reciprocal if is_negative => more,
-            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => 0,
+            Self::Within(_) | Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => 0,
             _ => (more + 1) / 2,
         };
         Ok(Places { low: low - below, bits })

@@ -138,7 +138,9 @@ impl ChosenRows {
 }
 
 fn write_blocks(blocks: &[Block], writer: &mut Writer) {
-    blocks.iter().for_each(|block| writer.packed(&halves(*block), 64));
+    for block in blocks {
+        writer.packed(&halves(*block), 64);
+    }
 }
 
 fn read_blocks(reader: &mut Reader, count: usize) -> Result<Zeroizing<Vec<Block>>, DecodeError> {
