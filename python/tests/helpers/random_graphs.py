@@ -339,6 +339,17 @@ def _reduced(graph: RandomGraph) -> None:
     graph.shape = (*graph.shape[:2], graph.shape[2] + 1)
 
 
+def _attention(graph: RandomGraph) -> None:
+    """Rows of the image by how like each other they are."""
+    alike = graph.write.node("MatMul", graph.value, graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2]))
+    graph.value = graph.write.node("MatMul", graph.write.node("Softmax", alike, axis=3), graph.value)
+
+
+def _normalised(graph: RandomGraph) -> None:
+    scale = graph.numbers(*graph.shape, low=0.5, high=1.5)
+    graph.then("LayerNormalization", scale, graph.numbers(*graph.shape), axis=1)
+
+
 STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "conv": _conv,
     "second conv": _conv,
@@ -373,18 +384,21 @@ STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "exponential linear unit": lambda graph: graph.then("Elu"),
     "softplus": lambda graph: graph.then("Softplus"),
     "silu": lambda graph: graph.then("Mul", graph.write.node("Sigmoid", graph.value)),
+    "softmax": lambda graph: graph.then("Softmax", axis=3),
+    "attention": _attention,
+    "normalised": _normalised,
     "product of two": lambda graph: graph.then("Mul", graph.conv_like(1.0)),
     "identity": lambda graph: graph.then("Identity"),
     "dropout": _dropout,
 }
 
 #: Steps that older opsets do not have.
-FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8}
+FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8, "normalised": 17}
 
 #: Operators that lanner does not take, each as a step on an image; they are named after this.
 POISONS: dict[str, Callable[[RandomGraph], None]] = {
     "Sin": lambda graph: graph.then("Sin"),
-    "MatMul": lambda graph: graph.then("MatMul", graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2])),
+    "Cos": lambda graph: graph.then("Cos"),
     "MaxPool": lambda graph: graph.then("MaxPool", kernel_shape=[1, 1], strides=[1, 1], auto_pad="SAME"),
-    "Softmax": lambda graph: graph.then("Softmax", axis=1),
+    "Floor": lambda graph: graph.then("Floor"),
 }

@@ -1,4 +1,4 @@
-"""Operators that may only end a network, and what they say of its scores.
+"""Operators that end a network, and what they say of its scores.
 
 What the client learns is the output policy's to decide, so a final softmax, sigmoid or arg-max is taken off: the policy
 computes the label or the probability from the scores. The same goes for what scikit-learn's classifiers have behind
@@ -26,7 +26,7 @@ from lanner.onnx.classes import Constants, class_names
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
 
-#: Operators of the default domain that only a network's end may have.
+#: Operators of the default domain that end a network; of these an arg-max stands nowhere else.
 ENDINGS = ("Softmax", "LogSoftmax", "ArgMax")
 
 #: Behind an ending these show the same numbers in another shape or type; the conversion of old opsets adds them.
