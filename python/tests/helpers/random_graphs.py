@@ -95,6 +95,10 @@ class RandomGraph:
         weight = self.weights(channels, channels, 3, 3, scale=scale)
         return self.write.node("Conv", self.value, weight, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
+    def within(self, window: list[int]) -> list[int]:
+        """The sides of a window that is no larger than the image."""
+        return [min(wanted, side) for wanted, side in zip(window, self.shape[1:], strict=True)]
+
     def windowed(self, window: list[int], dilations: Sequence[int] = (1, 1)) -> dict[str, Any]:
         """Attributes of a window with pads of some kind; the shape becomes what comes out."""
         strides = [int(self.rng.integers(1, 3)), int(self.rng.integers(1, 3))]
@@ -175,12 +179,13 @@ def _conv(graph: RandomGraph) -> None:
 
 
 def _max_pool(graph: RandomGraph) -> None:
-    graph.then("MaxPool", **graph.windowed([2, int(graph.rng.integers(1, 4))]))
+    graph.then("MaxPool", **graph.windowed(graph.within([2, int(graph.rng.integers(1, 4))])))
 
 
 def _average_pool(graph: RandomGraph) -> None:
     counted = int(graph.rng.integers(0, 2))
-    graph.then("AveragePool", count_include_pad=counted, **graph.windowed([int(graph.rng.integers(1, 4)), 2]))
+    window = graph.within([int(graph.rng.integers(1, 4)), 2])
+    graph.then("AveragePool", count_include_pad=counted, **graph.windowed(window))
 
 
 def _pool_rounding_up(graph: RandomGraph) -> None:
