@@ -157,6 +157,24 @@ fn roots_of_values_that_are_orders_of_magnitude_apart_agree() {
     }
 }
 
+/// Sums of hundreds of exponentials, of which one may be all.
+#[test]
+fn reciprocals_of_sums_of_many_are_halved() {
+    let mut sketch =
+        Sketch::new(&[6], 8).dense("a", 8).op("s", Op::Function(Function::Sigmoid)).factor("c", 300.0);
+    sketch.tensors.insert("one", Tensor::new(vec![], vec![1.0]).unwrap()).unwrap();
+    let value = "one".to_owned();
+    let mut sketch = sketch
+        .op("sum", Op::AddConstant { value })
+        .op("inverse", within(Function::Reciprocal, Some(1.0), Some(301.0)))
+        .dense("b", 3);
+    let network = at_bits(&mut sketch, 12).unwrap();
+    let functions = network.public().nodes().iter().filter(|node| node.name.starts_with("inverse/")).count();
+    assert_eq!(functions, 3);
+    let (error, _) = agreement(&mut sketch, &network);
+    assert!(error < 0.01, "{error}");
+}
+
 /// Constants in front of several layers enter all of them.
 #[test]
 fn layers_that_share_an_input_take_its_constants() {

@@ -18,10 +18,11 @@ impl Function {
         let term = match self {
             Self::Power { exponent, term } if exponent.fract() != 0.0 || *exponent < 0.0 => f64::from(*term),
             Self::Log | Self::Sqrt | Self::Reciprocal => 0.0,
+            Self::Within(within) => return within.of.meeting(domain),
             _ => return None,
         };
         let [low, high] = domain.ends;
-        let is_apart = domain.open[0] && low > 0.0 && high + term > APART * (low + term);
+        let is_apart = low > 0.0 && high + term > APART * (low + term);
         is_apart.then(|| ((low + term) * (high + term)).sqrt() - term)
     }
 
