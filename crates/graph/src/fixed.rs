@@ -163,6 +163,15 @@ impl<'a> FixedExecutor<'a> {
                     let factors = &values[node.inputs[1]];
                     product::multiply(&mut output, factors, network.limit(index + 1), node.accumulator)
                 }
+                None if matches!(node.op, FixedOp::MatrixProduct { .. }) => {
+                    let shapes = [0, 1].map(|at| network.shape(node.inputs[at]));
+                    let factors = &values[node.inputs[1]];
+                    let limit = network.limit(index + 1);
+                    let (products, beyond) =
+                        product::multiply_matrices(&output, factors, shapes, limit, node.accumulator);
+                    output = products;
+                    beyond
+                }
                 None if node.op.may_grow() => self.confine(index + 1, &mut output),
                 None => 0,
             };
@@ -196,7 +205,7 @@ impl<'a> FixedExecutor<'a> {
             FixedOp::Add { factors: [a, b] } => {
                 x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * x + b * y).collect()
             }
-            FixedOp::Mul => x.to_vec(),
+            FixedOp::Mul | FixedOp::MatrixProduct { .. } => x.to_vec(),
             FixedOp::Bias { .. } => {
                 let bias = self.network.weights(index).map_or(&[][..], LinearWeights::bias);
                 x.iter().zip(bias).map(|(x, b)| x + b).collect()

@@ -9,6 +9,7 @@ use crate::elementwise::Elementwise;
 use crate::graph::{Graph, Node, Op, conv_geometry, infer};
 use crate::kernel::{add_columns, add_conv, fold_windows};
 use crate::movement::{self, Sources};
+use crate::product::Matrices;
 use crate::tensor::Tensors;
 use crate::window::{ConvGeometry, Window};
 use crate::{CompileError, InputError};
@@ -56,6 +57,7 @@ enum Kind<'a> {
     Move(Sources),
     Add,
     Mul,
+    MatrixProduct(Matrices),
     Softmax,
     ArgMax,
 }
@@ -183,6 +185,10 @@ fn prepare<'a>(
         Op::Flatten | Op::Reshape { .. } => Kind::Copy,
         Op::Add => Kind::Add,
         Op::Mul => Kind::Mul,
+        Op::MatrixProduct => Kind::MatrixProduct(
+            Matrices::of(x, inputs[1])
+                .map_err(|reason| CompileError::Wiring { node: node.name.clone(), reason })?,
+        ),
         Op::Transpose { axes } => Kind::Move(movement::transpose_sources(x, axes)),
         Op::Slice { starts, sizes, steps } => Kind::Move(movement::slice_sources(x, starts, sizes, steps)),
         Op::Pad { before, .. } => Kind::Move(movement::pad_sources(x, before, y)),
@@ -244,6 +250,10 @@ impl Step<'_> {
             Kind::Copy => x.to_vec(),
             Kind::Add => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x + y).collect(),
             Kind::Mul => x.iter().zip(&values[self.inputs[1]]).map(|(x, y)| x * y).collect(),
+            Kind::MatrixProduct(matrices) => {
+                let y = &values[self.inputs[1]];
+                matrices.products(x, y, |sum, x, y| sum + x * y)
+            }
             Kind::Move(sources) => {
                 let inputs: Vec<&[f32]> = self.inputs.iter().map(|&id| values[id].as_slice()).collect();
                 movement::gather(&inputs, sources)

@@ -1,4 +1,4 @@
-//! Products of two values, element by element.
+//! Products of two values: element by element, and of matrices.
 
 use crate::accumulator::Accumulator;
 
@@ -26,9 +26,94 @@ pub(crate) fn multiply(x: &mut [i64], y: &[i64], limit: i64, ring: Accumulator) 
     beyond
 }
 
+/// Pairs of matrices `[groups, rows, inner]` and `[groups, inner, columns]` that are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Matrices {
+    groups: usize,
+    rows: usize,
+    pub(crate) inner: usize,
+    columns: usize,
+}
+
+impl Matrices {
+    /// The matrices of two shapes; the reason where they do not fit.
+    pub(crate) fn of(x: &[usize], y: &[usize]) -> Result<Self, String> {
+        match (x, y) {
+            (&[groups, rows, inner], &[others, depth, columns]) if groups == others && inner == depth => {
+                Ok(Self { groups, rows, inner, columns })
+            }
+            _ => Err(format!("matrices of shapes {x:?} and {y:?} have no product")),
+        }
+    }
+
+    pub(crate) fn product_shape(&self) -> Vec<usize> {
+        vec![self.groups, self.rows, self.columns]
+    }
+
+    /// The products, each sum in the order of the inner axis.
+    pub(crate) fn products<T: Copy, S: Copy + Default>(
+        &self,
+        x: &[T],
+        y: &[T],
+        add: impl Fn(S, T, T) -> S,
+    ) -> Vec<S> {
+        let mut sums = Vec::with_capacity(self.groups * self.rows * self.columns);
+        for (x, y) in x.chunks_exact(self.rows * self.inner).zip(y.chunks_exact(self.inner * self.columns)) {
+            for row in x.chunks_exact(self.inner) {
+                let start = sums.len();
+                sums.resize(start + self.columns, S::default());
+                for (x, line) in row.iter().zip(y.chunks_exact(self.columns)) {
+                    sums[start..].iter_mut().zip(line).for_each(|(sum, y)| *sum = add(*sum, *x, *y));
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// The products of matrices of two shapes, which fit. A sum beyond `limit` comes back into the ring; also returns how many did.
+pub(crate) fn multiply_matrices(
+    x: &[i64],
+    y: &[i64],
+    [left, right]: [&[usize]; 2],
+    limit: i64,
+    ring: Accumulator,
+) -> (Vec<i64>, usize) {
+    // A checked network's fit.
+    let Ok(matrices) = Matrices::of(left, right) else { return (Vec::new(), 0) };
+    let mut beyond = 0;
+    let mut confined = |sum: i128| {
+        let (sum, is_beyond) = ring.confine(sum, limit);
+        beyond += usize::from(is_beyond);
+        sum
+    };
+    let sums = matrices.products(x, y, |sum: i128, x, y| sum + i128::from(x) * i128::from(y));
+    (sums.into_iter().map(&mut confined).collect(), beyond)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn matrices_are_multiplied_in_pairs() {
+        let matrices = Matrices::of(&[2, 2, 3], &[2, 3, 2]).unwrap();
+        assert_eq!(matrices.product_shape(), [2, 2, 2]);
+        let (x, y): (Vec<i64>, Vec<i64>) = ((0..12).collect(), (-6..6).map(|y| 3 * y).collect());
+        let entry = |g: usize, r: usize, c: usize| {
+            (0..3).map(|i| x[(g * 2 + r) * 3 + i] * y[(g * 3 + i) * 2 + c]).sum::<i64>()
+        };
+        let places = || (0..2).flat_map(|g| (0..2).flat_map(move |r| (0..2).map(move |c| (g, r, c))));
+        let expected: Vec<i64> = places().map(|(g, r, c)| entry(g, r, c)).collect();
+        assert_eq!(matrices.products(&x, &y, |sum: i64, x, y| sum + x * y), expected);
+        let ring = Accumulator::from_modulus(1 << 16).unwrap();
+        let shapes = [&[2, 2, 3][..], &[2, 3, 2]];
+        let limit = expected.iter().map(|sum| sum.abs()).max().unwrap() - 1;
+        assert_eq!(multiply_matrices(&x, &y, shapes, limit, ring), (expected, 1));
+        for (x, y) in [(&[2, 3][..], &[2, 3, 2][..]), (&[2, 2, 3], &[1, 3, 2]), (&[2, 2, 3], &[2, 2, 2])] {
+            assert!(Matrices::of(x, y).unwrap_err().contains("no product"));
+        }
+    }
 
     #[test]
     fn intervals_are_attained() {

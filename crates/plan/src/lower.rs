@@ -215,7 +215,7 @@ impl<'n> Planner<'n> {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
             FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
-            FixedOp::Mul => return self.add_product(index, inputs),
+            FixedOp::Mul | FixedOp::MatrixProduct { .. } => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
                 return Ok(());
             }

@@ -36,7 +36,9 @@ fn tensors(shapes: &[(&str, &[usize])]) -> Tensors {
     let mut tensors = Tensors::default();
     for (seed, (name, shape)) in shapes.iter().enumerate() {
         let count = shape.iter().product();
-        let data = (0..count).map(|i| value(i, seed)).collect();
+        // A factor for all takes off.
+        let value = |i| if shape.is_empty() { -1.0 } else { value(i, seed) };
+        let data = (0..count).map(value).collect();
         tensors.insert(name, Tensor::new(shape.to_vec(), data).unwrap()).unwrap();
     }
     tensors
@@ -500,6 +502,44 @@ fn terms_between_branches_equal_the_reference() {
     check(json, &shapes, 32);
     let biases = |names: &[&str]| names.iter().filter(|name| **name == "local.bias").count();
     assert_eq!(biases(&protocols(json, &shapes, 32)), 3);
+}
+
+/// Scores of three queries by four keys, and the values that their exponentials mix, divided by their means.
+#[test]
+fn attention_equals_the_reference() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[12]}],"nodes":[
+        {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
+        {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":null}},"inputs":["x"]},
+        {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["x"]},
+        {"name":"queries","op":{"Reshape":{"shape":[1,3,2]}},"inputs":["fc1"]},
+        {"name":"keys","op":{"Reshape":{"shape":[1,2,4]}},"inputs":["fc2"]},
+        {"name":"values","op":{"Reshape":{"shape":[1,4,5]}},"inputs":["fc3"]},
+        {"name":"scores","op":"MatrixProduct","inputs":["queries","keys"]},
+        {"name":"lines","op":{"Reshape":{"shape":[3,4,1]}},"inputs":["scores"]},
+        {"name":"largest","op":{"MaxPool":{"kernel":[4,1],"strides":[1,1],"pads":[0,0,0,0]}},"inputs":["lines"]},
+        {"name":"along","op":{"Concat":{"axis":1}},"inputs":["largest","largest","largest","largest"]},
+        {"name":"less","op":{"MulConstant":{"value":"minus"}},"inputs":["along"]},
+        {"name":"differences","op":"Add","inputs":["lines","less"]},
+        {"name":"powers","op":{"Function":{"Within":{"of":"Exp","low":null,"high":0.0}}},"inputs":["differences"]},
+        {"name":"mean","op":"GlobalAveragePool","inputs":["powers"]},
+        {"name":"inverse","op":{"Function":{"Within":{"of":"Reciprocal","low":0.25,"high":1.0}}},"inputs":["mean"]},
+        {"name":"softmax","op":"MatrixProduct","inputs":["powers","inverse"]},
+        {"name":"shares","op":{"Reshape":{"shape":[1,3,4]}},"inputs":["softmax"]},
+        {"name":"mixed","op":"MatrixProduct","inputs":["shares","values"]},
+        {"name":"flat","op":"Flatten","inputs":["mixed"]},
+        {"name":"fc4","op":{"MatMul":{"weight":"w4","bias":"b4"}},"inputs":["flat"]}],"output":"fc4"}"#;
+    let shapes: [(&str, &[usize]); 7] = [
+        ("w1", &[12, 6]),
+        ("b1", &[6]),
+        ("w2", &[12, 8]),
+        ("w3", &[12, 20]),
+        ("w4", &[15, 4]),
+        ("b4", &[4]),
+        ("minus", &[]),
+    ];
+    check(json, &shapes, 12);
+    let matrices = |names: &[&str]| names.iter().filter(|name| **name == "ot.matrices").count();
+    assert_eq!(matrices(&protocols(json, &shapes, 12)), 3);
 }
 
 /// The protocols of a network's plan.

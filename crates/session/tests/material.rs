@@ -38,6 +38,17 @@ const SQUARES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}
 const SQUARES_SHAPES: [(&str, &[usize]); 5] =
     [("w1", &[20, 12]), ("b1", &[12]), ("w2", &[12, 8]), ("b2", &[8]), ("w3", &[8, 4])];
 
+const MATRICES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[20]}],"nodes":[
+    {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
+    {"name":"left","op":{"Reshape":{"shape":[1,3,4]}},"inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["x"]},
+    {"name":"right","op":{"Reshape":{"shape":[1,4,2]}},"inputs":["fc2"]},
+    {"name":"product","op":"MatrixProduct","inputs":["left","right"]},
+    {"name":"flat","op":"Flatten","inputs":["product"]},
+    {"name":"fc3","op":{"MatMul":{"weight":"w3","bias":null}},"inputs":["flat"]}],"output":"fc3"}"#;
+const MATRICES_SHAPES: [(&str, &[usize]); 5] =
+    [("w1", &[20, 12]), ("b1", &[12]), ("w2", &[20, 8]), ("b2", &[8]), ("w3", &[6, 4])];
+
 const EXACT: Mode = Mode::Cheetah(Rounding::Exact);
 const FAITHFUL: Mode = Mode::Cheetah(Rounding::Faithful);
 
@@ -62,7 +73,8 @@ fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
     let images = images.map(|(mode, policy)| (IMAGES, &IMAGES_SHAPES, mode, policy));
     let squares = [Mode::Gazelle, Mode::Falcon, EXACT];
     let squares = squares.map(|mode| (SQUARES, &SQUARES_SHAPES, mode, Policy::Logits));
-    let made = images.chain(squares).map(|(json, shapes, mode, policy)| {
+    let matrices = [Mode::Gazelle, EXACT].map(|mode| (MATRICES, &MATRICES_SHAPES, mode, Policy::Logits));
+    let made = images.chain(squares).chain(matrices).map(|(json, shapes, mode, policy)| {
         let (network, input) = of_mode(json, shapes, mode);
         let plan = plan(network.public(), policy, mode).unwrap();
         (network, input, plan)
@@ -106,6 +118,7 @@ fn kept_material_makes_the_same_prediction_by_the_same_bytes() {
         "gazelle.square",
         "gazelle.square_fc",
         "ot.activation",
+        "ot.matrices",
         "ot.square",
         "share.reshare",
         "yao.activation",
@@ -157,7 +170,8 @@ fn attack<P: PartyState>(prepared: Prepared, plan: &PartyPlan<P>) -> Prepared {
 fn other_bytes_are_refused_and_nothing_panics() {
     let policy = Policy::Probability { digits: 2 };
     let images = [Mode::Gazelle, Mode::Falcon, EXACT].map(|mode| (IMAGES, &IMAGES_SHAPES, mode));
-    for (json, shapes, mode) in images.into_iter().chain([(SQUARES, &SQUARES_SHAPES, Mode::Gazelle)]) {
+    let products = [(SQUARES, &SQUARES_SHAPES, Mode::Gazelle), (MATRICES, &MATRICES_SHAPES, EXACT)];
+    for (json, shapes, mode) in images.into_iter().chain(products) {
         let (network, input) = of_mode(json, shapes, mode);
         let plan = plan(network.public(), policy, mode).unwrap();
         let client = ClientPlan::new(network.public(), &plan).unwrap();

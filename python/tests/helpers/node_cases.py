@@ -28,8 +28,8 @@ SECRET, RESULT = "the_secret", "the_result"
 BATCHED = {
     *("Conv", "Gemm", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool", "Flatten"),
     *("ConvTranspose", "GlobalMaxPool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth"),
-    *("Softmax", "LogSoftmax", "ArgMax", "LSTM", "GRU", "RNN"),
-    *("InstanceNormalization", "LpPool"),
+    *("ArgMax", "LSTM", "GRU", "RNN"),
+    *("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization", "LpPool"),
 }
 
 #: These have the steps of sequences in front of the batch, but for layout 1.
@@ -39,7 +39,14 @@ RECURRENT = {"LSTM", "GRU", "RNN"}
 OPERANDS = {"Add", "Sub", "Mul", "Div", "Pow", "MatMul", "Concat", "Max", "Min", "Sum", "Mean", "Einsum"}
 
 #: These may only end a network; what precedes them are the logits.
-ENDINGS = {"Softmax", "LogSoftmax", "ArgMax"}
+ENDINGS = {"ArgMax"}
+
+
+#: Operators along an axis, and which it is where none is given.
+ALONG = {
+    **dict.fromkeys(("Concat", "Split", "Gather"), 0),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "LpNormalization"), -1),
+}
 
 
 @dataclass(frozen=True)
@@ -243,8 +250,9 @@ def _lift(node: onnx.NodeProto, constants: dict[str, Array], rank: int) -> None:
     if node.op_type == "Transpose":
         perm = _attribute(node, "perm") or reversed(range(rank))
         _set(node, perm=[0, *(axis + 1 for axis in perm)])
-    elif node.op_type in ("Concat", "Split", "Gather"):
-        axis = _attribute(node, "axis") or 0
+    elif node.op_type in ALONG:
+        axis = _attribute(node, "axis")
+        axis = ALONG[node.op_type] if axis is None else axis
         _set(node, axis=axis + 1 if axis >= 0 else axis)
         if node.op_type == "Concat":
             constants.update({key: value[np.newaxis] for key, value in constants.items()})
@@ -302,4 +310,9 @@ def _set(node: onnx.NodeProto, **values: object) -> None:
 
 
 #: Modules of the onnx package that are not named as their operator in lower case.
-MODULES = {"BatchNormalization": "batch_normalization", "InstanceNormalization": "instance_normalization"}
+MODULES = {
+    "BatchNormalization": "batch_normalization",
+    "InstanceNormalization": "instance_normalization",
+    "ReduceLogSum": "reduce_log_sum",
+    "ReduceLogSumExp": "reduce_log_sum_exp",
+}

@@ -134,14 +134,22 @@ ODD: dict[str, Callable[[], onnx.ModelProto]] = {
         for name in ("Tanh", "Elu", "Selu", "Softplus", "Exp", "Erf")
     },
     "SiLU inside": _between(_node("Sigmoid", ["a"], "c"), _node("Mul", ["a", "c"], "b")),
+    "softmax inside": _between(_node("Softmax", ["a"], "b", axis=1)),
+    "layer normalisation": _between(_node("LayerNormalization", ["a", "scale"], "b", axis=-1), scale=(8,)),
+    "attention": _between(
+        _node("Transpose", ["a"], "c", perm=[0, 1, 3, 2]),
+        _node("MatMul", ["a", "c"], "d"),
+        _node("Softmax", ["d"], "e", axis=-1),
+        _node("MatMul", ["e", "a"], "b"),
+    ),
     "a gate inside": _between(_node("Tanh", ["a"], "c"), _node("Sigmoid", ["a"], "d"), _node("Mul", ["c", "d"], "b")),
 }
 
 #: Those that are refused.
 ODD_REFUSED: dict[str, Callable[[], onnx.ModelProto]] = {
     "a sine inside": _between(_node("Sin", ["a"], "b")),
-    "softmax inside": _between(_node("Softmax", ["a"], "b", axis=1)),
-    "layer normalisation": _between(_node("LayerNormalization", ["a", "scale"], "b", axis=-1), scale=(8,)),
+    "softmax over the batch": _between(_node("Softmax", ["a"], "b", axis=0)),
+    "statistics of the batch": _between(_node("MeanVarianceNormalization", ["a"], "b")),
     "waves and integers between": _between(
         _node("Sin", ["a"], "c"),
         _node("Cast", ["c"], "d", to=onnx.TensorProto.INT32),

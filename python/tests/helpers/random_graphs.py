@@ -95,6 +95,10 @@ class RandomGraph:
         weight = self.weights(channels, channels, 3, 3, scale=scale)
         return self.write.node("Conv", self.value, weight, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
+    def within(self, window: list[int]) -> list[int]:
+        """The sides of a window that is no larger than the image."""
+        return [min(wanted, side) for wanted, side in zip(window, self.shape[1:], strict=True)]
+
     def windowed(self, window: list[int], dilations: Sequence[int] = (1, 1)) -> dict[str, Any]:
         """Attributes of a window with pads of some kind; the shape becomes what comes out."""
         strides = [int(self.rng.integers(1, 3)), int(self.rng.integers(1, 3))]
@@ -175,12 +179,13 @@ def _conv(graph: RandomGraph) -> None:
 
 
 def _max_pool(graph: RandomGraph) -> None:
-    graph.then("MaxPool", **graph.windowed([2, int(graph.rng.integers(1, 4))]))
+    graph.then("MaxPool", **graph.windowed(graph.within([2, int(graph.rng.integers(1, 4))])))
 
 
 def _average_pool(graph: RandomGraph) -> None:
     counted = int(graph.rng.integers(0, 2))
-    graph.then("AveragePool", count_include_pad=counted, **graph.windowed([int(graph.rng.integers(1, 4)), 2]))
+    window = graph.within([int(graph.rng.integers(1, 4)), 2])
+    graph.then("AveragePool", count_include_pad=counted, **graph.windowed(window))
 
 
 def _pool_rounding_up(graph: RandomGraph) -> None:
@@ -339,6 +344,17 @@ def _reduced(graph: RandomGraph) -> None:
     graph.shape = (*graph.shape[:2], graph.shape[2] + 1)
 
 
+def _attention(graph: RandomGraph) -> None:
+    """Rows of the image by how like each other they are."""
+    alike = graph.write.node("MatMul", graph.value, graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2]))
+    graph.value = graph.write.node("MatMul", graph.write.node("Softmax", alike, axis=3), graph.value)
+
+
+def _normalised(graph: RandomGraph) -> None:
+    scale = graph.numbers(*graph.shape, low=0.5, high=1.5)
+    graph.then("LayerNormalization", scale, graph.numbers(*graph.shape), axis=1)
+
+
 STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "conv": _conv,
     "second conv": _conv,
@@ -373,18 +389,21 @@ STEPS: dict[str, Callable[[RandomGraph], None]] = {
     "exponential linear unit": lambda graph: graph.then("Elu"),
     "softplus": lambda graph: graph.then("Softplus"),
     "silu": lambda graph: graph.then("Mul", graph.write.node("Sigmoid", graph.value)),
+    "softmax": lambda graph: graph.then("Softmax", axis=3),
+    "attention": _attention,
+    "normalised": _normalised,
     "product of two": lambda graph: graph.then("Mul", graph.conv_like(1.0)),
     "identity": lambda graph: graph.then("Identity"),
     "dropout": _dropout,
 }
 
 #: Steps that older opsets do not have.
-FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8}
+FIRST_OPSET = {"pool rounding up": 10, "hard swish": 14, "extremum": 8, "normalised": 17}
 
 #: Operators that lanner does not take, each as a step on an image; they are named after this.
 POISONS: dict[str, Callable[[RandomGraph], None]] = {
     "Sin": lambda graph: graph.then("Sin"),
-    "MatMul": lambda graph: graph.then("MatMul", graph.write.node("Transpose", graph.value, perm=[0, 1, 3, 2])),
+    "Cos": lambda graph: graph.then("Cos"),
     "MaxPool": lambda graph: graph.then("MaxPool", kernel_shape=[1, 1], strides=[1, 1], auto_pad="SAME"),
-    "Softmax": lambda graph: graph.then("Softmax", axis=1),
+    "Floor": lambda graph: graph.then("Floor"),
 }

@@ -20,7 +20,7 @@ pub use clip::{Clip, FixedClip};
 pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 pub use leaky_relu::{FixedLeakyRelu, LeakyRelu, MAX_SLOPE_SHIFT};
 pub(crate) use relu::Relu;
-pub use smooth::{Function, Ramp, polynomials};
+pub use smooth::{Function, Ramp, Within, polynomials};
 pub(crate) use square::Square;
 
 /// An operator of the float graph. What is not overridden holds for every function.
@@ -69,6 +69,14 @@ pub(crate) trait Elementwise: Debug + Sync {
         None
     }
 
+    /// The operators whose sum computes it, if that is how it is computed.
+    ///
+    /// # Errors
+    /// As [`Self::lower`].
+    fn halves(&self, _wanted: &Wanted<'_>) -> Result<Option<Halves>, String> {
+        Ok(None)
+    }
+
     /// The operators that compute it one after the other. Asked of supported attributes only.
     ///
     /// # Errors
@@ -101,6 +109,15 @@ pub(crate) struct Part {
     pub(crate) scale: f64,
     /// How close it is, of a function by polynomials.
     pub(crate) fit: Option<FunctionFit>,
+}
+
+/// Two operators whose results, of one unit, add up.
+pub(crate) struct Halves {
+    /// Of the input as it is.
+    pub(crate) below: Part,
+    /// Bits that the input of the other loses first.
+    pub(crate) shift: u32,
+    pub(crate) above: Part,
 }
 
 impl Part {

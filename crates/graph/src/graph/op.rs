@@ -99,6 +99,8 @@ pub enum Op {
     Add,
     /// The element-wise product of two values of one shape.
     Mul,
+    /// The products of matrices in pairs: `[g, m, k]` and `[g, k, n]` to `[g, m, n]`.
+    MatrixProduct,
     /// `x * x`, element by element.
     Square,
     /// The axes in another order.
@@ -154,6 +156,7 @@ impl Op {
             Self::Reshape { .. } => ("Reshape", None),
             Self::Add => ("Add", None),
             Self::Mul => ("Mul", None),
+            Self::MatrixProduct => ("MatrixProduct", None),
             Self::Square => ("Square", Some(&Square)),
             Self::Transpose { .. } => ("Transpose", None),
             Self::Slice { .. } => ("Slice", None),
@@ -179,7 +182,7 @@ impl Op {
     #[must_use]
     pub const fn arity(&self) -> (usize, usize) {
         match self {
-            Self::Add | Self::Mul => (2, 2),
+            Self::Add | Self::Mul | Self::MatrixProduct => (2, 2),
             Self::Concat { .. } => (1, MAX_INPUTS),
             _ => (1, 1),
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{FORMAT_VERSION, Graph, Node, Op};
 use crate::CompileError;
 use crate::movement;
+use crate::product::Matrices;
 use crate::tensor::{Tensor, Tensors, element_count};
 use crate::window::{ConvGeometry, MAX_AXIS, Window};
 
@@ -105,6 +106,10 @@ fn node_shape(node: &Node, shapes: &Shapes, tensors: &Tensors) -> Result<Vec<usi
         Op::Reshape { shape } => Err(mismatch(node, format!("cannot reshape {x:?} to {shape:?}"))),
         Op::Add | Op::Mul if inputs[1] != x => {
             Err(mismatch(node, format!("shapes {x:?} and {:?} differ", inputs[1])))
+        }
+        Op::MatrixProduct => {
+            let matrices = Matrices::of(x, inputs[1]).map_err(|reason| mismatch(node, reason))?;
+            Ok(matrices.product_shape())
         }
         Op::ArgMax => Ok(vec![1]),
         Op::Transpose { axes } => movement::transpose(x, axes).map_err(|reason| mismatch(node, reason)),

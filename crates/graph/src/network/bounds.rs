@@ -78,6 +78,11 @@ impl Bound {
                 let [low, high] = product::interval(first.ends(), inputs[1].ends());
                 within(Some((low, high)), evidence, limit)
             }
+            FixedOp::MatrixProduct { inner } => {
+                let [low, high] = product::interval(first.ends(), inputs[1].ends());
+                let inner = *inner as i128;
+                within(Some((low * inner, high * inner)), evidence, limit)
+            }
             _ => match op.elementwise().map(|op| (op.interval([low, high]), op.multiplies())) {
                 Some(([low, high], true)) => within(Some((low, high)), evidence, limit),
                 Some(([low, high], false)) => {
@@ -189,6 +194,11 @@ pub(crate) fn machine_bounds(
             (FixedOp::Mul, _) => {
                 let [a, b] = [0, 1].map(|at| bounds[node.inputs[at]]);
                 (a * b).min(half)
+            }
+            // Summed in 128 bits.
+            (FixedOp::MatrixProduct { inner }, _) => {
+                let [a, b] = [0, 1].map(|at| bounds[node.inputs[at]]);
+                (a * b * *inner as i128).min(half)
             }
             (FixedOp::Rescale { shift }, _) => {
                 ((before + i128::from(rounding_constant(*shift))) >> shift) + 1

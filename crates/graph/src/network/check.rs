@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{FixedOp, InputScale, MAX_BIAS_BITS, MAX_FACTOR, NetworkInput, PublicNetwork};
 use crate::CompileError;
 use crate::movement;
+use crate::product::Matrices;
 use crate::tensor::element_count;
 use crate::window::{MAX_AXIS, MAX_WEIGHTS};
 
@@ -152,6 +153,16 @@ fn output_shape(op: &FixedOp, inputs: &[&[usize]], wanted: &[usize]) -> Result<V
         FixedOp::Concat { axis } => movement::concat(inputs, *axis),
         FixedOp::Add { .. } | FixedOp::Mul if inputs[0] != inputs[1] => {
             Err(format!("the shapes {:?} and {:?} differ", inputs[0], inputs[1]))
+        }
+        FixedOp::MatrixProduct { inner } => {
+            let matrices = Matrices::of(inputs[0], inputs[1])?;
+            if matrices.inner != *inner {
+                return Err(format!(
+                    "sums of {inner} products do not fit matrices of {} columns",
+                    matrices.inner
+                ));
+            }
+            Ok(matrices.product_shape())
         }
         // Sums, products, and what works on each element alone.
         _ => Ok(input.to_vec()),

@@ -28,6 +28,10 @@ impl Network {
                 FixedOp::Add { factors: [a, b] } => plus(times(a.abs(), of(0)), times(b.abs(), of(1))),
                 FixedOp::Rescale { shift } if node.accumulator.is_power_of_two() => rescaled(largest, *shift),
                 FixedOp::Mul => product::error([0, 1].map(magnitude), [0, 1].map(of)).min(FAR),
+                FixedOp::MatrixProduct { inner } => {
+                    let each = product::error([0, 1].map(magnitude), [0, 1].map(of)).min(FAR);
+                    times(*inner as i64, each)
+                }
                 op => op.elementwise().map_or(largest, |op| times(op.gain(magnitude(0), largest), largest)),
             });
         }

@@ -51,6 +51,12 @@ pub enum FixedOp {
     Square,
     /// `a * b` for two values of one shape and one ring, whose scale is the product of theirs.
     Mul,
+    /// The products of matrices in pairs, `[g, m, k]` and `[g, k, n]` to `[g, m, n]`, in one ring: sums whose scale is the product of
+    /// theirs.
+    MatrixProduct {
+        /// How many products a sum has: k.
+        inner: usize,
+    },
     /// `factors[0] * a + factors[1] * b` for two values of one shape and one ring.
     Add {
         /// Public, not 0, at most [`MAX_FACTOR`] in absolute value.
@@ -104,6 +110,7 @@ impl FixedOp {
             Self::Function(op) => ("Function", Some(op)),
             Self::Square => ("Square", Some(&Square)),
             Self::Mul => ("Mul", None),
+            Self::MatrixProduct { .. } => ("MatrixProduct", None),
             Self::Add { .. } => ("Add", None),
             Self::Scale { .. } => ("Scale", None),
             Self::Reshape => ("Reshape", None),
@@ -129,7 +136,7 @@ impl FixedOp {
     #[must_use]
     pub const fn arity(&self) -> (usize, usize) {
         match self {
-            Self::Add { .. } | Self::Mul => (2, 2),
+            Self::Add { .. } | Self::Mul | Self::MatrixProduct { .. } => (2, 2),
             Self::Concat { .. } => (1, MAX_INPUTS),
             _ => (1, 1),
         }
@@ -150,7 +157,9 @@ impl FixedOp {
 
     /// Whether it multiplies values by more than public integers, so that its output has many more bits.
     pub(crate) fn multiplies(&self) -> bool {
-        self.is_linear() || *self == Self::Mul || self.elementwise().is_some_and(FixedElementwise::multiplies)
+        self.is_linear()
+            || matches!(self, Self::Mul | Self::MatrixProduct { .. })
+            || self.elementwise().is_some_and(FixedElementwise::multiplies)
     }
 
     /// Whether its output, which is bounded whatever the ring of its input, may live in another.

@@ -114,7 +114,9 @@ fn into_branches(draft: &mut Draft, mut sum: usize, index: usize, role: Role) ->
 
 /// Moves the constant at `index` one step towards the output, or into the layer behind it.
 fn forward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileError> {
-    let Some(behind) = draft.only_consumer(&draft.graph.nodes[index].name) else { return Ok(false) };
+    let Some(behind) = draft.only_consumer(&draft.graph.nodes[index].name) else {
+        return into_layers(draft, index, role);
+    };
     match &draft.graph.nodes[behind].op {
         Op::Conv { .. } | Op::MatMul { .. } => {
             let values = values_of(draft, index)?;
@@ -130,6 +132,35 @@ fn forward(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileE
         Op::MulConstant { .. } | Op::AddConstant { .. } => Ok(false),
         _ => pass(draft, index, behind, behind, role),
     }
+}
+
+/// Moves the constant at `index` into all that take what it makes, if these are layers that can: the queries, keys and values of an
+/// attention, say.
+fn into_layers(draft: &mut Draft, index: usize, role: Role) -> Result<bool, CompileError> {
+    let name = draft.graph.nodes[index].name.clone();
+    let takers: Vec<usize> =
+        (0..draft.graph.nodes.len()).filter(|node| draft.graph.nodes[*node].inputs.contains(&name)).collect();
+    let all_layers = takers.iter().all(|taker| draft.graph.nodes[*taker].op.is_linear());
+    if takers.is_empty() || !all_layers || draft.graph.output == name {
+        return Ok(false);
+    }
+    let values = values_of(draft, index)?;
+    let is_of_channels = |taker: &usize| match &draft.graph.nodes[*taker].op {
+        Op::Conv { .. } => per_channel(&values, draft.input_shape(*taker)[0]).is_some(),
+        _ => true,
+    };
+    if role == Role::Factor && !takers.iter().all(is_of_channels) {
+        return Ok(false);
+    }
+    for taker in takers {
+        let taken = match role {
+            Role::Factor => fold::scale_inputs(draft, taker, &values)?,
+            Role::Term => fold::shift_inputs(draft, taker, &values)?,
+        };
+        debug_assert!(taken, "a layer takes what it was asked for");
+    }
+    draft.remove(index);
+    Ok(true)
 }
 
 /// Exchanges the neighbours `first` and `second`, one of which is the constant and the other `operator`, if they commute.

@@ -43,7 +43,9 @@ fn meets_others(draft: &Draft, index: usize) -> bool {
     let mut made = BTreeSet::from([draft.graph.nodes[index].name.as_str()]);
     for Node { name, op, inputs } in &draft.graph.nodes[index + 1..] {
         let count = inputs.iter().filter(|input| made.contains(input.as_str())).count();
-        if count == 0 || op.is_linear() || matches!(op, Op::Mul | Op::Square | Op::Function(_) | Op::Ramp(_))
+        if count == 0
+            || op.is_linear()
+            || matches!(op, Op::Mul | Op::MatrixProduct | Op::Square | Op::Function(_) | Op::Ramp(_))
         {
             continue;
         }

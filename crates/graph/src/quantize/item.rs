@@ -42,6 +42,10 @@ pub(super) enum Action<'a> {
     Add,
     /// The product of two values.
     Mul,
+    /// The products of matrices in pairs, of so many terms each.
+    MatrixProduct {
+        inner: usize,
+    },
     /// One real factor for all elements, neither 0 nor infinite.
     Factor(f64),
     /// An operator that moves elements.
@@ -56,7 +60,12 @@ impl Action<'_> {
 
     /// Whether it wants inputs of few bits: its output has many more than they have, or it has polynomials for few.
     pub(super) fn takes_few_bits(&self) -> bool {
-        matches!(self, Self::Layer { .. } | Self::Mul) || self.is_square() || self.chooses_scale()
+        matches!(self, Self::Layer { .. }) || self.is_product() || self.is_square() || self.chooses_scale()
+    }
+
+    /// Whether it multiplies two values.
+    pub(super) const fn is_product(&self) -> bool {
+        matches!(self, Self::Mul | Self::MatrixProduct { .. })
     }
 
     /// Whether its output may have any scale, and be in any ring.
@@ -151,6 +160,7 @@ pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, Compi
         Op::AddConstant { .. } => Ok(Action::Bias { node: index }),
         Op::BatchNorm { .. } => Err(unfolded(node)),
         Op::Mul => Ok(Action::Mul),
+        Op::MatrixProduct => Ok(Action::MatrixProduct { inner: input[2] }),
         op => match op.elementwise().map(|op| (op, op.unsupported())) {
             Some((op, None)) => Ok(Action::Elementwise(op)),
             Some((_, Some((attribute, fix)))) => Err(unsupported(node, attribute, fix)),

@@ -55,7 +55,10 @@ impl Structure {
         }
         users.iter_mut().for_each(Vec::dedup);
         let takes: Vec<bool> = (0..items.len())
-            .map(|user| items[user].action.takes_few_bits() && !squares.whole[user])
+            .map(|user| match items[user].action {
+                Action::Max(_) => compares_shared(items, &users, user),
+                _ => items[user].action.takes_few_bits() && !squares.whole[user],
+            })
             .collect();
         let (wide, rescaled) = places(items, &users, &takes);
         let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
@@ -81,12 +84,16 @@ impl Structure {
 /// Whether each value is wide before its rescale, and whether it is rescaled, if the items that `takes` names take none that is wide.
 fn places(items: &[Item], users: &[Vec<usize>], takes: &[bool]) -> (Vec<bool>, Vec<bool>) {
     let leads = leads_to_product(items);
+    let [summed, functions] = leads_on(items);
     let (mut wide, mut rescaled) = (vec![false; users.len()], vec![false; users.len()]);
     for (index, item) in items.iter().enumerate() {
         let value = index + 1;
         wide[value] = match item.action {
-            Action::Layer { .. } | Action::Mul => true,
-            _ if item.action.is_square() || item.action.chooses_scale() => false,
+            Action::Layer { .. } | Action::Mul | Action::MatrixProduct { .. } => true,
+            // A sum over windows is finer than what it is added to, and may be finer than a function wants it.
+            Action::Mean(_) if summed[value] => true,
+            _ if item.action.is_square() => functions[value],
+            _ if item.action.chooses_scale() => false,
             _ => item.inputs.iter().any(|&input| wide[input] && !rescaled[input]),
         };
         // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
@@ -120,6 +127,26 @@ fn leads_to_product(items: &[Item]) -> Vec<bool> {
         }
     }
     leads
+}
+
+/// For each value, whether it reaches a sum or what chooses its scale, and whether it reaches the latter, without a product on the way.
+fn leads_on(items: &[Item]) -> [Vec<bool>; 2] {
+    let [mut summed, mut functions] = [(); 2].map(|()| vec![false; items.len() + 1]);
+    for (index, item) in items.iter().enumerate().rev() {
+        let (action, passes) = (&item.action, !item.action.takes_few_bits());
+        for &value in &item.inputs {
+            functions[value] |= action.chooses_scale() || passes && functions[index + 1];
+            summed[value] |= action.chooses_scale() || passes && summed[index + 1];
+            summed[value] |= matches!(action, Action::Add);
+        }
+    }
+    [summed, functions]
+}
+
+/// Whether an item is a maximum over windows of a value that others take in front of a product, too: comparing few bits costs less, and the
+/// maximum is one of what they take then.
+fn compares_shared(items: &[Item], users: &[Vec<usize>], item: usize) -> bool {
+    users[items[item].inputs[0]].len() > 1 && leads_to_product(items)[item + 1]
 }
 
 /// The layers whose sums reach a whole square without a rescale.

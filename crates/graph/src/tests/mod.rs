@@ -1,5 +1,6 @@
 //! Laws that need whole graphs; a [`Sketch`] draws them with seeded random weights.
 
+mod attention;
 mod branches;
 mod compiled;
 mod features;

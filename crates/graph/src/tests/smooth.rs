@@ -27,7 +27,7 @@ fn functions() -> Vec<Op> {
     ramps.map(Op::Ramp).into_iter().chain(functions).collect()
 }
 
-fn at_bits(sketch: &mut Sketch, bits: u32) -> Result<Network, CompileError> {
+pub(super) fn at_bits(sketch: &mut Sketch, bits: u32) -> Result<Network, CompileError> {
     let calibration = sketch.samples(60, 0.0, 1.0);
     let base = QuantizationOptions::powers_of_two();
     let (activation_bits, min_weight_bits) = (bits, bits.min(15));
@@ -166,8 +166,8 @@ fn positive_values_have_roots_and_logarithms() {
         Op::Function(Function::Log),
         Op::Function(Function::Sqrt),
         Op::Function(Function::Reciprocal),
-        Op::Function(Function::Power { exponent: -0.5 }),
-        Op::Function(Function::Power { exponent: 1.5 }),
+        Op::Function(Function::Power { exponent: -0.5, term: 0.0 }),
+        Op::Function(Function::Power { exponent: 1.5, term: 0.0 }),
     ];
     for (seed, op) in (70..).zip(ops) {
         let name = op.name();

@@ -5,10 +5,10 @@
 use lanner_graph::elementwise::FixedFunction;
 use lanner_graph::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{Polynomials, RingFunction, RingProduct};
+use lanner_protocol::nonlinear::ot_nonlinear::{Polynomials, RingFunction, RingMatrixProduct, RingProduct};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao;
-use lanner_protocol::step::Spec;
+use lanner_protocol::step::{Protocol, Spec};
 
 use super::{Planner, ring, unsupported};
 use crate::PlanError;
@@ -98,20 +98,32 @@ impl<'n> Planner<'n> {
     /// Adds the product of two values at node `index`.
     pub(super) fn add_product(&mut self, index: usize, inputs: Vec<usize>) -> Result<(), PlanError> {
         let node = &self.network.nodes()[index];
-        let values = node.len();
         self.values[index + 1] = Some(match ring(node.accumulator) {
-            Ring::Pow2(bits) => self.push(&node.name, inputs, RingProduct { values, bits })?,
+            Ring::Pow2(bits) => self.push(&node.name, inputs, self.product(node, bits)?)?,
             Ring::Prime(_) => {
                 let bits = wider(node.accumulator.bits());
                 let mut factors = Vec::new();
                 for value in &node.inputs {
                     factors.push(self.over_power(node, *value, 0, bits)?);
                 }
-                let made = self.push(&node.name, factors, RingProduct { values, bits })?;
+                let made = self.push(&node.name, factors, self.product(node, bits)?)?;
                 self.over_prime(node, made, bits)?
             }
         });
         Ok(())
+    }
+
+    /// The product that a node is, modulo `2^bits`.
+    fn product(&self, node: &FixedNode, bits: u32) -> Result<Protocol, PlanError> {
+        if node.op == FixedOp::Mul {
+            return Ok(RingProduct { values: node.len(), bits }.into());
+        }
+        match (self.network.shape(node.inputs[0]), node.shape.as_slice()) {
+            (&[groups, rows, inner], &[.., columns]) => {
+                Ok(RingMatrixProduct { groups, rows, inner, columns, bits }.into())
+            }
+            (shape, _) => Err(unsupported(node, format!("the input shape {shape:?} does not fit"))),
+        }
     }
 
     /// A value of the network over a prime, rescaled, modulo `2^bits`.

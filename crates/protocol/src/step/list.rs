@@ -71,6 +71,8 @@ protocols! {
     RingFunction(ot_nonlinear::RingFunction),
     /// The products of two values' elements, by oblivious transfer.
     RingProduct(ot_nonlinear::RingProduct),
+    /// The products of matrices of two values, by oblivious transfer.
+    RingMatrixProduct(ot_nonlinear::RingMatrixProduct),
     /// Each element without the bits of guard below it, by oblivious transfer.
     DropGuard(ot_nonlinear::DropGuard),
     /// An oblivious arg-max whose result the client learns.

@@ -124,6 +124,41 @@ fn products_of_secrets_are_right_modulo_every_power() {
 }
 
 #[test]
+fn products_of_matrices_are_right_modulo_every_power() {
+    let mut all = Vec::new();
+    // More rows than columns or fewer, one of each, rows of whole hashes and not.
+    let shapes = [[1, 1, 1, 1], [2, 3, 4, 5], [3, 5, 2, 3], [2, 4, 1, 9], [4, 7, 3, 1], [1, 1, 9, 1]];
+    for (number, (sides, bits)) in
+        shapes.into_iter().flat_map(|sides| [2, 13, 33, 62].map(|bits| (sides, bits))).enumerate()
+    {
+        let ([groups, rows, inner, columns], ring) = (sides, Ring::Pow2(bits));
+        let top = (1_i64 << (bits - 1)) - 1;
+        let draw = |count, number| {
+            let mut values = signed(count, top, &mut rng(number));
+            values[0] = -top - 1;
+            values[count - 1] = top;
+            values
+        };
+        let (left, right) = (draw(groups * rows * inner, number as u8), draw(groups * inner * columns, 99));
+        let sum = |at: usize| {
+            let (line, column) = (at / columns, at % columns);
+            let product = |j: usize| {
+                left[line * inner + j].wrapping_mul(right[(line / rows * inner + j) * columns + column])
+            };
+            ring.signed(ring.embed((0..inner).map(product).fold(0, i64::wrapping_add)))
+        };
+        let expected = (0..groups * rows * columns).map(sum).collect();
+        let layer = Layer::matrix_product(sides, bits).unwrap();
+        all.push((Case::new(layer, [left, right].concat(), bits), expected));
+    }
+    check(all);
+    for sides in [[0, 1, 1, 1], [1, 1, 1, 1 << 40], [usize::MAX, 2, 1, 1]] {
+        assert!(Layer::matrix_product(sides, 8).is_err());
+    }
+    assert!([1, 63].map(|bits| Layer::matrix_product([1; 4], bits).is_err()) == [true; 2]);
+}
+
+#[test]
 fn functions_beyond_their_bounds_are_refused() {
     let good = Polynomials { low: -8, bits: 4, polynomials: vec![vec![1, 2]; 4], shift: 1 };
     let refused =
@@ -179,6 +214,10 @@ fn functions_take_what_their_page_says() {
             [2 + 1, 2 + 1 + 3 + 2 + 1],
         ),
         (Layer::product(64, 8), 3, 2 * 8 + 8 * 9, [8, 8]),
+        // 64 numbers, each of which multiplies a row of 16.
+        (Layer::matrix_product([2, 4, 8, 16], 8), 3, 2 * 8 + 16 * 8 * 9, [8, 8]),
+        // The other operand has fewer numbers then.
+        (Layer::matrix_product([2, 16, 8, 4], 8), 3, 2 * 8 + 16 * 8 * 9, [8, 8]),
     ];
     for (number, (layer, messages, bits, transfers)) in rows.into_iter().enumerate() {
         let layer = layer.unwrap();

@@ -35,7 +35,7 @@ fn table() -> Layer {
     Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0 }, 256, 4, 12, 0).unwrap()
 }
 
-fn cases() -> [Case; 6] {
+fn cases() -> [Case; 7] {
     let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     let each = Windows::each(256);
     let activation = |high, windows: &Windows, from, shift, to, rounding| {
@@ -43,6 +43,7 @@ fn cases() -> [Case; 6] {
         let layer = Layer::activation(function, windows, from, to, rounding).unwrap();
         Case { layer, inputs: windows.inputs(), from: Ring::Pow2(from), to: Ring::Pow2(to) }
     };
+    let matrices = Layer::matrix_product([2, 8, 8, 8], 21).unwrap();
     let (square, drop) = (Layer::square(256, 22).unwrap(), Layer::drop_guard(256, 21, 1).unwrap());
     [
         // Three turns a comparison: either party is first in one.
@@ -51,6 +52,7 @@ fn cases() -> [Case; 6] {
         Case { layer: drop, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(21) },
         Case { layer: square, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(22) },
         Case { layer: parabolas(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(24) },
+        Case { layer: matrices, inputs: 256, from: Ring::Pow2(21), to: Ring::Pow2(21) },
         Case { layer: table(), inputs: 256, from: Ring::Pow2(4), to: Ring::Pow2(12) },
     ]
 }

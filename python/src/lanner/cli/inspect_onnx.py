@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,7 +67,7 @@ def _show_model(model: ImportedModel, output: Output) -> dict[str, Any]:
     parameters = sum(tensor.size for tensor in model.graph.tensors.values())
     output.say(f"input {model.input_name} {model.input_shape}, outputs {model.graph.output_shape}")
     output.table(("operator", "count"), sorted(model.operators.items()))
-    rows = [(node["name"], _operator(node), ", ".join(node["inputs"]), _attributes(node)) for node in nodes]
+    rows = [(node["name"], _operator(node), _inputs(node), _attributes(node)) for node in nodes]
     output.table(("node", "lowered to", "inputs", "attributes"), rows)
     output.say(f"{parameters} parameters")
     return {
@@ -86,11 +87,20 @@ def _operator(node: Mapping[str, Any]) -> str:
     return op if isinstance(op, str) else next(iter(op))
 
 
+def _inputs(node: Mapping[str, Any]) -> str:
+    """The values that a node reads; one that is repeated once, with how often."""
+    runs = [(name, len(list(run))) for name, run in itertools.groupby(node["inputs"])]
+    return ", ".join(name if times == 1 else f"{name} ({times} times)" for name, times in runs)
+
+
 def _attributes(node: Mapping[str, Any]) -> str:
     op = node["op"]
     if isinstance(op, str):
         return ""
     members = next(iter(op.values()))
+    if isinstance(within := members.get("Within"), dict):
+        ends = {name: within[name] for name in ("low", "high") if within[name] is not None}
+        return " ".join([*within["of"], *(f"{name}={end:g}" for name, end in ends.items())])
     return " ".join(f"{name}={value}" for name, value in members.items() if not isinstance(value, str | None)).replace(
         " ,", ","
     )

@@ -12,6 +12,7 @@ from lanner.onnx import (
     conv,
     conv_transpose,
     einsum,
+    exponentials,
     extremum,
     gemm,
     movement,
@@ -61,6 +62,6 @@ __all__ = ["ImportedModel", "Survey", "check_graph", "export_torch", "import_mod
 
 #: Importing these modules registers their lowerings.
 FAMILIES = (
-    *(activation, arithmetic, blocks, conv, conv_transpose, einsum, extremum, gemm, movement, normalization, pad),
-    *(pool, quantized, recurrent, reduction, resize, scikit, shape, smooth),
+    *(activation, arithmetic, blocks, conv, conv_transpose, einsum, exponentials, extremum, gemm, movement),
+    *(normalization, pad, pool, quantized, recurrent, reduction, resize, scikit, shape, smooth),
 )

@@ -7,9 +7,11 @@ import functools
 import numpy as np
 
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.matrices import repeated_product
 from lanner.onnx.node import Node
-from lanner.onnx.operands import read_operands
+from lanner.onnx.operands import read_operands, shape_of_all
 from lanner.onnx.pairing import product
+from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
 
 
@@ -52,7 +54,7 @@ def lower_div(node: Node, graph: GraphBuilder) -> Wire:
     """
     divisor = node.inputs[1]
     if isinstance(divisor, Wire):
-        reciprocal = graph.function(divisor, "Reciprocal")
+        reciprocal = power(graph, divisor, -1.0)
         return _product(Node(node.proto, (node.inputs[0], reciprocal)), graph)
     operands = read_operands(node, graph)
     known = operands.constants[0].astype(np.float64)
@@ -84,11 +86,14 @@ def lower_pow(node: Node, graph: GraphBuilder) -> Wire:
         raise node.unsupported("input 1", "must be one number other than 0")
     if known in (1.0, 2.0):
         return x if known == 1.0 else graph.square(x)
-    named = {0.5: "Sqrt", -1.0: "Reciprocal"}.get(known)
-    return graph.function(x, named) if named else graph.function(x, "Power", exponent=known)
+    return power(graph, x, known)
 
 
 def _product(node: Node, graph: GraphBuilder) -> Wire:
+    secrets = [value for value in node.inputs if isinstance(value, Wire)]
+    if len({x.shape for x in secrets}) > 1:
+        shape_of_all(node)
+        return repeated_product(graph, *secrets)
     operands = read_operands(node, graph)
     if not operands.constants:
         return product(graph, operands.secrets[0], operands.secrets[1])

@@ -78,10 +78,14 @@ def _operands(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
 
 def _matmul(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     """A product of rows with one matrix."""
-    x, weight = node.wire(0), node.constant(1)
-    if weight is None or weight.ndim > 2 or x.batch == len(x.shape):
-        shape = None if weight is None else weight.shape
-        raise node.unsupported("inputs", f"have shapes {x.batch_shape} and {shape}; samples must stay apart")
+    x, weight = node.inputs[:2]
+    if not isinstance(x, Wire) or not isinstance(weight, np.ndarray) or weight.ndim > 2 or x.batch == len(x.shape):
+        shown = (
+            value.batch_shape if isinstance(value, Wire) else str(getattr(value, "shape", None))
+            for value in (x, weight)
+        )
+        shapes = " and ".join(shown)
+        raise node.unsupported("inputs", f"have shapes {shapes}; samples must stay apart")
     return _each_element(node, graph)
 
 

@@ -81,6 +81,7 @@ class GraphBuilder:
         self._base = ""
         self._images: dict[str, Wire] = {}
         self._made: dict[str, Made] = {}
+        self._moved: dict[str, Wire] = {}
 
     def enter(self, name: str) -> None:
         """Name the nodes added from here on after an ONNX node."""
@@ -225,6 +226,14 @@ class GraphBuilder:
         """Add the element-wise product of two wires of equal shape."""
         return self.add_node("Mul", (x, y), x.shape)
 
+    def matrix_product(self, x: Wire, y: Wire) -> Wire:
+        """Add the products of matrices in pairs: x (g, m, k), y (g, k, n); the result is (g, m, n)."""
+        return self.add_node("MatrixProduct", (x, y), (*x.shape[:2], y.shape[2]))
+
+    def within(self, x: Wire, name: str, low: float | None = None, high: float | None = None) -> Wire:
+        """Add a smooth function of elements that lie between ends whatever the input is, as far as these are known."""
+        return self.elementwise("Function", x, {"Within": {"of": {name: None}, "low": low, "high": high}})
+
     def function(self, x: Wire, name: str, **attributes: float) -> Wire:
         """Add a smooth function of each element."""
         return self.elementwise("Function", x, {name: attributes or None})
@@ -242,7 +251,7 @@ class GraphBuilder:
         if shape == x.shape:
             return x
         operator, attributes = ("Flatten", None) if shape == (x.size,) else ("Reshape", {"shape": list(shape)})
-        reshaped = self.add_node(operator, (x,), shape, attributes)
+        reshaped = self._move(operator, x, shape, attributes)
         self._stacks.note(reshaped, self._stacks.parts(x))
         return reshaped
 
@@ -254,7 +263,7 @@ class GraphBuilder:
             return self.reshape(x, shape)
         if (whole := self._from_stack(x, lambda places: places.transpose(axes))) is not None:
             return whole
-        return self.add_node("Transpose", (x,), shape, {"axes": list(axes)})
+        return self._move("Transpose", x, shape, {"axes": list(axes)})
 
     def slice(self, x: Wire, picks: tuple[range, ...]) -> Wire:
         """Add the choice of the indices that `picks` names per axis; none where all stay as they are.
@@ -272,7 +281,7 @@ class GraphBuilder:
             # One index has no step; a range of one may have any.
             "steps": [pick.step if len(pick) > 1 else 1 for pick in picks],
         }
-        return self.add_node("Slice", (x,), tuple(sizes), attributes)
+        return self._move("Slice", x, tuple(sizes), attributes)
 
     def pad(self, x: Wire, before: tuple[int, ...], after: tuple[int, ...]) -> Wire:
         """Add as many zeros before and after each axis as given, from 0; none where all are 0."""
@@ -318,6 +327,13 @@ class GraphBuilder:
             "output": output.name,
         }
         return FloatGraph(json.dumps(document), self._tensors.by_name, output.shape)
+
+    def _move(self, operator: str, x: Wire, shape: tuple[int, ...], attributes: dict[str, Any] | None) -> Wire:
+        """Add a movement of elements, once: what several nodes move alike is one value, rescaled once."""
+        key = json.dumps([operator, x.name, attributes])
+        if key not in self._moved:
+            self._moved[key] = self.add_node(operator, (x,), shape, attributes)
+        return self._moved[key]
 
     def _from_stack(self, x: Wire, move: Callable[[Places], Places]) -> Wire | None:
         """Elements of joined values as the values that they are; None where x is no such, or its seams are not kept."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -38,3 +40,24 @@ def complete_resizes(proto: onnx.ModelProto) -> None:
         rounding = "ceil" if shrinks else "floor"
         node.attribute.append(helper.make_attribute("coordinate_transformation_mode", "asymmetric"))
         node.attribute.append(helper.make_attribute("nearest_mode", rounding))
+
+
+def keep_samples_apart(proto: onnx.ModelProto) -> None:
+    """Let what the conversion flattens for a softmax of several axes keep the axes in front, the batch among them.
+
+    A softmax of opset 12 and before was one over all axes from one on. Converted, all in front of that are one axis,
+    too, for a softmax to which it makes no difference.
+    """
+    producers = {name: node for node in proto.graph.node for name in node.output}
+    readers = Counter(name for node in proto.graph.node for name in node.input)
+    for node in proto.graph.node:
+        flat = producers.get(node.input[0]) if node.op_type in ("Softmax", "LogSoftmax") else None
+        if flat is None or flat.op_type != "Flatten" or readers[flat.output[0]] != 1:
+            continue
+        axis = next((entry.i for entry in flat.attribute if entry.name == "axis"), 1)
+        if axis > 1:
+            sides = numpy_helper.from_array(np.array([0] * axis + [-1], np.int64), f"{flat.output[0]}_sides")
+            proto.graph.initializer.append(sides)
+            flat.op_type = "Reshape"
+            flat.input.append(sides.name)
+            del flat.attribute[:]

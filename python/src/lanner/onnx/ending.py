@@ -1,4 +1,4 @@
-"""Operators that may only end a network, and what they say of its scores.
+"""Operators that end a network, and what they say of its scores.
 
 What the client learns is the output policy's to decide, so a final softmax, sigmoid or arg-max is taken off: the policy
 computes the label or the probability from the scores. The same goes for what scikit-learn's classifiers have behind
@@ -26,7 +26,7 @@ from lanner.onnx.classes import Constants, class_names
 from lanner.onnx.contents import constant_nodes
 from lanner.onnx.node import Node
 
-#: Operators of the default domain that only a network's end may have.
+#: Operators of the default domain that end a network; of these an arg-max stands nowhere else.
 ENDINGS = ("Softmax", "LogSoftmax", "ArgMax")
 
 #: Behind an ending these show the same numbers in another shape or type; the conversion of old opsets adds them.
@@ -306,7 +306,8 @@ def check_ending(node: Node, logits: Wire) -> None:
     rank = len(logits.shape) + 1
     # Trailing axes of one element, as after global pooling, do not change which axis holds the classes.
     if axis % rank == 0 or logits.shape[axis % rank - 1] != logits.size:
-        raise node.unsupported("axis", f"is {axis}; it must be the axis of the classes")
+        fix = "" if node.operator == "ArgMax" else "choose output value, which is what the network gives"
+        raise node.unsupported("axis", f"is {axis}; it must be the axis of the classes", fix)
     if node.operator == "ArgMax":
         node.require("select_last_index", 0)
 

@@ -1,4 +1,4 @@
-"""Products with constant matrices."""
+"""Products of matrices, of a secret and a constant or of two secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.matrices import multiply_matrices
 from lanner.onnx.node import Node
+from lanner.onnx.operands import broadcasts
 from lanner.onnx.registry import lowers
 
 
@@ -37,14 +39,17 @@ def lower_gemm(node: Node, graph: GraphBuilder) -> Wire:
 
 @lowers("MatMul")
 def lower_matmul(node: Node, graph: GraphBuilder) -> Wire:
-    """Lower ``MatMul`` by a constant on either side; of more rows than one it is a convolution of one tap.
+    """Lower ``MatMul`` of two secrets, or by a constant on either side: of several rows a convolution of one tap.
 
     Shapes: a (..., m, k) or (k,), b (..., k, n) or (k,), what stands before by numpy's rule; the result is (..., m, n).
-    A constant on the left needs a sample of two axes or more, for the first axis of all is the batch.
+    A constant on the left needs a sample of two axes or more, for the first axis of all is the batch; so do two
+    secrets, which have as many axes as each other.
 
     Raises:
-        UnsupportedOpError: If both operands are secret, or the constant's shape does not fit.
+        UnsupportedOpError: If shapes do not fit, or samples would be mixed.
     """
+    if all(isinstance(value, Wire) for value in node.inputs):
+        return _secret_matrices(node, graph)
     if isinstance(node.inputs[0], Wire):
         x, weight = node.wire(0), node.weight(1)
         if weight.ndim == 1 and len(x.shape) > 1:
@@ -58,12 +63,22 @@ def lower_matmul(node: Node, graph: GraphBuilder) -> Wire:
     return _swap_last(graph, _rows_by_matrix(node, graph, _swap_last(graph, x), np.swapaxes(weight, -1, -2)))
 
 
+def _secret_matrices(node: Node, graph: GraphBuilder) -> Wire:
+    x, y = node.wire(0), node.wire(1)
+    rank = len(x.shape)
+    paired = all(a == b or 1 in (a, b) for a, b in zip(x.shape[:-2], y.shape[:-2], strict=False))
+    if rank != len(y.shape) or rank < 2 or x.shape[-1] != y.shape[-2] or not paired:
+        shapes = f"{x.batch_shape} and {y.batch_shape}"
+        raise node.unsupported("inputs", f"have shapes {shapes}; matrices of each sample, of as many axes, are needed")
+    return multiply_matrices(graph, x, y)
+
+
 def _rows_by_matrix(node: Node, graph: GraphBuilder, x: Wire, weight: NDArray[np.float32]) -> Wire:
     """Multiply x (..., m, k) by one matrix (k, n), or by one for each of x's leading axes."""
     inner, columns = x.shape[-1], weight.shape[-1]
     # Those of the file's axes, the batch included, that stand before the matrices.
     leading = (1, *x.shape)[:-2]
-    if weight.ndim < 2 or weight.shape[-2] != inner or not _broadcasts(weight.shape[:-2], leading):
+    if weight.ndim < 2 or weight.shape[-2] != inner or not broadcasts(weight.shape[:-2], leading):
         raise node.unsupported(
             f"input {int(isinstance(node.inputs[0], Wire))}",
             f"has shape {weight.shape}; matrices of {inner} rows that fit {x.batch_shape} are needed",
@@ -87,13 +102,6 @@ def grouped(graph: GraphBuilder, x: Wire, matrices: NDArray[np.float32]) -> Wire
     taps = np.swapaxes(matrices, 1, 2).reshape(groups * columns, inner, 1, 1)
     product = graph.one_tap(image, taps, groups)
     return graph.transpose(graph.reshape(product, (groups, columns, rows)), (0, 2, 1))
-
-
-def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    try:
-        return np.broadcast_shapes(shape, target) == target
-    except ValueError:
-        return False
 
 
 def _swap_last(graph: GraphBuilder, x: Wire) -> Wire:

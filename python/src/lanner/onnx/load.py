@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx import checker, inliner, version_converter
 
 from lanner.errors import MisuseError, ModelError
-from lanner.onnx.earlier import PLAIN_RESIZE, complete_resizes
+from lanner.onnx.earlier import PLAIN_RESIZE, complete_resizes, keep_samples_apart
 from lanner.onnx.external import external_files, load_external
 from lanner.onnx.number_types import to_float32
 
@@ -131,6 +131,7 @@ def _convert(proto: onnx.ModelProto, where: str) -> onnx.ModelProto:
             where=where,
             fix=f"export the model with opset {OLDEST_OPSET} or later",
         ) from None
+    keep_samples_apart(converted)
     if opset <= PLAIN_RESIZE:
         complete_resizes(converted)
     return converted

@@ -1,11 +1,24 @@
-"""Batch normalization, with the statistics that training left."""
+"""Normalization: by the statistics that training left, and by a sample's own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
 from lanner.errors import ModelError
+from lanner.onnx.activation import absolute
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.lines import Lines
 from lanner.onnx.node import Node
+from lanner.onnx.operands import broadcasts
+from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
+
+Array: TypeAlias = NDArray[np.float32]
 
 
 @lowers("BatchNormalization")
@@ -26,3 +39,119 @@ def lower_batch_normalization(node: Node, graph: GraphBuilder) -> Wire:
         if tensor.shape != x.shape[:1]:
             raise ModelError(f"{name} has shape {tensor.shape}, not {x.shape[:1]}", where=node.where)
     return graph.elementwise("BatchNorm", x, {"eps": float(node.attr("epsilon", 1e-5))}, dict(tensors))
+
+
+@lowers("LayerNormalization", "RMSNormalization")
+def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire | None, ...]:
+    """Lower ``LayerNormalization`` along the last axes, from one on, and ``RMSNormalization``, which takes no mean off.
+
+    Shapes: x (...), scale and bias of the last axes; the result has x's shape, the mean and the inverse deviation have
+    sides of 1 there.
+
+    Raises:
+        UnsupportedOpError: If the axes hold the batch.
+    """
+    x = node.wire(0)
+    axis, rank = node.attr("axis", -1), len(x.shape) + 1
+    if not -rank <= axis < rank or axis % rank == 0:
+        raise node.unsupported("axis", f"is {axis}; samples must stay apart")
+    lines = Lines.of(graph, x, range(axis % rank - 1, rank - 1))
+    normal = Normalized.of(graph, lines, float(node.attr("epsilon", 1e-5)), centred=node.operator[0] == "L")
+    y = _affine(node, graph, normal.lines.back(graph), lambda constant: constant)
+    told = zip((normal.mean, normal.inverse), node.proto.output[1:], strict=False)
+    return (y, *(lines.reduced(graph, each, keepdims=True) if each and name else None for each, name in told))
+
+
+@lowers("InstanceNormalization", "GroupNormalization")
+def lower_group_normalization(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``InstanceNormalization`` and ``GroupNormalization`` of x (c, ...), with constants for each channel.
+
+    Raises:
+        UnsupportedOpError: If scale or bias is not constant, or groups do not fit.
+    """
+    x = node.wire(0)
+    channels = x.shape[0]
+    groups = int(node.attr("num_groups", 0)) if node.operator[0] == "G" else channels
+    if groups < 1 or channels % groups:
+        raise node.unsupported("num_groups", f"is {groups}, of {channels} channels")
+    grouped = graph.reshape(x, (groups, x.size // groups))
+    normal = Normalized.of(graph, Lines.of(graph, grouped, [1]), float(node.attr("epsilon", 1e-5)))
+    y = graph.reshape(normal.lines.back(graph), x.shape)
+
+    def of_channels(constant: Array) -> Array:
+        if constant.shape != (channels,):
+            raise node.unsupported("input 1", f"has shape {constant.shape}; one number for each channel is needed")
+        return constant.reshape(channels, *(1,) * (len(x.shape) - 1))
+
+    return _affine(node, graph, y, of_channels)
+
+
+@lowers("MeanVarianceNormalization")
+def lower_mean_variance_normalization(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``MeanVarianceNormalization`` along axes of a sample; the result has x's shape.
+
+    Raises:
+        UnsupportedOpError: If the axes hold the batch, as those do that it has where none are given.
+    """
+    x = node.wire(0)
+    rank = len(x.shape) + 1
+    axes = node.attr("axes", [0, 2, 3])
+    if not axes or not all(-rank <= axis < rank and axis % rank for axis in axes):
+        raise node.unsupported("axes", f"is {list(axes)}; samples must stay apart")
+    lines = Lines.of(graph, x, sorted({axis % rank - 1 for axis in axes}))
+    # A deviation of 1e-9 is added there, where variances have one of its square.
+    return Normalized.of(graph, lines, 1e-18).lines.back(graph)
+
+
+@lowers("LpNormalization")
+def lower_lp_normalization(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower ``LpNormalization`` along one axis: x over the sum of magnitudes, or over the root of that of squares.
+
+    Raises:
+        UnsupportedOpError: If the axis is the batch, or p is neither 1 nor 2.
+    """
+    x = node.wire(0)
+    axis, rank, p = node.attr("axis", -1), len(x.shape) + 1, node.attr("p", 2)
+    if not -rank <= axis < rank or axis % rank == 0:
+        raise node.unsupported("axis", f"is {axis}; samples must stay apart")
+    if p not in (1, 2):
+        raise node.unsupported("p", f"is {p}; 1 and 2 are supported")
+    lines = Lines.of(graph, x, [axis % rank - 1])
+    of_each = absolute(graph, lines.image) if p == 1 else graph.square(lines.image)
+    inverse = power(graph, lines.over(of_each).sum(graph), -1.0 / p)
+    return lines.over(graph.matrix_product(lines.image, inverse)).back(graph)
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """Lines less their means, over their standard deviations.
+
+    Attributes:
+        lines: The result.
+        mean: Each line's mean, (lines, 1, 1); None where it was not taken off.
+        inverse: The inverse of each line's standard deviation, (lines, 1, 1).
+    """
+
+    lines: Lines
+    mean: Wire | None
+    inverse: Wire
+
+    @staticmethod
+    def of(graph: GraphBuilder, lines: Lines, epsilon: float, *, centred: bool = True) -> Normalized:
+        """Add what normalises lines, epsilon being added to their variances."""
+        mean = lines.mean(graph) if centred else None
+        x = lines.image if mean is None else graph.subtract(lines.image, lines.along(graph, mean))
+        variance = lines.over(graph.square(x)).mean(graph)
+        inverse = power(graph, variance, -0.5, epsilon)
+        return Normalized(lines.over(graph.matrix_product(x, inverse)), mean, inverse)
+
+
+def _affine(node: Node, graph: GraphBuilder, y: Wire, shaped: Callable[[Array], Array]) -> Wire:
+    """Multiply by a node's scale and add its bias, where they are, in a shape that broadcasts to y's."""
+    for index, combine in ((1, graph.multiply_constant), (2, graph.add_constant)):
+        if len(node.inputs) > index and node.inputs[index] is not None:
+            constant = shaped(node.weight(index))
+            if not broadcasts(constant.shape, y.shape):
+                raise node.unsupported(f"input {index}", f"has shape {constant.shape}, which does not fit {y.shape}")
+            y = combine(y, constant)
+    return y

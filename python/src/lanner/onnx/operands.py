@@ -32,8 +32,25 @@ def read_operands(node: Node, graph: GraphBuilder) -> Operands:
     Raises:
         UnsupportedOpError: If the shapes do not fit, or the batch axis would meet another axis.
     """
+    shape, constants = _aligned(node)
+    secrets = [broadcast(graph, value, shape) for value in node.inputs if isinstance(value, Wire)]
+    return Operands(secrets, constants)
+
+
+def shape_of_all(node: Node) -> tuple[int, ...]:
+    """The shape to which all inputs broadcast, without the batch axis.
+
+    Raises:
+        UnsupportedOpError: As of `read_operands`.
+    """
+    return _aligned(node)[0]
+
+
+def _aligned(node: Node) -> tuple[tuple[int, ...], list[NDArray[np.float32]]]:
+    """That shape, and the constants without a batch axis."""
     rank = max(len(value.shape) for value in node.inputs if isinstance(value, Wire))
-    shapes, constants = [], []
+    shapes: list[tuple[int, ...]] = []
+    constants = []
     for index, value in enumerate(node.inputs):
         if isinstance(value, Wire):
             if len(value.shape) != rank:
@@ -52,9 +69,16 @@ def read_operands(node: Node, graph: GraphBuilder) -> Operands:
     except ValueError:
         listed = ", ".join(map(str, shapes))
         raise node.unsupported("inputs", f"have shapes {listed}, which do not broadcast") from None
-    secrets = [broadcast(graph, value, shape) for value in node.inputs if isinstance(value, Wire)]
-    return Operands(secrets, constants)
+    return shape, constants
 
 
 def _misfit(node: Node, index: int, shape: str) -> Exception:
     return node.unsupported(f"input {index}", f"has shape {shape}, which would not keep samples apart")
+
+
+def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a constant of a shape can be repeated to another one."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False

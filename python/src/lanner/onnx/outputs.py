@@ -39,7 +39,7 @@ def find_scores(graph: onnx.GraphProto, constants: Constants, wanted: str | None
         end = replace(end, head=replace(end.head, ending=ending), beside=others)
     if wanted != "value" or end.scores == output:
         return end
-    if end.head.ending is Ending.SIGMOID and find_lowering("Sigmoid") is not None:
+    if end.operators and all(find_lowering(node.op_type) is not None for node in end.operators):
         return End(output)
     taken = end.operators[0].op_type if end.operators else "label"
     others = [other.name for other in graph.output if other.name != output]

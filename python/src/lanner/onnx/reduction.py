@@ -8,7 +8,10 @@ import numpy as np
 
 from lanner.onnx.activation import absolute
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.exponentials import Exponentials
+from lanner.onnx.lines import Lines
 from lanner.onnx.node import Node
+from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
 
 
@@ -31,6 +34,35 @@ def lower_reduce_sum(node: Node, graph: GraphBuilder) -> Wire:
     if node.operator == "ReduceMean":
         return graph.reshape(graph.global_average_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
     return graph.reshape(sum_along(graph, x, axes), _reduced(node, x, axes))
+
+
+@lowers("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+def lower_reduce_root(node: Node, graph: GraphBuilder) -> Wire:
+    """Lower functions of sums along axes: roots of sums of squares, logarithms of sums, and of sums of exponentials.
+
+    Shapes: x (...); the result has sides of 1 at the axes, or lacks them without ``keepdims``.
+
+    Raises:
+        UnsupportedOpError: If the axes are not constant, or samples would be mixed.
+    """
+    x, axes = node.wire(0), _axes(node)
+    if not axes:
+        return _of_each(node, graph, x)
+    lines = Lines.of(graph, x, axes)
+    if node.operator == "ReduceL2":
+        each = power(graph, lines.over(graph.square(lines.image)).sum(graph), 0.5)
+    elif node.operator == "ReduceLogSum":
+        each = graph.function(lines.sum(graph), "Log")
+    else:
+        each = Exponentials.of(graph, lines).total(graph) if lines.length > 1 else lines.image
+    return lines.reduced(graph, each, keepdims=bool(node.attr("keepdims", 1)))
+
+
+def _of_each(node: Node, graph: GraphBuilder, x: Wire) -> Wire:
+    """What a reduction makes of each element where no axis is reduced."""
+    if node.operator == "ReduceL2":
+        return absolute(graph, x)
+    return graph.function(x, "Log") if node.operator == "ReduceLogSum" else x
 
 
 @lowers("ReduceMax", "ReduceMin")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.node import Node
+from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
 
 #: Those that have a limit far below and far above 0, or are taken where calibration saw their input, and no attributes.
@@ -13,6 +14,9 @@ _FUNCTIONS = ("Sigmoid", "Tanh", "Erf", "Softsign", "Exp", "Log", "Sqrt", "Recip
 @lowers(*_FUNCTIONS)
 def lower_function(node: Node, graph: GraphBuilder) -> Wire:
     """Lower a function without attributes; the result has x's shape."""
+    exponent = {"Sqrt": 0.5, "Reciprocal": -1.0}.get(node.operator)
+    if exponent is not None:
+        return power(graph, node.wire(0), exponent)
     return graph.function(node.wire(0), node.operator)
 
 

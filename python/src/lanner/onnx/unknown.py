@@ -8,20 +8,12 @@ from lanner.onnx.ending import ENDINGS
 from lanner.onnx.node import Node
 
 _SMOOTH = "is a smooth function that this version does not compute"
-_SOFTMAX = "divides by a sum of exponentials over secrets, which this version does not compute inside a network"
 _TREES = "is an ensemble of trees, which this version does not compute"
 _NETWORK = "train a neural network or a linear model in its place"
 
 #: Why an operator is refused, and what to do; by its name with the domain.
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh"), (_SMOOTH, "train the network without it")),
-    **dict.fromkeys(
-        ("LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "LpNormalization"),
-        (
-            "divides by a root of the secret's own statistics, which this version does not compute",
-            "train the network with BatchNormalization in its place",
-        ),
-    ),
     **dict.fromkeys(
         ("Scan", "Loop"),
         (
@@ -32,8 +24,8 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("Attention", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"),
         (
-            "holds a softmax over secrets, which this version does not compute",
-            "train the network without it",
+            "is several operators in one, which this version takes apart only",
+            "export the model with MatMul, Softmax and MatMul in its place",
         ),
     ),
     "ai.onnx.ml.TreeEnsembleClassifier": (_TREES, _NETWORK),
@@ -70,9 +62,8 @@ def unknown(node: Node) -> UnsupportedOpError:
     operator = node.qualified_operator
     shown = node.operator if operator == node.operator else f"{node.operator} of domain {node.proto.domain}"
     if operator in ENDINGS:
-        inside = "" if operator == "ArgMax" else f": inside it {_SOFTMAX}"
-        what = f"operator {operator} is supported only as the network's last{inside}"
-        fix = "train the network without it" if operator != "ArgMax" else "let the network end in it"
+        what = f"operator {operator} is supported only as the network's last"
+        fix = "let the network end in it"
     else:
         reason, fix = _REASONS.get(operator, ("", "replace it by operators that `lanner doctor` lists"))
         what = f"operator {shown} is not supported" + (f": it {reason}" if reason else "")

@@ -27,9 +27,9 @@ pub(super) struct Domain {
 
 /// The integers of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Places {
-    low: i64,
-    bits: u32,
+pub(super) struct Places {
+    pub(super) low: i64,
+    pub(super) bits: u32,
 }
 
 /// An end that leaves inputs the margin, rounded away from 0 to the grid: it tells no more of samples than scales do.
@@ -56,10 +56,10 @@ impl Function {
                 Ok(Domain { ends: [before(low), beyond(high)], open: [true; 2] })
             }
             Self::Sqrt if low == 0.0 => Ok(Domain { ends: [0.0, beyond(high)], open: [false, true] }),
-            Self::Power { exponent } if low >= 0.0 && *exponent > 0.0 => {
+            Self::Power { exponent, term } if low >= 0.0 && (*exponent > 0.0 || *term > 0.0) => {
                 Ok(Domain { ends: [0.0, beyond(high)], open: [false, true] })
             }
-            Self::Power { exponent } if *exponent > 0.0 && exponent.fract() == 0.0 => {
+            Self::Power { exponent, .. } if *exponent > 0.0 && exponent.fract() == 0.0 => {
                 Ok(Domain { ends: [-farthest, farthest], open: [true; 2] })
             }
             Self::Reciprocal if high < 0.0 => {
@@ -67,6 +67,20 @@ impl Function {
             }
             Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => {
                 Err(format!("inputs from {low} to {high}"))
+            }
+            Self::Within(within) => {
+                let known = within.ends();
+                let (mut ends, mut open) = ([0.0; 2], [false; 2]);
+                if known.contains(&None) {
+                    let inside = |end: f64| known[0].map_or(end, |low| end.max(low));
+                    let inside = |end: f64| known[1].map_or(inside(end), |high| inside(end).min(high));
+                    Domain { ends, open } = within.of.domain(seen.map(inside), unit)?;
+                }
+                for (side, end) in known.into_iter().enumerate().filter_map(|(side, end)| Some((side, end?)))
+                {
+                    (ends[side], open[side]) = (end, false);
+                }
+                Ok(Domain { ends, open })
             }
             Self::Exp => {
                 let reached = self.reached(0, unit).unwrap_or(low);
@@ -110,20 +124,27 @@ impl Function {
     /// The unit of the input that a unit of the output pays for: half as much changes by rounding the one as by rounding the other.
     pub(super) fn unit_of_input(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
         let domain = self.domain(seen, unit).ok()?;
+        let half = self.meeting(&domain).map(|meeting| Self::below(&domain, meeting));
+        self.input_unit_over(&half.unwrap_or(domain), unit)
+    }
+
+    /// As [`Self::unit_of_input`], over a domain.
+    pub(super) fn input_unit_over(&self, domain: &Domain, unit: f64) -> Option<f64> {
         let [low, high] = domain.ends;
         // What is left to be rounded up leaves one bit.
         let finest = (high - low) / f64::from(MAX_DOMAIN_BITS - 1).exp2();
-        let slope = self.slope(&domain);
+        let slope = self.slope(domain);
         (slope > 0.0 && high > low).then(|| (unit / slope / 2.0).max(finest))
     }
 
     /// The integers of a domain in units of `scale`, of those from `reach[0]` to `reach[1]`.
-    fn places(&self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
+    pub(super) fn places(&self, domain: &Domain, scale: f64, reach: [i64; 2]) -> Result<Places, String> {
         let [low, high] = domain.ends.map(|end| end / scale);
         // Where it is not defined on both sides of 0, 0 is out of the question.
-        let is_positive = domain.open[0] && domain.ends[0] > 0.0;
+        let is_positive = domain.ends[0] > 0.0;
         let is_negative = domain.open[1] && domain.ends[1] < 0.0;
-        let low = if is_positive { low.ceil().max(1.0) } else { low.floor() };
+        let low = if domain.open[0] && is_positive { low.ceil() } else { low.floor() };
+        let low = if is_positive { low.max(1.0) } else { low };
         let high = if is_negative { high.floor().min(-1.0) } else { high.ceil() };
         let low = (low as i64).max(reach[0]).min(reach[1]);
         let high = (high as i64).min(reach[1]).max(low + 1);
@@ -136,8 +157,9 @@ impl Function {
         // The integers over go where they do no harm: on both sides of what has limits there, and where else it is flatter.
         let below = match self {
             Self::Exp => more,
+            Self::Within(within) if *within.of == Self::Exp => more,
             Self::Reciprocal if is_negative => more,
-            Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => 0,
+            Self::Within(_) | Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => 0,
             _ => (more + 1) / 2,
         };
         Ok(Places { low: low - below, bits })
@@ -163,7 +185,7 @@ impl Function {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elementwise::Ramp;
+    use crate::elementwise::{Ramp, Within};
 
     const UNIT: f64 = 1.0 / 256.0;
 
@@ -211,15 +233,40 @@ mod tests {
         let Ok(Domain { ends, .. }) = domain(Function::Log, [0.51, 4.1]) else { panic!() };
         assert!(grid::holds(ends[0], 1.0) && ends[0] < 0.255 && grid::holds(ends[1], 1.0) && ends[1] > 8.2);
         assert!(domain(Function::Log, [0.0, 1.0]).is_err());
+        // A term alone keeps a root's reciprocal from infinity.
+        let inverse = |term| domain(Function::Power { exponent: -0.5, term }, [0.0, 4.0]);
+        assert_eq!(inverse(1e-5), of([0.0, 8.0], [false, true]));
+        assert!(inverse(0.0).is_err());
         // A cube is defined everywhere, a root of a cube not below 0.
-        assert_eq!(domain(Function::Power { exponent: 3.0 }, [-2.0, 1.0]), of([-4.0, 4.0], [true; 2]));
-        assert!(domain(Function::Power { exponent: 1.5 }, [-2.0, 1.0]).is_err());
+        assert_eq!(
+            domain(Function::Power { exponent: 3.0, term: 0.0 }, [-2.0, 1.0]),
+            of([-4.0, 4.0], [true; 2])
+        );
+        assert!(domain(Function::Power { exponent: 1.5, term: 0.0 }, [-2.0, 1.0]).is_err());
         let exp = domain(Function::Exp, [-3.0, 1.0]).unwrap();
         assert_eq!(exp.open, [false, true]);
         assert!(exp.ends[0].exp() <= UNIT / 4.0 && grid::holds(exp.ends[1].exp(), 1.0));
         assert!((0.0..=0.087).contains(&(exp.ends[1] - 1.0 - 2.0_f64.ln())));
         // Far out only it is near its limits: where that is too far, it has a margin.
         assert_eq!(domain(Function::Softsign, [-2.0, 4.0]), of([-8.0, 8.0], [true; 2]));
+    }
+
+    #[test]
+    fn domains_end_where_inputs_are_known_to_whatever_was_seen() {
+        let within = |of, low, high| Function::Within(Within { of: Box::new(of), low, high });
+        let sum = within(Function::Reciprocal, Some(1.0), Some(64.0));
+        let domain = sum.domain([3.0, 5.0], UNIT).unwrap();
+        assert_eq!(domain, Domain { ends: [1.0, 64.0], open: [false; 2] });
+        let places = sum.places(&domain, 1.0 / 256.0, [0, 1 << 20]).unwrap();
+        assert_eq!((places.low, places.bits), (256, 14));
+        let exp = within(Function::Exp, None, Some(0.0));
+        let domain = exp.domain([-0.5, 0.0], UNIT).unwrap();
+        assert!(domain.ends[0].exp() <= UNIT / 4.0 && domain.ends[1] == 0.0 && domain.open == [false; 2]);
+        let places = exp.places(&domain, 1.0 / 256.0, [-(1 << 20), 1 << 20]).unwrap();
+        assert_eq!(places.low + (1 << places.bits) - 1, 0);
+        // An end that is not known is calibrated.
+        let root = within(Function::Sqrt, Some(1.0), None).domain([2.0, 8.0], UNIT).unwrap();
+        assert_eq!(root, Domain { ends: [1.0, 16.0], open: [false, true] });
     }
 
     #[test]

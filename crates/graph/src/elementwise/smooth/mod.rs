@@ -2,14 +2,17 @@
 
 mod domain;
 mod erf;
+mod halves;
 mod ramp;
+mod within;
 
 use serde::{Deserialize, Serialize};
 
 use erf::erf;
 pub use ramp::Ramp;
+pub use within::Within;
 
-use super::{Elementwise, FixedFunction, Part, Wanted};
+use super::{Elementwise, FixedFunction, Halves, Part, Wanted};
 use crate::fit::Target;
 use crate::network::{FixedOp, FunctionFit};
 
@@ -47,11 +50,16 @@ pub enum Function {
     Sqrt,
     /// `1 / x`.
     Reciprocal,
-    /// `x^exponent`.
+    /// `(x + term)^exponent`.
     Power {
         /// Neither 0 nor 1.
         exponent: f32,
+        /// Not below 0; an epsilon, say.
+        #[serde(default)]
+        term: f32,
     },
+    /// A function of values that lie in a range whatever the network's input is.
+    Within(Within),
     /// What a ramp is beside its `Relu`; a pass makes it.
     Tail(Ramp),
 }
@@ -69,6 +77,7 @@ impl Function {
             Self::Sqrt => "Sqrt",
             Self::Reciprocal => "Reciprocal",
             Self::Power { .. } => "Pow",
+            Self::Within(within) => within.of.name(),
             Self::Tail(ramp) => ramp.name(),
         }
     }
@@ -84,7 +93,8 @@ impl Function {
             Self::Log => x.ln(),
             Self::Sqrt => x.sqrt(),
             Self::Reciprocal => 1.0 / x,
-            Self::Power { exponent } => x.powf(f64::from(*exponent)),
+            Self::Power { exponent, term } => (x + f64::from(*term)).powf(f64::from(*exponent)),
+            Self::Within(within) => within.of.at(x),
             Self::Tail(ramp) => ramp.tail(x),
         }
     }
@@ -97,6 +107,7 @@ impl Function {
             Self::Exp => [Some(0.0), None],
             Self::Tail(ramp) => [Some(ramp.floor()), Some(0.0)],
             Self::Log | Self::Sqrt | Self::Reciprocal | Self::Power { .. } => [None, None],
+            Self::Within(within) => within.of.limits(),
         }
     }
 }
@@ -108,7 +119,8 @@ impl Elementwise for Function {
 
     fn is_finite(&self) -> bool {
         match self {
-            Self::Power { exponent } => exponent.is_finite(),
+            Self::Power { exponent, term } => exponent.is_finite() && term.is_finite(),
+            Self::Within(within) => within.is_finite(),
             Self::Tail(ramp) => ramp.is_finite(),
             _ => true,
         }
@@ -117,12 +129,18 @@ impl Elementwise for Function {
     fn check(&self) -> Result<(), String> {
         match self {
             Self::Tail(ramp) => ramp.check(),
+            Self::Power { term, .. } if *term < 0.0 => Err(format!("the term {term} is below 0")),
+            Self::Within(within) => within.check(),
             _ => Ok(()),
         }
     }
 
     fn never_decreases(&self) -> bool {
-        !matches!(self, Self::Reciprocal | Self::Power { .. } | Self::Tail(_))
+        match self {
+            Self::Reciprocal | Self::Power { .. } | Self::Tail(_) => false,
+            Self::Within(within) => within.of.never_decreases(),
+            _ => true,
+        }
     }
 
     fn changes_ring(&self) -> bool {
@@ -132,6 +150,10 @@ impl Elementwise for Function {
     /// What a ramp's `Relu` is rounded to does for its tail, too.
     fn input_unit(&self, seen: [f64; 2], unit: f64) -> Option<f64> {
         if matches!(self, Self::Tail(_)) { None } else { self.unit_of_input(seen, unit) }
+    }
+
+    fn halves(&self, wanted: &Wanted<'_>) -> Result<Option<Halves>, String> {
+        self.lower_halves(wanted)
     }
 
     fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String> {

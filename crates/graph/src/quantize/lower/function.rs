@@ -1,10 +1,11 @@
 //! What chooses its scale: the unit of its output, and the room that its domain takes.
 
-use super::{Builder, Placed, Source, Stop};
+use super::{Builder, Placed, Source, Stop, UNBOUNDED};
 use crate::CompileError;
-use crate::elementwise::{Elementwise, Part, Wanted};
+use crate::elementwise::{Elementwise, Halves, Part, Wanted};
 use crate::grid::{self, GridFactor};
 use crate::network::FixedOp;
+use crate::quantize::item::Action;
 use crate::quantize::layer::Relation;
 use crate::quantize::reach::{ends, to_rescales};
 use crate::quantize::structure::Structure;
@@ -17,8 +18,7 @@ impl Source<'_> {
     /// that take it say how it is to be rounded.
     pub(super) fn levels(&self, structure: &Structure, end: usize) -> f64 {
         let usual = self.usual_levels(structure, end);
-        let takers = structure.users[end].iter().filter(|&&user| self.items[user].action.takes_few_bits());
-        let wishes: Vec<Option<f64>> = takers.map(|&user| self.wished_levels(structure, end, user)).collect();
+        let wishes = self.wishes(structure, end);
         let wished = wishes.iter().flatten().copied().fold(0.0, f64::max);
         match wishes.contains(&None) {
             _ if wished == 0.0 => usual,
@@ -27,13 +27,28 @@ impl Source<'_> {
         }
     }
 
-    /// The steps that an operator asks for, if it does.
-    fn wished_levels(&self, structure: &Structure, value: usize, user: usize) -> Option<f64> {
-        let operator = self.items[user].action.choosing()?;
-        let (seen, unit) = (self.ends_of(value), self.free_unit(structure, user + 1));
-        let unit = self.functions.unit_or(user, seen, unit, || operator.input_unit(seen, unit))?;
+    /// The steps that each operator asks for that takes a value, or takes a sum of it that is not rescaled any more; none of one that asks
+    /// for nothing.
+    fn wishes(&self, structure: &Structure, value: usize) -> Vec<Option<f64>> {
         let width = self.range(value).width();
-        (width > 0.0).then(|| (width / unit).max(1.0))
+        let levels = |unit: f64| (width > 0.0).then(|| (width / unit).max(1.0));
+        self.wished_units(structure, value).into_iter().map(|unit| unit.and_then(levels)).collect()
+    }
+
+    fn wished_units(&self, structure: &Structure, value: usize) -> Vec<Option<f64>> {
+        let mut wishes = Vec::new();
+        for &user in &structure.users[value] {
+            let action = &self.items[user].action;
+            if let Some(operator) = action.choosing() {
+                let (seen, unit) = (self.ends_of(value), self.free_unit(structure, user + 1));
+                wishes.push(self.functions.unit_or(user, seen, unit, || operator.input_unit(seen, unit)));
+            } else if action.takes_few_bits() {
+                wishes.push(None);
+            } else if matches!(action, Action::Add) && !structure.wide[user + 1] {
+                wishes.extend(self.wished_units(structure, user + 1));
+            }
+        }
+        wishes
     }
 
     /// The unit that gives a value which may have any the bits that are wanted of it where its ways end.
@@ -62,6 +77,9 @@ impl Builder<'_> {
         x: Placed,
     ) -> Result<Placed, Stop> {
         let item = &self.source.items[index];
+        if operator.multiplies() && self.structure.wide[index + 1] {
+            self.choose_ring(index, x.scale * x.scale);
+        }
         let bound = self.bounds[x.value][1];
         let wanted = Wanted {
             scale: if operator.changes_ring() { self.snapped(x.scale) } else { x.scale },
@@ -71,16 +89,45 @@ impl Builder<'_> {
             unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
             functions: self.source.functions,
         };
+        let halves = operator.halves(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
+        if let Some(halves) = halves {
+            return self.add_halves(index, x, halves);
+        }
         let parts = operator.lower(&wanted).map_err(|attribute| self.unsupported(index, attribute))?;
         let mut placed = x;
-        for Part { suffix, op, scale, fit } in parts {
-            if let FixedOp::Function(function) = &op {
-                self.require(placed.value, function.last().max(-function.low), &item.name)?;
-            }
-            self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
-            placed = self.add(index + 1, &format!("{}{suffix}", item.name), op, &[placed.value], scale)?;
+        for part in parts {
+            placed = self.add_part(index, placed, part)?;
         }
         Ok(placed)
+    }
+
+    fn add_part(
+        &mut self,
+        index: usize,
+        x: Placed,
+        Part { suffix, op, scale, fit }: Part,
+    ) -> Result<Placed, Stop> {
+        let name = &self.source.items[index].name;
+        if let FixedOp::Function(function) = &op {
+            self.require(x.value, function.last().max(-function.low), name)?;
+        }
+        self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
+        self.add(index + 1, &format!("{name}{suffix}"), op, &[x.value], scale)
+    }
+
+    /// Two functions of one input, the second of fewer bits of it, and their sum.
+    fn add_halves(&mut self, index: usize, x: Placed, halves: Halves) -> Result<Placed, Stop> {
+        let name = self.source.items[index].name.clone();
+        let below = self.add_part(index, x, Part { suffix: "/small", ..halves.below })?;
+        let (group, shape) = (self.structure.group_before(index + 1), self.shape_of(index + 1));
+        let (op, scale) =
+            (FixedOp::Rescale { shift: halves.shift }, x.scale * f64::from(halves.shift).exp2());
+        let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
+        let value = self.push(format!("{name}/coarse"), op, vec![x.value], shape, group, scale, limit)?;
+        let above =
+            self.add_part(index, Placed { value, scale }, Part { suffix: "/large", ..halves.above })?;
+        let sum = FixedOp::Add { factors: [1, 1] };
+        self.add(index + 1, &name, sum, &[below.value, above.value], below.scale)
     }
 
     /// The unit of a value that may have any: that of what it is joined with where its own would be finer. Else it is a power of two, so that products of

@@ -5,6 +5,7 @@ use crate::CompileError;
 use crate::grid;
 use crate::network::{Evidence, FixedOp, LinearWeights, MAX_BIAS_BITS, MAX_FACTOR};
 use crate::quantize::item::Action;
+use crate::quantize::reach::{Reached, to_rescales};
 
 impl Builder<'_> {
     pub(super) fn add_item(&mut self, index: usize) -> Result<Placed, Stop> {
@@ -22,9 +23,9 @@ impl Builder<'_> {
             Action::Mean(window) => one(FixedOp::SumPool(*window)),
             Action::Max(window) => one(FixedOp::MaxPool(*window)),
             Action::Elementwise(operator) => return self.add_elementwise(index, *operator, x),
-            Action::Mul => {
-                let y = self.place(item.inputs[1])?;
-                return self.add(value, &item.name, FixedOp::Mul, &[x.value, y.value], x.scale * y.scale);
+            Action::Mul => return self.add_product(index, FixedOp::Mul),
+            &Action::MatrixProduct { inner } => {
+                return self.add_product(index, FixedOp::MatrixProduct { inner });
             }
             Action::Move(op) => one(op.clone()),
         };
@@ -44,6 +45,37 @@ impl Builder<'_> {
         }
         self.weights.insert(self.nodes.len(), LinearWeights::bias_alone(bias));
         self.add(index + 1, &item.name, FixedOp::Bias { bits }, &[x.value], x.scale)
+    }
+
+    /// A product of two values, of all their bits.
+    fn add_product(&mut self, index: usize, op: FixedOp) -> Result<Placed, Stop> {
+        let item = &self.source.items[index];
+        let [x, y] = [self.place(item.inputs[0])?, self.place(item.inputs[1])?];
+        if matches!(op, FixedOp::MatrixProduct { .. }) {
+            self.choose_ring(index, x.scale * y.scale);
+        }
+        self.add(index + 1, &item.name, op, &[x.value, y.value], x.scale * y.scale)
+    }
+
+    /// Chooses the ring of a group that has none by the sums of item `index`, of this scale: the smallest with room for twice the largest
+    /// that is computed from them before a rescale. Where none has it, what follows says so.
+    pub(super) fn choose_ring(&mut self, index: usize, scale: f64) {
+        let group = self.structure.group_before(index + 1);
+        if self.rings[group].is_some() {
+            return;
+        }
+        let reached = to_rescales(self.source.items, self.structure, index + 1);
+        let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / (scale * at.unit);
+        let need = 2.0 * self.slack * reached.iter().map(peak).fold(0.0, f64::max);
+        for ring in self.least[group]..self.source.options.accumulators.len() {
+            self.rings[group] = Some(ring);
+            let has_room = self.needs[group] <= self.source.options.accumulators[ring].limit(0);
+            if has_room && need <= self.limit(index + 1, group, scale) as f64 {
+                self.chosen.push((index, group));
+                return;
+            }
+        }
+        self.rings[group] = None;
     }
 
     /// A sum or a join of values: public factors bring them to one scale.
@@ -88,7 +120,7 @@ impl Builder<'_> {
         }
     }
 
-    fn shape_of(&self, value: usize) -> Vec<usize> {
+    pub(super) fn shape_of(&self, value: usize) -> Vec<usize> {
         match value.checked_sub(1) {
             None => self.input.shape.clone(),
             Some(item) => self.source.items[item].shape.clone(),

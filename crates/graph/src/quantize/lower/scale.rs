@@ -35,7 +35,7 @@ pub(super) fn origins(items: &[Item], unit: f64) -> Vec<Option<f64>> {
         let before = match &item.action {
             Action::Layer { .. } => None,
             action if action.chooses_scale() => None,
-            Action::Mul => origins[index + 1].map(f64::sqrt),
+            action if action.is_product() => origins[index + 1].map(f64::sqrt),
             action if action.is_square() => origins[index + 1].map(f64::sqrt),
             // A join brings its inputs to its own scale by whole factors.
             action => origins[index + 1].map(|origin: f64| origin / action.unit()),

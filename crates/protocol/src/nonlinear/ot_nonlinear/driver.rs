@@ -10,6 +10,7 @@ use lanner_primitives::Ring;
 use super::comparison::compare;
 use super::lanes::{Lanes, mask};
 use super::lookup::Table;
+use super::matrices::Shape;
 use super::moves::{Compared, Move, OPERANDS};
 use crate::{Party, ProtocolError};
 
@@ -26,6 +27,8 @@ pub(super) enum Task<V> {
     Multiply { numbers: V, factor: u32, values: V, bits: u32 },
     /// The products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
     Products { mine: V, factor: u32, bits: u32 },
+    /// The products of matrices of shared values, modulo `2^bits`.
+    Matrices { numbers: V, values: V, shape: Shape, bits: u32 },
     /// The entries of a public table at places that are shared modulo its length, column by column.
     Lookup { places: V, table: Arc<Table> },
 }
@@ -65,6 +68,7 @@ impl<V: Lanes> Task<V> {
             Self::Products { mine, factor, bits } => {
                 Move::Products { values: mine.count(), factor: *factor, bits: *bits }
             }
+            Self::Matrices { shape, bits, .. } => Move::Matrices { shape: *shape, bits: *bits },
             Self::Lookup { places, table } => Move::Lookup { values: places.count(), shape: table.shape() },
         }
     }

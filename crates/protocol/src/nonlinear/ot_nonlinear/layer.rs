@@ -10,6 +10,7 @@ use super::driver::{Driver, Task, only};
 use super::function::{Function, Polynomials};
 use super::lanes::{Count, Lanes};
 use super::material::Material;
+use super::matrices::{Shape, transposed};
 use super::moves::{Counter, Moves};
 use super::run::Run;
 use super::scale::Scale;
@@ -36,6 +37,8 @@ enum Operation {
     Function(Function),
     /// Of the first half of the values and the second, over a ring of a given number of bits.
     Product(u32),
+    /// Of matrices, the left ones and then the right ones, over a ring of a given number of bits.
+    Matrices(Shape, u32),
     /// Of the low bits of values.
     Drop(Scale),
 }
@@ -45,6 +48,7 @@ impl Operation {
     fn reads(&self) -> usize {
         match self {
             Self::Activation(activation) => activation.reads(),
+            Self::Matrices(shape, _) => shape.sums(),
             Self::Square(_) | Self::Function(_) | Self::Product(_) | Self::Drop(_) => 0,
         }
     }
@@ -60,6 +64,7 @@ impl Operation {
                 let task = Task::Multiply { numbers, factor: *bits, values, bits: *bits };
                 only(only(driver.turn(vec![task])?)?)
             }
+            Self::Matrices(shape, bits) => multiply(driver, x, *shape, *bits),
             Self::Drop(scale) => scale.extend(driver, x, scale.left()),
         }
     }
@@ -126,6 +131,21 @@ impl Layer {
             return Err(ProtocolError::Shape { what: "values or bits of a product" });
         }
         Self::new(Operation::Product(bits), 2 * values, bits, bits)
+    }
+
+    /// The products of matrices in pairs, `[groups, rows, inner]` and `[groups, inner, columns]`, over `Z_2^bits`: the sides in this order; all left
+    /// ones come first, row-major, then all right ones.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless there are values, of 2 to 62 bits, and fewer than `2^40` products.
+    pub fn matrix_product(sides: [usize; 4], bits: u32) -> Result<Self, ProtocolError> {
+        let products = sides.into_iter().try_fold(1_usize, usize::checked_mul);
+        if !products.is_some_and(|products| (1..1 << 40).contains(&products)) || !(2..=62).contains(&bits) {
+            return Err(ProtocolError::Shape { what: "matrices or bits of a product" });
+        }
+        let [groups, rows, inner, columns] = sides;
+        let shape = Shape { groups, rows, inner, columns };
+        Self::new(Operation::Matrices(shape, bits), shape.numbers() + shape.values(), bits, bits)
     }
 
     /// `floor(x / 2^guard)` of a given number of values, over `Z_2^bits`, of values over `Z_2^(bits + guard)`: for every value of the ring.
@@ -225,6 +245,28 @@ impl Layer {
     pub fn online_cost(&self) -> Cost {
         self.moves.cost()
     }
+}
+
+/// The products of matrices, with transfers for the bits of those that have fewer elements: `X Y` is the transpose of `Y^T X^T`.
+fn multiply<D: Driver>(
+    driver: &mut D,
+    x: &D::Values,
+    shape: Shape,
+    bits: u32,
+) -> Result<D::Values, ProtocolError> {
+    let Shape { groups, rows, inner, columns } = shape;
+    let (numbers, values) = (x.range(0..shape.numbers()), x.range(shape.numbers()..x.count()));
+    if rows <= columns {
+        return only(only(driver.turn(vec![Task::Matrices { numbers, values, shape, bits }])?)?);
+    }
+    let task = Task::Matrices {
+        numbers: transposed(&values, groups, inner, columns),
+        values: transposed(&numbers, groups, rows, inner),
+        shape: Shape { rows: columns, columns: rows, ..shape },
+        bits,
+    };
+    let product = only(only(driver.turn(vec![task])?)?)?;
+    Ok(transposed(&product, groups, columns, rows))
 }
 
 fn other_input() -> ProtocolError {

@@ -11,6 +11,7 @@ use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
 use super::lookup::{LookupKeys, LookupPlaces};
+use super::matrices::{ChosenRows, MatrixProduct, OfferedRows};
 use super::moves::{Compared, Move};
 use super::product::{ChoosingProducts, Chosen, Offered, OfferingProducts};
 use super::run::Role;
@@ -43,6 +44,10 @@ impl Material {
                 Prepared::BothWays(offered, chosen) => {
                     offered.encode(bits, writer);
                     chosen.encode(bits, writer);
+                }
+                Prepared::Matrices(offered, chosen) => {
+                    offered.encode(writer);
+                    chosen.encode(writer);
                 }
                 Prepared::Chosen(chosen) => chosen.encode(bits, writer),
                 Prepared::Offered(offered) => offered.encode(bits, writer),
@@ -77,6 +82,10 @@ impl Prepared {
                 let [_, count] = step.transfers();
                 Self::BothWays(Offered::decode(reader, count, bits)?, Chosen::decode(reader, count, bits)?)
             }
+            Move::Matrices { .. } => {
+                let [_, count] = step.transfers();
+                Self::Matrices(OfferedRows::decode(reader, count)?, ChosenRows::decode(reader, count)?)
+            }
             Move::Lookup { values, shape } if is_first => {
                 Self::LookupPlaces(LookupPlaces::decode(reader, values, shape)?)
             }
@@ -110,6 +119,9 @@ impl Prepared {
                 let operands = Operands::Product(numbers, &values);
                 Box::new(BothWays::new((offered, chosen), operands, [factor, bits], is_first))
             }
+            (Self::Matrices(offered, chosen), Task::Matrices { numbers, values, shape, bits }) => {
+                Box::new(MatrixProduct::new((offered, chosen), (numbers, values), (shape, bits), is_first))
+            }
             (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(&places)),
             (Self::LookupKeys(keys), Task::Lookup { places, table }) => Box::new(keys.role(places, table)),
             (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
@@ -132,6 +144,7 @@ pub(super) enum Prepared {
     LeafKeys(LeafKeys, [Compared; 2]),
     BitTriples(BitTriples),
     BothWays(Offered, Chosen),
+    Matrices(OfferedRows, ChosenRows),
     Chosen(Chosen),
     Offered(Offered),
     LookupPlaces(LookupPlaces),
@@ -153,6 +166,8 @@ enum Half {
     ReceivedBits(ReceivedBits),
     Chosen(Chosen),
     Offered(Offered),
+    ChosenRows(ChosenRows),
+    OfferedRows(OfferedRows),
     LookupPlaces(LookupPlaces),
     LookupKeys(LookupKeys),
 }
@@ -183,6 +198,8 @@ impl Half {
             (Move::BothWays { .. } | Move::Products { .. }, false) => {
                 Self::Chosen(Chosen::new(source, count)?)
             }
+            (Move::Matrices { .. }, true) => Self::OfferedRows(OfferedRows::new(source, count)?),
+            (Move::Matrices { .. }, false) => Self::ChosenRows(ChosenRows::new(source, count)?),
             (Move::Lookup { values, shape }, false) => {
                 Self::LookupPlaces(LookupPlaces::new(source, values, shape)?)
             }
@@ -207,6 +224,9 @@ impl Prepared {
                 Self::BitTriples(BitTriples::new(sent, received))
             }
             (_, Some(Half::Offered(offered)), Some(Half::Chosen(chosen))) => Self::BothWays(offered, chosen),
+            (_, Some(Half::OfferedRows(offered)), Some(Half::ChosenRows(chosen))) => {
+                Self::Matrices(offered, chosen)
+            }
             (Move::Lookup { .. }, None, Some(Half::LookupPlaces(places))) => Self::LookupPlaces(places),
             (Move::Lookup { values, shape }, Some(Half::LookupKeys(keys)), None) => {
                 Self::LookupKeys(keys.with_shares(values, shape, rng))

@@ -21,6 +21,8 @@
 //!        <--------------------------------------    a correction for each bit of x, of l bits, l - 1, ...
 //! ```
 //!
+//! Products of [`matrices`] go as those of a multiplexer do, with a row of corrections for each bit of a number.
+//!
 //! A carry `[a + b >= 2^m]` is `[not a < b]`: leaves, then a tree of products of bits. The sign of a shared value is the sum of both top bits
 //! and the carry of the others; the same tree has the carry of the low bits that a rescale drops ([`scale`]). Who speaks last in one turn
 //! is ready to speak first in the next, so half of the messages travel with others: every step takes half a round or one, and moves that
@@ -43,6 +45,7 @@ mod layer;
 mod leaf;
 mod lookup;
 mod material;
+mod matrices;
 mod moves;
 mod product;
 mod run;
@@ -55,7 +58,7 @@ pub use activation::Rounding;
 pub use function::Polynomials;
 pub use layer::Layer;
 pub use material::{Material, Request};
-pub use step::{DropGuard, RingActivation, RingFunction, RingProduct, RingSquare};
+pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
 pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 
 #[cfg(test)]

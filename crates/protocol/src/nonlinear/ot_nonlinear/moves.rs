@@ -5,6 +5,7 @@ use lanner_wire::packed_len;
 use super::driver::{Driver, Task};
 use super::lanes::{Count, words};
 use super::lookup::TableShape;
+use super::matrices::Shape;
 use super::source::parts;
 use crate::{Cost, Party, ProtocolError};
 
@@ -20,6 +21,8 @@ pub(super) enum Move {
     BothWays { values: usize, factor: u32, bits: u32 },
     /// Products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
     Products { values: usize, factor: u32, bits: u32 },
+    /// Products of matrices of shared values, modulo `2^bits`: of each party's numbers and the other's rows.
+    Matrices { shape: Shape, bits: u32 },
     /// Entries of a table at shared places.
     Lookup { values: usize, shape: TableShape },
 }
@@ -94,7 +97,7 @@ impl Move {
     pub(super) fn bits(self) -> u32 {
         match self {
             Self::Leaves { parts, .. } => parts.iter().map(|part| part.bits).sum(),
-            Self::BothWays { bits, .. } | Self::Products { bits, .. } => bits,
+            Self::BothWays { bits, .. } | Self::Products { bits, .. } | Self::Matrices { bits, .. } => bits,
             Self::Bits { .. } | Self::Lookup { .. } => 64,
         }
     }
@@ -106,6 +109,7 @@ impl Move {
             Self::Products { values, factor, .. } => [0, values * factor as usize],
             Self::Bits { words: [words, ..] } => [64 * words; 2],
             Self::BothWays { values, factor, .. } => [values * factor as usize; 2],
+            Self::Matrices { shape, bits } => [shape.numbers() * bits as usize; 2],
             Self::Lookup { values, shape } => [0, values * shape.place_bits as usize],
         }
     }
@@ -140,6 +144,11 @@ impl Move {
                 let [transfers, _] = self.transfers();
                 [3 * transfers * WORD + words(transfers) * WORD; 2]
             }
+            Self::Matrices { .. } => {
+                // Three keys of two words, and a bit.
+                let [transfers, _] = self.transfers();
+                [6 * transfers * WORD + words(transfers) * WORD; 2]
+            }
             Self::Products { .. } => {
                 let [_, transfers] = self.transfers();
                 [transfers * WORD + words(transfers) * WORD, 2 * transfers * WORD]
@@ -163,6 +172,10 @@ impl Move {
             Self::BothWays { values, .. } | Self::Products { values, .. } | Self::Lookup { values, .. } => {
                 8 * values
             }
+            // Shares and flips; corrections of one bit of every number.
+            Self::Matrices { shape, .. } => {
+                4 * shape.numbers() + 2 * shape.values() + 2 * shape.sums() + shape.numbers() * shape.columns
+            }
         };
         lanes * WORD + 2 * self.messages().into_iter().sum::<usize>()
     }
@@ -185,6 +198,11 @@ impl Move {
             }
             Self::Products { values, factor, bits } => {
                 (values, vec![vec![factor], (0..factor).map(|i| bits - i).collect()])
+            }
+            Self::Matrices { shape, bits } => {
+                let flips = packed_len(shape.numbers(), bits);
+                let corrections: usize = (0..bits).map(|i| shape.corrections(bits - i)).sum();
+                return vec![flips, flips + corrections, corrections];
             }
             Self::Lookup { values, shape } => {
                 return vec![packed_len(values, shape.place_bits), shape.reply_bytes(values)];
@@ -299,6 +317,7 @@ impl Driver for Counter {
             }
             (_, Task::Bits(_, others)) => others.clone(),
             (Move::BothWays { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
+            (Move::Matrices { shape, .. }, _) => vec![Count(shape.sums())],
             (Move::Lookup { values, shape }, _) => shape.columns().map(|_| Count(values)).collect(),
             (Move::Bits { .. }, _) => Vec::new(),
         };

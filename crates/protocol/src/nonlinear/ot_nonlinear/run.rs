@@ -98,7 +98,7 @@ const fn kind_of(step: Move, number: usize) -> Kind {
         Move::Leaves { .. } if number == 0 => kind::LEAF_CHOICES,
         Move::Leaves { .. } => kind::LEAF_REPLIES,
         Move::Bits { .. } => kind::BIT_PRODUCTS,
-        Move::BothWays { .. } => kind::MUX,
+        Move::BothWays { .. } | Move::Matrices { .. } => kind::MUX,
         Move::Products { .. } => kind::PRODUCTS,
         Move::Lookup { .. } if number == 0 => kind::LOOKUP_PLACES,
         Move::Lookup { .. } => kind::LOOKUP_REPLIES,

@@ -81,6 +81,14 @@ impl Part<'_> {
         made
     }
 
+    /// The whole key of each transfer, whose block is added to `offset` before it is hashed.
+    pub(super) fn hashes(&self, offset: Block) -> Zeroizing<Vec<Block>> {
+        let mut made = Zeroizing::new(self.blocks.to_vec());
+        let items = made.chunks_mut(ITEM).zip((self.first..).step_by(ITEM));
+        parallel::for_each(items, |(made, first)| self.hash.hash_masked_in_place(made, offset, first));
+        made
+    }
+
     /// The low word of the key of each `width` transfers together: of the first of each `width`th part of all, of the second of each, and so on.
     pub(super) fn joint_keys(&self, width: usize) -> Values {
         let mut made = Zeroizing::new(vec![0; self.blocks.len() / width]);

@@ -62,6 +62,21 @@ pub struct RingProduct {
     pub bits: u32,
 }
 
+/// The products of matrices of two values in pairs, `[groups, rows, inner]` and `[groups, inner, columns]`, over `Z_2^bits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingMatrixProduct {
+    /// Number of pairs.
+    pub groups: usize,
+    /// Rows of the left matrices.
+    pub rows: usize,
+    /// Products in a sum.
+    pub inner: usize,
+    /// Columns of the right matrices.
+    pub columns: usize,
+    /// The ring.
+    pub bits: u32,
+}
+
 /// Each element without the bits of guard below it, over `Z_2^bits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DropGuard {
@@ -140,6 +155,39 @@ impl Spec for RingProduct {
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Layer::product(self.values, self.bits)?))
+    }
+}
+
+impl RingMatrixProduct {
+    /// The product of sides, which may be anyone's.
+    fn count(sides: [usize; 3]) -> Result<usize, ProtocolError> {
+        let count = sides.into_iter().try_fold(1_usize, usize::checked_mul);
+        count.ok_or(ProtocolError::Shape { what: "the sides of matrices" })
+    }
+}
+
+impl Spec for RingMatrixProduct {
+    fn name(&self) -> &'static str {
+        "ot.matrices"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
+        let (&Self { groups, rows, inner, columns, .. }, ring) = (self, Ring::Pow2(self.bits));
+        ValueType::only(&[left], ring, Self::count([groups, rows, inner])?)?;
+        ValueType::only(&[right], ring, Self::count([groups, inner, columns])?)?;
+        Ok(ValueType::shared(ring, Self::count([groups, rows, columns])?, Known::NOBODY))
+    }
+
+    fn work(&self) -> Work {
+        let sides = [self.groups, self.rows, self.inner, self.columns];
+        let products = sides.into_iter().fold(1_u64, |all, side| all.saturating_mul(side as u64));
+        Work { window_elements: products, ..Work::default() }
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let &Self { groups, rows, inner, columns, bits } = self;
+        Ok(Box::new(Layer::matrix_product([groups, rows, inner, columns], bits)?))
     }
 }
 

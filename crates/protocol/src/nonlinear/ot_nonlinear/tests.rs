@@ -10,8 +10,9 @@ use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
 
 use super::driver::{Driver, Part, Task, only};
-use super::lanes::{Count, Values, words};
+use super::lanes::{Count, Lanes, Values, words};
 use super::lookup::Table;
+use super::matrices::Shape;
 use super::moves::Counter;
 use super::run::Run;
 use super::{Layer, Transfers, parameters};
@@ -54,6 +55,12 @@ fn program<D: Driver>(
     for factor in [1, 5, BITS] {
         let (numbers, values) = (values(factor), values(BITS));
         keep(driver.turn(vec![Task::Multiply { numbers, factor, values, bits: BITS }])?, BITS);
+    }
+    for (rows, inner, columns) in [(16, 4, 8), (128, 1, 1)] {
+        let shape = Shape { groups: 4, rows, inner, columns };
+        let lanes = |count: usize| values(BITS).range(0..count);
+        let (numbers, values) = (lanes(shape.numbers()), lanes(shape.values()));
+        keep(driver.turn(vec![Task::Matrices { numbers, values, shape, bits: BITS }])?, BITS);
     }
     for place_bits in [1, 4] {
         // In these turns either party is the first once.
@@ -132,6 +139,8 @@ fn expected(a: u64, b: u64) -> Vec<u64> {
         let low = |x: u64| x & ((1 << bits) - 1);
         all.push((low(a) + low(b)).wrapping_mul(sum) & RING.neg(1));
     }
+    // Sums of so many products.
+    all.extend([4_u64, 1].map(|inner| inner.wrapping_mul(sum.wrapping_mul(sum)) & RING.neg(1)));
     for place_bits in [1, 4] {
         let place = (a + b) as usize & ((1 << place_bits) - 1);
         all.extend([BITS, 3].map(|bits| entries(place_bits, bits)[place]));
