@@ -73,21 +73,6 @@ fn a_function_that_no_polynomials_reach_comes_as_close_as_they_do() {
     assert!((30.0..=41.0).contains(&fitted.error), "{}", fitted.error);
 }
 
-#[test]
-fn trailing_zeros_are_not_sent() {
-    let function = |polynomials| FixedFunction { low: 0, bits: 4, polynomials, shift: 2 };
-    // 40 + 2 * 8 and 2 for rounding are below 64: 7 bits with a sign. A multiple of 8 needs 4 of them, one of 2 needs 6.
-    let sparse = function(vec![vec![8, 2], vec![40, 2]]);
-    assert_eq!(columns(&sparse), [4, 6]);
-    // The slope times 3 bits of the place of each party, of 6, 5 and 4 bits, and times the carry.
-    assert_eq!(cost(&sparse), 1 + 2 * (4 + 6) + 2 * 4 + 2 * (6 + 5 + 4) + 2 * 3);
-    // What one power's coefficients have, the sum with the others has.
-    let (steep, one) = (function(vec![vec![8, 2, 1]; 2]), function(vec![vec![5, 2]]));
-    assert_eq!(columns(&steep), [5, 7, 8]);
-    assert_eq!(cost(&steep), 1 + 2 * (5 + 7 + 8) + 2 * (2 * 4 + 2 * (8 + 7 + 6) + 2 * 5));
-    assert_eq!((columns(&one), cost(&one)), (vec![7, 6], 2 * 5 + 2 * (6 + 5 + 4 + 3) + 2 * 2));
-}
-
 /// The figures of every function: `cargo test -p lanner-graph figures -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
@@ -122,7 +107,6 @@ fn print_figures(name: &str, target: &Target) {
     let start = std::time::Instant::now();
     let Fitted { function, error } = target.fit(1.0);
     let time = start.elapsed().as_millis();
-    let columns = columns(&function);
     let scale = (target.values.len() as f64).log2();
     println!(
         "{name:<44} {scale:>5} {:>5} {:>2} {:>6} {:>5} {:>5} {:>14} {:>6} {error:>6.3} {time:>5}",
@@ -130,8 +114,8 @@ fn print_figures(name: &str, target: &Target) {
         function.segment_bits(),
         function.degree(),
         function.shift,
-        columns.iter().max().unwrap_or(&0),
-        format!("{columns:?}"),
+        function.factor_bits(),
+        function.sum_ranges().iter().map(|[low, high]| format!("{} ", (high - low).ilog2())).collect::<String>(),
         cost(&function)
     );
 }

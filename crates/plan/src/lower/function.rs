@@ -2,10 +2,10 @@
 //!
 //! Their protocols are over powers of two. Modes over primes take values there by a circuit, which rescales on the way, and back by another.
 
-use lanner_graph::elementwise::FixedFunction;
+use lanner_graph::elementwise::{self, FixedFunction};
 use lanner_graph::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{Polynomials, RingFunction, RingProduct};
+use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Polynomials, RingFunction, RingProduct};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::Spec;
@@ -54,8 +54,10 @@ impl<'n> Planner<'n> {
         [from, to]: [u32; 2],
         shift: u32,
     ) -> Option<RingFunction> {
-        let FixedFunction { low, bits, ref polynomials, shift: drop } = *run.function;
-        let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop };
+        let FixedFunction { low, bits, ref polynomials, shift: drop, ref factors } = *run.function;
+        let of = |factors: &elementwise::Factors| Factors { values: factors.values.clone(), shift: factors.shift };
+        let factors = factors.as_ref().map(of);
+        let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop, factors };
         let values = self.network.nodes()[run.last].len();
         let step = RingFunction { function, values, from, to, shift };
         step.build(&self.sets).is_ok().then_some(step)

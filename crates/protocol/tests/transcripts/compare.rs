@@ -25,14 +25,14 @@ struct Case {
 /// A parabola on each of 16 segments of 64 places, over the whole ring.
 fn parabolas() -> Layer {
     let polynomials = (0..16).map(|h| vec![997 * h - 7000, 31 * h - 200, 5 - h]).collect();
-    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4 };
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4, factors: None };
     Layer::function(&function, 256, 10, 24, 0).unwrap()
 }
 
 /// A table of 16 values, over the whole ring.
 fn table() -> Layer {
     let polynomials = (0..16).map(|place| vec![place * place * 13 - 700]).collect();
-    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0 }, 256, 4, 12, 0).unwrap()
+    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0, factors: None }, 256, 4, 12, 0).unwrap()
 }
 
 fn cases() -> [Case; 6] {

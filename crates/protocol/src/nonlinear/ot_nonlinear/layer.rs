@@ -7,10 +7,11 @@ use zeroize::Zeroizing;
 
 use super::activation::{Activation, Rounding};
 use super::driver::{Driver, Task, only};
-use super::function::{Function, Polynomials};
+use super::function::Function;
 use super::lanes::{Count, Lanes};
 use super::material::Material;
 use super::moves::{Counter, Moves};
+use super::polynomials::Polynomials;
 use super::run::Run;
 use super::scale::Scale;
 use super::transfers::CotSupply;

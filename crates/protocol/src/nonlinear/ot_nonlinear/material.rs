@@ -10,7 +10,7 @@ use super::driver::Task;
 use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::lookup::{LookupKeys, LookupPlaces};
+use super::lookup::{LookupKeys, LookupPlaces, ScaledPlaces};
 use super::moves::{Compared, Move};
 use super::product::{ChoosingProducts, Chosen, Offered, OfferingProducts};
 use super::run::Role;
@@ -48,6 +48,10 @@ impl Material {
                 Prepared::Offered(offered) => offered.encode(bits, writer),
                 Prepared::LookupPlaces(places) => places.encode(writer),
                 Prepared::LookupKeys(keys) => keys.encode(writer),
+                Prepared::Scaled(places, keys) => {
+                    places.encode(writer);
+                    keys.encode(writer);
+                }
             }
         }
     }
@@ -81,6 +85,10 @@ impl Prepared {
                 Self::LookupPlaces(LookupPlaces::decode(reader, values, shape)?)
             }
             Move::Lookup { values, shape } => Self::LookupKeys(LookupKeys::decode(reader, values, shape)?),
+            Move::Scaled { values, shape } => {
+                let places = LookupPlaces::decode(reader, values, shape)?;
+                Self::Scaled(places, LookupKeys::decode(reader, values, shape)?)
+            }
             Move::Products { bits, .. } => {
                 let [_, count] = step.transfers();
                 if is_first {
@@ -111,7 +119,13 @@ impl Prepared {
                 Box::new(BothWays::new((offered, chosen), operands, [factor, bits], is_first))
             }
             (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(&places)),
-            (Self::LookupKeys(keys), Task::Lookup { places, table }) => Box::new(keys.role(places, table)),
+            (Self::LookupKeys(keys), Task::Lookup { places, table }) => {
+                Box::new(keys.role(places, table, None))
+            }
+            (Self::Scaled(own, keys), Task::Scaled { places, table, values }) => {
+                let choosing = own.role(&places);
+                Box::new(ScaledPlaces::new(choosing, keys.role(places, table, Some(values)), is_first))
+            }
             (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
                 Box::new(ChoosingProducts::new(chosen, mine, [factor, bits]))
             }
@@ -136,6 +150,7 @@ pub(super) enum Prepared {
     Offered(Offered),
     LookupPlaces(LookupPlaces),
     LookupKeys(LookupKeys),
+    Scaled(LookupPlaces, LookupKeys),
 }
 
 /// A move with what one direction gives for it; nothing where that has no transfers.
@@ -183,10 +198,10 @@ impl Half {
             (Move::BothWays { .. } | Move::Products { .. }, false) => {
                 Self::Chosen(Chosen::new(source, count)?)
             }
-            (Move::Lookup { values, shape }, false) => {
+            (Move::Lookup { values, shape } | Move::Scaled { values, shape }, false) => {
                 Self::LookupPlaces(LookupPlaces::new(source, values, shape)?)
             }
-            (Move::Lookup { values, shape }, true) => {
+            (Move::Lookup { values, shape } | Move::Scaled { values, shape }, true) => {
                 Self::LookupKeys(LookupKeys::new(source, values, shape)?)
             }
         }))
@@ -211,6 +226,11 @@ impl Prepared {
             (Move::Lookup { values, shape }, Some(Half::LookupKeys(keys)), None) => {
                 Self::LookupKeys(keys.with_shares(values, shape, rng))
             }
+            (
+                Move::Scaled { values, shape },
+                Some(Half::LookupKeys(keys)),
+                Some(Half::LookupPlaces(places)),
+            ) => Self::Scaled(places, keys.with_shares(values, shape, rng)),
             (_, None, Some(Half::Chosen(chosen))) => Self::Chosen(chosen),
             (_, Some(Half::Offered(offered)), None) => Self::Offered(offered),
             _ => return None,

@@ -38,12 +38,15 @@ mod both_ways;
 mod comparison;
 mod driver;
 mod function;
+mod horner;
+mod known;
 mod lanes;
 mod layer;
 mod leaf;
 mod lookup;
 mod material;
 mod moves;
+mod polynomials;
 mod product;
 mod run;
 mod scale;
@@ -52,9 +55,9 @@ mod step;
 mod transfers;
 
 pub use activation::Rounding;
-pub use function::Polynomials;
 pub use layer::Layer;
 pub use material::{Material, Request};
+pub use polynomials::{Factors, Polynomials};
 pub use step::{DropGuard, RingActivation, RingFunction, RingProduct, RingSquare};
 pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 

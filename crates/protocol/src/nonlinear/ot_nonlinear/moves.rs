@@ -22,6 +22,8 @@ pub(super) enum Move {
     Products { values: usize, factor: u32, bits: u32 },
     /// Entries of a table at shared places.
     Lookup { values: usize, shape: TableShape },
+    /// The same, multiplied with shared values.
+    Scaled { values: usize, shape: TableShape },
 }
 
 /// The most bits that a shared bit is multiplied with in one go.
@@ -95,7 +97,7 @@ impl Move {
         match self {
             Self::Leaves { parts, .. } => parts.iter().map(|part| part.bits).sum(),
             Self::BothWays { bits, .. } | Self::Products { bits, .. } => bits,
-            Self::Bits { .. } | Self::Lookup { .. } => 64,
+            Self::Bits { .. } | Self::Lookup { .. } | Self::Scaled { .. } => 64,
         }
     }
 
@@ -107,6 +109,7 @@ impl Move {
             Self::Bits { words: [words, ..] } => [64 * words; 2],
             Self::BothWays { values, factor, .. } => [values * factor as usize; 2],
             Self::Lookup { values, shape } => [0, values * shape.place_bits as usize],
+            Self::Scaled { values, shape } => [values * shape.place_bits as usize; 2],
         }
     }
 
@@ -118,7 +121,7 @@ impl Move {
                 let of_leaf = |leaf: Leaf| parts(values).map(move |part| part * leaf.width as usize);
                 leaves(of).flat_map(of_leaf).collect()
             }
-            Self::Lookup { values, shape } if count > 0 => {
+            Self::Lookup { values, shape } | Self::Scaled { values, shape } if count > 0 => {
                 parts(values).map(|part| part * shape.place_bits as usize).collect()
             }
             _ => parts(count).collect(),
@@ -148,6 +151,7 @@ impl Move {
                 let columns = shape.columns().count();
                 [(1 + columns) * values * WORD, shape.reply_bytes(values) + columns * values * WORD]
             }
+            Self::Scaled { values, shape } => [shape.reply_bytes(values) + 3 * values * WORD; 2],
         }
     }
 
@@ -160,9 +164,10 @@ impl Move {
             Self::Leaves { values, .. } => 6 * values,
             Self::Bits { words } => 4 * (words[0] + words.iter().sum::<usize>()),
             // Shares, choices and flips as numbers, offers and sums.
-            Self::BothWays { values, .. } | Self::Products { values, .. } | Self::Lookup { values, .. } => {
-                8 * values
-            }
+            Self::BothWays { values, .. }
+            | Self::Products { values, .. }
+            | Self::Lookup { values, .. }
+            | Self::Scaled { values, .. } => 8 * values,
         };
         lanes * WORD + 2 * self.messages().into_iter().sum::<usize>()
     }
@@ -188,6 +193,10 @@ impl Move {
             }
             Self::Lookup { values, shape } => {
                 return vec![packed_len(values, shape.place_bits), shape.reply_bytes(values)];
+            }
+            Self::Scaled { values, shape } => {
+                let (places, reply) = (packed_len(values, shape.place_bits), shape.reply_bytes(values));
+                return vec![places, places + reply, reply];
             }
         };
         let bytes = |widths: &Vec<u32>| widths.iter().map(|bits| packed_len(values, *bits)).sum();
@@ -299,7 +308,9 @@ impl Driver for Counter {
             }
             (_, Task::Bits(_, others)) => others.clone(),
             (Move::BothWays { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
-            (Move::Lookup { values, shape }, _) => shape.columns().map(|_| Count(values)).collect(),
+            (Move::Lookup { values, shape } | Move::Scaled { values, shape }, _) => {
+                shape.columns().map(|_| Count(values)).collect()
+            }
             (Move::Bits { .. }, _) => Vec::new(),
         };
         self.0.push(tasks.iter().map(Task::step).collect());
