@@ -25,7 +25,7 @@ const LUCK: f64 = 0.25;
 const LEAST_ROOM: f64 = 0.05;
 
 /// By how much less polynomials are to be off at the places that are looked at, where that turns out to be too much elsewhere.
-const MARGINS: [f64; 3] = [0.0, 0.02, 0.06];
+const MARGINS: [f64; 5] = [0.0, 0.02, 0.05, 0.1, 0.2];
 
 /// More bits of the coefficients than what the estimate says.
 const MORE_SHIFT: u32 = 6;

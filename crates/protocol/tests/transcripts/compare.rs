@@ -4,7 +4,7 @@
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
@@ -29,13 +29,22 @@ fn parabolas() -> Layer {
     Layer::function(&function, 256, 10, 24, 0).unwrap()
 }
 
+/// Lines on 8 segments of 16 places times 8 factors, over the whole ring: columns and sums in rings of their own, and each party's share times
+/// every factor.
+fn scaled() -> Layer {
+    let polynomials = (0..8).map(|h| vec![900 * h + 5000, 37 * h + 200]).collect();
+    let factors = Factors { values: (0..8).map(|g| 13 << g).collect(), shift: 9 };
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4, factors: Some(factors) };
+    Layer::function(&function, 256, 10, 20, 0).unwrap()
+}
+
 /// A table of 16 values, over the whole ring.
 fn table() -> Layer {
     let polynomials = (0..16).map(|place| vec![place * place * 13 - 700]).collect();
     Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0, factors: None }, 256, 4, 12, 0).unwrap()
 }
 
-fn cases() -> [Case; 6] {
+fn cases() -> [Case; 7] {
     let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     let each = Windows::each(256);
     let activation = |high, windows: &Windows, from, shift, to, rounding| {
@@ -52,6 +61,7 @@ fn cases() -> [Case; 6] {
         Case { layer: square, inputs: 256, from: Ring::Pow2(22), to: Ring::Pow2(22) },
         Case { layer: parabolas(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(24) },
         Case { layer: table(), inputs: 256, from: Ring::Pow2(4), to: Ring::Pow2(12) },
+        Case { layer: scaled(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(20) },
     ]
 }
 

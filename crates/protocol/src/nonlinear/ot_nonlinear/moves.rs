@@ -101,6 +101,17 @@ impl Move {
         }
     }
 
+    /// How many results it gives.
+    #[cfg(test)]
+    fn results(self) -> usize {
+        match self {
+            Self::Leaves { parts, .. } => leaves(parts).map(|leaf| leaf.rows()).sum(),
+            Self::Bits { words } => words.iter().filter(|words| **words > 0).count(),
+            Self::BothWays { .. } | Self::Products { .. } => 1,
+            Self::Lookup { shape, .. } | Self::Scaled { shape, .. } => shape.columns().count(),
+        }
+    }
+
     /// Transfers that the first and the second party send.
     pub(super) fn transfers(self) -> [usize; 2] {
         match self {
@@ -287,6 +298,12 @@ pub(super) struct Counter(Vec<Turn>);
 impl Counter {
     pub(super) fn into_moves(self) -> Moves {
         Moves(self.0)
+    }
+
+    /// How many results all moves give.
+    #[cfg(test)]
+    pub(super) fn given(&self) -> usize {
+        self.0.iter().flatten().map(|step| step.results()).sum()
     }
 }
 
