@@ -8,11 +8,11 @@
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_graph::elementwise::{self, FixedFunction, polynomials};
+use lanner_graph::elementwise::polynomials;
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Transfers, parameters};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Transfers, parameters};
 use lanner_share::Share;
 use lanner_wire::Channel;
 
@@ -122,11 +122,8 @@ fn measure(row: &Row, repeats: usize) -> Result<(), Failure> {
     let &Row { name, function, bits, scales: [scale, to], whole, tolerance } = row;
     let units = [scale, to].map(|scale| f64::from(-scale).exp2());
     let (fixed, error) = polynomials(function, -1 << (bits - 1), bits, units, tolerance);
-    let FixedFunction { low, bits, ref polynomials, shift, ref factors } = fixed;
-    let of = |of: &elementwise::Factors| Factors { values: of.values.clone(), shift: of.shift };
-    let factors = factors.as_ref().map(of);
-    let numbers = factors.as_ref().map_or(0, |factors| factors.values.len());
-    let step = Polynomials { low, bits, polynomials: polynomials.clone(), shift, factors };
+    let numbers = fixed.factors.as_ref().map_or(0, |factors| factors.values.len());
+    let step = lanner_plan::polynomials(&fixed);
     let (ring, after) = (Ring::Pow2(bits), Ring::Pow2(to as u32 + whole));
     let layer = Layer::function(&step, VALUES, bits, after.bits(), 0)?;
     let secrets: Vec<i64> = (0..VALUES as i64).map(|i| ring.signed(ring.embed(i * 7919))).collect();

@@ -10,7 +10,16 @@ const TRANSFER: u64 = 1;
 /// Bits of a leaf of a comparison: as few as send least, and the most.
 const LEAF_BITS: [u32; 2] = [3, 4];
 
-/// What is sent for a function.
+impl FixedFunction {
+    /// Bits that both parties send online for one value, and about as many as they do offline: those of clipping it to the domain, and those
+    /// that depend on the ring of the result, left out. Of all polynomials that are close enough, those that send least are chosen.
+    #[must_use]
+    pub fn sent_bits(&self) -> u64 {
+        cost(self)
+    }
+}
+
+/// See [`FixedFunction::sent_bits`].
 pub(crate) fn cost(function: &FixedFunction) -> u64 {
     let (place, segment, factor) = (function.place_bits(), function.segment_bits(), function.factor_bits());
     let mut sent = match [place, if factor > 0 { segment } else { 0 }] {

@@ -54,10 +54,7 @@ impl<'n> Planner<'n> {
         [from, to]: [u32; 2],
         shift: u32,
     ) -> Option<RingFunction> {
-        let FixedFunction { low, bits, ref polynomials, shift: drop, ref factors } = *run.function;
-        let of = |factors: &elementwise::Factors| Factors { values: factors.values.clone(), shift: factors.shift };
-        let factors = factors.as_ref().map(of);
-        let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop, factors };
+        let function = polynomials(run.function);
         let values = self.network.nodes()[run.last].len();
         let step = RingFunction { function, values, from, to, shift };
         step.build(&self.sets).is_ok().then_some(step)
@@ -149,6 +146,15 @@ impl<'n> Planner<'n> {
         let activation = yao::Activation { function, windows: Windows::each(len), from, to };
         self.push(&node.name, vec![input], activation)
     }
+}
+
+/// A network's function as its protocol takes it.
+#[must_use]
+pub fn polynomials(function: &FixedFunction) -> Polynomials {
+    let FixedFunction { low, bits, ref polynomials, shift, ref factors } = *function;
+    let of = |factors: &elementwise::Factors| Factors { values: factors.values.clone(), shift: factors.shift };
+    let factors = factors.as_ref().map(of);
+    Polynomials { low, bits, polynomials: polynomials.clone(), shift, factors }
 }
 
 /// Bits of a ring modulo a power of two in which what a prime of so many bits has room for is below a quarter of it.
