@@ -7,6 +7,7 @@ mod clip;
 mod factors;
 mod function;
 mod leaky_relu;
+mod ranges;
 mod relu;
 mod smooth;
 mod square;

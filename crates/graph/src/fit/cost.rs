@@ -71,20 +71,19 @@ fn sums(function: &FixedFunction, bits: u32) -> u64 {
 }
 
 /// The coefficients of a power.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Column {
+struct Column {
     /// Bits that are looked up, none where all are the same.
-    pub(super) lookup: u64,
+    lookup: u64,
     /// Bits by which what was found is widened.
-    pub(super) widened: u32,
+    widened: u32,
     /// Bits by which the sum from this power on is.
-    pub(super) sum_widened: u32,
+    sum_widened: u32,
     /// Bits of the ring in which it is multiplied.
-    pub(super) wide: u32,
+    wide: u32,
 }
 
 /// Those of all powers.
-pub(super) fn columns(function: &FixedFunction, bits: u32) -> Vec<Column> {
+fn columns(function: &FixedFunction, bits: u32) -> Vec<Column> {
     let ranges = function.sum_ranges();
     let powers = ranges.len();
     let of = |power: usize| function.polynomials.iter().map(move |polynomial| polynomial[power]);
@@ -117,6 +116,14 @@ pub(super) fn columns(function: &FixedFunction, bits: u32) -> Vec<Column> {
         below = Some(ring);
     }
     columns
+}
+
+/// For each power the bits that are looked up, and those of the ring that the sum from there on is multiplied in.
+#[cfg(test)]
+pub(super) fn widths(function: &FixedFunction) -> String {
+    let sum = function.sum_ranges()[0];
+    let of = |column: &Column| format!("{}:{} ", column.lookup, column.wide);
+    columns(function, room(sum, function.shift)).iter().map(of).collect()
 }
 
 /// Bits of a ring twice as large as a range, whose lower end is rounded down to a multiple of `2^unit`.

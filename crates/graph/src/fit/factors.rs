@@ -13,7 +13,12 @@ const FINER: std::ops::RangeInclusive<u32> = 1..=3;
 const MARGIN: std::ops::RangeInclusive<u32> = 1..=3;
 
 /// What is tried first of both.
-const USUAL: [u32; 2] = [2, 2];
+const USUAL: [[u32; 2]; 2] = [[2, 2], [3, 3]];
+
+/// All that is tried.
+fn choices() -> impl Iterator<Item = [u32; 2]> {
+    FINER.flat_map(|finer| MARGIN.map(move |margin| [finer, margin]))
+}
 
 /// What is no such function is off by more than this, in units of the output, at one of so many places.
 const OFF: f64 = 0.01;
@@ -36,13 +41,14 @@ impl Target {
         let bits = FACTOR_BITS.filter(|bits| *bits < self.bits);
         // How many factors does not depend on how fine they are, more or less.
         let first = |bits: u32| {
-            let fitted = self.products(bits).and_then(|products| products.fit(tolerance, USUAL))?;
+            let products = self.products(bits)?;
+            let fitted =
+                USUAL.into_iter().chain(choices()).find_map(|choice| products.fit(tolerance, choice))?;
             Some((super::cost(&fitted.function), bits))
         };
         let (_, bits) = bits.filter_map(first).min()?;
         let products = self.products(bits)?;
-        let choices = FINER.flat_map(|finer| MARGIN.map(move |margin| [finer, margin]));
-        let fitted = choices.filter_map(|choice| products.fit(tolerance, choice));
+        let fitted = choices().filter_map(|choice| products.fit(tolerance, choice));
         fitted.min_by_key(|fitted| super::cost(&fitted.function))
     }
 

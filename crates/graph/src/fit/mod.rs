@@ -101,7 +101,9 @@ impl Target {
         let fitted = self.fit_polynomials(tolerance);
         let scaled = self.fit_factors(tolerance);
         match scaled {
-            Some(scaled) if fitted.error > tolerance || cost(&scaled.function) < cost(&fitted.function) => scaled,
+            Some(scaled) if fitted.error > tolerance || cost(&scaled.function) < cost(&fitted.function) => {
+                scaled
+            }
             _ => fitted,
         }
     }
@@ -192,7 +194,13 @@ impl Target {
                 polynomial.pop();
             }
         }
-        let function = FixedFunction { low: self.low, bits: self.bits, polynomials, shift: rounding.shift, factors: None };
+        let function = FixedFunction {
+            low: self.low,
+            bits: self.bits,
+            polynomials,
+            shift: rounding.shift,
+            factors: None,
+        };
         function.check_sizes().is_ok().then_some(function)
     }
 
@@ -206,7 +214,10 @@ impl Target {
             off.abs() <= tolerance
         };
         let starts = (0..self.values.len()).step_by(size);
-        starts.flat_map(|start| places.iter().map(move |place| start + place)).all(is_near).then_some(function)
+        starts
+            .flat_map(|start| places.iter().map(move |place| start + place))
+            .all(is_near)
+            .then_some(function)
     }
 
     /// A function with its largest error, over the whole domain.

@@ -79,18 +79,28 @@ fn a_function_that_no_polynomials_reach_comes_as_close_as_they_do() {
 #[ignore = "prints a table"]
 fn figures() {
     println!(
-        "{:<44} {:>5} {:>5} {:>2} {:>6} {:>5} {:>5} {:>14} {:>6} {:>6} {:>5}",
-        "function", "bits", "scale", "m", "degree", "shift", "width", "kept", "cost", "ULP", "ms"
+        "{:<44} {:>5} {:>5} {:>2} {:>6} {:>5} {:>6} {:>30} {:>6} {:>6} {:>5}",
+        "function",
+        "bits",
+        "scale",
+        "m",
+        "degree",
+        "shift",
+        "factor",
+        "looked up:multiplied",
+        "cost",
+        "ULP",
+        "ms"
     );
     for function in functions() {
         for scale in [8, 12, 14] {
-            for bits in [scale as u32 + 2, 16] {
+            for bits in [scale as u32 + 2, 16, 20] {
                 print_figures(&format!("{function:?}"), &target(&function, bits, scale));
             }
         }
     }
     for scale in [8, 12, 14] {
-        for bits in [scale as u32 + 2, 16] {
+        for bits in [scale as u32 + 2, 16, 20] {
             let (input, output) = (16.0 * f64::from(bits).exp2().recip(), f64::from(-scale).exp2());
             let exp = Target::new(f64::exp, -(1 << bits) + 1, bits, [input, output]);
             print_figures("Exp of what is not above 0", &exp);
@@ -110,13 +120,13 @@ fn print_figures(name: &str, target: &Target) {
     let time = start.elapsed().as_millis();
     let scale = (target.values.len() as f64).log2();
     println!(
-        "{name:<44} {scale:>5} {:>5} {:>2} {:>6} {:>5} {:>5} {:>14} {:>6} {error:>6.3} {time:>5}",
+        "{name:<44} {scale:>5} {:>5} {:>2} {:>6} {:>5} {:>6} {:>30} {:>6} {error:>6.3} {time:>5}",
         "",
         function.segment_bits(),
         function.degree(),
         function.shift,
         function.factor_bits(),
-        function.sum_ranges().iter().map(|[low, high]| format!("{} ", (high - low).ilog2())).collect::<String>(),
+        cost::widths(&function),
         cost(&function)
     );
 }

@@ -152,7 +152,8 @@ impl<'n> Planner<'n> {
 #[must_use]
 pub fn polynomials(function: &FixedFunction) -> Polynomials {
     let FixedFunction { low, bits, ref polynomials, shift, ref factors } = *function;
-    let of = |factors: &elementwise::Factors| Factors { values: factors.values.clone(), shift: factors.shift };
+    let of =
+        |factors: &elementwise::Factors| Factors { values: factors.values.clone(), shift: factors.shift };
     let factors = factors.as_ref().map(of);
     Polynomials { low, bits, polynomials: polynomials.clone(), shift, factors }
 }

@@ -60,7 +60,8 @@ fn functions_equal_their_formula_on_whole_domains_and_beyond() {
     for (number, (bits, place, widths, drop)) in shapes.into_iter().enumerate() {
         let polynomials = polynomials(place, widths, number as u8);
         for low in [-(1 << bits) / 2, 0, 3, -(1 << bits)] {
-            let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop, factors: None };
+            let function =
+                Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop, factors: None };
             let (from, to) = (bits + 4, 40);
             let reach = (1 << (from - 1)) - low.abs() - 1;
             let domain = low - 9..low + (1 << bits) + 9;
@@ -72,10 +73,12 @@ fn functions_equal_their_formula_on_whole_domains_and_beyond() {
     check(all);
 }
 
+/// Bits of the domain, of the factors' numbers, of the segments' and of the coefficients; bits dropped of the sum and of the product.
+type Scaled = (u32, u32, u32, &'static [u32], u32, u32);
+
 #[test]
 fn factors_multiply_what_the_low_bits_give() {
-    // Bits of the domain, of the factors' numbers, of the segments' and of the coefficients; bits dropped of the sum and of the product.
-    let shapes: [(u32, u32, u32, &[u32], u32, u32); 9] = [
+    let shapes: [Scaled; 9] = [
         (1, 1, 0, &[9], 0, 0),
         (6, 3, 3, &[12], 0, 4),
         (6, 2, 0, &[12], 1, 1),
@@ -212,7 +215,8 @@ fn results_may_be_narrower_than_places() {
 /// Messages and bits online, for each value: counted by hand from the diagram of the protocol's page.
 #[test]
 fn functions_take_what_their_page_says() {
-    let with = |low, bits, polynomials, shift, factors| Polynomials { low, bits, polynomials, shift, factors };
+    let with =
+        |low, bits, polynomials, shift, factors| Polynomials { low, bits, polynomials, shift, factors };
     // A table of 16 places: a place and 16 entries of 8 bits, all of the ring.
     let table = with(-8, 4, (0..16).map(|place| vec![place * 37 - 300]).collect(), 0, None);
     // Lines on 8 segments of 4 places, over the whole ring: sums from 0 to 101 + 3 100 have 9 bits and one for wraps, slopes of 0 and 100 with two

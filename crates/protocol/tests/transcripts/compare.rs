@@ -41,7 +41,8 @@ fn scaled() -> Layer {
 /// A table of 16 values, over the whole ring.
 fn table() -> Layer {
     let polynomials = (0..16).map(|place| vec![place * place * 13 - 700]).collect();
-    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0, factors: None }, 256, 4, 12, 0).unwrap()
+    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0, factors: None }, 256, 4, 12, 0)
+        .unwrap()
 }
 
 fn cases() -> [Case; 7] {

@@ -1,7 +1,7 @@
 //! The moves of the diagram, and what every layer is made of: carries, bits as values, wider rings, squares.
 //!
 //! A protocol is written once, over a driver. [`Run`](super::run::Run) makes its moves with the peer on one party's shares;
-//! [`Counter`](super::moves::Counter) lists them, for costs and material.
+//! [`Counter`](super::counter::Counter) lists them, for costs and material.
 
 use std::sync::Arc;
 

@@ -146,7 +146,7 @@ impl Function {
                 None => place,
             }
         });
-        let sum = self.polynomials.run(driver, places, &e, carry.as_ref())?;
+        let sum = self.polynomials.run(driver, &places, &e, carry.as_ref())?;
         let rounded = self.sum.run(driver, &sum)?;
         let Some(Product { factors, rounded: last }) = &self.product else { return Ok(rounded) };
         let task = Task::Scaled { places: chosen, table: factors.clone(), values: rounded };

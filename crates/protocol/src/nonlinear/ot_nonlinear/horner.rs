@@ -99,7 +99,8 @@ impl Horner {
         };
         let differ = terms.iter().enumerate().filter(|(_, term)| term.constant.is_none());
         let columns: Vec<(u32, Vec<u64>)> = differ.map(of).collect();
-        let table = if columns.is_empty() { None } else { Some(Arc::new(Table::new(segment_bits, columns)?)) };
+        let table =
+            if columns.is_empty() { None } else { Some(Arc::new(Table::new(segment_bits, columns)?)) };
         Ok(Self { rest, segment_bits, terms, table, range: ranges[0] })
     }
 
@@ -107,7 +108,7 @@ impl Horner {
     pub(super) fn run<D: Driver>(
         &self,
         driver: &mut D,
-        places: D::Values,
+        places: &D::Values,
         e: &D::Values,
         carry: Option<&D::Values>,
     ) -> Result<D::Values, ProtocolError> {
@@ -118,7 +119,8 @@ impl Horner {
             let (term, above) = (&self.terms[power], &self.terms[power + 1]);
             let widened = Widened { numbers: sum, known: above.known, to: above.wide };
             // The highest power's is as wide as it must be.
-            sum = if above.ring < above.wide { only(widen(driver, vec![widened])?)? } else { widened.numbers };
+            sum =
+                if above.ring < above.wide { only(widen(driver, vec![widened])?)? } else { widened.numbers };
             let product = self.product(driver, sum, above.wide, e, carry)?;
             let ring = Ring::Pow2(term.ring);
             let [up, beside] = [above.unit - term.unit, term.zeros - term.unit];
@@ -134,7 +136,7 @@ impl Horner {
     fn coefficients<D: Driver>(
         &self,
         driver: &mut D,
-        places: D::Values,
+        places: &D::Values,
     ) -> Result<Vec<D::Values>, ProtocolError> {
         let looked_up = match &self.table {
             Some(table) => {

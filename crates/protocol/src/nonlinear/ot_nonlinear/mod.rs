@@ -36,6 +36,7 @@ mod activation;
 mod bit_products;
 mod both_ways;
 mod comparison;
+mod counter;
 mod driver;
 mod function;
 mod horner;

@@ -1,12 +1,11 @@
-//! The moves that protocols are made of: who sends how much in each, and the transfers it takes; and the driver that lists them.
+//! The moves that protocols are made of: who sends how much in each, and the transfers it takes.
 
 use lanner_wire::packed_len;
 
-use super::driver::{Driver, Task};
-use super::lanes::{Count, words};
+use super::lanes::words;
 use super::lookup::TableShape;
 use super::source::parts;
-use crate::{Cost, Party, ProtocolError};
+use crate::{Cost, Party};
 
 /// A step of both parties on a given number of values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +102,7 @@ impl Move {
 
     /// How many results it gives.
     #[cfg(test)]
-    fn results(self) -> usize {
+    pub(super) fn results(self) -> usize {
         match self {
             Self::Leaves { parts, .. } => leaves(parts).map(|leaf| leaf.rows()).sum(),
             Self::Bits { words } => words.iter().filter(|words| **words > 0).count(),
@@ -216,11 +215,11 @@ impl Move {
 }
 
 /// Moves that are made together: their first messages are one, their second ones, and so on.
-type Turn = Vec<Move>;
+pub(super) type Turn = Vec<Move>;
 
 /// Turns in order. The client speaks first in the first of them; who speaks last in one speaks first in the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moves(Vec<Turn>);
+pub(super) struct Moves(pub(super) Vec<Turn>);
 
 impl Moves {
     /// Each turn with the party that speaks first in it, and the bytes of its messages.
@@ -289,48 +288,4 @@ pub(super) fn joint_messages(turn: &[Move]) -> Vec<usize> {
         }
     }
     joint
-}
-
-/// Lists the moves that a protocol makes. They are the same for both parties.
-#[derive(Default)]
-pub(super) struct Counter(Vec<Turn>);
-
-impl Counter {
-    pub(super) fn into_moves(self) -> Moves {
-        Moves(self.0)
-    }
-
-    /// How many results all moves give.
-    #[cfg(test)]
-    pub(super) fn given(&self) -> usize {
-        self.0.iter().flatten().map(|step| step.results()).sum()
-    }
-}
-
-impl Driver for Counter {
-    type Values = Count;
-
-    fn party(&self) -> Party {
-        Party::Client
-    }
-
-    fn is_second(&self) -> bool {
-        false
-    }
-
-    fn turn(&mut self, tasks: Vec<Task<Count>>) -> Result<Vec<Vec<Count>>, ProtocolError> {
-        let given = |task: &Task<Count>| match (task.step(), task) {
-            (Move::Leaves { values, parts }, _) => {
-                vec![Count(words(values)); leaves(parts).map(|leaf| leaf.rows()).sum()]
-            }
-            (_, Task::Bits(_, others)) => others.clone(),
-            (Move::BothWays { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
-            (Move::Lookup { values, shape } | Move::Scaled { values, shape }, _) => {
-                shape.columns().map(|_| Count(values)).collect()
-            }
-            (Move::Bits { .. }, _) => Vec::new(),
-        };
-        self.0.push(tasks.iter().map(Task::step).collect());
-        Ok(tasks.iter().map(given).collect())
-    }
 }

@@ -81,7 +81,10 @@ impl Polynomials {
         let shift = self.factors.as_ref().map_or(0, |factors| factors.shift);
         if self.shift.max(shift) > MAX_SUM_BITS
             || self.magnitude(split.rest) >> MAX_SUM_BITS > 0
-            || self.factors.as_ref().is_some_and(|factors| factors.magnitude(self, split.rest) >> MAX_SUM_BITS > 0)
+            || self
+                .factors
+                .as_ref()
+                .is_some_and(|factors| factors.magnitude(self, split.rest) >> MAX_SUM_BITS > 0)
         {
             return refuse;
         }

@@ -9,11 +9,11 @@ use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
 
+use super::counter::Counter;
 use super::driver::{Driver, Part, Task, only};
 use super::function::Function;
 use super::lanes::{Count, Lanes, Values, words};
 use super::lookup::Table;
-use super::moves::Counter;
 use super::run::Run;
 use super::{Factors, Layer, Polynomials, Transfers, parameters};
 use crate::{Party, ProtocolError};

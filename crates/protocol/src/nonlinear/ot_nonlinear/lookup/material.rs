@@ -119,7 +119,11 @@ impl LookupPlaces {
         self.keys.iter().zip(self.shape.columns()).for_each(|(keys, bits)| writer.packed(keys, bits));
     }
 
-    pub(in super::super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
+    pub(in super::super) fn decode(
+        reader: &mut Reader,
+        values: usize,
+        shape: TableShape,
+    ) -> Result<Self, DecodeError> {
         let random = decode(reader, values, shape.place_bits)?;
         let keys = shape.columns().map(|bits| decode(reader, values, bits)).collect::<Result<_, _>>()?;
         Ok(Self { shape, random, keys })
@@ -168,7 +172,12 @@ impl LookupKeys {
     }
 
     /// With random shares of so many values' entries.
-    pub(in super::super) fn with_shares(mut self, values: usize, shape: TableShape, rng: &mut impl CryptoRng) -> Self {
+    pub(in super::super) fn with_shares(
+        mut self,
+        values: usize,
+        shape: TableShape,
+        rng: &mut impl CryptoRng,
+    ) -> Self {
         let mut random = |bits| {
             let mut shares = Zeroizing::new(vec![0; values]);
             shares.fill_with(|| rng.next_u64() & mask(bits));
@@ -183,7 +192,11 @@ impl LookupKeys {
         self.shares.iter().zip(self.shape.columns()).for_each(|(shares, bits)| writer.packed(shares, bits));
     }
 
-    pub(in super::super) fn decode(reader: &mut Reader, values: usize, shape: TableShape) -> Result<Self, DecodeError> {
+    pub(in super::super) fn decode(
+        reader: &mut Reader,
+        values: usize,
+        shape: TableShape,
+    ) -> Result<Self, DecodeError> {
         let keys = shape.columns().map(|bits| {
             let count = values * shape.rows();
             let bytes = reader.bytes(packed_len(count, bits))?;
@@ -197,7 +210,12 @@ impl LookupKeys {
     }
 
     /// The replying party's role, with its shares of the places, and of what the entries are multiplied with where there is that.
-    pub(in super::super) fn role(self, places: Values, table: Arc<Table>, times: Option<Values>) -> ReplyingPlaces {
+    pub(in super::super) fn role(
+        self,
+        places: Values,
+        table: Arc<Table>,
+        times: Option<Values>,
+    ) -> ReplyingPlaces {
         ReplyingPlaces::new(self, places, table, times)
     }
 }
