@@ -1,5 +1,7 @@
 //! What a function's values, and the sums that they are made of, lie between.
 
+use std::cell::LazyCell;
+
 use super::FixedFunction;
 use crate::accumulator::rounding_constant;
 
@@ -10,9 +12,16 @@ impl FixedFunction {
         let last = (1_i64 << self.bits) - 1;
         let [from, to] = [low, high].map(|x| x.saturating_sub(self.low).clamp(0, last));
         let bits = self.within_bits();
+        // The same for all factors but the first and the last.
+        let whole = LazyCell::new(|| self.range_within(0, (1 << bits) - 1));
         let of_factor = |factor: i64| {
             let [start, end] = [factor << bits, ((factor + 1) << bits) - 1];
-            let ends = self.range_within(start.max(from) - start, end.min(to) - start);
+            let is_whole = from <= start && end <= to;
+            let ends = if is_whole {
+                *whole
+            } else {
+                self.range_within(start.max(from) - start, end.min(to) - start)
+            };
             self.factors.as_ref().map_or(ends, |factors| ends.map(|value| factors.times(factor, value)))
         };
         let first = self.at_place(from);

@@ -64,6 +64,10 @@ impl<'a> Pieces<'a> {
     /// The fewest bits with which rounding the coefficients might keep to `room` units.
     pub(super) fn least_shift(&self, room: f64) -> u32 {
         let power = self.degree as u32;
+        if power == 0 {
+            // A constant is rounded once: what was finer would be rounded again in the end.
+            return 0;
+        }
         let lost = f64::from(self.place_bits * power) - f64::from(absorbed(power)) - 1.0;
         (lost - room.log2()).ceil().max(0.0) as u32
     }

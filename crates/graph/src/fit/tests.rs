@@ -60,6 +60,9 @@ fn short_domains_are_tables_and_lines_are_lines() {
         (16, 0, 0)
     );
     assert!(fitted.error <= 1.0);
+    // Nothing is dropped of a table's entries, however little they may be off by.
+    let table = Target::new(|x| 4000.0 * (2.5 * x).sin(), 0, 8, [1.0, 1.0]).fit(0.505).function;
+    assert_eq!((table.polynomials.len(), table.degree(), table.shift), (256, 0, 0));
     let line = Target::new(|x| 3.0 * x - 7.0, -64, 7, [1.0, 1.0]).fit(1.0);
     assert_eq!(line.function.degree(), 1);
     assert!(line.error <= 1.0);
