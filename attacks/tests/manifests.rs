@@ -194,7 +194,7 @@ fn described(input: &str, nodes: &[String]) -> Manifest {
 
 fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
     let json = format!(
-        r#"{{"format_version":5,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
+        r#"{{"format_version":6,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
         nodes.join(",")
     );
     let network = PublicNetwork::from_json(&json).unwrap();

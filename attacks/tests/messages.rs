@@ -8,7 +8,7 @@ use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
 use lanner_attacks::session::{Conversation, Victim, check_honest};
 use lanner_attacks::verdict::Failure;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Rounding};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 
@@ -159,12 +159,16 @@ fn either_party_of_silent_transfers_refuses_or_goes_on() {
     attack_messages(&Conversation::silent_transfers(), &VICTIMS, of_transfers, &Mutation::ALL);
 }
 
-/// A maximum of windows with its bounds and rescaling, and squares.
-fn comparisons(runs: usize) -> [Conversation; 2] {
+/// A maximum of windows with its bounds and rescaling, squares, and a function by a lookup of lines and one of factors.
+fn comparisons(runs: usize) -> [Conversation; 3] {
     let windows = Windows { channels: 1, image: [2, 3], kernel: [2, 2], strides: [1, 1], pads: [0; 4] };
     let function = Function { relu: true, slope: None, high: Some(100), shift: 5 };
     let activation = Layer::activation(function, &windows, 20, 13, Rounding::Exact).unwrap();
+    let factors = Some(Factors { values: vec![3, -5], shift: 1 });
+    let polynomials = vec![vec![90, 7], vec![-31, 2]];
+    let lines = Polynomials { low: -8, bits: 4, polynomials, shift: 1, factors };
     [
+        Conversation::comparisons(Layer::function(&lines, 3, 4, 12, 0).unwrap(), 3, 4, runs),
         Conversation::comparisons(activation, 6, 20, runs),
         Conversation::comparisons(Layer::square(3, 11).unwrap(), 3, 11, runs),
     ]

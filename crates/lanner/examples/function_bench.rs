@@ -8,11 +8,11 @@
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_graph::elementwise::{FixedFunction, polynomials};
+use lanner_graph::elementwise::polynomials;
 use lanner_net::memory::{self, MemoryChannel};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials, Transfers, parameters};
+use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Transfers, parameters};
 use lanner_share::Share;
 use lanner_wire::Channel;
 
@@ -21,20 +21,67 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// Values: the paper's.
 const VALUES: usize = 1 << 14;
 
-/// A name, the function, bits of the input, its scale and the output's, and the largest error asked for.
-type Row = (&'static str, fn(f64) -> f64, u32, i32, i32, f64);
+/// What is measured.
+struct Row {
+    name: &'static str,
+    function: fn(f64) -> f64,
+    /// Bits of the input.
+    bits: u32,
+    /// Fraction bits of the input and of the output.
+    scales: [i32; 2],
+    /// Bits of the output above its fraction, with its sign.
+    whole: u32,
+    /// The largest error asked for.
+    tolerance: f64,
+}
 
-const ROWS: [Row; 9] = [
-    ("exp of negatives", |x| (x - 4.0).exp(), 15, 12, 12, 1.0),
-    ("sigmoid", sigmoid, 16, 12, 12, 1.0),
-    ("tanh", f64::tanh, 16, 12, 12, 1.0),
-    ("sigmoid", sigmoid, 16, 12, 12, 2.5),
-    ("tanh", f64::tanh, 16, 12, 12, 3.5),
-    ("exp of negatives", |x| (x - 4.0).exp(), 15, 12, 14, 1.0),
-    ("sigmoid", sigmoid, 16, 12, 14, 1.0),
-    ("tanh", f64::tanh, 16, 12, 14, 1.0),
-    ("table of 8 bits", sigmoid, 8, 4, 6, 0.51),
+const fn row(
+    name: &'static str,
+    function: fn(f64) -> f64,
+    bits: u32,
+    scales: [i32; 2],
+    tolerance: f64,
+) -> Row {
+    Row { name, function, bits, scales, whole: 2, tolerance }
+}
+
+const ROWS: [Row; 18] = [
+    row("exp of negatives", exp_of_negatives, 15, [12, 12], 1.0),
+    Row { whole: 13, ..row("exp", f64::exp, 16, [12, 12], 2.0) },
+    row("sigmoid", sigmoid, 16, [12, 12], 1.0),
+    row("tanh", f64::tanh, 16, [12, 12], 1.0),
+    row("sigmoid", sigmoid, 16, [12, 12], 2.5),
+    row("tanh", f64::tanh, 16, [12, 12], 3.5),
+    row("tail of GELU", gelu_tail, 16, [12, 12], 1.0),
+    row("exp of negatives", exp_of_negatives, 15, [12, 14], 1.0),
+    row("sigmoid", sigmoid, 16, [12, 14], 1.0),
+    row("tanh", f64::tanh, 16, [12, 14], 1.0),
+    row("exp of negatives", exp_of_negatives, 19, [16, 16], 1.0),
+    Row { whole: 13, ..row("exp", f64::exp, 20, [16, 16], 2.0) },
+    row("sigmoid", sigmoid, 20, [16, 16], 1.0),
+    row("tanh", f64::tanh, 20, [16, 16], 1.0),
+    row("sigmoid", sigmoid, 20, [16, 16], 2.5),
+    row("tanh", f64::tanh, 20, [16, 16], 3.5),
+    row("table of 8 bits", sigmoid, 8, [4, 6], 0.51),
+    row("table of 8 bits", sine, 8, [4, 12], 0.51),
 ];
+
+/// On (-4, 4), that is.
+fn exp_of_negatives(x: f64) -> f64 {
+    (x - 4.0).exp()
+}
+
+/// Nothing that polynomials of few segments come near to.
+fn sine(x: f64) -> f64 {
+    (40.0 * x).sin()
+}
+
+/// `x / (1 + exp(2 u))` below 0, and its mirror image above: GELU by its tanh formula, less its `Relu`.
+fn gelu_tail(x: f64) -> f64 {
+    let x = x.abs();
+    let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+    -x / (1.0 + (2.0 * inner).exp())
+}
 
 fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
@@ -51,11 +98,12 @@ fn main() -> Result<(), Failure> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(9), |repeats| repeats.parse())?;
     println!("{VALUES} values, {repeats} repeats; medians in milliseconds, megabytes");
     println!(
-        "{:<17} {:>5} {:>5} {:>4} {:>8} {:>6} {:>5} {:>7} {:>6} {:>6} {:>6}",
+        "{:<17} {:>5} {:>5} {:>4} {:>7} {:>8} {:>6} {:>5} {:>7} {:>6} {:>6} {:>6}",
         "function",
         "bits",
         "scale",
         "to",
+        "factors",
         "segments",
         "degree",
         "ULP",
@@ -64,18 +112,19 @@ fn main() -> Result<(), Failure> {
         "bytes",
         "rounds"
     );
-    for row in ROWS {
+    for row in &ROWS {
         measure(row, repeats)?;
     }
     Ok(())
 }
 
-fn measure((name, function, bits, scale, to, tolerance): Row, repeats: usize) -> Result<(), Failure> {
+fn measure(row: &Row, repeats: usize) -> Result<(), Failure> {
+    let &Row { name, function, bits, scales: [scale, to], whole, tolerance } = row;
     let units = [scale, to].map(|scale| f64::from(-scale).exp2());
     let (fixed, error) = polynomials(function, -1 << (bits - 1), bits, units, tolerance);
-    let FixedFunction { low, bits, ref polynomials, shift } = fixed;
-    let step = Polynomials { low, bits, polynomials: polynomials.clone(), shift };
-    let (ring, after) = (Ring::Pow2(bits), Ring::Pow2(to as u32 + 2));
+    let numbers = fixed.factors.as_ref().map_or(0, |factors| factors.values.len());
+    let step = lanner_plan::polynomials(&fixed);
+    let (ring, after) = (Ring::Pow2(bits), Ring::Pow2(to as u32 + whole));
     let layer = Layer::function(&step, VALUES, bits, after.bits(), 0)?;
     let secrets: Vec<i64> = (0..VALUES as i64).map(|i| ring.signed(ring.embed(i * 7919))).collect();
     let at_server = Share::random(ring, VALUES, &mut Prg::new(Seed::from_bytes([3; 16])));
@@ -94,7 +143,7 @@ fn measure((name, function, bits, scale, to, tolerance): Row, repeats: usize) ->
     let megabytes = (mine.sent + theirs.sent) as f64 / repeats as f64 / 1e6;
     let (segments, degree, rounds) = (fixed.polynomials.len(), fixed.degree(), layer.online_cost().rounds());
     println!(
-        "{name:<17} {bits:>5} {scale:>5} {to:>4} {segments:>8} {degree:>6} {error:>5.2} {offline:>7.1} {online:>6.1} {megabytes:>6.2} {rounds:>6}"
+        "{name:<17} {bits:>5} {scale:>5} {to:>4} {numbers:>7} {segments:>8} {degree:>6} {error:>5.2} {offline:>7.1} {online:>6.1} {megabytes:>6.2} {rounds:>6}"
     );
     Ok(())
 }

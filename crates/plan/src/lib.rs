@@ -18,6 +18,6 @@ pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
 pub use limits::{Limits, check_outline};
-pub use lower::{plan, plan_within, ring};
+pub use lower::{plan, plan_within, polynomials, ring};
 pub use step::{Carried, Item, Mode, Plan, Scan, Step};
 pub use unroll::{Action, Visit};

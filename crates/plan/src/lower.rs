@@ -20,6 +20,7 @@ use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::{Known, Protocol, ValueType};
 
+pub use self::function::polynomials;
 use self::guards::Guards;
 use self::result::{first_bytes, only_drops_take_transfers};
 use crate::built::layer as layer_of;

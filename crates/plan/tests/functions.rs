@@ -78,3 +78,55 @@ fn modes_over_primes_go_there_and_back() {
         assert_eq!(names[5..11], product);
     }
 }
+
+/// Whatever a foreign manifest says of a function, it is refused or planned.
+#[test]
+fn no_function_of_a_foreign_manifest_is_too_much() {
+    const RING: u64 = 1 << 37;
+    let lows = [i64::MIN, -1 << 40, -512, 0, i64::MAX];
+    let bits = [0, 1, 10, 20, 21, u32::MAX];
+    let shifts = [0, 1, 13, 58, 59, 64, u32::MAX];
+    let list = |values: Vec<Vec<i64>>| format!("{values:?}");
+    let polynomials = [
+        list(vec![]),
+        list(vec![vec![]; 2]),
+        list(vec![vec![3, 1]; 3]),
+        list(vec![vec![-7, 1], vec![1 << 30, -1]]),
+        list(vec![vec![i64::MIN, i64::MAX, i64::MIN, i64::MAX]]),
+        list(vec![vec![1, 2, 3, 4, 5]; 2]),
+        list(vec![vec![(1 << 58) - 1]; 256]),
+        list(vec![vec![5]; 512]),
+    ];
+    let factors =
+        |values: Vec<i64>, shift: u32| format!(r#","factors":{{"values":{values:?},"shift":{shift}}}"#);
+    let factors = [
+        String::new(),
+        factors(vec![], 0),
+        factors(vec![1], 0),
+        factors(vec![4, -9], 3),
+        factors(vec![4, -9], u32::MAX),
+        factors(vec![i64::MIN, i64::MAX], 58),
+        factors(vec![1 << 40; 4], 45),
+        factors(vec![1; 512], 0),
+        r#","factors":{"values":[1,2],"shift":1,"more":2}"#.to_owned(),
+    ];
+    let (mut planned, mut refused) = (0, 0);
+    for (low, bits) in lows.iter().flat_map(|low| bits.map(|bits| (low, bits))) {
+        for (shift, polynomials) in
+            shifts.iter().flat_map(|shift| polynomials.iter().map(move |p| (shift, p)))
+        {
+            for factors in &factors {
+                let function = format!(
+                    r#"{{"name":"f","op":{{"Function":{{"low":{low},"bits":{bits},"polynomials":{polynomials},"shift":{shift}{factors}}}}},"inputs":[0],"shape":[16],"modulus":{RING}}}"#
+                );
+                let Ok(network) = common::read("[16]", 255, RING, &function) else {
+                    refused += 1;
+                    continue;
+                };
+                plan(&network, Policy::Logits, CHEETAH).unwrap().build().unwrap();
+                planned += 1;
+            }
+        }
+    }
+    assert!(planned > 50 && refused > 1000, "{planned} {refused}");
+}

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::FixedElementwise;
+use super::factors::Factors;
 use crate::accumulator::{Accumulator, rounding_constant};
 
 /// The most bits of a [`FixedFunction`]'s domain.
-pub const MAX_DOMAIN_BITS: u32 = 16;
+pub const MAX_DOMAIN_BITS: u32 = 20;
 
 /// The most bits that choose a [`FixedFunction`]'s segment: 256 segments.
 pub const MAX_SEGMENT_BITS: u32 = 8;
@@ -14,14 +15,16 @@ pub const MAX_SEGMENT_BITS: u32 = 8;
 /// The largest degree of a [`FixedFunction`]'s polynomials.
 pub const MAX_DEGREE: usize = 3;
 
-/// What the polynomials of a [`FixedFunction`] stay below, in absolute value, with all terms positive and the rounding: 2^56.
-pub const MAX_POLYNOMIAL_BITS: u32 = 56;
+/// What the polynomials of a [`FixedFunction`] stay below, in absolute value, with all terms positive and the rounding: 2^59.
+pub const MAX_POLYNOMIAL_BITS: u32 = 59;
 
 /// A function by its values on integers `low .. low + 2^bits`, which a polynomial gives on each of 2^m equal segments.
 ///
 /// With `u = clamp(x - low, 0, 2^bits - 1)`, `t = bits - m`, `h = u >> t` and `e = u mod 2^t` its value at x is
 /// `floor((p + 2^(shift-1)) / 2^shift)` for `p = sum_i polynomials[h][i] e^i`; for a shift of 0 it is p. All of it is exact, so that the
 /// value follows from x alone. With m = bits it is a table, with m = 0 one polynomial.
+///
+/// With factors all of that is of the low bits of `u`, and the highest choose what it is multiplied with; see [`Factors`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedFunction {
@@ -34,6 +37,9 @@ pub struct FixedFunction {
     pub polynomials: Vec<Vec<i64>>,
     /// Bits that are dropped at the end.
     pub shift: u32,
+    /// What the polynomials' value is multiplied with, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Factors>,
 }
 
 impl FixedFunction {
@@ -45,12 +51,19 @@ impl FixedFunction {
     }
 
     /// The value at a place of the domain, counted from its beginning.
-    fn at_place(&self, place: i64) -> i64 {
+    pub(super) fn at_place(&self, place: i64) -> i64 {
+        let bits = self.within_bits();
+        let value = self.within_at(place & ((1 << bits) - 1));
+        self.factors.as_ref().map_or(value, |factors| factors.times(place >> bits, value))
+    }
+
+    /// What the polynomials give at a place, counted from where the same factor begins.
+    pub(super) fn within_at(&self, place: i64) -> i64 {
         (self.polynomial_at(place) + rounding_constant(self.shift)) >> self.shift
     }
 
     /// The polynomial of a place's segment there.
-    fn polynomial_at(&self, place: i64) -> i64 {
+    pub(super) fn polynomial_at(&self, place: i64) -> i64 {
         let bits = self.place_bits();
         let within = place & ((1 << bits) - 1);
         let polynomial = &self.polynomials[(place >> bits) as usize];
@@ -71,8 +84,19 @@ impl FixedFunction {
 
     /// Bits of a place within a segment: t.
     #[must_use]
-    pub const fn place_bits(&self) -> u32 {
-        self.bits - self.segment_bits()
+    pub fn place_bits(&self) -> u32 {
+        self.within_bits() - self.segment_bits()
+    }
+
+    /// Bits that choose a factor.
+    #[must_use]
+    pub fn factor_bits(&self) -> u32 {
+        self.factors.as_ref().map_or(0, Factors::bits)
+    }
+
+    /// Bits of a place among those of one factor.
+    pub(super) fn within_bits(&self) -> u32 {
+        self.bits - self.factor_bits()
     }
 
     /// The degree of the polynomials.
@@ -81,47 +105,20 @@ impl FixedFunction {
         self.polynomials.first().map_or(0, |polynomial| polynomial.len().saturating_sub(1))
     }
 
-    /// The smallest and the largest value over a range of inputs.
-    #[must_use]
-    pub fn range(&self, low: i64, high: i64) -> [i64; 2] {
-        let last = (1_i64 << self.bits) - 1;
-        let [from, to] = [low, high].map(|x| x.saturating_sub(self.low).clamp(0, last));
-        let (bits, first) = (self.place_bits(), self.at_place(from));
-        let of_segment = |segment: i64| {
-            let [start, end] = [segment << bits, ((segment + 1) << bits) - 1];
-            // Rounding and the shift keep the order.
-            let value = |place: i64| self.polynomial_at(place);
-            turns(&value, self.degree(), start.max(from), end.min(to))
-        };
-        ((from >> bits)..=(to >> bits))
-            .flat_map(of_segment)
-            .map(|place| self.at_place(place))
-            .fold([first; 2], |[least, most], value| [least.min(value), most.max(value)])
-    }
-
-    /// What its polynomials stay within, all terms taken as positive and the rounding included.
-    #[must_use]
-    pub fn magnitude(&self) -> i128 {
-        let bits = self.place_bits();
-        let of = |polynomial: &Vec<i64>| {
-            let term = |(power, c): (u32, &i64)| i128::from(c.unsigned_abs()) << (bits * power);
-            (0..).zip(polynomial).map(term).sum::<i128>()
-        };
-        let largest = self.polynomials.iter().map(of).max().unwrap_or(0);
-        largest + i128::from(rounding_constant(self.shift))
-    }
-
     /// Why sizes or coefficients are none that a function may have, if they are not.
     ///
     /// # Errors
     /// The reason, for people.
     pub fn check_sizes(&self) -> Result<(), String> {
-        let Self { low, bits, ref polynomials, shift } = *self;
+        let Self { low, bits, ref polynomials, shift, ref factors } = *self;
         if !(1..=MAX_DOMAIN_BITS).contains(&bits) || low.unsigned_abs() > 1 << MAX_POLYNOMIAL_BITS {
             return Err(format!("a domain of 2^{bits} integers from {low} on is not usable"));
         }
+        if let Some(factors) = factors {
+            factors.check_sizes(bits)?;
+        }
         let count = polynomials.len();
-        if !count.is_power_of_two() || count.ilog2() > bits.min(MAX_SEGMENT_BITS) {
+        if !count.is_power_of_two() || count.ilog2() > self.within_bits().min(MAX_SEGMENT_BITS) {
             return Err(format!("{count} segments of a domain of 2^{bits} integers are not usable"));
         }
         let terms = polynomials[0].len();
@@ -135,37 +132,12 @@ impl FixedFunction {
         if self.magnitude() >= 1 << MAX_POLYNOMIAL_BITS {
             return Err(format!("its polynomials do not stay below 2^{MAX_POLYNOMIAL_BITS}"));
         }
+        let value = (self.magnitude() >> shift) + 1;
+        if factors.as_ref().is_some_and(|factors| factors.magnitude(value) >= 1 << MAX_POLYNOMIAL_BITS) {
+            return Err(format!("its products with factors do not stay below 2^{MAX_POLYNOMIAL_BITS}"));
+        }
         Ok(())
     }
-}
-
-/// Both ends of a range and the places in between where a polynomial of this degree turns: its extremes are among its values there.
-///
-/// Between them it goes one way, and the places are found by halving, for its differences are a polynomial of one degree less.
-fn turns(value: &dyn Fn(i64) -> i64, degree: usize, from: i64, to: i64) -> Vec<i64> {
-    let mut found = vec![from, to];
-    if degree < 2 || to - from < 2 {
-        return found;
-    }
-    let step = |place: i64| value(place + 1) - value(place);
-    for run in turns(&step, degree - 1, from, to - 1).windows(2) {
-        let &[mut before, mut behind] = run else { continue };
-        let (first, last) = (step(before).signum(), step(behind).signum());
-        if last == 0 || first == last {
-            continue;
-        }
-        while behind - before > 1 {
-            let middle = i64::midpoint(before, behind);
-            if step(middle).signum() == last {
-                behind = middle;
-            } else {
-                before = middle;
-            }
-        }
-        found.push(behind);
-    }
-    found.sort_unstable();
-    found
 }
 
 impl FixedElementwise for FixedFunction {
@@ -212,7 +184,13 @@ mod tests {
 
     /// Segments of 8 places, a parabola and a line.
     fn bent() -> FixedFunction {
-        FixedFunction { low: -8, bits: 4, polynomials: vec![vec![160, -40, 4], vec![-96, 24, 0]], shift: 2 }
+        FixedFunction {
+            low: -8,
+            bits: 4,
+            polynomials: vec![vec![160, -40, 4], vec![-96, 24, 0]],
+            shift: 2,
+            factors: None,
+        }
     }
 
     #[test]
@@ -235,7 +213,7 @@ mod tests {
     #[test]
     fn a_table_has_a_value_for_each_place() {
         let polynomials: Vec<Vec<i64>> = [5, -1, 7, 2].map(|value| vec![value]).to_vec();
-        let table = FixedFunction { low: 3, bits: 2, polynomials, shift: 0 };
+        let table = FixedFunction { low: 3, bits: 2, polynomials, shift: 0, factors: None };
         table.check_sizes().unwrap();
         assert_eq!([2, 3, 4, 5, 6, 7].map(|x| table.at(x)), [5, 5, -1, 7, 2, 2]);
     }
@@ -253,29 +231,8 @@ mod tests {
         let steps = (-10..10).map(|x| (function.at(x + 1) - function.at(x)).abs());
         assert_eq!(function.gain(8, 1), steps.max().unwrap());
         // A function that is nowhere 0.
-        let flat = FixedFunction { low: 0, bits: 1, polynomials: vec![vec![9]], shift: 0 };
+        let flat = FixedFunction { low: 0, bits: 1, polynomials: vec![vec![9]], shift: 0, factors: None };
         assert_eq!((flat.interval([-1, 1]), flat.gain(1, 1)), ([0, 9], 0));
-    }
-
-    #[test]
-    fn ranges_are_exact_wherever_polynomials_turn() {
-        let mut state = 1_u64;
-        let mut draw = |most: i64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as i64 % (2 * most + 1) - most
-        };
-        for number in 0..2000 {
-            let terms = 1 + number % 4;
-            // Coefficients that fall with the power let a polynomial turn within its segment.
-            let mut polynomial = || (0..terms).map(|power| draw(40_000 >> (5 * power))).collect::<Vec<i64>>();
-            let polynomials = vec![polynomial(), polynomial()];
-            let function = FixedFunction { low: -30, bits: 6, polynomials, shift: number as u32 % 3 };
-            function.check_sizes().unwrap();
-            let (low, length) = (draw(40), draw(40).abs());
-            let values = || (low..=low + length).map(|x| function.at(x));
-            let expected = [values().min().unwrap(), values().max().unwrap()];
-            assert_eq!(function.range(low, low + length), expected, "{function:?} {low} {length}");
-        }
     }
 
     #[test]
@@ -286,7 +243,7 @@ mod tests {
             function.check_sizes().unwrap_err()
         };
         assert!(refused(|f| f.bits = 0).contains("domain"));
-        assert!(refused(|f| f.bits = 17).contains("domain"));
+        assert!(refused(|f| f.bits = 21).contains("domain"));
         assert!(refused(|f| f.low = i64::MIN).contains("domain"));
         assert!(refused(|f| f.polynomials.clear()).contains("0 segments"));
         assert!(refused(|f| f.polynomials.truncate(0)).contains("segments"));
@@ -295,9 +252,23 @@ mod tests {
         assert!(refused(|f| f.polynomials[1] = vec![0]).contains("degree"));
         assert!(refused(|f| f.polynomials = vec![vec![0; 5]; 2]).contains("degree"));
         assert!(refused(|f| f.polynomials = vec![Vec::new(); 2]).contains("degree"));
-        assert!(refused(|f| f.shift = 56).contains("shift"));
-        assert!(refused(|f| f.polynomials[0][2] = 1 << 50).contains("2^56"));
-        assert!(refused(|f| f.polynomials[1] = vec![i64::MIN, i64::MAX, i64::MIN]).contains("2^56"));
+        assert!(refused(|f| f.shift = 59).contains("shift"));
+        assert!(refused(|f| f.polynomials[0][2] = 1 << 53).contains("2^59"));
+        assert!(refused(|f| f.polynomials[1] = vec![i64::MIN, i64::MAX, i64::MIN]).contains("2^59"));
+        let factors = |values: Vec<i64>, shift| Some(Factors { values, shift });
+        let scaled = |factors| {
+            let function = FixedFunction { factors, ..bent() };
+            function.check_sizes().unwrap_err()
+        };
+        assert!(FixedFunction { factors: factors(vec![3; 8], 2), ..bent() }.check_sizes().is_ok());
+        assert!(scaled(factors(vec![], 0)).contains("0 factors"));
+        assert!(scaled(factors(vec![1], 0)).contains("1 factors"));
+        assert!(scaled(factors(vec![1; 3], 0)).contains("3 factors"));
+        assert!(scaled(factors(vec![1; 32], 0)).contains("32 factors"));
+        assert!(scaled(factors(vec![1; 512], 0)).contains("512 factors"));
+        assert!(scaled(factors(vec![1; 16], 0)).contains("2 segments"));
+        assert!(scaled(factors(vec![1; 2], 59)).contains("shift"));
+        assert!(scaled(factors(vec![0, i64::MIN], 0)).contains("products"));
     }
 
     #[test]

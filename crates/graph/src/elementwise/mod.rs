@@ -4,8 +4,10 @@
 //! stand only where something makes one. `docs/adding-an-op.md` walks through one.
 
 mod clip;
+mod factors;
 mod function;
 mod leaky_relu;
+mod ranges;
 mod relu;
 mod smooth;
 mod square;
@@ -17,6 +19,7 @@ use crate::fit::FitCache;
 use crate::network::{FixedOp, FunctionFit};
 
 pub use clip::{Clip, FixedClip};
+pub use factors::Factors;
 pub use function::{FixedFunction, MAX_DEGREE, MAX_DOMAIN_BITS, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 pub use leaky_relu::{FixedLeakyRelu, LeakyRelu, MAX_SLOPE_SHIFT};
 pub(crate) use relu::Relu;

@@ -3,12 +3,15 @@
 //! Of all that are close enough to the function at every integer of the domain, the one that takes the fewest bits to send is chosen. The
 //! choice needs floating point, what is chosen is integers.
 
+mod cost;
+mod factors;
 mod pieces;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use pieces::{Pieces, Rounding};
+pub(crate) use cost::cost;
+use pieces::{Pieces, Rounding, places};
 
 use crate::elementwise::{FixedFunction, MAX_DEGREE, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
 
@@ -20,6 +23,9 @@ const LUCK: f64 = 0.25;
 
 /// What rounding coefficients is tried with where less is left.
 const LEAST_ROOM: f64 = 0.05;
+
+/// By how much less polynomials are to be off at the places that are looked at, where that turns out to be too much elsewhere.
+const MARGINS: [f64; 5] = [0.0, 0.02, 0.05, 0.1, 0.2];
 
 /// More bits of the coefficients than what the estimate says.
 const MORE_SHIFT: u32 = 6;
@@ -92,6 +98,18 @@ impl Target {
     /// The cheapest polynomials that are nowhere farther from the function than `tolerance` units of the output, more than half a
     /// one; the closest that were found where none are.
     pub(crate) fn fit(&self, tolerance: f64) -> Fitted {
+        let fitted = self.fit_polynomials(tolerance);
+        let scaled = self.fit_factors(tolerance);
+        match scaled {
+            Some(scaled) if fitted.error > tolerance || cost(&scaled.function) < cost(&fitted.function) => {
+                scaled
+            }
+            _ => fitted,
+        }
+    }
+
+    /// The same without factors.
+    fn fit_polynomials(&self, tolerance: f64) -> Fitted {
         let mut best: Option<Fitted> = None;
         let mut closest: Option<Fitted> = None;
         let most = self.bits.min(MAX_SEGMENT_BITS);
@@ -129,7 +147,7 @@ impl Target {
     /// The value in the middle of the domain, everywhere.
     fn constant(&self) -> Fitted {
         let polynomials = vec![vec![self.values[self.values.len() / 2].round() as i64]];
-        self.measured(FixedFunction { low: self.low, bits: self.bits, polynomials, shift: 0 })
+        self.measured(FixedFunction { low: self.low, bits: self.bits, polynomials, shift: 0, factors: None })
     }
 
     /// Integers for polynomials that miss the tolerance: what rounding loses is to be little beside what is lost anyway.
@@ -141,6 +159,14 @@ impl Target {
 
     /// Integers for the polynomials of as few bits as may be within the tolerance, `room` of which is left for rounding them.
     fn round(&self, pieces: &Pieces<'_>, tolerance: f64, room: f64) -> Option<Fitted> {
+        MARGINS.iter().find_map(|margin| {
+            let fitted = self.round_at_places(pieces, tolerance - margin, (room - margin).max(LEAST_ROOM))?;
+            (fitted.error <= tolerance).then_some(fitted)
+        })
+    }
+
+    /// The same at the places that are looked at.
+    fn round_at_places(&self, pieces: &Pieces<'_>, tolerance: f64, room: f64) -> Option<Fitted> {
         let least = pieces.least_shift(room);
         let shifts = least..=(least + MORE_SHIFT).min(MAX_POLYNOMIAL_BITS - 1);
         let roundings = shifts.map(|shift| pieces.rounding(shift, room / (pieces.degree() + 1) as f64));
@@ -168,15 +194,30 @@ impl Target {
                 polynomial.pop();
             }
         }
-        let function = FixedFunction { low: self.low, bits: self.bits, polynomials, shift: rounding.shift };
+        let function = FixedFunction {
+            low: self.low,
+            bits: self.bits,
+            polynomials,
+            shift: rounding.shift,
+            factors: None,
+        };
         function.check_sizes().is_ok().then_some(function)
     }
 
-    /// As [`Self::with`], if it is nowhere farther than the tolerance.
+    /// As [`Self::with`], if it is no farther than the tolerance at the places that are looked at.
     fn within(&self, pieces: &Pieces<'_>, rounding: &Rounding, tolerance: f64) -> Option<FixedFunction> {
         let function = self.with(pieces, rounding)?;
-        let is_near = |(x, value): (i64, &f64)| (function.at(x) as f64 - value).abs() <= tolerance;
-        (self.low..).zip(&self.values).all(is_near).then_some(function)
+        let size = 1 << pieces.place_bits();
+        let places = places(size, self.values.len());
+        let is_near = |place: usize| {
+            let off = function.at(self.low + place as i64) as f64 - self.values[place];
+            off.abs() <= tolerance
+        };
+        let starts = (0..self.values.len()).step_by(size);
+        starts
+            .flat_map(|start| places.iter().map(move |place| start + place))
+            .all(is_near)
+            .then_some(function)
     }
 
     /// A function with its largest error, over the whole domain.
@@ -189,46 +230,14 @@ impl Target {
     /// What the polynomials cost at least, more or less: if rounding any one of their coefficients could take all the room, and again as
     /// much where errors happen not to meet.
     fn least_cost(&self, pieces: &Pieces<'_>, room: f64) -> u64 {
-        let Rounding { shift, zeros } = pieces.rounding(pieces.least_shift(room), 2.0 * room);
-        let largest = self.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        let sum = largest.log2().max(0.0) as u32 + shift + 2;
-        let columns: Vec<u32> = zeros.iter().map(|zeros| sum.saturating_sub(*zeros).max(1)).collect();
-        cost_of(&columns, [self.bits - pieces.place_bits(), pieces.place_bits()])
+        let rounding = pieces.rounding(pieces.least_shift(room), 2.0 * room);
+        self.with(pieces, &rounding).map_or(0, |function| cost(&function))
     }
 }
 
 /// The closer of two, if there are any.
 fn closer(one: Option<Fitted>, other: Option<Fitted>) -> Option<Fitted> {
     [one, other].into_iter().flatten().min_by(|a, b| a.error.total_cmp(&b.error))
-}
-
-/// For each power, the bits of its coefficients, as many as a sum has with its sign, without the zeros at the end that all have in common.
-fn columns(function: &FixedFunction) -> Vec<u32> {
-    let sum = i128::BITS - function.magnitude().leading_zeros() + 1;
-    let zeros = |power: usize| {
-        let all = function.polynomials.iter().fold(0, |all, polynomial| all | polynomial[power]);
-        all.trailing_zeros().min(sum - 1)
-    };
-    (0..=function.degree()).map(|power| sum - zeros(power)).collect()
-}
-
-/// The bits that the parties send for one value, comparisons left out, which are the same for all: a table of coefficients that is looked
-/// up, and for each power the products of a sum with the places that both parties have, and with the carry of these.
-pub(crate) fn cost(function: &FixedFunction) -> u64 {
-    cost_of(&columns(function), [function.segment_bits(), function.place_bits()])
-}
-
-/// The same with so many bits for the segments and for the places of each.
-fn cost_of(columns: &[u32], [segments, place]: [u32; 2]) -> u64 {
-    let (row, place) = (u64::from(columns.iter().sum::<u32>()), u64::from(place));
-    let lookup = if segments == 0 { 0 } else { u64::from(segments) + (row << segments) };
-    let mut width = 0;
-    let product = |column: &u32| {
-        width = width.max(u64::from(*column));
-        let factor = place.min(width);
-        2 * (place + 1) + factor * (2 * width + 1 - factor) + 2 * (width - factor)
-    };
-    lookup + columns[1..].iter().rev().map(product).sum::<u64>()
 }
 
 #[cfg(test)]

@@ -1,15 +1,22 @@
 //! Polynomials on segments, and what rounding their coefficients to few bits does.
 
+use std::borrow::Cow;
 use std::f64::consts::PI;
 
 /// A function on segments of one size, to be a polynomial of one degree on each.
 pub(super) struct Pieces<'a> {
-    segments: Vec<&'a [f64]>,
+    /// The places of a segment that are looked at: all of them, or some of a large domain's.
+    places: Vec<usize>,
+    /// The values there.
+    segments: Vec<Cow<'a, [f64]>>,
     place_bits: u32,
     degree: usize,
-    /// For each power from 1 on, the places of a segment at which a polynomial of that degree is to be exact.
+    /// For each power from 1 on, which of the places are those at which a polynomial of that degree is to be exact.
     nodes: Vec<Vec<usize>>,
 }
+
+/// The places of a domain that are looked at, but for the last of each segment: what lies between two is known from them.
+const LOOKED_AT: usize = 1 << 16;
 
 /// How coefficients become integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,19 +31,29 @@ impl<'a> Pieces<'a> {
     /// The segments of all values; none if they are too short for the degree.
     pub(super) fn new(values: &'a [f64], segment_bits: u32, degree: usize) -> Option<Self> {
         let size = values.len() >> segment_bits;
-        let nodes = (1..=degree).map(|degree| nodes(size, degree)).collect();
-        let pieces =
-            Self { segments: values.chunks(size).collect(), place_bits: size.ilog2(), degree, nodes };
-        (size > degree).then_some(pieces)
+        if size <= degree {
+            return None;
+        }
+        let places = places(size, values.len());
+        let at_places = |segment: &'a [f64]| {
+            if places.len() == size {
+                Cow::Borrowed(segment)
+            } else {
+                places.iter().map(|place| segment[*place]).collect()
+            }
+        };
+        let segments = values.chunks(size).map(at_places).collect();
+        let nodes = (1..=degree).map(|degree| nodes(&places, degree)).collect();
+        Some(Self { places, segments, place_bits: size.ilog2(), degree, nodes })
     }
 
     /// The largest distance of the polynomials, not rounded, from the function.
     pub(super) fn error(&self) -> f64 {
-        let of_segment = |segment: &&[f64]| {
+        let of_segment = |segment: &Cow<'a, [f64]>| {
             let mut rest = segment.to_vec();
             for power in (1..=self.degree).rev() {
                 let leading = self.leading(&rest, power);
-                subtract(&mut rest, leading, power);
+                self.subtract(&mut rest, leading, power);
             }
             let [low, high] = ends(&rest);
             (high - low) / 2.0
@@ -47,6 +64,10 @@ impl<'a> Pieces<'a> {
     /// The fewest bits with which rounding the coefficients might keep to `room` units.
     pub(super) fn least_shift(&self, room: f64) -> u32 {
         let power = self.degree as u32;
+        if power == 0 {
+            // A constant is rounded once: what was finer would be rounded again in the end.
+            return 0;
+        }
         let lost = f64::from(self.place_bits * power) - f64::from(absorbed(power)) - 1.0;
         (lost - room.log2()).ceil().max(0.0) as u32
     }
@@ -81,13 +102,13 @@ impl<'a> Pieces<'a> {
             // Beyond 2^56 anyway.
             (rounded.abs() < 1e18).then_some(rounded)
         };
-        let of_segment = |segment: &&[f64]| {
+        let of_segment = |segment: &Cow<'a, [f64]>| {
             let mut rest = segment.to_vec();
             let mut coefficients = vec![0; self.degree + 1];
             for power in (1..=self.degree).rev() {
                 let coefficient = round(self.leading(&rest, power), power)?;
                 coefficients[power] = coefficient as i64;
-                subtract(&mut rest, coefficient / unit, power);
+                self.subtract(&mut rest, coefficient / unit, power);
             }
             let [low, high] = ends(&rest);
             coefficients[0] = round(f64::midpoint(low, high), 0)? as i64;
@@ -99,15 +120,30 @@ impl<'a> Pieces<'a> {
     /// The coefficient of this power in the polynomial of this degree that is exact at its nodes: the divided difference there.
     fn leading(&self, values: &[f64], power: usize) -> f64 {
         let nodes = &self.nodes[power - 1];
-        let mut differences: Vec<f64> = nodes.iter().map(|&place| values[place]).collect();
+        let mut differences: Vec<f64> = nodes.iter().map(|&node| values[node]).collect();
         for order in 1..=power {
             for index in 0..=power - order {
-                let apart = nodes[index + order] as f64 - nodes[index] as f64;
-                differences[index] = (differences[index + 1] - differences[index]) / apart;
+                let [near, far] = [index, index + order].map(|index| self.places[nodes[index]] as f64);
+                differences[index] = (differences[index + 1] - differences[index]) / (far - near);
             }
         }
         differences[0]
     }
+
+    /// Takes a multiple of a power of the place from every value.
+    fn subtract(&self, values: &mut [f64], coefficient: f64, power: usize) {
+        for (place, value) in self.places.iter().zip(values) {
+            let place = *place as f64;
+            *value -= coefficient * (1..power).fold(place, |product, _| product * place);
+        }
+    }
+}
+
+/// The places of a segment of a domain that are looked at: equally far apart but for the last.
+pub(super) fn places(size: usize, domain: usize) -> Vec<usize> {
+    let apart = (domain / LOOKED_AT).clamp(1, size);
+    let last = (apart > 1).then_some(size - 1);
+    (0..size).step_by(apart).chain(last).collect()
 }
 
 /// Bits by which lower powers, chosen afterwards, make up for an error of the coefficient of this power: x^n on an interval of length 1 is
@@ -116,19 +152,11 @@ const fn absorbed(power: u32) -> u32 {
     (2 * power).saturating_sub(1)
 }
 
-/// The places nearest to Chebyshev's nodes for a degree in a segment of more places than that.
-fn nodes(size: usize, degree: usize) -> Vec<usize> {
-    let middle = (size.max(1) - 1) as f64 / 2.0;
+/// Which places are nearest to Chebyshev's nodes for a degree, of more places than that.
+fn nodes(places: &[usize], degree: usize) -> Vec<usize> {
+    let middle = (places.len().max(1) - 1) as f64 / 2.0;
     let angle = |index: usize| PI * (2 * index + 1) as f64 / (2 * (degree + 1)) as f64;
     (0..=degree).map(|index| (middle - middle * angle(index).cos()).round() as usize).collect()
-}
-
-/// Takes a multiple of a power of the place from every value.
-fn subtract(values: &mut [f64], coefficient: f64, power: usize) {
-    for (place, value) in values.iter_mut().enumerate() {
-        let place = place as f64;
-        *value -= coefficient * (1..power).fold(place, |product, _| product * place);
-    }
 }
 
 /// The smallest and the largest value.

@@ -12,7 +12,13 @@ fn ring(bits: u32) -> Accumulator {
 
 /// A parabola in two pieces, from 9 down to -100 and up again.
 fn bent() -> FixedFunction {
-    FixedFunction { low: -16, bits: 5, polynomials: vec![vec![36, -27, 0], vec![-400, 0, 1]], shift: 2 }
+    FixedFunction {
+        low: -16,
+        bits: 5,
+        polynomials: vec![vec![36, -27, 0], vec![-400, 0, 1]],
+        shift: 2,
+        factors: None,
+    }
 }
 
 /// A layer, a rescale, a function into a larger ring, and the product of that with another value.

@@ -2,10 +2,12 @@
 //!
 //! Their protocols are over powers of two. Modes over primes take values there by a circuit, which rescales on the way, and back by another.
 
-use lanner_graph::elementwise::FixedFunction;
+use lanner_graph::elementwise::{self, FixedFunction};
 use lanner_graph::{FixedNode, FixedOp};
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{Polynomials, RingFunction, RingMatrixProduct, RingProduct};
+use lanner_protocol::nonlinear::ot_nonlinear::{
+    Factors, Polynomials, RingFunction, RingMatrixProduct, RingProduct,
+};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::{Protocol, Spec};
@@ -54,8 +56,7 @@ impl<'n> Planner<'n> {
         [from, to]: [u32; 2],
         shift: u32,
     ) -> Option<RingFunction> {
-        let FixedFunction { low, bits, ref polynomials, shift: drop } = *run.function;
-        let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop };
+        let function = polynomials(run.function);
         let values = self.network.nodes()[run.last].len();
         let step = RingFunction { function, values, from, to, shift };
         step.build(&self.sets).is_ok().then_some(step)
@@ -159,6 +160,16 @@ impl<'n> Planner<'n> {
         let activation = yao::Activation { function, windows: Windows::each(len), from, to };
         self.push(&node.name, vec![input], activation)
     }
+}
+
+/// A network's function as its protocol takes it.
+#[must_use]
+pub fn polynomials(function: &FixedFunction) -> Polynomials {
+    let FixedFunction { low, bits, ref polynomials, shift, ref factors } = *function;
+    let of =
+        |factors: &elementwise::Factors| Factors { values: factors.values.clone(), shift: factors.shift };
+    let factors = factors.as_ref().map(of);
+    Polynomials { low, bits, polynomials: polynomials.clone(), shift, factors }
 }
 
 /// Bits of a ring modulo a power of two in which what a prime of so many bits has room for is below a quarter of it.

@@ -2,7 +2,7 @@
 
 use lanner_primitives::Ring;
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials};
+use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials};
 use rand_core::Rng;
 
 use crate::common::{rng, signed};
@@ -10,12 +10,15 @@ use crate::{Case, outputs, rescale};
 
 /// A function's value, step by step as its definition says.
 fn ideal(function: &Polynomials, x: i64) -> i64 {
-    let Polynomials { low, bits, polynomials, shift } = function;
+    let Polynomials { low, bits, polynomials, shift, factors } = function;
     let u = (x - low).clamp(0, (1 << bits) - 1);
-    let rest = bits - polynomials.len().trailing_zeros();
-    let (h, e) = (u >> rest, u & ((1 << rest) - 1));
+    let factor_bits = factors.as_ref().map_or(0, |factors| factors.values.len().trailing_zeros());
+    let within = bits - factor_bits;
+    let rest = within - polynomials.len().trailing_zeros();
+    let (a, h, e) = (u >> within, (u & ((1 << within) - 1)) >> rest, u & ((1 << rest) - 1));
     let sum = polynomials[h as usize].iter().rev().fold(0, |sum, c| sum * e + c);
-    rescale(sum, *shift)
+    let value = rescale(sum, *shift);
+    factors.as_ref().map_or(value, |factors| rescale(factors.values[a as usize] * value, factors.shift))
 }
 
 /// Random coefficients of so many bits for `2^place` segments.
@@ -57,7 +60,8 @@ fn functions_equal_their_formula_on_whole_domains_and_beyond() {
     for (number, (bits, place, widths, drop)) in shapes.into_iter().enumerate() {
         let polynomials = polynomials(place, widths, number as u8);
         for low in [-(1 << bits) / 2, 0, 3, -(1 << bits)] {
-            let function = Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop };
+            let function =
+                Polynomials { low, bits, polynomials: polynomials.clone(), shift: drop, factors: None };
             let (from, to) = (bits + 4, 40);
             let reach = (1 << (from - 1)) - low.abs() - 1;
             let domain = low - 9..low + (1 << bits) + 9;
@@ -69,10 +73,56 @@ fn functions_equal_their_formula_on_whole_domains_and_beyond() {
     check(all);
 }
 
+/// Bits of the domain, of the factors' numbers, of the segments' and of the coefficients; bits dropped of the sum and of the product.
+type Scaled = (u32, u32, u32, &'static [u32], u32, u32);
+
+#[test]
+fn factors_multiply_what_the_low_bits_give() {
+    let shapes: [Scaled; 9] = [
+        (1, 1, 0, &[9], 0, 0),
+        (6, 3, 3, &[12], 0, 4),
+        (6, 2, 0, &[12], 1, 1),
+        (9, 3, 2, &[20, 12, 6], 8, 7),
+        (10, 4, 0, &[16, 9, 4], 6, 1),
+        (10, 1, 3, &[14, 8], 5, 0),
+        (8, 8, 0, &[7], 2, 3),
+        (9, 2, 3, &[30, 20, 14, 8], 12, 20),
+        (11, 4, 7, &[21], 13, 5),
+    ];
+    let mut all = Vec::new();
+    for (number, (bits, factor, place, widths, drop, last)) in shapes.into_iter().enumerate() {
+        let values = polynomials(factor, &[13], 50 + number as u8).concat();
+        let factors = Some(Factors { values, shift: last });
+        let polynomials = polynomials(place, widths, number as u8);
+        for low in [-(1 << bits) / 2, 3] {
+            let function = Polynomials {
+                low,
+                bits,
+                polynomials: polynomials.clone(),
+                shift: drop,
+                factors: factors.clone(),
+            };
+            for (from, to) in [(bits + 4, 44), (bits, 44), (bits + 3, 5)] {
+                if from == bits && low != -(1 << bits) / 2 {
+                    continue;
+                }
+                let reach = (1 << (from - 1)) - if from == bits { 0 } else { low.abs() + 1 };
+                let domain = low - 9..low + (1 << bits) + 9;
+                let secrets: Vec<i64> = domain.filter(|x| (-reach..reach).contains(x)).collect();
+                let ring = Ring::Pow2(to);
+                let cut = |x: &i64| ring.signed(ring.embed(ideal(&function, *x)));
+                let expected = secrets.iter().map(cut).collect();
+                all.push((case(&function, secrets, from, to, 0), expected));
+            }
+        }
+    }
+    check(all);
+}
+
 #[test]
 fn a_domain_that_is_the_whole_ring_needs_no_clipping() {
     let polynomials = polynomials(5, &[24, 14], 77);
-    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 12 };
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 12, factors: None };
     let secrets: Vec<i64> = (-512..512).collect();
     let expected: Vec<i64> = secrets.iter().map(|x| ideal(&function, *x)).collect();
     // Into rings narrower and wider than what is left of the sums.
@@ -87,7 +137,7 @@ fn a_domain_that_is_the_whole_ring_needs_no_clipping() {
 #[test]
 fn values_are_rounded_on_their_way_into_the_domain() {
     let polynomials = polynomials(4, &[20, 12], 5);
-    let function = Polynomials { low: -100, bits: 8, polynomials, shift: 7 };
+    let function = Polynomials { low: -100, bits: 8, polynomials, shift: 7, factors: None };
     let mut all = Vec::new();
     for (from, shift) in [(20, 7), (37, 20), (60, 45)] {
         let top = (1_i64 << (from - 1)) - (120 << shift);
@@ -160,7 +210,7 @@ fn products_of_matrices_are_right_modulo_every_power() {
 
 #[test]
 fn functions_beyond_their_bounds_are_refused() {
-    let good = Polynomials { low: -8, bits: 4, polynomials: vec![vec![1, 2]; 4], shift: 1 };
+    let good = Polynomials { low: -8, bits: 4, polynomials: vec![vec![1, 2]; 4], shift: 1, factors: None };
     let refused =
         |function: Polynomials, from, to, shift| Layer::function(&function, 1, from, to, shift).is_err();
     assert!(!refused(good.clone(), 8, 8, 0) && !refused(good.clone(), 4, 8, 0));
@@ -174,10 +224,10 @@ fn functions_beyond_their_bounds_are_refused() {
     }
     assert!(refused(with(vec![vec![1], vec![1, 2]]), 12, 12, 0));
     assert!(refused(with(vec![vec![i64::MIN]; 2]), 12, 12, 0));
-    assert!(refused(with(vec![vec![0, 1 << 54]; 2]), 12, 12, 0));
+    assert!(refused(with(vec![vec![0, 1 << 56]; 2]), 12, 12, 0));
     assert!(refused(Polynomials { low: i64::MIN, ..good.clone() }, 60, 8, 0));
-    assert!(refused(Polynomials { bits: 17, ..good.clone() }, 60, 8, 0));
-    for shift in [57, 129, 200, u32::MAX] {
+    assert!(refused(Polynomials { bits: 21, ..good.clone() }, 60, 8, 0));
+    for shift in [60, 129, 200, u32::MAX] {
         assert!(refused(Polynomials { shift, ..good.clone() }, 60, 8, 0));
     }
     assert!(Layer::product(0, 8).is_err() && Layer::product(1, 63).is_err() && Layer::product(1, 1).is_err());
@@ -187,7 +237,7 @@ fn functions_beyond_their_bounds_are_refused() {
 #[test]
 fn results_may_be_narrower_than_places() {
     let polynomials = vec![vec![3, 5, 7, 1]];
-    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 0 };
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 0, factors: None };
     let secrets: Vec<i64> = (-512..512).collect();
     let cases = [1, 2, 4, 9].map(|to| {
         let ring = Ring::Pow2(to);
@@ -200,18 +250,40 @@ fn results_may_be_narrower_than_places() {
 /// Messages and bits online, for each value: counted by hand from the diagram of the protocol's page.
 #[test]
 fn functions_take_what_their_page_says() {
-    // A table of 16 places: a place and 16 entries of 8 bits.
-    let table = Polynomials { low: -8, bits: 4, polynomials: vec![vec![101]; 16], shift: 0 };
-    // Lines on 8 segments of 4 places, over the whole ring: sums of 10 bits with their sign, from slopes with two zeros behind them.
-    let lines = Polynomials { low: -16, bits: 5, polynomials: vec![vec![101, 100]; 8], shift: 0 };
+    let with =
+        |low, bits, polynomials, shift, factors| Polynomials { low, bits, polynomials, shift, factors };
+    // A table of 16 places: a place and 16 entries of 8 bits, all of the ring.
+    let table = with(-8, 4, (0..16).map(|place| vec![place * 37 - 300]).collect(), 0, None);
+    // Lines on 8 segments of 4 places, over the whole ring: sums from 0 to 101 + 3 100 have 9 bits and one for wraps, slopes of 0 and 100 with two
+    // zeros behind them 5 bits and one, where the product has 8; all constants are the same.
+    let slopes = |h: i64| vec![101, 100 * (h % 2)];
+    let lines = with(-16, 5, (0..8).map(slopes).collect(), 0, None);
+    // A line of 4 places, public, times one of 8 factors: sums from 2 to 11 with half of a unit, of 4 bits and one for wraps, then b from 1 to 5;
+    // products from 9 to 648 with half of a unit, of 10 bits and one for wraps.
+    let factors = Some(Factors { values: (0..8).map(|a| 1 << a).collect(), shift: 4 });
+    let scaled = with(-16, 5, vec![vec![1, 3]], 1, factors);
     let rows = [
         (Layer::function(&table, 64, 4, 8, 0), 2, 4 + 16 * 8, [0, 4]),
         (
             Layer::function(&lines, 64, 5, 10, 0),
-            // The carry and its value, the lookup, the product.
-            2 + 2 + 2 + 3,
-            (2 + 4) + (1 + 2) + (3 + 8 * (10 + 8)) + 2 * (2 + 8 + 7) + 2 * (1 + 6),
-            [2 + 1, 2 + 1 + 3 + 2 + 1],
+            // The carry and its value, the lookup, the slopes' wraps, the product.
+            2 + 2 + 2 + 2 + 3,
+            (2 + 4) + (1 + 2) + (3 + 8 * 6) + (1 + 2) + 2 * (2 + 8 + 7) + 2 * (1 + 6),
+            [2 + 1 + 1, 2 + 1 + 3 + 2 + 1],
+        ),
+        (
+            Layer::function(&scaled, 64, 5, 8, 0),
+            // The carry and its value, the product, the lowest bits' product with the wraps, the factors, the carry of four bits, its value
+            // with the wraps.
+            2 + 2 + 3 + 2 + 3 + 2 + 2,
+            (2 + 4)
+                + (1 + 2)
+                + (2 * (2 + 5 + 4) + 2 * (1 + 3))
+                + (1 + 11 + 1 + 7)
+                + 2 * (3 + 8 * 11)
+                + (4 + 16)
+                + (1 + 7 + 1 + 1),
+            [2 + 1 + 6 + 2 + 6, 4 + 2],
         ),
         (Layer::product(64, 8), 3, 2 * 8 + 8 * 9, [8, 8]),
         // 64 numbers, each of which multiplies a row of 16.

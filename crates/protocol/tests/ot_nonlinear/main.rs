@@ -523,7 +523,7 @@ fn prepared(layers: &[Layer]) -> [Vec<Vec<u8>>; 2] {
 fn damaged_material_is_refused_or_what_its_bytes_say() {
     let function = function(true, Some(3), 5);
     let activation = |count| Layer::activation(function, &Windows::each(count), 17, 15, Rounding::Exact);
-    let lines = Polynomials { low: 0, bits: 5, polynomials: vec![vec![9, -3]; 4], shift: 1 };
+    let lines = Polynomials { low: 0, bits: 5, polynomials: vec![vec![9, -3]; 4], shift: 1, factors: None };
     let lines = Layer::function(&lines, 3, 9, 9, 0).unwrap();
     let layers = [activation(3).unwrap(), activation(67).unwrap(), Layer::square(3, 7).unwrap(), lines];
     for (party, prepared) in [Party::Client, Party::Server].into_iter().zip(prepared(&layers)) {

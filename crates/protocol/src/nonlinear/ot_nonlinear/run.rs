@@ -100,8 +100,8 @@ const fn kind_of(step: Move, number: usize) -> Kind {
         Move::Bits { .. } => kind::BIT_PRODUCTS,
         Move::BothWays { .. } | Move::Matrices { .. } => kind::MUX,
         Move::Products { .. } => kind::PRODUCTS,
-        Move::Lookup { .. } if number == 0 => kind::LOOKUP_PLACES,
-        Move::Lookup { .. } => kind::LOOKUP_REPLIES,
+        Move::Lookup { .. } | Move::Scaled { .. } if number == 0 => kind::LOOKUP_PLACES,
+        Move::Lookup { .. } | Move::Scaled { .. } => kind::LOOKUP_REPLIES,
     }
 }
 

@@ -9,13 +9,14 @@ use lanner_testkit::{Party as End, check_bits, run};
 use lanner_wire::pack_bits;
 use zeroize::Zeroizing;
 
+use super::counter::Counter;
 use super::driver::{Driver, Part, Task, only};
+use super::function::Function;
 use super::lanes::{Count, Lanes, Values, words};
 use super::lookup::Table;
 use super::matrices::Shape;
-use super::moves::Counter;
 use super::run::Run;
-use super::{Layer, Transfers, parameters};
+use super::{Factors, Layer, Polynomials, Transfers, parameters};
 use crate::{Party, ProtocolError};
 
 /// Whole words of bits.
@@ -61,6 +62,13 @@ fn program<D: Driver>(
         let lanes = |count: usize| values(BITS).range(0..count);
         let (numbers, values) = (lanes(shape.numbers()), lanes(shape.values()));
         keep(driver.turn(vec![Task::Matrices { numbers, values, shape, bits: BITS }])?, BITS);
+    }
+    for place_bits in [1, 4, 4] {
+        // Of three messages: either party is the first in some.
+        let table = Arc::new(Table::new(place_bits, vec![(BITS, entries(place_bits, BITS))])?);
+        let task = Task::Scaled { places: values(place_bits), table, values: values(BITS) };
+        keep(driver.turn(vec![task])?, BITS);
+        keep(driver.turn(vec![product(1)])?, BITS);
     }
     for place_bits in [1, 4] {
         // In these turns either party is the first once.
@@ -141,6 +149,11 @@ fn expected(a: u64, b: u64) -> Vec<u64> {
     }
     // Sums of so many products.
     all.extend([4_u64, 1].map(|inner| inner.wrapping_mul(sum.wrapping_mul(sum)) & RING.neg(1)));
+    for place_bits in [1, 4, 4] {
+        let place = (a + b) as usize & ((1 << place_bits) - 1);
+        all.push(entries(place_bits, BITS)[place].wrapping_mul(sum) & RING.neg(1));
+        all.push(a & b & 1);
+    }
     for place_bits in [1, 4] {
         let place = (a + b) as usize & ((1 << place_bits) - 1);
         all.extend([BITS, 3].map(|bits| entries(place_bits, bits)[place]));
@@ -167,4 +180,87 @@ fn shares_behind_every_move_are_uniform_and_right() {
             }
         }
     }
+}
+
+/// A run in which one of the results of the turns is lost: both parties have zeros for their shares of it.
+struct Lossy<'c> {
+    run: Run<'c>,
+    /// How many results come before.
+    left: usize,
+}
+
+impl Driver for Lossy<'_> {
+    type Values = Values;
+
+    fn party(&self) -> Party {
+        self.run.party()
+    }
+
+    fn is_second(&self) -> bool {
+        self.run.is_second()
+    }
+
+    fn turn(&mut self, tasks: Vec<Task<Values>>) -> Result<Vec<Vec<Values>>, ProtocolError> {
+        let mut given = self.run.turn(tasks)?;
+        for result in given.iter_mut().flatten() {
+            if self.left == 0 {
+                *result = result.map(|_| 0);
+            }
+            self.left = self.left.wrapping_sub(1);
+        }
+        Ok(given)
+    }
+}
+
+/// What a party has of a function of all values of a ring of 10 bits, of which it has such shares, with the result lost that has this number.
+fn of_lossy(end: &mut End, me: Party, function: &Polynomials, share: &[u64], lost: usize) -> Values {
+    let layer = Layer::function(function, share.len(), 10, 30, 0).unwrap();
+    let rng = &mut Prg::new(Seed::from_bytes([me as u8; 16]));
+    let mut transfers = Transfers::setup(end, me, parameters([0; 2]), rng).unwrap();
+    let request = layer.request(end, &mut transfers).unwrap();
+    let material = layer.prepare(end, &mut transfers, request, rng).unwrap();
+    let mut driver = Lossy { run: Run::new(end, me, material), left: lost };
+    let operation = Function::new(function, [10, 30], 0).unwrap();
+    let result = operation.run(&mut driver, &Zeroizing::new(share.to_vec())).unwrap();
+    driver.run.finish().unwrap();
+    result
+}
+
+/// Carries, wraps, coefficients, products: whichever of them is left out, some value of a function is wrong. With none left out all are right.
+#[test]
+fn no_result_of_a_move_can_be_left_out() {
+    let polynomials = (0..4).map(|h| vec![90_000 * h - 4000, 331 * h - 700, 5 - 3 * h]).collect();
+    let factors = Some(Factors { values: vec![70, 35, -31, 9, 4, 91, 2, 1], shift: 5 });
+    let function = Polynomials { low: -512, bits: 10, polynomials, shift: 7, factors };
+    let values: Vec<u64> = (0..1024).chain(0..1024).collect();
+    let mut random = Prg::new(Seed::from_bytes([7; 16]));
+    let server: Vec<u64> = values.iter().map(|_| rand_core::Rng::next_u64(&mut random) & 1023).collect();
+    let client: Vec<u64> = values.iter().zip(&server).map(|(x, s)| Ring::Pow2(10).sub(*x, *s)).collect();
+    let results = |lost: usize| {
+        let (mine, theirs) = run(
+            &mut End::pair(),
+            |end| of_lossy(end, Party::Client, &function, &client, lost),
+            |end| of_lossy(end, Party::Server, &function, &server, lost),
+        );
+        mine.zip_map(&theirs, |x, y| Ring::Pow2(30).add(x, y))
+    };
+    let mut counter = Counter::default();
+    let operation = Function::new(&function, [10, 30], 0).unwrap();
+    operation.run(&mut counter, &Count(values.len())).unwrap();
+    let count = counter.given();
+    let right = results(count);
+    for lost in 0..count {
+        assert!(*results(lost) != *right, "result {lost} of {count} changes nothing");
+    }
+    let wrong = |x: &u64, y: &u64| Ring::Pow2(30).signed(*y) != ideal(&function, Ring::Pow2(10).signed(*x));
+    assert!(!values.iter().zip(right.iter()).any(|(x, y)| wrong(x, y)));
+}
+
+/// A function's value by its definition; all its parts have some.
+fn ideal(function: &Polynomials, x: i64) -> i64 {
+    let round = |x: i64, shift: u32| (x + (1 << (shift - 1))) >> shift;
+    let (u, factors) = (x - function.low, function.factors.as_ref().unwrap());
+    let (place, h, a) = (u & 31, u >> 5 & 3, u >> 7);
+    let sum = function.polynomials[h as usize].iter().rev().fold(0, |sum, c| sum * place + c);
+    round(factors.values[a as usize] * round(sum, function.shift), factors.shift)
 }
