@@ -11,7 +11,7 @@ use lanner_graph::elementwise::{FixedFunction, polynomials};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Polynomials};
 use lanner_share::Share;
-use two_parties::{Failure, median};
+use two_parties::Failure;
 
 /// Values: the paper's.
 const VALUES: usize = 1 << 14;
@@ -73,11 +73,17 @@ fn measure((name, function, bits, scale, to, tolerance): Row, repeats: usize) ->
     if measured.outputs.iter().any(|output| *output != expected) {
         return Err("the result is wrong".into());
     }
-    let [offline, online] = measured.times.map(|times| median(&times));
+    let [offline, online] = measured.times.map(median);
     let megabytes = measured.bytes / 1e6;
     let (segments, degree, rounds) = (fixed.polynomials.len(), fixed.degree(), layer.online_cost().rounds());
     println!(
         "{name:<17} {bits:>5} {scale:>5} {to:>4} {segments:>8} {degree:>6} {error:>5.2} {offline:>7.1} {online:>6.1} {megabytes:>6.2} {rounds:>6}"
     );
     Ok(())
+}
+
+/// The middle one; the larger of two.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }

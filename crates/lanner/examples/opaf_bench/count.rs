@@ -19,13 +19,18 @@ pub(crate) struct Blocks {
     pub(crate) lookups: [usize; 2],
     /// Correlated transfers of both directions.
     pub(crate) transfers: usize,
+    /// Messages, where those of one party that follow each other are one.
+    pub(crate) turns: usize,
 }
 
 impl Blocks {
     pub(crate) fn of<P: Program>(layer: &Layer<P>) -> Self {
         let inputs = layer.inputs();
         let sent = [Party::Client, Party::Server].map(|party| layer.transfers(party));
-        let mut all = Self { transfers: sent.iter().sum::<usize>() / inputs, ..Self::default() };
+        let mut speakers: Vec<Party> = layer.messages().map(|(speaker, _)| speaker).collect();
+        speakers.dedup();
+        let transfers = sent.iter().sum::<usize>() / inputs;
+        let mut all = Self { transfers, turns: speakers.len(), ..Self::default() };
         for step in layer.moves() {
             match step {
                 Move::Leaves { values, parts } => {

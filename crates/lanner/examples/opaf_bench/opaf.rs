@@ -7,7 +7,7 @@
 
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
-use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program, Task};
+use lanner_protocol::nonlinear::ot_nonlinear::blocks::{self as library, Driver, Lanes, Task};
 
 use crate::blocks::{add_where, mask, rows, sign, truncate};
 use crate::reciprocal::Reciprocal;
@@ -27,6 +27,12 @@ impl Exp {
     fn integer_bits(self) -> u32 {
         let largest = f64::from(1_u32 << (self.bits - 1 - self.input));
         (largest * std::f64::consts::LOG2_E).ceil() as u32
+    }
+
+    /// Bits of the products of parties' exponentials that a function takes, with a sign.
+    pub(crate) fn products_bits(self, program: Program) -> u32 {
+        let integer = if matches!(program, Program::Exp) { self.integer_bits() } else { 1 };
+        2 * self.inner + integer + 1
     }
 
     /// Products of both parties' exponentials, each of its share less so many halves of the ring, modulo `2^bits`.
@@ -49,7 +55,7 @@ impl Exp {
 
     /// Of values that are all negative: those below 1, modulo `2^(scale + 2)`.
     fn negative<D: Driver>(self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        let bits = 2 * self.inner + 2;
+        let bits = self.products_bits(Program::NegativeExp);
         // Shares of a negative number wrap where both have their top bits.
         let top = x.map(|x| x >> (self.bits - 1));
         let tasks = vec![
@@ -67,11 +73,10 @@ impl Exp {
     pub(crate) fn to(self) -> u32 {
         self.scale + self.integer_bits() + 1
     }
-}
 
-impl Program for Exp {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        let (below, bits) = (self.bits - 1, 2 * self.inner + self.integer_bits() + 1);
+    /// Of all values, modulo `2^to`.
+    fn all<D: Driver>(self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+        let (below, bits) = (self.bits - 1, self.products_bits(Program::Exp));
         let top = x.map(|x| x >> below);
         let mut tasks: Vec<_> = (0..3).map(|halves| self.products(x, halves, bits)).collect();
         tasks.push(Task::Products { mine: top.clone(), factor: 1, bits: 1 });
@@ -91,42 +96,55 @@ impl Program for Exp {
         let chosen = none.zip_map(&sum, |none, sum| ring.add(none, sum));
         self.round(driver, &chosen, self.to())
     }
-}
 
-/// The same of values that are all negative.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NegativeExp(pub(crate) Exp);
-
-impl Program for NegativeExp {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        self.0.negative(driver, x)
-    }
-}
-
-/// `sigmoid(x)` with `scale` fraction bits of the exponential, or `2 sigmoid(x) - 1` with one less, modulo `2^(scale + 1)`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Curve {
-    pub(crate) exp: Exp,
-    pub(crate) is_doubled: bool,
-}
-
-impl Program for Curve {
-    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        let Exp { bits, scale, .. } = self.exp;
+    /// `sigmoid(x)`, modulo `2^(scale + 1)`.
+    fn sigmoid<D: Driver>(self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+        let Self { bits, scale, .. } = self;
         let negative = sign(driver, x, bits)?;
         // x where it is negative, else -x - 1, which is a unit off: sums of both parties' shares.
         let (ring, one) = (Ring::Pow2(bits), driver.public(1));
         let opposite = x.map(|x| ring.neg(ring.add(x, one)));
         let twice = x.map(|x| ring.add(ring.add(x, x), one));
         let x = add_where(driver, &opposite, negative.clone(), twice, bits)?;
-        let e = self.exp.negative(driver, &x)?;
+        let e = self.negative(driver, &x)?;
         let (one, ring) = (driver.public(1 << scale), Ring::Pow2(scale + 2));
         let v = e.map(|e| ring.add(e, one));
         let (w, _) = Reciprocal::line(scale).run(driver, &v, None)?;
         let ring = Ring::Pow2(w.bits);
         let complement = w.values.map(|w| ring.sub(one, ring.add(w, w)));
-        let y = add_where(driver, &w.values, negative, complement, w.bits)?;
-        let offset = if self.is_doubled { driver.public(1 << (scale - 1)) } else { 0 };
-        Ok(y.map(|y| ring.sub(y, offset)))
+        add_where(driver, &w.values, negative, complement, w.bits)
+    }
+}
+
+/// What is made of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Program {
+    Exp,
+    /// Of values that are all negative.
+    NegativeExp,
+    Sigmoid,
+    /// `2 sigmoid(x) - 1`, with a fraction bit less.
+    Tanh,
+}
+
+/// A function in the paper's way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opaf {
+    pub(crate) program: Program,
+    pub(crate) exp: Exp,
+}
+
+impl library::Program for Opaf {
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
+        match self.program {
+            Program::Exp => self.exp.all(driver, x),
+            Program::NegativeExp => self.exp.negative(driver, x),
+            Program::Sigmoid => self.exp.sigmoid(driver, x),
+            Program::Tanh => {
+                let bits = self.exp.scale + 1;
+                let half = driver.public(1 << (self.exp.scale - 1));
+                Ok(self.exp.sigmoid(driver, x)?.map(|y| Ring::Pow2(bits).sub(y, half)))
+            }
+        }
     }
 }

@@ -31,6 +31,11 @@ impl Reciprocal {
         Self { scale, place: (scale.div_ceil(2) - 1) / 2, iterations: 1 }
     }
 
+    /// How it goes on behind the line.
+    pub(crate) const fn iterations(self) -> &'static str {
+        if self.iterations == 0 { "" } else { ", an iteration" }
+    }
+
     /// The reciprocals, modulo `2^(scale + 1)`, of values modulo `2^(scale + 2)`; what another task gives that has the time of a product.
     pub(crate) fn run<D: Driver>(
         self,

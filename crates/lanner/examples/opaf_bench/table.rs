@@ -1,30 +1,28 @@
 //! The table, as text or as rows of Markdown.
 
+use lanner_protocol::Cost;
+
 use crate::count::Blocks;
+use crate::trial::{Function, Trial};
 
 /// One line of it.
 pub(crate) struct Row<'r> {
-    pub(crate) function: &'r str,
+    pub(crate) function: &'r Function,
     pub(crate) way: &'r str,
-    pub(crate) scale: u32,
-    pub(crate) ulp: f64,
-    pub(crate) depends_on_shares: bool,
+    pub(crate) trial: Trial,
     pub(crate) blocks: Blocks,
-    pub(crate) rounds: u64,
-    /// Milliseconds offline and online.
-    pub(crate) times: [f64; 2],
-    /// Those of both parties, offline and online.
-    pub(crate) bytes: [f64; 2],
+    pub(crate) online: Cost,
+    /// What the paper says of it.
     pub(crate) paper: &'r str,
 }
 
 /// Names of the columns, and their widths as text.
-const COLUMNS: [(&str, usize); 16] = [
+const COLUMNS: [(&str, usize); 17] = [
     ("function", 16),
-    ("way", 45),
+    ("way", 46),
     ("scale", 5),
     ("ULP", 5),
-    ("shares", 6),
+    ("by shares", 9),
     ("comparisons", 11),
     ("bits", 4),
     ("muxes", 5),
@@ -32,9 +30,10 @@ const COLUMNS: [(&str, usize); 16] = [
     ("lookups", 8),
     ("transfers", 9),
     ("rounds", 6),
+    ("ways", 4),
     ("offline", 8),
     ("online", 8),
-    ("bytes", 17),
+    ("bytes", 7),
     ("paper", 24),
 ];
 
@@ -54,26 +53,31 @@ impl Table {
     }
 
     pub(crate) fn print(&self, row: &Row<'_>) {
-        let Blocks { comparisons, bits, muxes, products, lookups, transfers } = row.blocks;
+        let Blocks { comparisons, bits, muxes, products, lookups, transfers, turns } = row.blocks;
         let sized =
             |[count, size]: [usize; 2]| if count == 0 { "-".into() } else { format!("{count} ({size})") };
-        let [offline, online] = row.bytes.map(|bytes| bytes / 1e6);
+        let [offline, online] = row.trial.times;
         self.line(&[
-            row.function.to_owned(),
+            row.function.name.to_owned(),
             row.way.to_owned(),
-            row.scale.to_string(),
-            format!("{:.2}", row.ulp),
-            if row.depends_on_shares { "depend" } else { "-" }.to_owned(),
+            row.function.scale.to_string(),
+            format!("{:.2}", row.trial.ulp),
+            if row.trial.depending > 0.0 {
+                format!("{:.0}%", 100.0 * row.trial.depending)
+            } else {
+                "-".into()
+            },
             sized(comparisons),
             bits.to_string(),
             muxes.to_string(),
             sized(products),
             sized(lookups),
             transfers.to_string(),
-            row.rounds.to_string(),
-            format!("{:.1} ms", row.times[0]),
-            format!("{:.1} ms", row.times[1]),
-            format!("{offline:.2} + {online:.2} MB"),
+            row.online.rounds().to_string(),
+            turns.to_string(),
+            format!("{offline:.0} ms"),
+            format!("{online:.0} ms"),
+            format!("{:.1} MB", row.trial.bytes / 1e6),
             row.paper.to_owned(),
         ]);
     }

@@ -72,10 +72,3 @@ fn party<P: Program>(
     }
     Ok(Half { times, sent: end.traffic().sent - before, outputs })
 }
-
-/// The middle one; the larger of two.
-pub(crate) fn median(times: &[f64]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
