@@ -30,7 +30,7 @@ const COLUMNS: [(&str, usize); 17] = [
     ("lookups", 8),
     ("transfers", 9),
     ("rounds", 6),
-    ("ways", 4),
+    ("turns", 5),
     ("offline", 8),
     ("online", 8),
     ("bytes", 7),

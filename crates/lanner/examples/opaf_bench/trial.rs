@@ -61,19 +61,16 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Runs `repeats` times, then on all inputs as often as there are ways to share them.
+    /// Runs on all inputs, as often as there are ways to share them.
     pub(crate) fn run<P: Program + Sync>(
         function: &Function,
         way: &Way<'_>,
         layer: &Layer<P>,
-        repeats: usize,
     ) -> Result<Self, Failure> {
         let [from, to] = function.inputs;
-        let timed: Vec<i64> = (0..VALUES as i64).map(|i| from + i * 7919 % (to - from + 1)).collect();
-        let mut shares = vec![way.share(&timed, 0)?; repeats];
-        let mut inputs = vec![timed; repeats];
         let stride = if function.scale > 12 { STRIDE } else { 1 };
         let all: Vec<i64> = (from..=to).step_by(stride).collect();
+        let (mut shares, mut inputs) = (Vec::new(), Vec::new());
         for part in all.chunks(VALUES) {
             let filled: Vec<i64> = part.iter().copied().cycle().take(VALUES).collect();
             for sharing in 0..SHARINGS {
@@ -88,12 +85,12 @@ impl Trial {
         if ulp > way.within {
             return Err(format!("{} by {}: {ulp} units off", function.name, way.name).into());
         }
-        let parts = measured.outputs[repeats..].chunks(SHARINGS);
+        let parts = measured.outputs.chunks(SHARINGS);
         let depends =
             |outputs: &[Vec<i64>], i: usize| outputs.iter().any(|of_sharing| of_sharing[i] != outputs[0][i]);
         let depending =
             parts.map(|outputs| (0..VALUES).filter(|i| depends(outputs, *i)).count()).sum::<usize>();
-        let fastest = |times: &Vec<f64>| times.iter().take(repeats).copied().fold(f64::INFINITY, f64::min);
+        let fastest = |times: &Vec<f64>| times.iter().copied().fold(f64::INFINITY, f64::min);
         Ok(Self {
             ulp,
             depending: depending as f64 / (all.len().div_ceil(VALUES) * VALUES) as f64,
