@@ -18,7 +18,7 @@ pub enum Move {
         /// Of each, the lower first.
         parts: [Compared; 2],
     },
-    /// Products of shared bits and up to [`OPERANDS`] others of each, in words of 64: how many words each of the others has. The first has as
+    /// Products of shared bits and up to four others of each, in words of 64: how many words each of the others has. The first has as
     /// many as the bits themselves, no other has more.
     Bits {
         /// Of each of the others; none behind the last.
