@@ -5,18 +5,13 @@
 //! Medians in milliseconds; bytes are those of both parties, a session's set-up apart; a round is a message of the client's and the answer to it.
 //! ULP is the largest error over all inputs, in units of the last place of the output.
 
-use std::error::Error;
-use std::time::Instant;
+mod two_parties;
 
 use lanner_graph::elementwise::polynomials;
-use lanner_net::memory::{self, MemoryChannel};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Party;
-use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Transfers, parameters};
+use lanner_protocol::nonlinear::ot_nonlinear::Layer;
 use lanner_share::Share;
-use lanner_wire::Channel;
-
-type Failure = Box<dyn Error + Send + Sync>;
+use two_parties::Failure;
 
 /// Values: the paper's.
 const VALUES: usize = 1 << 14;
@@ -87,13 +82,6 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// What one party measured: milliseconds offline and online, bytes sent, and its last output.
-struct Measured {
-    times: [Vec<f64>; 2],
-    sent: u64,
-    output: Share,
-}
-
 fn main() -> Result<(), Failure> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(9), |repeats| repeats.parse())?;
     println!("{VALUES} values, {repeats} repeats; medians in milliseconds, megabytes");
@@ -129,18 +117,13 @@ fn measure(row: &Row, repeats: usize) -> Result<(), Failure> {
     let secrets: Vec<i64> = (0..VALUES as i64).map(|i| ring.signed(ring.embed(i * 7919))).collect();
     let at_server = Share::random(ring, VALUES, &mut Prg::new(Seed::from_bytes([3; 16])));
     let at_client = Share::embed(ring, &secrets).sub(&at_server)?;
-    let (mut client, mut server) = memory::pair();
-    let (mine, theirs) = std::thread::scope(|scope| -> Result<_, Failure> {
-        let serving = scope.spawn(|| party(&mut server, Party::Server, &layer, &at_server, repeats));
-        let mine = party(&mut client, Party::Client, &layer, &at_client, repeats)?;
-        Ok((mine, serving.join().map_err(|_| "the server failed")??))
-    })?;
+    let measured = two_parties::measure(&layer, &vec![[at_client, at_server]; repeats])?;
     let expected: Vec<i64> = secrets.iter().map(|x| fixed.at(*x)).collect();
-    if mine.output.reveal(&theirs.output)? != expected {
+    if measured.outputs.iter().any(|output| *output != expected) {
         return Err("the result is wrong".into());
     }
-    let [offline, online] = mine.times.map(median);
-    let megabytes = (mine.sent + theirs.sent) as f64 / repeats as f64 / 1e6;
+    let [offline, online] = measured.times.map(median);
+    let megabytes = measured.bytes / 1e6;
     let (segments, degree, rounds) = (fixed.polynomials.len(), fixed.degree(), layer.online_cost().rounds());
     println!(
         "{name:<17} {bits:>5} {scale:>5} {to:>4} {numbers:>7} {segments:>8} {degree:>6} {error:>5.2} {offline:>7.1} {online:>6.1} {megabytes:>6.2} {rounds:>6}"
@@ -148,31 +131,7 @@ fn measure(row: &Row, repeats: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn party(
-    end: &mut MemoryChannel,
-    me: Party,
-    layer: &Layer,
-    share: &Share,
-    repeats: usize,
-) -> Result<Measured, Failure> {
-    let mut rng = Prg::new(Seed::from_bytes([me as u8; 16]));
-    let drawn = [Party::Client, Party::Server].map(|party| layer.transfers(party));
-    let mut transfers = Transfers::setup(end, me, parameters(drawn), &mut rng)?;
-    let before = end.traffic().sent;
-    let mut times = [Vec::new(), Vec::new()];
-    let mut output = share.clone();
-    for _ in 0..repeats {
-        let start = Instant::now();
-        let request = layer.request(end, &mut transfers)?;
-        let material = layer.prepare(end, &mut transfers, request, &mut rng)?;
-        times[0].push(start.elapsed().as_secs_f64() * 1e3);
-        let start = Instant::now();
-        output = layer.online(end, me, material, &[share])?;
-        times[1].push(start.elapsed().as_secs_f64() * 1e3);
-    }
-    Ok(Measured { times, sent: end.traffic().sent - before, output })
-}
-
+/// The middle one; the larger of two.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]

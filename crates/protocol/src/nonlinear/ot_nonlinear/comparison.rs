@@ -25,7 +25,10 @@ impl<V: Lanes> Tree<V> {
 
 /// Whether the complement of the first party's number is less than each of the second's, and whether both are equal, in words: part by
 /// part, way by way. Of a part without `equality` the latter means nothing.
-pub(super) fn compare<D: Driver>(
+///
+/// # Errors
+/// As [`Driver::turn`].
+pub fn compare<D: Driver>(
     driver: &mut D,
     parts: Vec<Part<D::Values>>,
 ) -> Result<Vec<Told<D::Values>>, ProtocolError> {

@@ -15,32 +15,78 @@ use super::moves::{Compared, Move, OPERANDS};
 use crate::{Party, ProtocolError};
 
 /// One party's shares that go into a move: of values, reduced modulo a power of two that the protocol knows, or of bits in words.
-pub(super) enum Task<V> {
-    /// For each leaf of the parts, the lowest first, and each way what is told of it, in words: `[not a < b]` for the first party's `a` and
+pub enum Task<V> {
+    /// For each leaf of the one or two parts, the lowest first, and each way what is told of it, in words: `[not a < b]` for the first party's `a` and
     /// the second's `b`, and whether both are equal.
     Leaves(Vec<Part<V>>),
     /// The products of shared bits and each of the others, in words; what has fewer words is multiplied with the first of the bits.
     Bits(V, Vec<V>),
     /// The products of shared bits, in words, and shared values, modulo `2^bits`.
-    Mux { choices: V, values: V, bits: u32 },
+    Mux {
+        /// The bits.
+        choices: V,
+        /// The values.
+        values: V,
+        /// Bits of the values and the products.
+        bits: u32,
+    },
     /// The products of shared values, modulo `2^bits`, and the sums over the whole numbers of what both parties have of `factor` bits.
-    Multiply { numbers: V, factor: u32, values: V, bits: u32 },
+    Multiply {
+        /// What both parties have of the sums.
+        numbers: V,
+        /// Bits of either.
+        factor: u32,
+        /// The values.
+        values: V,
+        /// Bits of the values and the products.
+        bits: u32,
+    },
     /// The products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
-    Products { mine: V, factor: u32, bits: u32 },
+    Products {
+        /// This party's values.
+        mine: V,
+        /// Bits of the first party's.
+        factor: u32,
+        /// Bits of the second party's, and of the products.
+        bits: u32,
+    },
     /// The products of matrices of shared values, modulo `2^bits`.
-    Matrices { numbers: V, values: V, shape: Shape, bits: u32 },
+    Matrices {
+        /// The left ones.
+        numbers: V,
+        /// The right ones.
+        values: V,
+        /// Their sides.
+        shape: Shape,
+        /// Bits of all of them, and of the products.
+        bits: u32,
+    },
     /// The entries of a public table at places that are shared modulo its length, column by column.
-    Lookup { places: V, table: Arc<Table> },
+    Lookup {
+        /// The places.
+        places: V,
+        /// What is there.
+        table: Arc<Table>,
+    },
     /// The same of a table of one column, each entry multiplied with a value that is shared modulo the same power of two.
-    Scaled { places: V, table: Arc<Table>, values: V },
+    Scaled {
+        /// The places.
+        places: V,
+        /// What is there.
+        table: Arc<Table>,
+        /// What it is multiplied with.
+        values: V,
+    },
 }
 
 /// One party's numbers of a comparison, of `bits` bits. The first party's is the first of them, the second's are all.
-pub(super) struct Part<V> {
-    pub(super) numbers: Vec<V>,
-    pub(super) bits: u32,
+pub struct Part<V> {
+    /// The numbers.
+    pub numbers: Vec<V>,
+    /// Bits of each.
+    pub bits: u32,
     /// Whether it is asked if they are equal.
-    pub(super) equality: bool,
+    pub equality: bool,
 }
 
 impl<V: Lanes> Task<V> {
@@ -80,7 +126,8 @@ impl<V: Lanes> Task<V> {
 }
 
 /// Takes and gives one party's shares.
-pub(super) trait Driver {
+pub trait Driver {
+    /// The lanes it works on.
     type Values: Lanes;
 
     /// Whose shares they are.
@@ -90,6 +137,9 @@ pub(super) trait Driver {
     fn is_second(&self) -> bool;
 
     /// Makes moves together; what each gives.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] if the peer sends something else, [`ProtocolError::Shape`] if other moves are due.
     fn turn(&mut self, tasks: Vec<Task<Self::Values>>) -> Result<Vec<Vec<Self::Values>>, ProtocolError>;
 
     /// This party's share of a public number: the server's is the number, the client's zero.
@@ -104,6 +154,9 @@ pub(super) trait Driver {
     }
 
     /// [`Task::Bits`] by itself.
+    ///
+    /// # Errors
+    /// As [`Self::turn`], as all moves.
     fn bit_products(
         &mut self,
         bits: Self::Values,
@@ -113,11 +166,17 @@ pub(super) trait Driver {
     }
 
     /// [`Task::Products`] by itself.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
     fn product(&mut self, mine: Self::Values, factor: u32, bits: u32) -> Result<Self::Values, ProtocolError> {
         only(only(self.turn(vec![Task::Products { mine, factor, bits }])?)?)
     }
 
     /// `[a + b >= 2^bits]`, in words, for each `a` of the client's and `b` of the server's, both of a given number of bits.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
     fn carry(&mut self, mine: Self::Values, bits: u32) -> Result<Self::Values, ProtocolError>
     where
         Self: Sized,
@@ -140,6 +199,9 @@ pub(super) trait Driver {
     }
 
     /// Shares modulo `2^to` of shared bits, one a lane.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
     fn bits_to_values(&mut self, bits: &Self::Values, to: u32) -> Result<Self::Values, ProtocolError> {
         let task = self.to_values(bits, to);
         let product = only(only(self.turn(vec![task])?)?)?;
@@ -147,6 +209,9 @@ pub(super) trait Driver {
     }
 
     /// Shares of shared bits, one a lane, of each modulo a power of two of its own: in one turn, or none.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
     fn all_bits_to_values(
         &mut self,
         bits: Vec<(Self::Values, u32)>,
@@ -161,6 +226,9 @@ pub(super) trait Driver {
     }
 
     /// Shares modulo `2^to` of values from 0 to half of `2^from`, which are shared modulo the latter.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
     fn extend_positive(
         &mut self,
         x: Self::Values,
@@ -179,11 +247,23 @@ pub(super) trait Driver {
     }
 
     /// The squares of values shared modulo `2^bits`: `(a + b)^2 = a^2 + b^2 + 2 a b`, the product modulo half of that.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
     fn square(&mut self, x: &Self::Values, bits: u32) -> Result<Self::Values, ProtocolError> {
         let (ring, half) = (Ring::Pow2(bits), bits - 1);
         let cross = self.product(x.map(|x| x & mask(half)), half, half)?;
         Ok(x.zip_map(&cross, |x, cross| ring.add(x.wrapping_mul(x), cross << 1)))
     }
+}
+
+/// What a layer computes, written once for those who make its moves and those who count them.
+pub trait Program {
+    /// One party's shares of the outputs, of its shares of the inputs. The moves may depend on nothing but how many there are.
+    ///
+    /// # Errors
+    /// As [`Driver::turn`].
+    fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError>;
 }
 
 /// Shares of values that are shared modulo `2^from` and are `wraps` times that too large, in a wider ring.

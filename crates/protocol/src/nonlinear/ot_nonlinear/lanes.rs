@@ -7,25 +7,35 @@ use lanner_wire::{DecodeError, Reader};
 use zeroize::Zeroizing;
 
 /// Numbers of a protocol, one a lane: values, or bits 64 at a time in *words*, of which those behind the last are of no use.
-pub(super) trait Lanes: Sized + Clone {
+pub trait Lanes: Sized + Clone {
+    /// How many there are.
     fn count(&self) -> usize;
 
+    /// Lane by lane.
+    #[must_use]
     fn map(&self, of: impl Fn(u64) -> u64) -> Self;
 
     /// Lane by lane, of two of equal counts.
+    #[must_use]
     fn zip_map(&self, other: &Self, of: impl Fn(u64, u64) -> u64) -> Self;
 
+    /// The lanes of several, one after the other.
     fn concat(parts: &[&Self]) -> Self;
 
+    /// Some of the lanes.
+    #[must_use]
     fn range(&self, lanes: Range<usize>) -> Self;
 
     /// The lanes of these indices.
+    #[must_use]
     fn gather(&self, indices: &[usize]) -> Self;
 
     /// The lanes' lowest bits in words.
+    #[must_use]
     fn words(&self) -> Self;
 
     /// The first `count` bits of words, one a lane.
+    #[must_use]
     fn bits(&self, count: usize) -> Self;
 }
 

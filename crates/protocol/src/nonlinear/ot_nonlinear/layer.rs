@@ -7,12 +7,12 @@ use zeroize::Zeroizing;
 
 use super::activation::{Activation, Rounding};
 use super::counter::Counter;
-use super::driver::{Driver, Task, only};
+use super::driver::{Driver, Program, Task, only};
 use super::function::Function;
 use super::lanes::{Count, Lanes};
 use super::material::Material;
 use super::matrices::{Shape, transposed};
-use super::moves::Moves;
+use super::moves::{Move, Moves};
 use super::polynomials::Polynomials;
 use super::run::Run;
 use super::scale::Scale;
@@ -23,13 +23,17 @@ use crate::{Cost, OfflineCost, Party, ProtocolError};
 
 /// A nonlinear layer on shares over `Z_2^from` with shares over `Z_2^to` of its outputs; both parties run the same.
 #[derive(Clone, Debug)]
-pub struct Layer {
-    operation: Operation,
+pub struct Layer<P = Standard> {
+    program: P,
     pub(super) moves: Moves,
     from: Ring,
     to: Ring,
     inputs: usize,
 }
+
+/// What the constructors of [`Layer`] compute.
+#[derive(Clone, Debug)]
+pub struct Standard(Operation);
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -45,29 +49,31 @@ enum Operation {
     Drop(Scale),
 }
 
-impl Operation {
+impl Standard {
     /// Elements that all windows read, where there are some.
     fn reads(&self) -> usize {
-        match self {
-            Self::Activation(activation) => activation.reads(),
-            Self::Matrices(shape, _) => shape.sums(),
-            Self::Square(_) | Self::Function(_) | Self::Product(_) | Self::Drop(_) => 0,
+        match &self.0 {
+            Operation::Activation(activation) => activation.reads(),
+            Operation::Matrices(shape, _) => shape.sums(),
+            Operation::Square(_) | Operation::Function(_) | Operation::Product(_) | Operation::Drop(_) => 0,
         }
     }
+}
 
+impl Program for Standard {
     fn run<D: Driver>(&self, driver: &mut D, x: &D::Values) -> Result<D::Values, ProtocolError> {
-        match self {
-            Self::Activation(activation) => activation.run(driver, x),
-            Self::Square(bits) => driver.square(x, *bits),
-            Self::Function(function) => function.run(driver, x),
-            Self::Product(bits) => {
+        match &self.0 {
+            Operation::Activation(activation) => activation.run(driver, x),
+            Operation::Square(bits) => driver.square(x, *bits),
+            Operation::Function(function) => function.run(driver, x),
+            Operation::Product(bits) => {
                 let half = x.count() / 2;
                 let [numbers, values] = [x.range(0..half), x.range(half..2 * half)];
                 let task = Task::Multiply { numbers, factor: *bits, values, bits: *bits };
                 only(only(driver.turn(vec![task])?)?)
             }
-            Self::Matrices(shape, bits) => multiply(driver, x, *shape, *bits),
-            Self::Drop(scale) => scale.extend(driver, x, scale.left()),
+            Operation::Matrices(shape, bits) => multiply(driver, x, *shape, *bits),
+            Operation::Drop(scale) => scale.extend(driver, x, scale.left()),
         }
     }
 }
@@ -163,10 +169,34 @@ impl Layer {
     }
 
     fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
+        Self::of(Standard(operation), inputs, from, to)
+    }
+
+    /// Bytes that either party holds while it computes, at most and besides the material.
+    #[must_use]
+    pub fn working(&self) -> u64 {
+        // The input, what windows read of it, and numbers that lie between the moves.
+        let between = self.inputs + 4 * self.program.reads().max(self.inputs);
+        (between * size_of::<u64>() + self.moves.working()) as u64
+    }
+
+    /// Bytes of the list of what windows read.
+    #[must_use]
+    pub fn layout_bytes(&self) -> u64 {
+        (self.program.reads() * size_of::<usize>()) as u64
+    }
+}
+
+impl<P: Program> Layer<P> {
+    /// A program on a given number of values over `Z_2^from`, whose results are over `Z_2^to`; both of at most 64 bits.
+    ///
+    /// # Errors
+    /// Those of the program.
+    pub fn of(program: P, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
         let mut counter = Counter::default();
-        operation.run(&mut counter, &Count(inputs))?;
+        program.run(&mut counter, &Count(inputs))?;
         let [from, to] = [from, to].map(Ring::Pow2);
-        Ok(Self { operation, moves: counter.into_moves(), from, to, inputs })
+        Ok(Self { program, moves: counter.into_moves(), from, to, inputs })
     }
 
     /// Transfers that a party sends in one run.
@@ -187,18 +217,9 @@ impl Layer {
         self.moves.held_by(party) as u64
     }
 
-    /// Bytes that either party holds while it computes, at most and besides the material.
-    #[must_use]
-    pub fn working(&self) -> u64 {
-        // The input, what windows read of it, and numbers that lie between the moves.
-        let between = self.inputs + 4 * self.operation.reads().max(self.inputs);
-        (between * size_of::<u64>() + self.moves.working()) as u64
-    }
-
-    /// Bytes of the list of what windows read.
-    #[must_use]
-    pub fn layout_bytes(&self) -> u64 {
-        (self.operation.reads() * size_of::<usize>()) as u64
+    /// What it is made of, in order.
+    pub fn moves(&self) -> impl Iterator<Item = Move> + '_ {
+        self.moves.in_turn().map(|(step, _)| step)
     }
 
     /// Online: this party's share of the outputs, of those of the inputs one after the other.
@@ -224,7 +245,7 @@ impl Layer {
             return Err(other_input());
         }
         let mut run = Run::new(channel, party, material);
-        let mut outputs = self.operation.run(&mut run, &inputs)?;
+        let mut outputs = self.program.run(&mut run, &inputs)?;
         run.finish()?;
         Ok(Share::new(self.to, std::mem::take(&mut *outputs))?)
     }

@@ -6,7 +6,7 @@ use zeroize::ZeroizeOnDrop;
 
 use super::bit_products::{BitTriples, ReceivedBits, SentBits};
 use super::both_ways::{BothWays, Operands};
-use super::driver::Task;
+use super::driver::{Program, Task};
 use super::lanes::Values;
 use super::layer::Layer;
 use super::leaf::{LeafChoices, LeafKeys};
@@ -258,7 +258,7 @@ impl Prepared {
     }
 }
 
-impl Layer {
+impl<P: Program> Layer<P> {
     /// Offline: draws the transfers that the client sends, and expands them to what moves take of them.
     ///
     /// # Errors

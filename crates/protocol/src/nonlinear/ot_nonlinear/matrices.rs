@@ -22,11 +22,15 @@ use crate::ProtocolError;
 
 /// Pairs of matrices `[groups, rows, inner]` and `[groups, inner, columns]` that are multiplied, all one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) groups: usize,
-    pub(super) rows: usize,
-    pub(super) inner: usize,
-    pub(super) columns: usize,
+pub struct Shape {
+    /// Pairs.
+    pub groups: usize,
+    /// Rows of the left ones.
+    pub rows: usize,
+    /// Columns of the left ones and rows of the right ones.
+    pub inner: usize,
+    /// Columns of the right ones.
+    pub columns: usize,
 }
 
 impl Shape {

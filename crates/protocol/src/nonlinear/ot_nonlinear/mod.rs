@@ -58,6 +58,17 @@ mod source;
 mod step;
 mod transfers;
 
+/// What layers are made of, for protocols that the library has not: see [`Layer::of`].
+pub mod blocks {
+    pub use super::comparison::compare;
+    pub use super::driver::{Driver, Part, Program, Task};
+    pub use super::lanes::Lanes;
+    pub use super::layer::Standard;
+    pub use super::lookup::{Table, TableShape};
+    pub use super::matrices::Shape;
+    pub use super::moves::{Compared, Move};
+}
+
 pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};

@@ -10,22 +10,59 @@ use crate::{Cost, Party};
 
 /// A step of both parties on a given number of values; see the diagram of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Move {
+pub enum Move {
     /// Comparisons of all blocks of values, which have one part or two.
-    Leaves { values: usize, parts: [Compared; 2] },
-    /// Products of shared bits and up to [`OPERANDS`] others of each, in words of 64: how many words each of the others has. The first has as
+    Leaves {
+        /// How many.
+        values: usize,
+        /// Of each, the lower first.
+        parts: [Compared; 2],
+    },
+    /// Products of shared bits and up to four others of each, in words of 64: how many words each of the others has. The first has as
     /// many as the bits themselves, no other has more.
-    Bits { words: [usize; OPERANDS] },
+    Bits {
+        /// Of each of the others; none behind the last.
+        words: [usize; OPERANDS],
+    },
     /// Products of each party's numbers, of `factor` bits, and the other's values, modulo `2^bits`.
-    BothWays { values: usize, factor: u32, bits: u32 },
+    BothWays {
+        /// How many.
+        values: usize,
+        /// Bits of the numbers.
+        factor: u32,
+        /// Bits of the products.
+        bits: u32,
+    },
     /// Products of the first party's values, of `factor` bits, and the second's, modulo `2^bits`.
-    Products { values: usize, factor: u32, bits: u32 },
+    Products {
+        /// How many.
+        values: usize,
+        /// Bits of the first party's.
+        factor: u32,
+        /// Bits of the products.
+        bits: u32,
+    },
     /// Products of matrices of shared values, modulo `2^bits`: of each party's numbers and the other's rows.
-    Matrices { shape: Shape, bits: u32 },
+    Matrices {
+        /// The matrices' sides.
+        shape: Shape,
+        /// Bits of the products.
+        bits: u32,
+    },
     /// Entries of a table at shared places.
-    Lookup { values: usize, shape: TableShape },
+    Lookup {
+        /// How many.
+        values: usize,
+        /// The table's.
+        shape: TableShape,
+    },
     /// The same, multiplied with shared values.
-    Scaled { values: usize, shape: TableShape },
+    Scaled {
+        /// How many.
+        values: usize,
+        /// The table's.
+        shape: TableShape,
+    },
 }
 
 /// The most bits that a shared bit is multiplied with in one go.
@@ -33,13 +70,13 @@ pub(super) const OPERANDS: usize = 4;
 
 /// What is compared of a value: a number of the first party's with as many of the second's as there are ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Compared {
+pub struct Compared {
     /// Bits of the numbers; none if there is nothing.
-    pub(super) bits: u32,
+    pub bits: u32,
     /// One or two.
-    pub(super) ways: usize,
+    pub ways: usize,
     /// Whether it is asked if they are equal, which the blocks above the lowest always tell.
-    pub(super) equality: bool,
+    pub equality: bool,
 }
 
 /// Neighbouring bits of a value that one transfer of several compares.

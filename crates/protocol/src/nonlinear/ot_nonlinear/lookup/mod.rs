@@ -45,11 +45,11 @@ const ITEM: usize = 64;
 
 /// The size of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TableShape {
+pub struct TableShape {
     /// Bits of a place: it has `2^place_bits` rows.
-    pub(super) place_bits: u32,
+    pub place_bits: u32,
     /// Bits of an entry of each column; none behind the last.
-    pub(super) column_bits: [u32; MAX_COLUMNS],
+    pub column_bits: [u32; MAX_COLUMNS],
 }
 
 impl TableShape {
@@ -70,7 +70,7 @@ impl TableShape {
 
 /// A public table: columns of numbers modulo powers of two.
 #[derive(Debug)]
-pub(super) struct Table {
+pub struct Table {
     shape: TableShape,
     columns: Vec<Vec<u64>>,
 }
@@ -80,7 +80,7 @@ impl Table {
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if there is none or too many of something.
-    pub(super) fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self, ProtocolError> {
+    pub fn new(place_bits: u32, columns: Vec<(u32, Vec<u64>)>) -> Result<Self, ProtocolError> {
         let refuse = Err(ProtocolError::Shape { what: "the table of a lookup" });
         let fits =
             |(bits, entries): &(u32, Vec<u64>)| (1..=62).contains(bits) && entries.len() == 1 << place_bits;
