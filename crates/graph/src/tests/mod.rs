@@ -8,6 +8,7 @@ mod files;
 mod functions;
 mod kernels;
 mod operators;
+mod parallel;
 mod passes;
 mod powers_of_two;
 mod precision;

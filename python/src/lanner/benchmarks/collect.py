@@ -52,14 +52,14 @@ def kept_beside(kept: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     if kept["machine"] != now["machine"]:
         raise ValueError("what is kept must be of the machine that the parts are of")
     rows, lines = {_row(row) for row in now["rows"]}, {_line(line) for line in now["lines"]}
-    failed = {(failure["suite"], failure["name"]) for failure in now["failures"]}
+    again = {(entry["suite"], entry["name"]) for entry in (*now["rows"], *now["failures"])}
     return {
         **now,
         "commands": list(dict.fromkeys([*kept["commands"], *now["commands"]])),
         "loads": [*kept["loads"], *now["loads"]],
         "rows": [row for row in kept["rows"] if _row(row) not in rows] + now["rows"],
         "lines": [line for line in kept["lines"] if _line(line) not in lines] + now["lines"],
-        "failures": [old for old in kept["failures"] if (old["suite"], old["name"]) not in failed] + now["failures"],
+        "failures": [old for old in kept["failures"] if (old["suite"], old["name"]) not in again] + now["failures"],
         "notes": kept.get("notes", []),
     }
 

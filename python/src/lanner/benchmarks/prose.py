@@ -54,9 +54,10 @@ class Words:
 
 RECURRENT = """### Recurrent networks
 
-Trained by others, unrolled over all steps, so every step's gates are rounds of their own: FastGRNN on keywords (99
-steps of 100 units) and on USPS digits (16 of 32), two layers of FastRNN and an LSTM on keywords. The OPAF paper's
-figures are those of its table XI, on four threads a party; its line has another speed than `lan` here.
+Trained by others, unrolled over all steps, each of which waits for the one before; its gates are one function:
+FastGRNN on keywords (99 steps of 100 units) and on USPS digits (16 of 32), two layers of FastRNN and an LSTM on
+keywords. The OPAF paper's figures are those of its table XI, on four threads a party; its lines have other speeds than
+`lan` and `wan` here.
 """
 
 NETWORKS = """### Networks

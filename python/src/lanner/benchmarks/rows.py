@@ -112,7 +112,7 @@ def _row(case: Case, network: Network, runs: Sequence[Run], messages: Sequence[L
     transferred = statistics.median_low([cost[1] for cost in costs])
     rounds = statistics.median_low([cost[2] for cost in costs])
     mode = runs[-1].prediction.mode
-    given, code = paper(mode, case.name), public_code(mode, case.name)
+    given, code = paper(mode, case.name, network.name), public_code(mode, case.name)
     is_whole = phase == "total" and not case.steps
     peaks = [run.memory for run in runs if run.memory is not None]
     return Row(
