@@ -134,7 +134,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         rounding: Some("exact".to_owned()),
         output: output.to_owned(),
         k: 2,
-        digits: 2,
+        digits: Some(2),
         // Attacks name the messages of these bits.
         precision: Some(Precision::Bits(8)),
         allow_imprecise: false,

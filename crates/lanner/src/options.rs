@@ -7,6 +7,9 @@ use serde::Deserialize;
 
 use crate::{Error, ErrorKind, Result};
 
+/// Digits of a probability where none are asked for.
+const USUAL_DIGITS: u32 = 2;
+
 /// What the owner of a model chooses when compiling it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,8 +26,9 @@ pub struct CompileOptions {
     pub output: String,
     /// How many classes `top-k` reveals.
     pub k: u32,
-    /// Decimal digits that `probability` reveals.
-    pub digits: u32,
+    /// Decimal digits that `probability` reveals, two where it is `None`, and those to which `value` rounds sums, which it tells whole where it
+    /// is `None`.
+    pub digits: Option<u32>,
     /// The precision asked for; half a per cent where it is `None`.
     #[serde(default)]
     pub precision: Option<Precision>,
@@ -126,7 +130,9 @@ impl CompileOptions {
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
         };
         let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);
-        QuantizationOptions { input_range, public_preprocessing, ..options }
+        let output_unit =
+            self.digits.filter(|_| self.output == "value").map(|digits| 0.1_f64.powi(digits as i32));
+        QuantizationOptions { input_range, public_preprocessing, output_unit, ..options }
     }
 
     /// The output policy.
@@ -136,7 +142,7 @@ impl CompileOptions {
             "labels" => Ok(Policy::Labels),
             "logits" => Ok(Policy::Logits),
             "value" => Ok(Policy::Value),
-            "probability" => Ok(Policy::Probability { digits: self.digits }),
+            "probability" => Ok(Policy::Probability { digits: self.digits.unwrap_or(USUAL_DIGITS) }),
             "top-k" => Ok(Policy::TopK { k: self.k }),
             other => {
                 let error = Error::new(ErrorKind::Misuse, format!("there is no output policy {other}"));

@@ -32,7 +32,7 @@ fn model(seed: usize, output: &str) -> Model {
         rounding: None,
         output: output.to_owned(),
         k: 1,
-        digits: 2,
+        digits: Some(2),
         precision: None,
         allow_imprecise: false,
         input_range: None,

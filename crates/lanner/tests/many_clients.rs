@@ -38,7 +38,7 @@ fn model() -> Model {
         rounding: None,
         output: "logits".to_owned(),
         k: 1,
-        digits: 2,
+        digits: Some(2),
         precision: None,
         allow_imprecise: false,
         input_range: None,

@@ -17,7 +17,7 @@ fn options(output: &str) -> CompileOptions {
         rounding: None,
         output: output.to_owned(),
         k: 1,
-        digits: 2,
+        digits: Some(2),
         precision: None,
         allow_imprecise: false,
         input_range: None,
@@ -178,9 +178,10 @@ fn faithful_rounding_goes_with_mode_cheetah_and_labels_alone() {
 
 #[test]
 fn a_policy_survives_its_file() {
-    for options in
-        [CompileOptions { digits: 3, ..options("probability") }, CompileOptions { k: 2, ..options("top-k") }]
-    {
+    for options in [
+        CompileOptions { digits: Some(3), ..options("probability") },
+        CompileOptions { k: 2, ..options("top-k") },
+    ] {
         let model = compile(&options).unwrap();
         let path = place(&format!("{}.lanner", options.output));
         model.save(&path).unwrap();
@@ -223,7 +224,7 @@ fn what_cannot_be_served_is_refused_at_compile_time() {
     for changed in [
         CompileOptions { k: 4, ..options("top-k") },
         CompileOptions { k: 0, ..options("top-k") },
-        CompileOptions { digits: 7, ..options("probability") },
+        CompileOptions { digits: Some(7), ..options("probability") },
     ] {
         assert_eq!(compile(&changed).err().unwrap().kind, ErrorKind::Model);
     }

@@ -18,7 +18,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         rounding: None,
         output: output.to_owned(),
         k: 2,
-        digits: 2,
+        digits: Some(2),
         precision: None,
         allow_imprecise: false,
         input_range: None,

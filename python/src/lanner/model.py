@@ -199,7 +199,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     output: str | None = None,
     output_name: str | None = None,
     k: int = 1,
-    digits: int = 2,
+    digits: int | None = None,
     classes: Sequence[str] | None = None,
     image: ImageDescription | str | Path | None = None,
     name: str | None = None,
@@ -225,8 +225,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         output_name: Which of the file's outputs is computed, where there are several. The scores of a classifier that
             has its label beside them, as scikit-learn's, need not be named.
         k: How many classes ``top-k`` reveals.
-        digits: How many decimal digits ``probability`` reveals, 1 to 6. The probability is that of a softmax after the
-            logits, whether the model ends in one or not.
+        digits: How many decimal digits ``probability`` reveals, 1 to 6, or 2 without it. The probability is that of a
+            softmax after the logits, whether the model ends in one or not. A ``value`` that a layer or a product makes
+            is rounded to so many, inside the protocol; without it, it is told as it is.
         classes: Names of the classes, one for each; those in the file where they are not given. One score has two
             classes.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.

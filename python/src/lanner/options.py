@@ -26,7 +26,7 @@ ROUNDINGS = ("exact", "faithful")
 #: Output policies that an owner can choose. Of labels that do not exclude each other ``label`` is ``labels``.
 OUTPUTS = ("label", "probability", "top-k", "logits", "value")
 
-#: The most decimal digits that ``probability`` reveals.
+#: The most decimal digits that ``probability`` reveals, or ``value`` is rounded to.
 MAX_DIGITS = 6
 
 
@@ -58,7 +58,8 @@ class CompileOptions:
         mode: One of `MODES`; ``auto`` is ``cheetah`` with exact rounding.
         output: One of `OUTPUTS`; None for what the network's end suggests.
         k: How many classes ``top-k`` reveals.
-        digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`.
+        digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`, None for 2; and to how many
+            ``value`` rounds, None for all that it has.
         classes: The names of the classes in the order of the outputs.
         image: How a picture becomes an input.
         rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact``, as they are for None, equal the
@@ -80,7 +81,7 @@ class CompileOptions:
     mode: str = "auto"
     output: str | None = None
     k: int = 1
-    digits: int = 2
+    digits: int | None = None
     classes: Sequence[str] | None = None
     image: ImageDescription | None = None
     rounding: str | None = None
@@ -99,7 +100,7 @@ class CompileOptions:
             _check_choice("output", str(self.output), OUTPUTS)
         if self.k < 1:
             raise MisuseError(f"k is {self.k}", fix="give 1 or more")
-        if not 1 <= self.digits <= MAX_DIGITS:
+        if self.digits is not None and not 1 <= self.digits <= MAX_DIGITS:
             raise MisuseError(f"digits is {self.digits}", fix=f"give 1 to {MAX_DIGITS}")
         if self.input_range is not None:
             _check_range(self.input_range)

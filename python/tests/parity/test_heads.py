@@ -50,6 +50,21 @@ def test_one_score_behind_a_sigmoid_is_a_binary_classifier(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_values_are_rounded_to_the_digits_asked_for(mode: str) -> None:
+    proto, x = network(1), rows()
+    whole, rounded = (lanner.compile(proto, x, mode=mode, output="value", digits=digits) for digits in (None, 1))
+    expected = onnx_output(proto, x)
+    for sample, value, exact in zip(x[:3], rounded.predict_fixed(x), expected, strict=False):
+        prediction = lanner.run(rounded, sample)
+        assert agrees(prediction, rounded.predict_integers(sample)[0][0], rounded)
+        assert prediction.values is not None
+        assert abs(prediction.values[0] - value[0]) < 1e-9
+        assert abs(prediction.values[0] - exact[0]) < 0.05 + 0.005 * np.ptp(expected)
+    distinct = [len(np.unique(model.predict_integers(x)[0])) for model in (whole, rounded)]
+    assert distinct[1] < distinct[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_score_of_zero_is_class_0(mode: str) -> None:
     """As for onnxruntime's user, who compares the probability with one half: p > 0.5."""
     weights = {"w": np.zeros((1, FEATURES), np.float32)}

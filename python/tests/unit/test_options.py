@@ -16,7 +16,7 @@ def test_document_has_the_agreed_members() -> None:
         "mode": "auto",
         "output": "label",
         "k": 1,
-        "digits": 2,
+        "digits": None,
         "classes": ["a", "b"],
         "image": None,
         "rounding": None,

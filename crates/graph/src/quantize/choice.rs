@@ -41,7 +41,7 @@ impl Choice<'_> {
     /// [`CompileError`] if nothing fits where all squares take rescaled sums.
     pub(super) fn fewest_circuits(&self) -> Result<Chosen, CompileError> {
         let items = self.source.items;
-        let none = Squares { whole: vec![false; items.len()], bits: self.narrowest() };
+        let none = self.squares(&vec![false; items.len()], self.narrowest());
         let mut best = self.network(&none)?;
         let usual = best.error;
         let rescaled = Structure::new(items, &none).rescaled;
@@ -61,6 +61,11 @@ impl Choice<'_> {
             }
         }
         Ok(best)
+    }
+
+    fn squares(&self, whole: &[bool], bits: SquareBits) -> Squares {
+        let rescales_output = self.source.options.output_unit.is_some();
+        Squares { whole: whole.to_vec(), bits, rescales_output }
     }
 
     /// The fewest bits around squares that take sums whole.
@@ -91,7 +96,7 @@ impl Choice<'_> {
 
     /// The network if it fits. Neither does one in which a join finds no common scale: it has one where all squares are rescaled.
     fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<Chosen>, CompileError> {
-        match self.network(&Squares { whole: whole.to_vec(), bits }) {
+        match self.network(&self.squares(whole, bits)) {
             Ok(network) => Ok(Some(network)),
             Err(CompileError::RangeOverflow { .. } | CompileError::UnsupportedOp { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -12,6 +12,8 @@ pub(super) struct Closeness<'a> {
     ranges: Vec<f64>,
     /// The same for each score by itself.
     own: Vec<f64>,
+    /// What scores may be off by since they are rounded as asked: that does not count.
+    rounding: f64,
     aim: Aim,
 }
 
@@ -41,7 +43,18 @@ impl<'a> Closeness<'a> {
         let own = (0..count)
             .map(|index| first_above_zero([width(of_score(index)), largest(of_score(index)), usual]));
         let own = own.collect();
-        Self { scores, ranges: ranges.into_iter().map(|range| range.max(usual)).collect(), own, aim }
+        Self {
+            scores,
+            ranges: ranges.into_iter().map(|range| range.max(usual)).collect(),
+            own,
+            rounding: 0.0,
+            aim,
+        }
+    }
+
+    /// The same where scores are rounded to a unit.
+    pub(super) fn rounded_to(self, unit: Option<f64>) -> Self {
+        Self { rounding: unit.map_or(0.0, |unit| unit / 2.0), ..self }
     }
 
     /// Measures integer scores, in units of `scale`, of samples in the same order.
@@ -80,7 +93,10 @@ impl<'a> Closeness<'a> {
         match self.aim.told {
             Told::Order if scores.len() > 1 => width(errors()) / 2.0 / range,
             Told::Scores | Told::Order => largest(errors()) / range,
-            Told::Values | Told::Signs => largest(errors().zip(&self.own).map(|(error, own)| error / own)),
+            Told::Values | Told::Signs => {
+                let beyond = |error: f64| (error.abs() - self.rounding).max(0.0);
+                largest(errors().zip(&self.own).map(|(error, own)| beyond(error) / own))
+            }
         }
     }
 

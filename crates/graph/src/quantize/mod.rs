@@ -52,6 +52,8 @@ pub struct QuantizationOptions {
     pub squares_of_sums: bool,
     /// The fewest bits that activations and weights may be left with around such squares: 2 to 16.
     pub min_square_bits: u32,
+    /// What a unit of the output is to be at most, if sums that the output is made of are to be rounded to it.
+    pub output_unit: Option<f64>,
 }
 
 impl Default for QuantizationOptions {
@@ -67,6 +69,7 @@ impl Default for QuantizationOptions {
             public_preprocessing: false,
             squares_of_sums: true,
             min_square_bits: 5,
+            output_unit: None,
         }
     }
 }
@@ -133,6 +136,12 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
             u64::from(max_weight_bits),
             (min_weight_bits..=24).contains(&max_weight_bits),
             "min_weight_bits..=24",
+        ),
+        (
+            "output_unit",
+            0,
+            options.output_unit.is_none_or(|unit| unit.is_normal() && unit > 0.0),
+            "a number above 0",
         ),
         ("min_square_bits", u64::from(min_square_bits), (2..=16).contains(&min_square_bits), "2..=16"),
         ("accumulators", accumulators.len() as u64, !accumulators.is_empty(), "one or more rings"),

@@ -54,6 +54,7 @@ pub fn compile_to(
     for kept in prepared.kept() {
         let part = prepared.part(kept, &options)?;
         let closeness = Closeness::new(&prepared.observed.scores, &part.samples, aim);
+        let closeness = closeness.rounded_to(options.output_unit);
         let most = Precision::MOST_BITS;
         let search = Search { part: &part, options: &options, closeness, cost, most, limit: None };
         outcome = search.run(aim.precision).map(|found| found.with_set_aside(part.set_aside));

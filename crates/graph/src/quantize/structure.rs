@@ -44,6 +44,8 @@ pub(super) struct Squares {
     pub(super) whole: Vec<bool>,
     /// The bits around them.
     pub(super) bits: SquareBits,
+    /// Whether the output is rescaled.
+    pub(super) rescales_output: bool,
 }
 
 impl Structure {
@@ -62,7 +64,8 @@ impl Structure {
             .collect();
         let (wide, rescaled) = places(items, &users, &takes);
         let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
-        let (wide, rescaled) = places(items, &users, &mixes);
+        let (wide, mut rescaled) = places(items, &users, &mixes);
+        rescaled[items.len()] |= wide[items.len()] && squares.rescales_output;
         let (before, behind, groups) = group(items, &rescaled);
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);

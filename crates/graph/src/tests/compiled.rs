@@ -51,6 +51,37 @@ fn a_small_network_keeps_its_labels_in_twenty_bits() {
 }
 
 #[test]
+fn an_output_is_rounded_to_the_unit_that_is_asked_for() {
+    for rings in [QuantizationOptions::default(), QuantizationOptions::powers_of_two()] {
+        let mut sketch = small_network(1);
+        let calibration = sketch.samples(40, 0.0, 1.0);
+        let compiled = |output_unit| {
+            let options = QuantizationOptions { output_unit, ..rings.clone() };
+            compile(&sketch.graph, &sketch.tensors, &calibration, &options).unwrap()
+        };
+        let whole = compiled(None);
+        for unit in [0.5, 0.01] {
+            let rounded = compiled(Some(unit));
+            assert_eq!(ops(&rounded).last(), Some(&"Rescale"));
+            assert!((unit / 2.0..=unit).contains(&rounded.output_scale()), "{}", rounded.output_scale());
+            // Half a unit beside what the sums are off by.
+            let float = FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap();
+            let x = &calibration[..float.input_len()];
+            let scores = float.run(x).unwrap();
+            let error = |network: &Network| {
+                let run = FixedExecutor::new(network).unwrap().run_real(x).unwrap();
+                let scale = network.output_scale();
+                let errors = run.output.iter().zip(&scores);
+                errors.map(|(y, score)| (*y as f64 * scale - f64::from(*score)).abs()).fold(0.0, f64::max)
+            };
+            assert!(error(&rounded) <= error(&whole) + 0.51 * unit);
+        }
+        // Sums of a unit that is coarser already.
+        assert_eq!(ops(&compiled(Some(1e-9))), ops(&whole));
+    }
+}
+
+#[test]
 fn average_pools_and_residual_scales_are_exact_up_to_rounding() {
     let mut sketch = Sketch::new(&[2, 12, 12], 2)
         .batch_norm("bn0", [0.5, 1.5])

@@ -35,7 +35,10 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     add_output_name(parser)
     parser.add_argument("--k", type=int, metavar="K", help="how many classes top-k reveals")
     parser.add_argument(
-        "--digits", type=int, metavar="L", help="decimal digits of the probability, 1 to 6 (default: 2)"
+        "--digits",
+        type=int,
+        metavar="L",
+        help="decimal digits of the probability, 1 to 6 (default: 2), or of a value (default: all)",
     )
     parser.add_argument(
         "--input-range",
@@ -163,9 +166,11 @@ def check_outputs(options: argparse.Namespace) -> None:
     Raises:
         MisuseError: If one is.
     """
-    for name, output in (("k", "top-k"), ("digits", "probability")):
-        if getattr(options, name) is not None and options.output != output:
-            raise MisuseError(f"--{name} goes with --output {output} alone", fix="give both, or leave it out")
+    for name, outputs in (("k", ("top-k",)), ("digits", ("probability", "value"))):
+        if getattr(options, name) is not None and options.output not in outputs:
+            raise MisuseError(
+                f"--{name} goes with --output {' or '.join(outputs)} alone", fix="give both, or leave it out"
+            )
 
 
 def compile_keywords(options: argparse.Namespace) -> dict[str, object]:

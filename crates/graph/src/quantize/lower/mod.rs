@@ -56,6 +56,10 @@ pub(super) struct Source<'a> {
 impl Source<'_> {
     /// Steps between the smallest and the largest activation where a way to products, joins or the output ends, whatever takes it.
     fn usual_levels(&self, structure: &Structure, end: usize) -> f64 {
+        if let Some(unit) = self.options.output_unit.filter(|_| end == self.items.len()) {
+            // A shift makes a unit of this or of half as much.
+            return (2.0 * self.range(end).width() / unit).max(1.0);
+        }
         let users = structure.users[end].iter();
         let products = || users.clone().filter(|&&user| self.items[user].action.takes_few_bits());
         let squared = products().next().is_some() && products().all(|&user| structure.squared[user]);
@@ -272,7 +276,9 @@ impl<'a> Builder<'a> {
         for index in self.marks.len()..self.source.items.len() {
             self.marks.push(Mark { nodes: self.nodes.len(), enlarged: self.enlarged.len() });
             let mut placed = self.add_item(index)?;
-            if self.structure.rescaled[index + 1] {
+            // An output that is coarse enough as it is stays so.
+            let is_coarse = index + 1 == self.source.items.len() && self.shift(index + 1, placed.scale) == 0;
+            if self.structure.rescaled[index + 1] && !is_coarse {
                 placed = self.add_rescale(index + 1, placed)?;
             }
             self.placed[index + 1] = Some(placed);
