@@ -46,7 +46,7 @@ pub(crate) fn cost(function: &FixedFunction) -> u64 {
     let needed = room(sum, function.shift).min(bits + function.shift);
     sent += sums(function, needed) + rounding(function.shift);
     if function.shift > 0 {
-        sent += u64::from(if function.shift == 1 { bits } else { bits - 1 });
+        sent += u64::from(if function.shift == 1 { bits } else { (bits - 1).max(1) });
     }
     if bits + function.shift > needed {
         sent += widening(bits + function.shift - needed);

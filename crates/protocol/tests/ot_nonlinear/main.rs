@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod functions;
+mod review;
 
 use std::collections::VecDeque;
 

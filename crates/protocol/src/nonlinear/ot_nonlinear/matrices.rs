@@ -266,7 +266,8 @@ impl MatrixProduct {
                 let choices = keys[own.clone()].iter().zip(&numbers[own]);
                 let mut stretched = row(shape.columns);
                 for ((key, number), corrections) in choices.zip(corrections.chunks_exact(shape.columns)) {
-                    let choice = (number >> i & 1).wrapping_neg();
+                    // Or a compiler that knows the mask for one of two would branch on it.
+                    let choice = std::hint::black_box(number >> i & 1).wrapping_neg();
                     stretch(*key, &mut stretched);
                     for (place, (sum, correction)) in sums.iter_mut().zip(corrections).enumerate() {
                         let share = value(&stretched, place).wrapping_add(correction & choice);

@@ -22,7 +22,8 @@ impl Turning {
         while step > 0 {
             // Later steps look so much further ahead.
             let used = rows + step - 1;
-            let turns = ((place / step as u64) & 1).wrapping_neg();
+            // Or a compiler that knows the mask for one of two would branch on it.
+            let turns = std::hint::black_box(place >> step.trailing_zeros() & 1).wrapping_neg();
             let (here, there) = (&turned[..used], &turned[step..step + used]);
             for (next, (here, there)) in next[..used].iter_mut().zip(here.iter().zip(there)) {
                 *next = here ^ ((here ^ there) & turns);
