@@ -64,7 +64,8 @@ impl Block {
         Self(self.0 << 1 ^ (REDUCED as u128 & (self.0 >> 127).wrapping_neg()))
     }
 
-    /// All ones if `bit`, else zero, without a branch.
+    /// All ones if `bit`, else zero, without a branch. Where a mask stays the same over a loop a compiler that sees how it was made may branch on
+    /// it there: `std::hint::black_box` hides that.
     #[must_use]
     pub const fn mask(bit: bool) -> Self {
         Self((bit as u128).wrapping_neg())

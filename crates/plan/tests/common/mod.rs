@@ -1,5 +1,5 @@
 //! Public halves of networks, as a server describes them.
-#![allow(clippy::unwrap_used, unreachable_pub)]
+#![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
 use lanner_graph::{CompileError, PublicNetwork};
 

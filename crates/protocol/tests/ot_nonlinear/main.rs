@@ -4,7 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod functions;
-mod review;
+mod random_functions;
 
 use std::collections::VecDeque;
 

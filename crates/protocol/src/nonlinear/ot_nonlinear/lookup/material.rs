@@ -201,7 +201,7 @@ impl LookupKeys {
             let count = values * shape.rows();
             let bytes = reader.bytes(packed_len(count, bits))?;
             // Values from the last multiple of 8 on, whose padding must be zero.
-            unpack_bits(&bytes[packed_len(count / 8 * 8, bits)..], count % 8, bits)?;
+            Zeroizing::new(unpack_bits(&bytes[packed_len(count / 8 * 8, bits)..], count % 8, bits)?);
             Ok(Zeroizing::new(bytes.to_vec()))
         });
         let keys = keys.collect::<Result<_, DecodeError>>()?;

@@ -138,8 +138,8 @@ fn case(rng: &mut impl Rng) -> Option<(Case, Vec<i64>, String)> {
         let y = match below(rng, 8) {
             0 => reach[0],
             1 => reach[1],
-            2 => low + below(rng, 3) as i128 - 1,
-            3 => last + below(rng, 3) as i128 - 1,
+            2 => low + i128::from(below(rng, 3)) - 1,
+            3 => last + i128::from(below(rng, 3)) - 1,
             _ => low + i128::from(below(rng, 1 << bits)),
         }
         .clamp(reach[0], reach[1]);
@@ -180,7 +180,7 @@ fn case(rng: &mut impl Rng) -> Option<(Case, Vec<i64>, String)> {
 
 #[test]
 fn functions_of_any_shape_are_right_on_any_shares() {
-    let seeds: u64 = std::env::var("REVIEW_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let seeds: u64 = std::env::var("FUNCTION_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let mut tried = 0;
     for seed in 0..seeds {
         let mut rng = rng(seed as u8);
