@@ -35,9 +35,8 @@ def lower_anywhere(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
     operator = node.qualified_operator
     if operator in _OWN:
         return lowering(node, graph)
-    merged = [index for index, x in enumerate(node.inputs) if isinstance(x, Wire) and any(x.merged)]
-    if merged:
-        return _lower_merged(node, graph, lowering, merged[0])
+    if any(any(x.merged) for x in wires(node)):
+        return _lower_merged(node, graph, lowering)
     displaced = [index for index, x in enumerate(node.inputs) if isinstance(x, Wire) and x.batch]
     if not displaced or operator in RECURRENT:
         return lowering(node, graph)
@@ -52,20 +51,16 @@ def lower_anywhere(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
     return tuple(_placed(value, batch) for value in (values if isinstance(values, tuple) else (values,)))
 
 
-def _lower_merged(node: Node, graph: GraphBuilder, lowering: Lowering, index: int) -> Value | tuple[Value | None, ...]:
-    """Lower a node of whose inputs one or more share the batch's axis, the first of them at an index."""
-    merged = node.inputs[index]
+def _lower_merged(node: Node, graph: GraphBuilder, lowering: Lowering) -> tuple[Value | None, ...]:
+    """Lower a node that reads values whose batch shares an axis."""
+    index, x = next((index, x) for index, x in enumerate(node.inputs) if isinstance(x, Wire) and any(x.merged))
     opening = _OPENINGS.get(node.qualified_operator)
-    if opening is None or not isinstance(merged, Wire):
-        shape = merged.batch_shape if isinstance(merged, Wire) else ""
-        raise node.unsupported(
-            f"input {index}", f"has shape {shape}; samples must have an axis of their own", "reshape it before"
-        )
-    values = lower_anywhere(opening(node), graph, lowering)
-    return tuple(
-        replace(value, merged=merged.merged) if isinstance(value, Wire) else value
-        for value in (values if isinstance(values, tuple) else (values,))
-    )
+    if opening is None:
+        reason = f"has shape {x.batch_shape}; samples must have an axis of their own"
+        raise node.unsupported(f"input {index}", reason, "reshape it before")
+    lowered = lower_anywhere(opening(node), graph, lowering)
+    values = lowered if isinstance(lowered, tuple) else (lowered,)
+    return tuple(replace(value, merged=x.merged) if isinstance(value, Wire) else value for value in values)
 
 
 def wires(node: Node) -> list[Wire]:

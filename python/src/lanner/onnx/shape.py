@@ -57,11 +57,11 @@ def lower_reshape(node: Node, graph: GraphBuilder) -> Wire:
     """
     x, target = node.wire(0), node.constant(1)
     wanted = _resolved(node, target, x.with_batch(BATCH))
-    name = node.proto.input[1]
-    computed = node.for_two is not None and name in node.for_two
-    other = node.for_two[name] if node.for_two is not None and computed else target
-    told = _doubled(wanted, _resolved(node, other, x.with_batch(OTHER)))
-    place = _place_of_batch(x, wanted, told, computed=computed)
+    for_two = node.for_two or {}
+    other = for_two.get(node.proto.input[1], target)
+    two = _resolved(node, other, x.with_batch(OTHER))
+    computed = other is not target and math.prod(two) == OTHER * x.size
+    place = _place_of_batch(x, wanted, _doubled(wanted, two), computed=computed)
     if place is None and node.for_two is None:
         place = _supposed_place(x, wanted)
     return _view(node, graph, wanted, "shape", place)
