@@ -46,9 +46,12 @@ class MergedHeads(Exported):
 
     def tokens_first(self, x: str) -> str:
         """Samples (n, t, e) as (t, n, e)."""
-        turned = self.node("Transpose", x, perm=[1, 0, 2])
-        self._count = self.node("Gather", self.node("Shape", turned), self.constant([1]))
-        return turned
+        return self.counted(self.node("Transpose", x, perm=[1, 0, 2]))
+
+    def counted(self, x: str) -> str:
+        """Rows (t, n, e), from which shapes get the size of the batch."""
+        self._count = self.node("Gather", self.node("Shape", x), self.constant([1]))
+        return x
 
     def heads_first(self, x: str) -> str:
         """Rows (t, n, e) as (n h, t, e / h)."""

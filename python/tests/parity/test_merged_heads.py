@@ -67,6 +67,21 @@ def test_exported_networks_agree_at_every_size(name: str) -> None:
     check(proto, samples(*(side.dim_value for side in sides[1:])), 1, 3, precision="1%")
 
 
+@pytest.mark.parametrize("batch", [Batch.COMPUTED, Batch.REST])
+def test_a_layer_whose_input_has_tokens_first_agrees(batch: Batch) -> None:
+    net = MergedHeads(14, batch)
+    rows = net.counted(net.node("Identity", "x"))
+    rows = net.norm(net.node("Add", rows, net.attend(rows)), WIDTH)
+    hidden = net.node("Relu", net.linear(rows, WIDTH, 2 * WIDTH))
+    rows = net.norm(net.node("Add", rows, net.linear(hidden, 2 * WIDTH, WIDTH)), WIDTH)
+    scores = net.node("Gemm", net.node("ReduceMean", rows, axes=[0], keepdims=0), net.drawn(WIDTH, 3), net.drawn(3))
+    proto = net.model(scores, [TOKENS, "batch", WIDTH])
+    x = samples(TOKENS, WIDTH)
+    truth = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x.transpose(1, 0, 2)})[0]
+    computed = lanner.compile(proto, x, output="logits").native.float(x)
+    assert np.abs(computed - np.asarray(truth)).max() <= FLOAT_TOLERANCE * np.abs(computed).max()
+
+
 def rows_of_parts(net: MergedHeads) -> str:
     """A dense layer of all rows of all samples, (n t, e), as other exporters write it."""
     rows = net.node("Reshape", "x", net.constant([-1, WIDTH]))
