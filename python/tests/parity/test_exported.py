@@ -26,6 +26,7 @@ TAKEN = (
     *("ecg_flat_ts17", "ecg_gap_ts17", "autoenc_ts17", "bin_logit_ts17", "densenet_small_64_ts17", "mbv2_32_ts17"),
     *("k_lenet_relu_bn", "k_lenet_relu_bn_o18", "k_mlp_rescale", "k_mobile", "lenet_relu_dn20", "lenet_relu_ts13"),
     *("lenet_view_ts13", "lenet_view_ts17", "mi_f16", "mi_u8", "mlp_digits_dn18", "mlp_digits_ts13", "sk_reg"),
+    *("encoder_ts17", "vit_small_dn18"),
     *("cnn_digits_ts17", "tab_iris_ts17", "tabbn_cancer_ts17", "tabraw_cancer_ts17"),
 )
 

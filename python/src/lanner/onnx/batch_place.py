@@ -10,11 +10,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
 from lanner.onnx.builder import GraphBuilder, Wire
-from lanner.onnx.node import Node
+from lanner.onnx.merged_batch import (
+    Opening,
+    open_axis,
+    open_each,
+    open_operands,
+    open_product,
+    open_reduction,
+    open_rows,
+)
+from lanner.onnx.node import Node, with_attributes
 from lanner.onnx.registry import RECURRENT, Lowering, Value
 
 
@@ -24,9 +32,13 @@ def lower_anywhere(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
     Raises:
         UnsupportedOpError: If the operator needs it first, or works along it; and as the lowering.
     """
-    displaced = [index for index, x in enumerate(node.inputs) if isinstance(x, Wire) and x.batch]
     operator = node.qualified_operator
-    if not displaced or operator in _OWN:
+    if operator in _OWN:
+        return lowering(node, graph)
+    if any(any(x.merged) for x in wires(node)):
+        return _lower_merged(node, graph, lowering)
+    displaced = [index for index, x in enumerate(node.inputs) if isinstance(x, Wire) and x.batch]
+    if not displaced or operator in RECURRENT:
         return lowering(node, graph)
     rewrite = _REWRITES.get(operator)
     if rewrite is None:
@@ -37,6 +49,18 @@ def lower_anywhere(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
     rewritten, batch = rewrite(node, graph)
     values = lowering(rewritten, graph)
     return tuple(_placed(value, batch) for value in (values if isinstance(values, tuple) else (values,)))
+
+
+def _lower_merged(node: Node, graph: GraphBuilder, lowering: Lowering) -> tuple[Value | None, ...]:
+    """Lower a node that reads values whose batch shares an axis."""
+    index, x = next((index, x) for index, x in enumerate(node.inputs) if isinstance(x, Wire) and any(x.merged))
+    opening = _OPENINGS.get(node.qualified_operator)
+    if opening is None:
+        reason = f"has shape {x.batch_shape}; samples must have an axis of their own"
+        raise node.unsupported(f"input {index}", reason, "reshape it before")
+    lowered = lower_anywhere(opening(node), graph, lowering)
+    values = lowered if isinstance(lowered, tuple) else (lowered,)
+    return tuple(replace(value, merged=x.merged) if isinstance(value, Wire) else value for value in values)
 
 
 def wires(node: Node) -> list[Wire]:
@@ -68,7 +92,7 @@ def _operands(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     inputs: list[Value | None] = []
     for value in node.inputs:
         if isinstance(value, Wire):
-            inputs.append(graph.reshape(_plain(value), (1,) * (rank - len(value.shape) - 1) + value.shape))
+            inputs.append(graph.reshape(value.plain(), (1,) * (rank - len(value.shape) - 1) + value.shape))
         elif value is None or value.ndim > rank:
             inputs.append(value)
         else:
@@ -95,7 +119,7 @@ def _axis(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     if {other.batch for other in wires(node)} != {x.batch}:
         shapes = ", ".join(other.batch_shape for other in wires(node))
         raise node.unsupported("inputs", f"have shapes {shapes}; samples must lie along one axis")
-    proto = _with_attributes(node.proto, axis=_renumbered(node, x, node.attr("axis", 0)))
+    proto = with_attributes(node.proto, axis=_renumbered(node, x, _along(node)))
     moved, batch = _each_element(Node(proto, node.inputs), graph)
     if node.operator == "Concat":
         beside = [
@@ -106,10 +130,24 @@ def _axis(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     return moved, batch
 
 
+def _along(node: Node) -> int:
+    """The axis that a node names, or that it works along by default."""
+    return int(node.attr("axis", 0 if node.operator in ("Split", "Gather") else -1))
+
+
+def _rows(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
+    """A normalisation along all axes from one on, behind the batch."""
+    x, axis = node.wire(0), _along(node)
+    rank = len(x.shape) + 1
+    if -rank <= axis < rank and axis % rank <= x.batch:
+        raise node.unsupported("axis", f"is {axis}, behind which the samples of {x.batch_shape} lie")
+    return _axis(node, graph)
+
+
 def _gather(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     """Indices in place of an axis; one behind the batch leaves that where it is."""
     moved, batch = _axis(node, graph)
-    axis = node.attr("axis", 0) % (len(node.wire(0).shape) + 1)
+    axis = _along(node) % (len(node.wire(0).shape) + 1)
     return moved, batch if axis > batch else batch - 1 + _listed(node, 1).ndim
 
 
@@ -132,7 +170,7 @@ def _reduce(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
         return moved, batch
     renumbered = [_renumbered(node, x, int(axis), "axes") for axis in axes]
     dropped = 0 if node.attr("keepdims", 1) else sum(axis % (len(x.shape) + 1) < batch for axis in axes)
-    proto = node.proto if given is not None else _with_attributes(node.proto, axes=renumbered)
+    proto = node.proto if given is not None else with_attributes(node.proto, axes=renumbered)
     return Node(proto, [*moved.inputs[:1], np.array(renumbered, np.int64)] if given is not None else moved.inputs), (
         batch - dropped
     )
@@ -168,11 +206,7 @@ def _renumbered(node: Node, x: Wire, axis: int, attribute: str = "axis", *, alon
 
 
 def _first(value: Value | None) -> Value | None:
-    return _plain(value) if isinstance(value, Wire) else value
-
-
-def _plain(x: Wire) -> Wire:
-    return replace(x, batch=0)
+    return value.plain() if isinstance(value, Wire) else value
 
 
 def _listed(node: Node, index: int) -> NDArray[np.generic]:
@@ -180,17 +214,8 @@ def _listed(node: Node, index: int) -> NDArray[np.generic]:
     return np.zeros(0) if value is None else np.asarray(value)
 
 
-def _with_attributes(proto: onnx.NodeProto, **values: object) -> onnx.NodeProto:
-    copy = onnx.NodeProto()
-    copy.CopyFrom(proto)
-    kept = [entry for entry in proto.attribute if entry.name not in values]
-    del copy.attribute[:]
-    copy.attribute.extend([*kept, *(onnx.helper.make_attribute(name, value) for name, value in values.items())])
-    return copy
-
-
 #: Operators whose lowerings look to the place themselves.
-_OWN = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", *RECURRENT}
+_OWN = {"Transpose", "Reshape", "Squeeze", "Unsqueeze", "Gemm"}
 
 _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Identity", "Cast", "Dropout", "Relu", "LeakyRelu", "Abs", "Neg", "Clip"), _each_element),
@@ -198,10 +223,23 @@ _REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("Gelu", "Swish", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Log"), _each_element),
     **dict.fromkeys(("Sqrt", "Reciprocal", "com.microsoft.Gelu", "com.microsoft.QuickGelu"), _each_element),
     **dict.fromkeys(("Add", "Sum", "Sub", "Mul", "Div", "Mean", "Max", "Min", "PRelu", "Pow"), _operands),
-    **dict.fromkeys(("Concat", "Split"), _axis),
+    **dict.fromkeys(("Concat", "Split", "Softmax", "LogSoftmax", "LpNormalization"), _axis),
     **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceMax", "ReduceMin"), _reduce),
     **dict.fromkeys(("Expand", "Tile"), _sides),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _rows),
     "MatMul": _matmul,
     "Gather": _gather,
     "Slice": _slice,
 }
+
+#: How what these do along other axes is done where the batch shares one.
+_OPENED: dict[Rewrite, Opening] = {
+    _each_element: open_each,
+    _operands: open_operands,
+    _axis: open_axis,
+    _rows: open_rows,
+    _reduce: open_reduction,
+    _matmul: open_product,
+}
+
+_OPENINGS = {operator: _OPENED[rewrite] for operator, rewrite in _REWRITES.items() if rewrite in _OPENED}

@@ -7,7 +7,7 @@ repeated for each sample, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -68,6 +68,10 @@ class BatchSize:
                     "export the model without the size of the batch in its arithmetic",
                 )
 
+    def for_two(self, node: Node) -> Mapping[str, NDArray[np.generic] | None] | None:
+        """The inputs of a node that depend on the size, for a batch of two, as `Node` has them."""
+        return {name: self._values[name] for name in node.proto.input if name in self._values} if self._free else None
+
     def _fold(self, node: Node) -> dict[str, NDArray[np.generic]]:
         """The node's outputs for the other size; nothing where they cannot be computed."""
         inputs = [self._values.get(name, value) for name, value in zip(node.proto.input, node.inputs, strict=True)]
@@ -84,10 +88,10 @@ def _place_of_batch(node: Node, index: int) -> int | None:
     """The axis of a constant input that meets the batch of the others; None where none does."""
     if node.operator in RECURRENT and index == SEQUENCE_LENS:
         return 0
-    widest = max((value for value in node.inputs if isinstance(value, Wire)), key=lambda wire: len(wire.shape))
+    widest = max((value for value in node.inputs if isinstance(value, Wire)), key=lambda wire: wire.rank)
     rank = np.asarray(node.constant(index)).ndim
-    place = widest.batch + rank - len(widest.shape) - 1
-    return place if rank > 1 and place >= 0 else None
+    place = widest.axis + rank - widest.rank
+    return place if rank > 1 and place >= 0 and not any(widest.merged) else None
 
 
 def _is_repeated(value: NDArray[np.generic], other: NDArray[np.generic] | None, axis: int | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,14 @@ from lanner.onnx.registry import lowers
 def lower_gemm(node: Node, graph: GraphBuilder) -> Wire:
     """Lower ``Gemm``: ``alpha * a @ b + beta * c``.
 
-    Shapes: a (k,), b (k, m) after ``transB``, c broadcastable to (1, m); the result is (m,).
+    Shapes: a (k,), or (t, k) where its rows are those of samples' parts, b (k, m) after ``transB``, c broadcastable to
+    (1, m); the result is (m,) or (t, m).
 
     Raises:
         UnsupportedOpError: If ``transA`` is set, or b or c is not constant.
     """
     node.require("transA", 0)
-    x, weight = _vector(node), node.weight(1)
+    x, weight = _rows(node), node.weight(1)
     weight = weight.T if node.attr("transB", 0) else weight
     _check_sizes(node, x, weight)
     columns = weight.shape[1]
@@ -34,7 +36,13 @@ def lower_gemm(node: Node, graph: GraphBuilder) -> Wire:
         if addend.ndim > 2 or addend.shape[:-1] not in ((), (1,)) or addend.shape[-1:] not in ((), (1,), (columns,)):
             raise node.unsupported("input 2", f"has shape {addend.shape}; one row of {columns} numbers is needed")
         bias = np.broadcast_to(addend, (1, columns))[0]
-    return graph.matmul(x, weight * np.float32(node.attr("alpha", 1.0)), bias)
+    weight = weight * np.float32(node.attr("alpha", 1.0))
+    rows = x.plain()
+    if len(x.shape) == 1:
+        return graph.matmul(rows, weight, bias)
+    product = _rows_by_matrix(node, graph, rows, weight)
+    y = product if bias is None else graph.add_constant(product, bias)
+    return replace(y, batch=x.batch, merged=x.merged)
 
 
 @lowers("MatMul")
@@ -109,13 +117,14 @@ def _swap_last(graph: GraphBuilder, x: Wire) -> Wire:
     return graph.transpose(x, (*axes[:-2], axes[-1], axes[-2]))
 
 
-def _vector(node: Node) -> Wire:
+def _rows(node: Node) -> Wire:
+    """The first input, of whose two axes the first has the samples, or parts of theirs."""
     x = node.wire(0)
-    if len(x.shape) != 1:
+    if x.rank != 2 or x.axis:
         raise node.unsupported("input 0", f"has shape {x.batch_shape}; a matrix of one row per sample is needed")
     return x
 
 
 def _check_sizes(node: Node, x: Wire, weight: NDArray[np.float32]) -> None:
-    if weight.ndim != 2 or weight.shape[0] != x.size:
-        raise node.unsupported("input 1", f"has shape {weight.shape}; a matrix of {x.size} rows is needed")
+    if weight.ndim != 2 or weight.shape[0] != x.shape[-1]:
+        raise node.unsupported("input 1", f"has shape {weight.shape}; a matrix of {x.shape[-1]} rows is needed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -201,7 +201,7 @@ class _Walk:
         if holds_integers(value):
             fix = "export the model with a DequantizeLinear at its end"
             raise UnsupportedOpError("the scores are quantised integers", where=name, fix=fix)
-        if value.batch:
+        if value.axis or any(value.merged):
             what = f"the scores are of shape {value.batch_shape}, and samples must come first"
             raise UnsupportedOpError(what, where=name, fix="let a Transpose of the samples to the front end the model")
         return value
@@ -247,6 +247,7 @@ class _Walk:
             return Outcome.CONSTANT, dict(folded)
         lowering = _lowering_of(node)
         self._batch_size.check(node)
+        node = replace(node, for_two=self._batch_size.for_two(node))
         self.operators[node.operator] += 1
         self.builder.enter(node.name)
         if any(map(holds_integers, node.inputs)):

@@ -24,12 +24,16 @@ def lower_transpose(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If it names axes that are not there.
     """
     x = node.wire(0)
-    rank = len(x.shape) + 1
-    order = [int(axis) for axis in node.attr("perm", list(range(rank))[::-1])]
-    if sorted(order) != list(range(rank)):
-        raise node.unsupported("perm", f"is {order}; an order of {rank} axes is needed")
+    perm = [int(axis) for axis in node.attr("perm", list(range(x.rank))[::-1])]
+    if sorted(perm) != list(range(x.rank)):
+        raise node.unsupported("perm", f"is {perm}; an order of {x.rank} axes is needed")
+    # What shares the batch's axis goes with it.
+    further = sum(x.merged)
+    parts = [[axis + further * (axis > x.axis)] for axis in range(x.rank)]
+    parts[x.axis] = list(range(x.axis, x.axis + 1 + further))
+    order = [part for axis in perm for part in parts[axis]]
     moved = graph.transpose(x, tuple(axis - (axis > x.batch) for axis in order if axis != x.batch))
-    return replace(moved, batch=order.index(x.batch))
+    return replace(moved, batch=order.index(x.batch), merged=x.merged)
 
 
 @lowers("Concat")

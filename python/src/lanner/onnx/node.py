@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -26,10 +26,17 @@ class Node:
     Attributes:
         proto: The node of the ONNX file.
         inputs: A value per input; None where an optional input is absent.
+        for_two: Those constants by name that depend on the size of the batch, as they are for a batch of two, None
+            where that is not known; None in place of all where the file fixes a batch of one.
     """
 
     proto: onnx.NodeProto
     inputs: Sequence[Value | None]
+    for_two: Mapping[str, NDArray[np.generic] | None] | None = field(default_factory=dict)
+
+    def reading(self, inputs: Sequence[Value | None], proto: onnx.NodeProto | None = None) -> Node:
+        """The same node with other inputs, and other attributes where they are given."""
+        return replace(self, inputs=inputs, proto=proto or self.proto)
 
     @property
     def operator(self) -> str:
@@ -127,3 +134,13 @@ class Node:
         further = [name for name in self.proto.output[1:] if name]
         if further:
             raise self.unsupported(f"output {further[0]}", "is not supported")
+
+
+def with_attributes(proto: onnx.NodeProto, **values: object) -> onnx.NodeProto:
+    """A node with other values of some attributes."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(proto)
+    kept = [entry for entry in proto.attribute if entry.name not in values]
+    del copy.attribute[:]
+    copy.attribute.extend([*kept, *(onnx.helper.make_attribute(name, value) for name, value in values.items())])
+    return copy

@@ -95,7 +95,7 @@ def lower_integers(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
     if operator == "Cast" and isinstance(first, Quantized):
         return _cast(node, graph, first)
     if operator in _MOVES and (unit := _common_unit(node)) is not None:
-        moved = lowering(Node(node.proto, [_plain(value) for value in node.inputs]), graph)
+        moved = lowering(node.reading([_plain(value) for value in node.inputs]), graph)
         parts = moved if isinstance(moved, tuple) else (moved,)
         return tuple(_counted(part, unit) if isinstance(part, Wire) else part for part in parts)
     raise node.unsupported("input 0", "holds quantised integers, of which it is not supported")
@@ -103,7 +103,7 @@ def lower_integers(node: Node, graph: GraphBuilder, lowering: Lowering) -> Value
 
 def _counted(x: Wire, unit: Unit) -> Quantized:
     """A value as what integers in a unit stand for."""
-    return Quantized(x.name, x.shape, unit, batch=x.batch)
+    return Quantized(x.name, x.shape, unit, batch=x.batch, merged=x.merged)
 
 
 @lowers("QuantizeLinear")
@@ -344,7 +344,7 @@ def _plain(value: Value | None) -> Value | None:
 
 
 def _real_values(x: Quantized) -> Wire:
-    return Wire(x.name, x.shape, batch=x.batch)
+    return Wire(x.name, x.shape, batch=x.batch, merged=x.merged)
 
 
 def _common_unit(node: Node) -> Unit | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 
-T = TypeVar("T")
+W = TypeVar("W", bound="Wire")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +18,16 @@ class Wire:
     Attributes:
         name: The node's name.
         shape: The shape of one sample.
-        batch: Which axis of the ONNX tensor the batch is.
+        batch: Which axis the batch is, or would be if it shared none.
+        merged: Whether the batch shares its axis of the ONNX tensor with the sample's axis before it, whose elements
+            are then the slower ones, and whether with the one behind, whose are the faster ones. With shape (t, h, d)
+            and batch 1 the tensor is (t n, h, d), (t, n h, d) or (t n h, d).
     """
 
     name: str
     shape: tuple[int, ...]
     batch: int = field(default=0, kw_only=True)
+    merged: tuple[bool, bool] = field(default=(False, False), kw_only=True)
 
     @property
     def size(self) -> int:
@@ -30,10 +35,37 @@ class Wire:
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
+    def axis(self) -> int:
+        """The axis of the ONNX tensor that holds the batch."""
+        return self.batch - self.merged[0]
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the ONNX tensor."""
+        return len(self.shape) + 1 - sum(self.merged)
+
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """What the axis that holds the batch is made of, for a batch of one: that of the batch, and those merged."""
+        return (*self.shape[self.axis : self.batch], 1, *self.shape[self.batch : self.batch + self.merged[1]])
+
+    @property
     def batch_shape(self) -> str:
         """The shape with its batch axis, as messages show it."""
-        return f"({', '.join(map(str, self.with_batch('n')))})"
+        whole = [str(side) for side in self.with_batch(1)]
+        before, behind = self.shares[: self.merged[0]], self.shares[self.merged[0] + 1 :]
+        whole[self.axis] = " * ".join([*map(str, before), "n", *map(str, behind)])
+        return f"({', '.join(whole)})"
 
-    def with_batch(self, size: T) -> tuple[int | T, ...]:
-        """The shape with its batch axis, of a given size."""
-        return (*self.shape[: self.batch], size, *self.shape[self.batch :])
+    def with_batch(self, size: int) -> tuple[int, ...]:
+        """The shape of the ONNX tensor with a batch of a given size."""
+        behind = self.shape[self.batch + self.merged[1] :]
+        return (*self.shape[: self.axis], math.prod(self.shares) * size, *behind)
+
+    def apart(self: W) -> W:
+        """The same value in the tensor whose batch has an axis of its own."""
+        return replace(self, merged=(False, False))
+
+    def plain(self: W) -> W:
+        """The same value with the batch first."""
+        return replace(self, batch=0, merged=(False, False))
