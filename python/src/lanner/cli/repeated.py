@@ -11,15 +11,19 @@ FEW = 3
 _NUMBER = re.compile(r"\d+")
 
 
-def together(names: Sequence[str]) -> list[tuple[str, list[int]]]:
+def together(names: Sequence[str], kinds: Sequence[str] = ()) -> list[tuple[str, list[int]]]:
     """Put names that differ in numbers alone together, where they are more than `FEW`.
+
+    Args:
+        names: The names.
+        kinds: What each is of, where names of different kinds are to stay apart.
 
     Returns:
         What is said of each group in the order of its first name, and the places of its names.
     """
-    groups: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        groups.setdefault(_NUMBER.sub("#", name), []).append(place)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, (name, kind) in enumerate(zip(names, kinds or [""] * len(names), strict=True)):
+        groups.setdefault((_NUMBER.sub("#", name), kind), []).append(place)
     told: list[tuple[str, list[int]]] = []
     for places in groups.values():
         if len(places) > FEW:

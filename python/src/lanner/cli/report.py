@@ -33,7 +33,7 @@ _COUNTS = (
 _LOCAL = "local."
 
 #: More room than this is not told.
-MOST_SPARE = 100
+_MOST_SPARE = 100
 
 #: What a party's memory is for.
 _MEMORY = {
@@ -166,10 +166,9 @@ def _show_layers(steps: Sequence[Mapping[str, Any]], output: Output) -> None:
     """What a prediction takes, all steps of a loop together; steps that send nothing are counted alone."""
     spoken = [step for step in steps if not step["protocol"].startswith(_LOCAL)]
     rows = []
-    for name, places in together([f"{step['name']} {step['protocol']}" for step in spoken]):
+    for name, places in together(_names(spoken), [step["protocol"] for step in spoken]):
         group = [spoken[place] for place in places]
-        protocol = group[0]["protocol"]
-        rows.append((name.removesuffix(protocol).rstrip(), protocol, _rings(group), _work(group)))
+        rows.append((name, group[0]["protocol"], _rings(group), _work(group)))
     output.table(("layer", "protocol", "ring bits", "work of one prediction"), rows, width=TEXT_WIDTH)
     alone = len(steps) - len(spoken)
     if alone:
@@ -244,7 +243,7 @@ def _margin(value: Mapping[str, Any]) -> str:
     if value["evidence"] != "calibrated":
         return _ROOM[value["evidence"]][0]
     spare = _spare(value)
-    return "over 100x" if spare >= MOST_SPARE else f"{spare:.1f}x"
+    return "over 100x" if spare >= _MOST_SPARE else f"{spare:.1f}x"
 
 
 def _words(name: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.merged_batch import (
     Opening,
+    named_axis,
     open_axis,
     open_each,
     open_operands,
@@ -119,7 +120,7 @@ def _axis(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     if {other.batch for other in wires(node)} != {x.batch}:
         shapes = ", ".join(other.batch_shape for other in wires(node))
         raise node.unsupported("inputs", f"have shapes {shapes}; samples must lie along one axis")
-    proto = with_attributes(node.proto, axis=_renumbered(node, x, _along(node)))
+    proto = with_attributes(node.proto, axis=_renumbered(node, x, named_axis(node)))
     moved, batch = _each_element(Node(proto, node.inputs), graph)
     if node.operator == "Concat":
         beside = [
@@ -130,14 +131,9 @@ def _axis(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     return moved, batch
 
 
-def _along(node: Node) -> int:
-    """The axis that a node names, or that it works along by default."""
-    return int(node.attr("axis", 0 if node.operator in ("Split", "Gather") else -1))
-
-
 def _rows(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     """A normalisation along all axes from one on, behind the batch."""
-    x, axis = node.wire(0), _along(node)
+    x, axis = node.wire(0), named_axis(node)
     rank = len(x.shape) + 1
     if -rank <= axis < rank and axis % rank <= x.batch:
         raise node.unsupported("axis", f"is {axis}, behind which the samples of {x.batch_shape} lie")
@@ -147,7 +143,7 @@ def _rows(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
 def _gather(node: Node, graph: GraphBuilder) -> tuple[Node, int]:
     """Indices in place of an axis; one behind the batch leaves that where it is."""
     moved, batch = _axis(node, graph)
-    axis = _along(node) % (len(node.wire(0).shape) + 1)
+    axis = named_axis(node) % (len(node.wire(0).shape) + 1)
     return moved, batch if axis > batch else batch - 1 + _listed(node, 1).ndim
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.lines import Lines
+from lanner.onnx.movement import sample_axis
 from lanner.onnx.node import Node
 from lanner.onnx.registry import lowers
 
@@ -22,10 +23,8 @@ def lower_softmax(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If the axis is the batch, or has one element.
     """
     x = node.wire(0)
-    axis, rank = node.attr("axis", -1), len(x.shape) + 1
-    if not -rank <= axis < rank or axis % rank == 0:
-        raise node.unsupported("axis", f"is {axis}; samples must stay apart", "let it be another axis than the batch")
-    lines = Lines.of(graph, x, [axis % rank - 1])
+    axis = node.attr("axis", -1)
+    lines = Lines.of(graph, x, [sample_axis(node, x, axis, "let it be another axis than the batch")])
     if lines.length == 1:
         raise node.unsupported("axis", f"is {axis}, whose one element makes the result a constant")
     powers = Exponentials.of(graph, lines)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanner.onnx.builder import GraphBuilder, Wire
+from lanner.onnx.matrices import inverse
 from lanner.onnx.selection import tile
 
 
@@ -61,15 +62,18 @@ class Lines:
         """Add the value of the original shape."""
         order = (*_kept(self.shape, self.axes), *self.axes)
         apart = graph.reshape(self.image, tuple(self.shape[axis] for axis in order))
-        return graph.transpose(apart, tuple(order.index(axis) for axis in range(len(order))))
+        return graph.transpose(apart, inverse(order))
 
     def reduced(self, graph: GraphBuilder, each: Wire, *, keepdims: bool) -> Wire:
         """Add a value for each line, (lines, 1, 1), with sides of 1 at the axes, or without them."""
-        if keepdims:
-            shape = tuple(1 if axis in self.axes else side for axis, side in enumerate(self.shape))
-        else:
-            shape = tuple(self.shape[axis] for axis in _kept(self.shape, self.axes))
-        return graph.reshape(each, shape)
+        return graph.reshape(each, reduced(self.shape, self.axes, keepdims=keepdims))
+
+
+def reduced(shape: tuple[int, ...], axes: Sequence[int], *, keepdims: bool) -> tuple[int, ...]:
+    """A shape with sides of 1 at some axes, or without them."""
+    if keepdims:
+        return tuple(1 if axis in axes else side for axis, side in enumerate(shape))
+    return tuple(shape[axis] for axis in _kept(shape, axes))
 
 
 def _kept(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:

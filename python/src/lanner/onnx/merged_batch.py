@@ -41,8 +41,8 @@ def open_axis(node: Node) -> Node:
         UnsupportedOpError: If it is the shared axis.
     """
     x = _alike(node)
-    axis = int(node.attr("axis", 0 if node.operator == "Split" else -1))
-    opened = node.reading(open_each(node).inputs, with_attributes(node.proto, axis=_moved(node, x, axis, "axis")))
+    axis = _moved(node, x, named_axis(node), "axis")
+    opened = node.reading(open_each(node).inputs, with_attributes(node.proto, axis=axis))
     return open_operands(opened) if node.operator == "Concat" else opened
 
 
@@ -52,7 +52,7 @@ def open_rows(node: Node) -> Node:
     Raises:
         UnsupportedOpError: If the shared axis is among them.
     """
-    x, axis = node.wire(0), int(node.attr("axis", -1))
+    x, axis = node.wire(0), named_axis(node)
     if -x.rank <= axis < x.rank and axis % x.rank <= x.axis:
         raise node.unsupported("axis", f"is {axis}, behind which the samples of {x.batch_shape} lie")
     return open_axis(node)
@@ -91,6 +91,11 @@ def open_product(node: Node) -> Node:
         )
         raise node.unsupported("inputs", f"have shapes {shapes}; samples must stay apart")
     return open_operands(node)
+
+
+def named_axis(node: Node) -> int:
+    """The axis that a node names, or that it works along by default."""
+    return int(node.attr("axis", 0 if node.operator in ("Split", "Gather") else -1))
 
 
 def _alike(node: Node) -> Wire:

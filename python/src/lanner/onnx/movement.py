@@ -184,11 +184,11 @@ def lower_tile(node: Node, graph: GraphBuilder) -> Wire:
     return x
 
 
-def sample_axis(node: Node, x: Wire, axis: int) -> int:
+def sample_axis(node: Node, x: Wire, axis: int, fix: str = "") -> int:
     """An axis, counted without the batch."""
     rank = len(x.shape) + 1
     if not -rank <= axis < rank or axis % rank == 0:
-        raise node.unsupported("axis", f"is {axis}; samples must stay apart")
+        raise node.unsupported("axis", f"is {axis}; samples must stay apart", fix)
     return axis % rank - 1
 
 

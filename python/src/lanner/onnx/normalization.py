@@ -13,6 +13,7 @@ from lanner.errors import ModelError
 from lanner.onnx.activation import absolute
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.lines import Lines
+from lanner.onnx.movement import sample_axis
 from lanner.onnx.node import Node
 from lanner.onnx.operands import broadcasts
 from lanner.onnx.powers import power
@@ -52,10 +53,7 @@ def lower_layer_normalization(node: Node, graph: GraphBuilder) -> tuple[Wire | N
         UnsupportedOpError: If the axes hold the batch.
     """
     x = node.wire(0)
-    axis, rank = node.attr("axis", -1), len(x.shape) + 1
-    if not -rank <= axis < rank or axis % rank == 0:
-        raise node.unsupported("axis", f"is {axis}; samples must stay apart")
-    lines = Lines.of(graph, x, range(axis % rank - 1, rank - 1))
+    lines = Lines.of(graph, x, range(sample_axis(node, x, node.attr("axis", -1)), len(x.shape)))
     normal = Normalized.of(graph, lines, float(node.attr("epsilon", 1e-5)), centred=node.operator[0] == "L")
     y = _affine(node, graph, normal.lines.back(graph), lambda constant: constant)
     told = zip((normal.mean, normal.inverse), node.proto.output[1:], strict=False)
@@ -111,12 +109,10 @@ def lower_lp_normalization(node: Node, graph: GraphBuilder) -> Wire:
         UnsupportedOpError: If the axis is the batch, or p is neither 1 nor 2.
     """
     x = node.wire(0)
-    axis, rank, p = node.attr("axis", -1), len(x.shape) + 1, node.attr("p", 2)
-    if not -rank <= axis < rank or axis % rank == 0:
-        raise node.unsupported("axis", f"is {axis}; samples must stay apart")
+    axis, p = sample_axis(node, x, node.attr("axis", -1)), node.attr("p", 2)
     if p not in (1, 2):
         raise node.unsupported("p", f"is {p}; 1 and 2 are supported")
-    lines = Lines.of(graph, x, [axis % rank - 1])
+    lines = Lines.of(graph, x, [axis])
     of_each = absolute(graph, lines.image) if p == 1 else graph.square(lines.image)
     inverse = power(graph, lines.over(of_each).sum(graph), -1.0 / p)
     return lines.over(graph.matrix_product(lines.image, inverse)).back(graph)

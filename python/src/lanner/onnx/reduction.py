@@ -9,7 +9,7 @@ import numpy as np
 from lanner.onnx.activation import absolute
 from lanner.onnx.builder import GraphBuilder, Wire
 from lanner.onnx.exponentials import Exponentials
-from lanner.onnx.lines import Lines
+from lanner.onnx.lines import Lines, reduced
 from lanner.onnx.node import Node
 from lanner.onnx.powers import power
 from lanner.onnx.registry import lowers
@@ -32,8 +32,10 @@ def lower_reduce_sum(node: Node, graph: GraphBuilder) -> Wire:
     if not axes:
         return x
     if node.operator == "ReduceMean":
-        return graph.reshape(graph.global_average_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
-    return graph.reshape(sum_along(graph, x, axes), _reduced(node, x, axes))
+        return graph.reshape(
+            graph.global_average_pool(_columns(graph, x, axes)), reduced(x.shape, axes, keepdims=_keeps(node))
+        )
+    return graph.reshape(sum_along(graph, x, axes), reduced(x.shape, axes, keepdims=_keeps(node)))
 
 
 @lowers("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
@@ -55,7 +57,7 @@ def lower_reduce_root(node: Node, graph: GraphBuilder) -> Wire:
         each = graph.function(lines.sum(graph), "Log")
     else:
         each = Exponentials.of(graph, lines).total(graph) if lines.length > 1 else lines.image
-    return lines.reduced(graph, each, keepdims=bool(node.attr("keepdims", 1)))
+    return lines.reduced(graph, each, keepdims=_keeps(node))
 
 
 def _of_each(node: Node, graph: GraphBuilder, x: Wire) -> Wire:
@@ -78,9 +80,11 @@ def lower_reduce_max(node: Node, graph: GraphBuilder) -> Wire:
     if not axes:
         return x
     if node.operator == "ReduceMax":
-        return graph.reshape(graph.global_max_pool(_columns(graph, x, axes)), _reduced(node, x, axes))
+        return graph.reshape(
+            graph.global_max_pool(_columns(graph, x, axes)), reduced(x.shape, axes, keepdims=_keeps(node))
+        )
     largest = graph.global_max_pool(_columns(graph, graph.negate(x), axes))
-    return graph.reshape(graph.negate(largest), _reduced(node, x, axes))
+    return graph.reshape(graph.negate(largest), reduced(x.shape, axes, keepdims=_keeps(node)))
 
 
 def sum_along(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
@@ -100,9 +104,13 @@ def _axes(node: Node) -> list[int]:
     if not axes or not all(-rank <= axis < rank and axis % rank for axis in axes):
         raise node.unsupported("axes", f"is {axes or 'absent'}; samples must stay apart")
     places = sorted({axis % rank - 1 for axis in axes})
-    if len(places) == len(x.shape) and not node.attr("keepdims", 1):
+    if len(places) == len(x.shape) and not _keeps(node):
         raise node.unsupported("keepdims", "is 0 with all axes, which leaves none; keep them")
     return places
+
+
+def _keeps(node: Node) -> bool:
+    return bool(node.attr("keepdims", 1))
 
 
 def _columns(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
@@ -115,9 +123,3 @@ def _columns(graph: GraphBuilder, x: Wire, axes: list[int]) -> Wire:
         return moved
     channels = math.prod(x.shape[axis] for axis in kept)
     return graph.reshape(moved, (channels, x.size // channels, 1))
-
-
-def _reduced(node: Node, x: Wire, axes: list[int]) -> tuple[int, ...]:
-    if node.attr("keepdims", 1):
-        return tuple(1 if axis in axes else side for axis, side in enumerate(x.shape))
-    return tuple(side for axis, side in enumerate(x.shape) if axis not in axes)
