@@ -4,6 +4,7 @@ use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use crate::ProtocolError;
 use crate::linear::Sets;
@@ -252,7 +253,8 @@ impl Built for Bias {
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let bias = model.weights(node, self.values)?.bias;
-        let guarded: Vec<i64> = bias.iter().map(|b| b.wrapping_shl(self.guard)).collect();
+        let guarded: Zeroizing<Vec<i64>> =
+            Zeroizing::new(bias.iter().map(|b| b.wrapping_shl(self.guard)).collect());
         Ok(Box::new(Map::Bias(Some(Share::embed(self.ring, &guarded)))))
     }
 }

@@ -99,7 +99,7 @@ impl<'a> Pieces<'a> {
         let round = |coefficient: f64, power: usize| {
             let step = f64::from(rounding.zeros[power]).exp2();
             let rounded = (coefficient * unit / step).round() * step;
-            // Beyond 2^56 anyway.
+            // Beyond what polynomials may have anyway.
             (rounded.abs() < 1e18).then_some(rounded)
         };
         let of_segment = |segment: &Cow<'a, [f64]>| {

@@ -111,19 +111,20 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
     let (mut weights, mut count) = (BTreeMap::new(), 0);
     for (index, node) in public.nodes().iter().enumerate() {
         let channels = match &node.op {
-            FixedOp::Conv2d(geometry) => geometry.out_channels,
-            FixedOp::Linear { outputs } => *outputs,
-            FixedOp::Bias { .. } => 0,
+            FixedOp::Conv2d(geometry) => Some(geometry.out_channels),
+            FixedOp::Linear { outputs } => Some(*outputs),
+            FixedOp::Bias { .. } => None,
             _ => continue,
         };
         let bias = integers(&file, &format!("{index}.bias"), Dtype::I64)?;
-        count += 1;
-        let layer = if channels == 0 {
-            LinearWeights::bias_alone(bias)
-        } else {
-            count += 1;
-            LinearWeights::new(channels, integers(&file, &format!("{index}.weight"), Dtype::I32)?, bias)
+        let layer = match channels {
+            Some(channels) => {
+                let weight = integers(&file, &format!("{index}.weight"), Dtype::I32)?;
+                LinearWeights::new(channels, weight, bias)
+            }
+            None => LinearWeights::bias_alone(bias),
         };
+        count += if channels.is_some() { 2 } else { 1 };
         // Layers of a loop are kept once.
         let same = weights.values().find(|known| **known == layer).cloned();
         weights.insert(index, same.unwrap_or(layer));

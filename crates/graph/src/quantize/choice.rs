@@ -41,10 +41,10 @@ impl Choice<'_> {
     /// [`CompileError`] if nothing fits where all squares take rescaled sums.
     pub(super) fn fewest_circuits(&self) -> Result<Chosen, CompileError> {
         let items = self.source.items;
-        let none = self.squares(&vec![false; items.len()], self.narrowest());
+        let none = Squares { whole: vec![false; items.len()], bits: self.narrowest() };
         let mut best = self.network(&none)?;
         let usual = best.error;
-        let rescaled = Structure::new(items, &none).rescaled;
+        let rescaled = self.structure(&none).rescaled;
         let offered = self.source.options.squares_of_sums;
         // Where there is no rescale, few bits save no circuit.
         let is_square =
@@ -63,9 +63,8 @@ impl Choice<'_> {
         Ok(best)
     }
 
-    fn squares(&self, whole: &[bool], bits: SquareBits) -> Squares {
-        let rescales_output = self.source.options.output_unit.is_some();
-        Squares { whole: whole.to_vec(), bits, rescales_output }
+    fn structure(&self, squares: &Squares) -> Structure {
+        Structure::new(self.source.items, squares, self.source.options.output_unit.is_some())
     }
 
     /// The fewest bits around squares that take sums whole.
@@ -96,7 +95,7 @@ impl Choice<'_> {
 
     /// The network if it fits. Neither does one in which a join finds no common scale: it has one where all squares are rescaled.
     fn fitting(&self, whole: &[bool], bits: SquareBits) -> Result<Option<Chosen>, CompileError> {
-        match self.network(&self.squares(whole, bits)) {
+        match self.network(&Squares { whole: whole.to_vec(), bits }) {
             Ok(network) => Ok(Some(network)),
             Err(CompileError::RangeOverflow { .. } | CompileError::UnsupportedOp { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -106,7 +105,7 @@ impl Choice<'_> {
     /// The network with one way to treat squares, with more and more slack, then with larger rings for the groups that overflow; and
     /// the error of its scores.
     fn network(&self, squares: &Squares) -> Result<Chosen, CompileError> {
-        let structure = Structure::new(self.source.items, squares);
+        let structure = self.structure(squares);
         let mut least = vec![0; structure.groups];
         loop {
             let mut refused = Vec::new();

@@ -44,28 +44,29 @@ pub(super) struct Squares {
     pub(super) whole: Vec<bool>,
     /// The bits around them.
     pub(super) bits: SquareBits,
-    /// Whether the output is rescaled.
-    pub(super) rescales_output: bool,
 }
 
 impl Structure {
-    pub(super) fn new(items: &[Item], squares: &Squares) -> Self {
+    /// With the output rescaled or as it is.
+    pub(super) fn new(items: &[Item], squares: &Squares, rescales_output: bool) -> Self {
         let values = items.len() + 1;
         let mut users = vec![Vec::new(); values];
         for (index, item) in items.iter().enumerate() {
             item.inputs.iter().for_each(|&value| users[value].push(index));
         }
         users.iter_mut().for_each(Vec::dedup);
+        let ahead = Ahead::of(items);
         let takes: Vec<bool> = (0..items.len())
             .map(|user| match items[user].action {
-                Action::Max(_) => compares_shared(items, &users, user),
+                // Comparing few bits of what others take in front of a product, too, costs less, and the maximum is one of what they take then.
+                Action::Max(_) => users[items[user].inputs[0]].len() > 1 && ahead.product[user + 1],
                 _ => items[user].action.takes_few_bits() && !squares.whole[user],
             })
             .collect();
-        let (wide, rescaled) = places(items, &users, &takes);
+        let (wide, rescaled) = places(items, &users, &ahead, &takes);
         let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
-        let (wide, mut rescaled) = places(items, &users, &mixes);
-        rescaled[items.len()] |= wide[items.len()] && squares.rescales_output;
+        let (wide, mut rescaled) = places(items, &users, &ahead, &mixes);
+        rescaled[items.len()] |= wide[items.len()] && rescales_output;
         let (before, behind, groups) = group(items, &rescaled);
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);
@@ -85,23 +86,21 @@ impl Structure {
 }
 
 /// Whether each value is wide before its rescale, and whether it is rescaled, if the items that `takes` names take none that is wide.
-fn places(items: &[Item], users: &[Vec<usize>], takes: &[bool]) -> (Vec<bool>, Vec<bool>) {
-    let leads = leads_to_product(items);
-    let [summed, functions] = leads_on(items);
+fn places(items: &[Item], users: &[Vec<usize>], ahead: &Ahead, takes: &[bool]) -> (Vec<bool>, Vec<bool>) {
     let (mut wide, mut rescaled) = (vec![false; users.len()], vec![false; users.len()]);
     for (index, item) in items.iter().enumerate() {
         let value = index + 1;
         wide[value] = match item.action {
             Action::Layer { .. } | Action::Mul | Action::MatrixProduct { .. } => true,
             // A sum over windows is finer than what it is added to, and may be finer than a function wants it.
-            Action::Mean(_) if summed[value] => true,
-            _ if item.action.is_square() => functions[value],
+            Action::Mean(_) if ahead.sum[value] => true,
+            _ if item.action.is_square() => ahead.function[value],
             _ if item.action.chooses_scale() => false,
             _ => item.inputs.iter().any(|&input| wide[input] && !rescaled[input]),
         };
         // Behind a run of nonlinear operators, where one circuit does it all; else as late as possible.
         let run_goes_on = matches!(users[value].as_slice(), &[user] if items[user].action.is_nonlinear());
-        let run_ends = item.action.is_nonlinear() && leads[value] && !run_goes_on;
+        let run_ends = item.action.is_nonlinear() && ahead.product[value] && !run_goes_on;
         rescaled[value] = wide[value] && (run_ends || users[value].iter().any(|&user| takes[user]));
     }
     (wide, rescaled)
@@ -121,35 +120,30 @@ fn mixes(items: &[Item], users: &[Vec<usize>], takes: &[bool], is_wide: impl Fn(
     takes.iter().enumerate().map(|(index, &takes)| takes || mixes(index)).collect()
 }
 
-/// Whether a linear layer, a product or what chooses its scale lies behind each value.
-fn leads_to_product(items: &[Item]) -> Vec<bool> {
-    let mut leads = vec![false; items.len() + 1];
-    for (index, item) in items.iter().enumerate().rev() {
-        if item.action.takes_few_bits() || leads[index + 1] {
-            item.inputs.iter().for_each(|&value| leads[value] = true);
-        }
-    }
-    leads
+/// What lies behind each value.
+struct Ahead {
+    /// Whether a linear layer, a product or what chooses its scale does.
+    product: Vec<bool>,
+    /// Whether a sum or what chooses its scale does, without a product on the way.
+    sum: Vec<bool>,
+    /// Whether what chooses its scale does, likewise.
+    function: Vec<bool>,
 }
 
-/// For each value, whether it reaches a sum or what chooses its scale, and whether it reaches the latter, without a product on the way.
-fn leads_on(items: &[Item]) -> [Vec<bool>; 2] {
-    let [mut summed, mut functions] = [(); 2].map(|()| vec![false; items.len() + 1]);
-    for (index, item) in items.iter().enumerate().rev() {
-        let (action, passes) = (&item.action, !item.action.takes_few_bits());
-        for &value in &item.inputs {
-            functions[value] |= action.chooses_scale() || passes && functions[index + 1];
-            summed[value] |= action.chooses_scale() || passes && summed[index + 1];
-            summed[value] |= matches!(action, Action::Add);
+impl Ahead {
+    fn of(items: &[Item]) -> Self {
+        let [mut product, mut sum, mut function] = [(); 3].map(|()| vec![false; items.len() + 1]);
+        for (index, item) in items.iter().enumerate().rev() {
+            let (action, takes) = (&item.action, item.action.takes_few_bits());
+            let (chooses, behind) = (action.chooses_scale(), index + 1);
+            for &value in &item.inputs {
+                product[value] |= takes || product[behind];
+                sum[value] |= chooses || matches!(action, Action::Add) || !takes && sum[behind];
+                function[value] |= chooses || !takes && function[behind];
+            }
         }
+        Self { product, sum, function }
     }
-    [summed, functions]
-}
-
-/// Whether an item is a maximum over windows of a value that others take in front of a product, too: comparing few bits costs less, and the
-/// maximum is one of what they take then.
-fn compares_shared(items: &[Item], users: &[Vec<usize>], item: usize) -> bool {
-    users[items[item].inputs[0]].len() > 1 && leads_to_product(items)[item + 1]
 }
 
 /// The layers whose sums reach a whole square without a rescale.

@@ -56,12 +56,13 @@ impl Function {
         let shift = (coarse / scale).log2().ceil().max(0.0) as u32;
         let rest = |x: f64| self.at(x.max(meeting)) - self.at(meeting);
         let above = part(above, scale * f64::from(shift).exp2(), reach.map(|end| end >> shift), &rest)?;
-        let [below, above] = [below, above].map(|(function, error, open)| Part {
-            suffix: "",
-            op: FixedOp::Function(function),
-            scale: unit,
-            fit: Some(FunctionFit { error, open }),
-        });
+        let [below, above] =
+            [("/small", below), ("/large", above)].map(|(suffix, (function, error, open))| Part {
+                suffix,
+                op: FixedOp::Function(function),
+                scale: unit,
+                fit: Some(FunctionFit { error, open }),
+            });
         Ok(Some(Halves { below, shift, above }))
     }
 }

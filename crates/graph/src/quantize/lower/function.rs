@@ -1,6 +1,6 @@
 //! What chooses its scale: the unit of its output, and the room that its domain takes.
 
-use super::{Builder, Placed, Source, Stop, UNBOUNDED};
+use super::{Builder, Placed, Source, Stop};
 use crate::CompileError;
 use crate::elementwise::{Elementwise, Halves, Part, Wanted};
 use crate::grid::{self, GridFactor};
@@ -118,14 +118,10 @@ impl Builder<'_> {
     /// Two functions of one input, the second of fewer bits of it, and their sum.
     fn add_halves(&mut self, index: usize, x: Placed, halves: Halves) -> Result<Placed, Stop> {
         let name = self.source.items[index].name.clone();
-        let below = self.add_part(index, x, Part { suffix: "/small", ..halves.below })?;
-        let (group, shape) = (self.structure.group_before(index + 1), self.shape_of(index + 1));
-        let (op, scale) =
-            (FixedOp::Rescale { shift: halves.shift }, x.scale * f64::from(halves.shift).exp2());
-        let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
-        let value = self.push(format!("{name}/coarse"), op, vec![x.value], shape, group, scale, limit)?;
-        let above =
-            self.add_part(index, Placed { value, scale }, Part { suffix: "/large", ..halves.above })?;
+        let below = self.add_part(index, x, halves.below)?;
+        let group = self.structure.group_before(index + 1);
+        let coarse = self.push_rescale(format!("{name}/coarse"), index + 1, x, halves.shift, group)?;
+        let above = self.add_part(index, coarse, halves.above)?;
         let sum = FixedOp::Add { factors: [1, 1] };
         self.add(index + 1, &name, sum, &[below.value, above.value], below.scale)
     }

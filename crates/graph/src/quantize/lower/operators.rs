@@ -120,7 +120,7 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn shape_of(&self, value: usize) -> Vec<usize> {
+    fn shape_of(&self, value: usize) -> Vec<usize> {
         match value.checked_sub(1) {
             None => self.input.shape.clone(),
             Some(item) => self.source.items[item].shape.clone(),
@@ -167,6 +167,18 @@ impl Builder<'_> {
             Some(node) => format!("{}/rescale", self.nodes[node].name),
             None => format!("{}/rescale", self.input.name),
         };
+        self.push_rescale(name, value, x, shift, group)
+    }
+
+    /// Adds a rescale into a group's ring, of something of item value `value`'s shape.
+    pub(super) fn push_rescale(
+        &mut self,
+        name: String,
+        value: usize,
+        x: Placed,
+        shift: u32,
+        group: usize,
+    ) -> Result<Placed, Stop> {
         let (scale, shape) = (x.scale * f64::from(shift).exp2(), self.shape_of(value));
         let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
         let op = FixedOp::Rescale { shift };

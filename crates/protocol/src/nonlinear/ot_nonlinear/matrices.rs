@@ -19,6 +19,7 @@ use super::lanes::{Lanes, Values, bit, decode, mask, words};
 use super::run::{Role, packed};
 use super::source::{Source, parts};
 use crate::ProtocolError;
+use crate::step::encoding::{read_blocks, write_blocks};
 
 /// Pairs of matrices `[groups, rows, inner]` and `[groups, inner, columns]` that are multiplied, all one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,18 +140,6 @@ impl ChosenRows {
     pub(super) fn decode(reader: &mut Reader, count: usize) -> Result<Self, DecodeError> {
         Ok(Self { random: decode(reader, words(count), 64)?, keys: read_blocks(reader, count)? })
     }
-}
-
-fn write_blocks(blocks: &[Block], writer: &mut Writer) {
-    for block in blocks {
-        writer.packed(&halves(*block), 64);
-    }
-}
-
-fn read_blocks(reader: &mut Reader, count: usize) -> Result<Zeroizing<Vec<Block>>, DecodeError> {
-    let halves = decode(reader, 2 * count, 64)?;
-    let block = |[low, high]: &[u64; 2]| Block(u128::from(*high) << 64 | u128::from(*low));
-    Ok(Zeroizing::new(halves.as_chunks().0.iter().map(block).collect()))
 }
 
 const fn halves(block: Block) -> [u64; 2] {
