@@ -15,44 +15,39 @@ impl FixedFunction {
     /// that depend on the ring of the result, left out. Of all polynomials that are close enough, those that send least are chosen.
     #[must_use]
     pub fn sent_bits(&self) -> u64 {
-        cost(self)
+        let (place, segment, factor) = (self.place_bits(), self.segment_bits(), self.factor_bits());
+        let mut sent = match [place, if factor > 0 { segment } else { 0 }] {
+            [0, 0] => 0,
+            [0, bits] | [bits, 0] => comparison(&[(bits, false)]),
+            [low, high] => comparison(&[(low, false), (high, true)]) + 4 + 2 * TRANSFER,
+        };
+        if place > 0 && segment > 0 {
+            sent += bit_as_value(segment);
+        }
+        if place + segment > 0 && factor > 0 {
+            sent += bit_as_value(factor);
+        }
+        let half = i128::from(rounding_constant(self.shift));
+        let sum = self.sum_ranges()[0].map(|end| end + half);
+        let Some(factors) = &self.factors else {
+            return sent + sums(self, room(sum, self.shift)) + rounding(self.shift);
+        };
+        let ends = sum.map(|end| end >> self.shift);
+        let products = || factors.values.iter().flat_map(|a| ends.map(|end| i128::from(*a) * end));
+        let half = i128::from(rounding_constant(factors.shift));
+        let product = [products().min(), products().max()].map(|end| end.unwrap_or(0) + half);
+        let bits = room(product, factors.shift);
+        let needed = room(sum, self.shift).min(bits + self.shift);
+        sent += sums(self, needed) + rounding(self.shift);
+        if self.shift > 0 {
+            sent += u64::from(if self.shift == 1 { bits } else { (bits - 1).max(1) });
+        }
+        if bits + self.shift > needed {
+            sent += widening(bits + self.shift - needed);
+        }
+        sent += 2 * (u64::from(factor) * (1 + TRANSFER) + (u64::from(bits) << factor));
+        sent + rounding(factors.shift)
     }
-}
-
-/// See [`FixedFunction::sent_bits`].
-pub(crate) fn cost(function: &FixedFunction) -> u64 {
-    let (place, segment, factor) = (function.place_bits(), function.segment_bits(), function.factor_bits());
-    let mut sent = match [place, if factor > 0 { segment } else { 0 }] {
-        [0, 0] => 0,
-        [0, bits] | [bits, 0] => comparison(&[(bits, false)]),
-        [low, high] => comparison(&[(low, false), (high, true)]) + 4 + 2 * TRANSFER,
-    };
-    if place > 0 && segment > 0 {
-        sent += bit_as_value(segment);
-    }
-    if place + segment > 0 && factor > 0 {
-        sent += bit_as_value(factor);
-    }
-    let half = i128::from(rounding_constant(function.shift));
-    let sum = function.sum_ranges()[0].map(|end| end + half);
-    let Some(factors) = &function.factors else {
-        return sent + sums(function, room(sum, function.shift)) + rounding(function.shift);
-    };
-    let ends = sum.map(|end| end >> function.shift);
-    let products = || factors.values.iter().flat_map(|a| ends.map(|end| i128::from(*a) * end));
-    let half = i128::from(rounding_constant(factors.shift));
-    let product = [products().min(), products().max()].map(|end| end.unwrap_or(0) + half);
-    let bits = room(product, factors.shift);
-    let needed = room(sum, function.shift).min(bits + function.shift);
-    sent += sums(function, needed) + rounding(function.shift);
-    if function.shift > 0 {
-        sent += u64::from(if function.shift == 1 { bits } else { (bits - 1).max(1) });
-    }
-    if bits + function.shift > needed {
-        sent += widening(bits + function.shift - needed);
-    }
-    sent += 2 * (u64::from(factor) * (1 + TRANSFER) + (u64::from(bits) << factor));
-    sent + rounding(factors.shift)
 }
 
 /// The coefficients and the sums, modulo `2^bits` in the end.

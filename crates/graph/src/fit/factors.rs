@@ -44,12 +44,12 @@ impl Target {
             let products = self.products(bits)?;
             let fitted =
                 USUAL.into_iter().chain(choices()).find_map(|choice| products.fit(tolerance, choice))?;
-            Some((super::cost(&fitted.function), bits))
+            Some((fitted.function.sent_bits(), bits))
         };
         let (_, bits) = bits.filter_map(first).min()?;
         let products = self.products(bits)?;
         let fitted = choices().filter_map(|choice| products.fit(tolerance, choice));
-        fitted.min_by_key(|fitted| super::cost(&fitted.function))
+        fitted.min_by_key(|fitted| fitted.function.sent_bits())
     }
 
     /// The function as products of `2^factor_bits` factors, if it is.

@@ -10,7 +10,6 @@ mod pieces;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use cost::cost;
 use pieces::{Pieces, Rounding, places};
 
 use crate::elementwise::{FixedFunction, MAX_DEGREE, MAX_POLYNOMIAL_BITS, MAX_SEGMENT_BITS};
@@ -101,7 +100,9 @@ impl Target {
         let fitted = self.fit_polynomials(tolerance);
         let scaled = self.fit_factors(tolerance);
         match scaled {
-            Some(scaled) if fitted.error > tolerance || cost(&scaled.function) < cost(&fitted.function) => {
+            Some(scaled)
+                if fitted.error > tolerance || scaled.function.sent_bits() < fitted.function.sent_bits() =>
+            {
                 scaled
             }
             _ => fitted,
@@ -125,11 +126,12 @@ impl Target {
                     continue;
                 }
                 let room = room.max(LEAST_ROOM);
-                let promises =
-                    best.as_ref().is_none_or(|best| self.least_cost(&pieces, room) < cost(&best.function));
+                let promises = best
+                    .as_ref()
+                    .is_none_or(|best| self.least_cost(&pieces, room) < best.function.sent_bits());
                 let fitted = if promises { self.round(&pieces, tolerance, room) } else { None };
                 if let Some(fitted) = fitted {
-                    let cheaper = |best: &Fitted| cost(&fitted.function) < cost(&best.function);
+                    let cheaper = |best: &Fitted| fitted.function.sent_bits() < best.function.sent_bits();
                     if best.as_ref().is_none_or(cheaper) {
                         best = Some(fitted);
                     }
@@ -231,7 +233,7 @@ impl Target {
     /// much where errors happen not to meet.
     fn least_cost(&self, pieces: &Pieces<'_>, room: f64) -> u64 {
         let rounding = pieces.rounding(pieces.least_shift(room), 2.0 * room);
-        self.with(pieces, &rounding).map_or(0, |function| cost(&function))
+        self.with(pieces, &rounding).map_or(0, |function| function.sent_bits())
     }
 }
 

@@ -130,6 +130,6 @@ fn print_figures(name: &str, target: &Target) {
         function.shift,
         function.factor_bits(),
         cost::widths(&function),
-        cost(&function)
+        function.sent_bits()
     );
 }

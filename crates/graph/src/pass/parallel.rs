@@ -11,6 +11,7 @@ use super::{Draft, constant};
 use crate::CompileError;
 use crate::elementwise::Function;
 use crate::graph::{MAX_INPUTS, Node, Op, infer};
+use crate::movement;
 use crate::tensor::Tensor;
 
 /// Joins all that can be.
@@ -122,19 +123,20 @@ fn is_gate(draft: &Draft, index: usize) -> bool {
 
 /// Whether two layers have the same weights.
 fn same_weights(draft: &Draft, first: usize, second: usize) -> bool {
-    let [first, second] = [first, second].map(|index| match &draft.graph.nodes[index].op {
-        Op::MatMul { weight, bias } => (Some(weight), bias.as_ref()),
-        _ => (None, None),
-    });
-    same_tensor(draft, first.0, second.0) && same_tensor(draft, first.1, second.1)
+    match [first, second].map(|index| &draft.graph.nodes[index].op) {
+        [Op::MatMul { weight: a, bias: b }, Op::MatMul { weight: c, bias: d }] => {
+            same_tensor(draft, Some(a), Some(c)) && same_tensor(draft, b.as_ref(), d.as_ref())
+        }
+        _ => false,
+    }
 }
 
-fn same_tensor(draft: &Draft, first: Option<&String>, second: Option<&String>) -> bool {
+fn same_tensor<'a>(draft: &'a Draft, first: Option<&String>, second: Option<&String>) -> bool {
     let data = |name: Option<&String>| name.and_then(|name| draft.tensors.get(name));
     first == second
         || data(first).zip(data(second)).is_some_and(|(first, second)| {
-            let bits = |tensor: &Tensor| tensor.data().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-            first.shape() == second.shape() && bits(first) == bits(second)
+            let bits = |tensor: &'a Tensor| tensor.data().iter().map(|x| x.to_bits());
+            first.shape() == second.shape() && bits(first).eq(bits(second))
         })
 }
 
@@ -144,7 +146,7 @@ fn join_layers(draft: &mut Draft, members: &[usize]) -> Result<(), CompileError>
     let Op::MatMul { weight, bias } = &first.op else { return Ok(()) };
     let matrix = draft.tensors.of_node(&first.name, weight)?;
     let &[inputs, outputs] = matrix.shape() else { return Ok(()) };
-    let rows = (0..inputs * outputs).map(|at| matrix.data()[at % inputs * outputs + at / inputs]).collect();
+    let rows = movement::gather(&[matrix.data()], &movement::transpose_sources(matrix.shape(), &[1, 0]));
     let kernel = Tensor::new(vec![outputs, inputs, 1, 1], rows).unwrap_or_else(|| Tensor::vector(Vec::new()));
     let weight = draft.add_tensor(&format!("{}/kernel", first.name), kernel)?;
     let bias = bias.clone();
