@@ -55,6 +55,14 @@ pub enum CompileError {
         /// What is wrong.
         reason: String,
     },
+    /// More nodes than a compiled network may have.
+    #[error("the network takes {nodes} operations, at most {most} are allowed")]
+    TooManyNodes {
+        /// How many it has.
+        nodes: usize,
+        /// How many it may have.
+        most: usize,
+    },
     /// No node has weights.
     #[error("the network has no convolution or matrix product with weights, so there is no model to protect")]
     NoLayer,
@@ -168,6 +176,7 @@ impl CompileError {
             Self::TensorFile { .. } => "export the weights again",
             Self::UnknownTensor { .. } => "export the model again",
             Self::NotFinite { .. } => "retrain or repair the model",
+            Self::TooManyNodes { .. } => "give it fewer layers, or shorter sequences",
             Self::NoLayer => "compute it in the clear",
             Self::UnsupportedOp { fix, .. } | Self::Preprocessing { fix, .. } => fix,
             Self::RangeOverflow { .. } => "normalise its weights or ask for fewer bits",

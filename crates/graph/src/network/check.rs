@@ -9,7 +9,7 @@ use crate::product::Matrices;
 use crate::tensor::element_count;
 use crate::window::{MAX_AXIS, MAX_WEIGHTS};
 
-/// More nodes than any network has.
+/// The most nodes that a network may have.
 const MAX_NODES: usize = 4096;
 /// The largest number of elements of one value.
 const MAX_ELEMENTS: usize = 1 << 24;
@@ -20,8 +20,11 @@ const MAX_ELEMENTS_IN_ALL: usize = 1 << 28;
 pub(super) fn check(network: &PublicNetwork) -> Result<(), CompileError> {
     check_input(network.input())?;
     let nodes = network.nodes();
-    if nodes.is_empty() || nodes.len() > MAX_NODES {
-        return Err(wrong("the output", "it needs nodes, at most 4096"));
+    if nodes.is_empty() {
+        return Err(wrong("the output", "it needs nodes"));
+    }
+    if nodes.len() > MAX_NODES {
+        return Err(CompileError::TooManyNodes { nodes: nodes.len(), most: MAX_NODES });
     }
     let mut names = BTreeSet::new();
     let mut elements = network.input().len();

@@ -102,6 +102,21 @@ fn nodes_that_use_later_values_or_that_nobody_uses_are_refused() {
 }
 
 #[test]
+fn no_nodes_and_too_many_are_refused() {
+    let mut public: serde_json::Value = serde_json::from_str(&network().public().to_json().unwrap()).unwrap();
+    let last = public["nodes"].as_array().unwrap().last().unwrap().clone();
+    public["nodes"] = vec![last; 4097].into();
+    let too_many = PublicNetwork::from_json(&public.to_string()).unwrap_err();
+    assert_eq!(too_many, CompileError::TooManyNodes { nodes: 4097, most: 4096 });
+    assert_eq!(too_many.to_string(), "the network takes 4097 operations, at most 4096 are allowed");
+    public["nodes"].as_array_mut().unwrap().truncate(4096);
+    assert!(matches!(PublicNetwork::from_json(&public.to_string()), Err(CompileError::Network { .. })));
+    public["nodes"] = serde_json::json!([]);
+    let none = PublicNetwork::from_json(&public.to_string()).unwrap_err();
+    assert!(none.to_string().contains("it needs nodes"), "{none}");
+}
+
+#[test]
 fn the_public_half_has_no_weights_and_no_ranges() {
     let network = network();
     let public: serde_json::Value = serde_json::from_str(&network.public().to_json().unwrap()).unwrap();
