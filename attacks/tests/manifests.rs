@@ -10,7 +10,7 @@ use lanner_attacks::script::End;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Item, Mode, Plan, Step, plan};
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare::Reveal;
+use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::Protocol;
 use lanner_session::handshake::Offer;
@@ -111,7 +111,11 @@ fn a_plan_that_is_not_the_networks_own_is_refused() {
         ("a value of the future", |manifest| step(&mut manifest.plan.items[0]).inputs = vec![usize::MAX]),
         ("scores instead of a label", |manifest| {
             let last = step(manifest.plan.items.last_mut().unwrap());
-            last.protocol = Protocol::Reveal(Reveal { values: 3, from: Ring::Prime(1_032_193) });
+            last.protocol = Protocol::Reveal(Reveal {
+                values: 3,
+                from: Ring::Prime(1_032_193),
+                reading: Reading::Scores,
+            });
         }),
         ("another policy", |manifest| manifest.policy = Policy::Logits),
         ("an unknown mode", |manifest| manifest.mode = "magic".to_owned()),
@@ -142,7 +146,7 @@ fn faithful_steps_under_another_policy_than_label_are_refused() {
         let mut items = labels.items.clone();
         let last = step(items.last_mut().unwrap());
         let Protocol::YaoArgMax(arg_max) = &last.protocol else { panic!("another end of a plan") };
-        last.protocol = Protocol::Reveal(Reveal { values: 3, from: arg_max.from });
+        last.protocol = Protocol::Reveal(Reveal { values: 3, from: arg_max.from, reading: Reading::Scores });
         changed.plan = Plan { mode, policy: Policy::Logits, items, ..labels.clone() };
         let error = refusal(offer_of(&committed(changed)), None);
         assert_eq!(error.kind, ErrorKind::Peer, "{error}");
@@ -194,7 +198,7 @@ fn described(input: &str, nodes: &[String]) -> Manifest {
 
 fn described_for(policy: Policy, input: &str, nodes: &[String]) -> Manifest {
     let json = format!(
-        r#"{{"format_version":6,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
+        r#"{{"format_version":7,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{}],"output_scale":0,"head":"scores"}}"#,
         nodes.join(",")
     );
     let network = PublicNetwork::from_json(&json).unwrap();

@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use lanner_gc::library::{
-    Exponential, MaskedCircuit, Sharing, argmax_with_max, signed_bound, softmax, softmax_parts,
+    Exponential, Mantissa, MaskedCircuit, Sharing, argmax_with_max, signed_bound, softmax, softmax_parts,
 };
 use lanner_primitives::Ring;
 use rand_core::Rng;
@@ -21,8 +21,9 @@ const FACTOR: u64 = 27;
 /// One table of `2^-(i/32)`.
 fn exponential(width: u32) -> Exponential {
     let power = |i: i32| (f64::exp2(f64::from(FRACTION) - f64::from(i) / 32.0)).round() as u64;
-    let table = (0..1 << HALVING).map(power).collect();
-    Exponential::new(width, FACTOR, 4, vec![table], FRACTION).unwrap()
+    let segments = (0..1 << HALVING).map(|i| vec![power(i)]).collect();
+    let mantissa = Mantissa { segments, rest: 0, drop: 0, fraction: FRACTION };
+    Exponential::new(width, FACTOR, 4, mantissa).unwrap()
 }
 
 /// The element less another.

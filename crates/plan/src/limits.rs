@@ -248,7 +248,7 @@ mod tests {
     /// A network of one node on an input of this shape, as a hostile server would describe it.
     fn network(input: &str, node: &str) -> PublicNetwork {
         let json = format!(
-            r#"{{"format_version":6,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{node}],"output_scale":0,"head":"scores"}}"#
+            r#"{{"format_version":7,"input":{{"name":"x","shape":{input},"scale":{{"grid":0}},"low":0,"high":1,"modulus":1032193}},"nodes":[{node}],"output_scale":0,"head":"scores"}}"#
         );
         PublicNetwork::from_json(&json).unwrap()
     }

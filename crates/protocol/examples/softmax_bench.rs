@@ -1,4 +1,5 @@
-//! Times the softmax on the rows of the FALCON paper's table 4; `cargo run -p lanner-protocol --release --example softmax_bench [-- REPEATS]`.
+//! Times the softmax on the rows of the FALCON paper's table 4, by circuits and by transfers;
+//! `cargo run -p lanner-protocol --release --example softmax_bench [-- REPEATS]`.
 //!
 //! Both parties run at once, a thread each, over queues in memory. Results are checked outside the clock. Medians in
 //! milliseconds; bytes are those of both parties, a session's setup apart.
@@ -9,10 +10,11 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Cost;
-use lanner_protocol::nonlinear::softmax::{self, Likely};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Transfers, parameters};
+use lanner_protocol::nonlinear::softmax::{self, Likely, Precision};
 use lanner_protocol::nonlinear::yao::{ClientRevealed, EvaluationSession, GarblingSession, ServerRevealed};
 use lanner_protocol::step::Outcome;
+use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
 use queue::{Queue, median};
 
@@ -21,6 +23,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// The modulus of 30 bits, near the paper's, and what one unit of a score stands for.
 const RING: Ring = Ring::Prime(1_073_692_673);
 const SCALE: f64 = 1e-7;
+
+/// Of as many bits, where transfers compute; scores are below a quarter of it.
+const BITS: u32 = 30;
 
 /// Digits, classes, and the paper's milliseconds and megabytes, setup and online together.
 const ROWS: [(u32, usize, f64, f64); 6] = [
@@ -35,31 +40,40 @@ const ROWS: [(u32, usize, f64, f64); 6] = [
 fn main() -> Result<(), Failure> {
     let repeats: usize = std::env::args().nth(1).map_or(Ok(15), |repeats| repeats.parse())?;
     println!("scores of {} bits, {repeats} repeats; medians in milliseconds, bytes in kB", RING.bits());
-    println!(
-        "{:>6} {:>7} {:>7} {:>9} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9}",
-        "digits",
-        "classes",
-        "ANDs",
-        "offline",
-        "online",
-        "offline",
-        "online",
-        "rounds",
-        "paper ms",
-        "paper kB"
-    );
-    for row in ROWS {
-        measure(row, repeats)?;
+    for (what, measure) in [("ANDs", garbled as fn(_, _) -> _), ("OTs", by_transfers)] {
+        println!(
+            "{:>6} {:>7} {what:>7} {:>9} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9}",
+            "digits", "classes", "offline", "online", "offline", "online", "rounds", "paper ms", "paper kB"
+        );
+        for row in ROWS {
+            let (digits, classes, paper_ms, paper_mb) = row;
+            let Measured { operations, offline, online, milliseconds: [offline_ms, online_ms] } =
+                measure((digits, classes), repeats)?;
+            let kilobytes = |cost: Cost| cost.bytes() as f64 / 1e3;
+            println!(
+                "{digits:>6} {classes:>7} {operations:>7} {offline_ms:>9.2} {online_ms:>9.2} {:>9.1} {:>9.1} {:>7} \
+                 {paper_ms:>9.1} {:>9.0}",
+                kilobytes(offline),
+                kilobytes(online),
+                offline.rounds() + online.rounds(),
+                paper_mb * 1e3,
+            );
+        }
     }
     Ok(())
 }
 
-fn measure(
-    (digits, classes, paper_ms, paper_mb): (u32, usize, f64, f64),
-    repeats: usize,
-) -> Result<(), Failure> {
+/// One row: AND gates or transfers, both phases' costs, and medians.
+struct Measured {
+    operations: usize,
+    offline: Cost,
+    online: Cost,
+    milliseconds: [f64; 2],
+}
+
+fn garbled((digits, classes): (u32, usize), repeats: usize) -> Result<Measured, Failure> {
     let softmax = softmax::softmax(classes, digits, SCALE, RING)?;
-    let scores: Vec<i64> = (0..classes as i64).map(|i| i * 7919 % 1009 * 100_000).collect();
+    let scores = scores(classes);
     let truth = truth(&scores);
     let (mut at_client, mut at_server) = Queue::pair();
     let shares = |repeat: usize| -> Result<(Share, Share), Failure> {
@@ -103,17 +117,60 @@ fn measure(
     if sent != repeats as u64 * (offline.bytes() + online.bytes()) {
         return Err("the cost is not what was sent".into());
     }
-    let ands = softmax.circuit().and_count();
-    let [offline_ms, online_ms] = times.map(median);
-    let kilobytes = |cost: Cost| cost.bytes() as f64 / 1e3;
-    println!(
-        "{digits:>6} {classes:>7} {ands:>7} {offline_ms:>9.2} {online_ms:>9.2} {:>9.1} {:>9.1} {:>7} {paper_ms:>9.1} {:>9.0}",
-        kilobytes(offline),
-        kilobytes(online),
-        offline.rounds() + online.rounds(),
-        paper_mb * 1e3,
-    );
-    Ok(())
+    Ok(Measured {
+        operations: softmax.circuit().and_count(),
+        offline,
+        online,
+        milliseconds: times.map(median),
+    })
+}
+
+fn by_transfers((digits, classes): (u32, usize), repeats: usize) -> Result<Measured, Failure> {
+    let precision = Precision::new(classes, digits, SCALE, BITS)?;
+    let layer = Layer::softmax(classes, BITS, precision.dropped(), &precision.exponential()?, digits)?;
+    let transfers = [Party::Client, Party::Server].map(|party| layer.transfers(party));
+    let scores = scores(classes);
+    let likely = Likely::of(&scores, digits, SCALE, BITS)?;
+    let (mut at_client, mut at_server) = Queue::pair();
+    let ring = Ring::Pow2(BITS);
+    let shares = |repeat: usize| -> Result<(Share, Share), Failure> {
+        let server = Share::random(ring, classes, &mut Prg::new(Seed::from_bytes([repeat as u8; 16])));
+        Ok((Share::embed(ring, &scores).sub(&server)?, server))
+    };
+    let play = |channel: &mut Queue, party: Party| -> Result<(Vec<Share>, [Vec<f64>; 2]), Failure> {
+        let rng = &mut Prg::new(Seed::from_bytes([100 + party as u8; 16]));
+        let mut source = Transfers::setup(channel, party, parameters(transfers), rng)?;
+        let (mut results, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for repeat in 0..repeats {
+            let (client, server) = shares(repeat)?;
+            let share = if party == Party::Client { client } else { server };
+            let start = Instant::now();
+            let request = layer.request(channel, &mut source)?;
+            let material = layer.prepare(channel, &mut source, request, rng)?;
+            times[0].push(start.elapsed().as_secs_f64() * 1e3);
+            let start = Instant::now();
+            results.push(layer.online(channel, party, material, &[&share])?);
+            times[1].push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok((results, times))
+    };
+    let ((client, times), (server, _)) = std::thread::scope(|scope| -> Result<_, Failure> {
+        let serving = scope.spawn(|| play(&mut at_server, Party::Server));
+        let client = play(&mut at_client, Party::Client)?;
+        Ok((client, serving.join().map_err(|_| "the server failed")??))
+    })?;
+    for (client, server) in client.iter().zip(&server) {
+        if client.reveal(server)? != [likely.label as i64, likely.parts as i64] {
+            return Err("the result is wrong".into());
+        }
+    }
+    let offline = layer.offline_cost(&mut CotSupply::new(parameters(transfers)));
+    let (offline, online) = (offline.request.then(offline.answer), layer.online_cost());
+    Ok(Measured { operations: transfers.iter().sum(), offline, online, milliseconds: times.map(median) })
+}
+
+fn scores(classes: usize) -> Vec<i64> {
+    (0..classes as i64).map(|i| i * 7919 % 1009 * 100_000).collect()
 }
 
 /// The largest score's index and probability.

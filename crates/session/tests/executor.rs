@@ -9,7 +9,7 @@ use lanner_graph::{
 use lanner_net::{Entry, Recorded, memory};
 use lanner_plan::{Item, Mode, Plan, PlanCost, Step, plan};
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::convert::reshare::Reveal;
+use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::nonlinear::ot_nonlinear::{DropGuard, Rounding};
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::step::Protocol;
@@ -237,7 +237,7 @@ fn revealing(plan: Plan, network: &Network) -> Plan {
     let Protocol::YaoArgMax(argmax) = last.protocol else { panic!("another end") };
     let (values, guard, bits) =
         (network.public().output_len(), argmax.guard, argmax.from.bits() - argmax.guard);
-    let reveal = Protocol::Reveal(Reveal { values, from: Ring::Pow2(bits) });
+    let reveal = Protocol::Reveal(Reveal { values, from: Ring::Pow2(bits), reading: Reading::Scores });
     if guard == 0 {
         last.protocol = reveal;
     } else {
@@ -295,6 +295,31 @@ fn linear_layers_without_activation_equal_the_reference() {
         {"name":"fc1","op":{"MatMul":{"weight":"w1","bias":"b1"}},"inputs":["x"]},
         {"name":"fc2","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["fc1"]}],"output":"fc2"}"#;
     check(json, &[("w1", &[20, 30]), ("b1", &[30]), ("w2", &[30, 7]), ("b2", &[7])], 20);
+}
+
+/// Of many classes a circuit sends so much that transfers tell label and probability, the same ones.
+#[test]
+fn probabilities_of_many_classes_come_by_transfers() {
+    let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[16]}],"nodes":[
+        {"name":"fc","op":{"MatMul":{"weight":"w","bias":"b"}},"inputs":["x"]}],"output":"fc"}"#;
+    let softmax = |classes: usize, digits: u32| {
+        let shapes: [(&str, &[usize]); 2] = [("w", &[16, classes]), ("b", &[classes])];
+        let (_, samples) = network(json, &shapes, 16);
+        let network = network_over_powers(json, &shapes, &samples);
+        let (policy, mode) = (Policy::Probability { digits }, OVER_POWERS[0]);
+        let plan = plan(network.public(), policy, mode).unwrap();
+        let inputs: Vec<Vec<i64>> =
+            samples[..3].iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
+        let executor = FixedExecutor::new(&network).unwrap();
+        let bits = network.public().accumulator(network.public().nodes().len()).bits();
+        for (outcome, input) in run_plan(&network, &plan, &inputs).into_iter().zip(&inputs) {
+            let scores = executor.run(input).unwrap().output;
+            let likely = Likely::of(&scores, digits, network.output_scale(), bits).unwrap();
+            assert_eq!(outcome, Outcome::Probability(likely), "{classes} {digits}");
+        }
+        plan.steps().any(|step| step.protocol.spec().name() == "ot.softmax")
+    };
+    assert!(!softmax(10, 2) && softmax(600, 3));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use lanner_bfv::ParameterSet;
 use lanner_graph::{Network, Policy, QuantizationOptions};
 use lanner_plan::{Carried, Item, Mode, Plan, PlanError, Scan, Step};
 use lanner_primitives::Ring;
-use lanner_protocol::convert::reshare::Reveal;
+use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::linear::cheetah::Accuracy;
 use lanner_protocol::linear::{Convolution, cheetah};
 use lanner_protocol::local::Add;
@@ -66,7 +66,7 @@ fn recurrent(reverse: bool, times: usize) -> Plan {
     };
     // Value 0 the input, 1 the beginning, 2 the last state, 3 all states.
     let inputs = times * FEATURES;
-    let reveal = Reveal { values: inputs, from: ring };
+    let reveal = Reveal { values: inputs, from: ring, reading: Reading::Scores };
     let items = vec![
         Item::Step(step("begin", &[0], linear(inputs))),
         Item::Scan(scan),

@@ -1,4 +1,4 @@
-//! Powers of two of shared exponents, by tables that are looked up inside a circuit.
+//! Powers of two of shared exponents, by polynomials whose coefficients are looked up inside a circuit.
 
 use crate::GcError;
 use crate::circuit::{CircuitBuilder, Wire};
@@ -6,42 +6,99 @@ use crate::circuit::{CircuitBuilder, Wire};
 /// A function T of integers d below `2^width`, near `2^(fraction - rate d)` for a public rate: what a circuit computes, bit for bit, and
 /// [`Self::term`] in the clear.
 ///
-/// With `z = floor(factor d / 2^cut)` as `h 2^j + f`, f below `2^j`, `T(d) = floor(M(f) / 2^h)`. The j bits of f are cut into pieces, one
-/// for each table, the highest first; a piece is an index of its table. The first table holds values V of M itself, each further one
-/// values U of what is lost: `M <- M - sum of floor(M / 2^(fraction - i))` over the bits i of U, which is M (1 - U / 2^fraction) up to one unit a bit.
+/// With `z = floor(factor d / 2^cut)` as `h 2^j + f`, f below `2^j`, `T(d) = floor(M(f) / 2^h)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exponential {
     width: u32,
     factor: u64,
     cut: u32,
-    tables: Vec<Vec<u64>>,
-    fraction: u32,
+    mantissa: Mantissa,
+}
+
+/// A function M of integers f below `2^j`, near `2^(fraction - f / 2^j)`: polynomials on equal segments.
+///
+/// With `f = a 2^rest + e`, e below `2^rest`, `M(f) = floor((c_0 - c_1 e + c_2 e^2) / 2^drop)` of the coefficients c of segment a.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mantissa {
+    /// The coefficients' absolute values, the constant first: of each segment as many, 1 to 3.
+    pub segments: Vec<Vec<u64>>,
+    /// Bits of the place in a segment.
+    pub rest: u32,
+    /// Bits that are dropped of the sum.
+    pub drop: u32,
+    /// Bits behind the point of M.
+    pub fraction: u32,
+}
+
+impl Mantissa {
+    /// Whether widths and coefficients are such that no sum is below zero or too large for 64 bits, and M is `2^fraction` at 0 and nowhere more.
+    fn is_sound(&self) -> bool {
+        let Some(sum_bits) = self.sum_bits() else { return false };
+        let one = 1_u64 << self.fraction;
+        let coefficients = self.segments.first().map_or(0, Vec::len);
+        let last = (1_u64 << self.rest) - 1;
+        // Where the linear term is no more than the constant one and the square no more than the linear, neither difference is negative.
+        let decreases = |of: &Vec<u64>| {
+            let [c0, c1, c2] = [0, 1, 2].map(|power| of.get(power).copied().map_or(0, u128::from));
+            let last = u128::from(last);
+            c0 >> sum_bits == 0 && c0 >> self.drop <= u128::from(one) && c1 * last <= c0 && c2 * last <= c1
+        };
+        self.segments.len().is_power_of_two()
+            && (1..=3).contains(&coefficients)
+            && self.segments.iter().all(|of| of.len() == coefficients && decreases(of))
+            && self.segments[0][0] >> self.drop == one
+    }
+
+    /// Bits of a sum, if there are neither too few nor too many of anything.
+    fn sum_bits(&self) -> Option<u32> {
+        let sum_bits = self.fraction.checked_add(self.drop)?.checked_add(1)?;
+        ((1..=60).contains(&self.fraction) && self.rest <= 31 && sum_bits <= 63).then_some(sum_bits)
+    }
+
+    /// j: bits of f.
+    #[must_use]
+    pub fn halving(&self) -> u32 {
+        self.rest + self.segments.len().ilog2()
+    }
+
+    /// M(f), of the low bits of `z`.
+    fn of(&self, z: u64) -> u64 {
+        let e = z & ((1 << self.rest) - 1);
+        let segment = &self.segments[(z >> self.rest) as usize & (self.segments.len() - 1)];
+        let sum = segment.iter().rev().fold(0, |sum, c| c - sum * e);
+        sum >> self.drop
+    }
+
+    /// M of a word of j bits, as `fraction + 1` bits.
+    fn circuit(&self, gates: &mut CircuitBuilder, f: &[Wire]) -> Vec<Wire> {
+        let (e, segment) = f.split_at(self.rest as usize);
+        let hot = one_hot(gates, segment);
+        let mut sum = Vec::new();
+        for power in (0..self.segments[0].len()).rev() {
+            let column: Vec<u64> = self.segments.iter().map(|of| of[power]).collect();
+            let bits = u64::BITS - column.iter().fold(0, |all, c| all | c).leading_zeros();
+            let mut below = times(gates, &sum, e);
+            let coefficient = look_up(gates, &hot, &column, bits as usize);
+            below.resize(coefficient.len(), Wire::ZERO);
+            sum = gates.subtract(&coefficient, &below).0;
+        }
+        sum.drain(..self.drop as usize);
+        sum.resize(self.fraction as usize + 1, Wire::ZERO);
+        sum
+    }
 }
 
 impl Exponential {
-    /// The function with these tables.
+    /// The function with this mantissa.
     ///
     /// # Errors
-    /// [`GcError::Parameters`] unless there are 1 to 64 bits of d and of the fraction's 1 to 60, `cut` is at most 127, and there are
-    /// tables, each of a power of two of entries up to `2^fraction`, of which the first has `2^fraction` and the others 0 at 0.
-    pub fn new(
-        width: u32,
-        factor: u64,
-        cut: u32,
-        tables: Vec<Vec<u64>>,
-        fraction: u32,
-    ) -> Result<Self, GcError> {
-        let widths = (1..=64).contains(&width) && (1..=60).contains(&fraction) && cut <= 127;
-        let one = 1_u64.checked_shl(fraction).unwrap_or(0);
-        let fits =
-            |table: &Vec<u64>| table.len().is_power_of_two() && table.iter().all(|entry| *entry <= one);
-        let begins =
-            |(number, table): (usize, &Vec<u64>)| table.first() == Some(if number == 0 { &one } else { &0 });
-        let pieces = !tables.is_empty() && tables.iter().all(fits) && tables.iter().enumerate().all(begins);
-        if widths && pieces {
-            Ok(Self { width, factor, cut, tables, fraction })
+    /// [`GcError::Parameters`] unless there are 1 to 64 bits of d and of the fraction's 1 to 60, `cut` is at most 127, and the mantissa's
+    /// coefficients, of a power of two of segments, make sums from 0 to `2^(fraction + drop)`, to which that at 0 is rounded down, and of at most 63 bits.
+    pub fn new(width: u32, factor: u64, cut: u32, mantissa: Mantissa) -> Result<Self, GcError> {
+        if (1..=64).contains(&width) && cut <= 127 && mantissa.is_sound() {
+            Ok(Self { width, factor, cut, mantissa })
         } else {
-            Err(GcError::Parameters("the widths or the tables of an exponential"))
+            Err(GcError::Parameters("the widths or the coefficients of an exponential"))
         }
     }
 
@@ -51,10 +108,22 @@ impl Exponential {
         self.width
     }
 
+    /// What a d is multiplied with, and the bits that the product then loses.
+    #[must_use]
+    pub const fn rate(&self) -> (u64, u32) {
+        (self.factor, self.cut)
+    }
+
+    /// M.
+    #[must_use]
+    pub const fn mantissa(&self) -> &Mantissa {
+        &self.mantissa
+    }
+
     /// Bits behind the point of T.
     #[must_use]
     pub const fn fraction(&self) -> u32 {
-        self.fraction
+        self.mantissa.fraction
     }
 
     /// T(d), at most `2^fraction`, which is T(0). A d that is larger counts as the largest.
@@ -62,47 +131,24 @@ impl Exponential {
     pub fn term(&self, d: u64) -> u64 {
         let largest = u64::MAX >> (64 - self.width);
         let z = (u128::from(d.min(largest)) * u128::from(self.factor)) >> self.cut;
-        let mut low = self.halving();
-        let mut pieces = self.tables.iter().map(|table| {
-            low -= table.len().ilog2();
-            table[(z >> low) as usize & (table.len() - 1)]
-        });
-        let first = pieces.next().unwrap_or(0);
-        let lost = |m: u64, u: u64| -> u64 { bits(u).map(|i| m >> (self.fraction - i)).sum() };
-        let mantissa = pieces.fold(first, |m, u| m - lost(m, u));
-        let halvings = z >> self.halving();
-        if halvings < 64 { mantissa >> halvings } else { 0 }
-    }
-
-    /// j: bits of f.
-    fn halving(&self) -> u32 {
-        self.tables.iter().map(|table| table.len().ilog2()).sum()
+        let halvings = z >> self.mantissa.halving();
+        if halvings < 64 { self.mantissa.of(z as u64) >> halvings } else { 0 }
     }
 
     /// T of a word of [`Self::width`] bits, as `fraction + 1` bits.
     ///
-    /// AND gates, with w bits of d, of which the factor has n signed digits, and g bits of the largest U of a table: fewer than
-    /// `n (w + 2)` for z; for a table of k bits `2^k - 2`, and `g^2 + fraction + 1` where it is not the first; `fraction + 1` for each bit of h.
+    /// AND gates, with w bits of d, of which the factor has n signed digits, and coefficients of b_0, b_1 and b_2 bits: fewer than `n (w + 2)` for z;
+    /// for M `2^k - 2` for the k bits of a segment's number, `b_i` for each difference and `2 b_i` for each bit of a product; `fraction + 1`
+    /// for each bit of h.
     pub(super) fn circuit(&self, gates: &mut CircuitBuilder, d: &[Wire]) -> Vec<Wire> {
-        let halving = self.halving() as usize;
+        let halving = self.mantissa.halving() as usize;
         let mut z = product(gates, d, self.factor);
         z.drain(..z.len().min(self.cut as usize));
         z.resize(z.len().max(halving), Wire::ZERO);
         let halvings = z.split_off(halving);
-        let mut mantissa = Vec::new();
-        for table in &self.tables {
-            let piece = z.split_off(z.len() - table.len().ilog2() as usize);
-            let hot = one_hot(gates, &piece);
-            let found = look_up(gates, &hot, table, self.fraction as usize + 1);
-            mantissa = if mantissa.is_empty() { found } else { lessened(gates, &mantissa, &found) };
-        }
+        let mantissa = self.mantissa.circuit(gates, &z);
         halved(gates, mantissa, &halvings)
     }
-}
-
-/// The places of the ones of a number.
-fn bits(number: u64) -> impl Iterator<Item = u32> {
-    (0..u64::BITS).filter(move |place| number >> place & 1 == 1)
 }
 
 /// The signed digits of a number, no two beside each other: places, and whether the digit is -1.
@@ -164,17 +210,17 @@ fn look_up(gates: &mut CircuitBuilder, hot: &[Wire], table: &[u64], width: usize
     (0..width).map(bit).collect()
 }
 
-/// M less the sum of `floor(M / 2^(fraction - i))` over the bits i of U; M is at most `2^fraction`.
-fn lessened(gates: &mut CircuitBuilder, m: &[Wire], u: &[Wire]) -> Vec<Wire> {
-    let mut sum = Vec::with_capacity(m.len());
-    for (i, bit) in u[..m.len() - 1].iter().enumerate() {
-        // Up to here the sum is below 2^i, and what is added at most 2^i.
-        sum.push(Wire::ZERO);
-        let part = gates.mask_word(*bit, &m[m.len() - 1 - i..]);
-        sum = gates.add(&sum, &part);
+/// The product of two words: as many bits as both have, none of no word.
+fn times(gates: &mut CircuitBuilder, word: &[Wire], by: &[Wire]) -> Vec<Wire> {
+    let mut product = vec![Wire::ZERO; word.len()];
+    for (place, bit) in by.iter().enumerate() {
+        let part = gates.mask_word(*bit, word);
+        let above = product.split_off(place);
+        let (sum, carry) = gates.add_carry(&above, &part, Wire::ZERO);
+        product.extend(sum);
+        product.push(carry);
     }
-    sum.push(Wire::ZERO);
-    gates.subtract(m, &sum).0
+    product
 }
 
 /// A word shifted down by a shared number of bits.
@@ -194,34 +240,42 @@ fn halved(gates: &mut CircuitBuilder, mut word: Vec<Wire>, halvings: &[Wire]) ->
 mod tests {
     use super::*;
 
-    /// Tables for pieces of a given number of bits, the highest first.
-    fn tables(pieces: &[u32], fraction: u32) -> Vec<Vec<u64>> {
-        let one = f64::exp2(f64::from(fraction));
-        let mut above = 0;
-        let table = |bits: &u32| {
-            above += bits;
-            let power =
-                |i: u32| (one * f64::exp2(-f64::from(i) / f64::exp2(f64::from(above)))).round() as u64;
-            let lost = |i: u32| one as u64 - power(i);
-            (0..1 << bits).map(|i| if above == *bits { power(i) } else { lost(i) }).collect()
+    /// Chords of a power of two, or what goes through its middle as well, on `2^place` segments of `2^rest`.
+    fn mantissa(place: u32, rest: u32, coefficients: usize, drop: u32, fraction: u32) -> Mantissa {
+        let one = f64::exp2(f64::from(fraction + drop));
+        let (count, ends) = (f64::exp2(f64::from(place)), f64::exp2(f64::from(rest)));
+        let power = |a: f64| f64::exp2(-a / count);
+        let segment = |a: u32| {
+            let [start, middle, end] = [0.0, 0.5, 1.0].map(|part| power(f64::from(a) + part));
+            let all = match coefficients {
+                1 => vec![start],
+                2 => vec![start, (start - end) / ends],
+                _ => vec![
+                    start,
+                    (3.0 * start - 4.0 * middle + end) / ends,
+                    2.0 * (start - 2.0 * middle + end) / ends / ends,
+                ],
+            };
+            all.iter().map(|c| (c * one).round() as u64).collect()
         };
-        pieces.iter().map(table).collect()
+        Mantissa { segments: (0..1 << place).map(segment).collect(), rest, drop, fraction }
     }
 
-    fn exponential(width: u32, factor: u64, cut: u32, pieces: &[u32], fraction: u32) -> Exponential {
-        Exponential::new(width, factor, cut, tables(pieces, fraction), fraction).unwrap()
+    fn exponential(width: u32, factor: u64, cut: u32, mantissa: Mantissa) -> Exponential {
+        Exponential::new(width, factor, cut, mantissa).unwrap()
     }
 
     /// Wide and narrow ones: halvings beyond the fraction, none at all, factors of one digit and of many, above and below one.
-    fn exponentials() -> [Exponential; 7] {
+    fn exponentials() -> [Exponential; 8] {
         [
-            exponential(11, 0x5bd1, 8, &[7], 14),
-            exponential(12, 45, 5, &[5, 5], 20),
-            exponential(9, 1, 0, &[3, 2, 2], 12),
-            exponential(7, 3000, 4, &[4], 9),
-            exponential(10, 7, 13, &[6], 11),
-            exponential(6, 0, 0, &[2], 5),
-            exponential(1, u64::MAX, 58, &[4, 3], 30),
+            exponential(11, 0x5bd1, 8, mantissa(7, 0, 1, 0, 14)),
+            exponential(12, 45, 5, mantissa(6, 4, 2, 4, 20)),
+            exponential(9, 1, 0, mantissa(3, 4, 3, 7, 12)),
+            exponential(7, 3000, 4, mantissa(4, 0, 1, 0, 9)),
+            exponential(10, 7, 13, mantissa(0, 6, 2, 6, 11)),
+            exponential(6, 0, 0, mantissa(0, 2, 3, 4, 5)),
+            exponential(1, u64::MAX, 58, mantissa(4, 3, 2, 0, 30)),
+            exponential(12, 0x3_9a7b, 6, mantissa(5, 11, 3, 21, 24)),
         ]
     }
 
@@ -242,17 +296,22 @@ mod tests {
         }
     }
 
-    /// Half a unit for each table, one for each bit of a loss, and one where the halvings cut off.
+    /// Off by how far the polynomials are from powers, by half a unit for each coefficient at the segment's end, and one where bits are dropped, twice.
     #[test]
     fn terms_are_near_the_powers() {
         for exponential in exponentials() {
-            let (halving, fraction) = (exponential.halving(), exponential.fraction());
-            let losses =
-                exponential.tables[1..].iter().map(|table| 64 - table.iter().max().unwrap().leading_zeros());
-            let bound = f64::from(2 * losses.sum::<u32>() + exponential.tables.len() as u32 + 2) / 2.0;
+            let Mantissa { segments, rest, drop, fraction } = exponential.mantissa();
+            let (halving, one) = (exponential.mantissa.halving(), f64::exp2(f64::from(*fraction)));
+            let segment = std::f64::consts::LN_2 / segments.len() as f64;
+            let (off, weights) = match segments[0].len() {
+                1 => (0.0, 1.0),
+                2 => (segment.powi(2) / 8.0, f64::exp2(f64::from(*rest)) + 1.0),
+                _ => (segment.powi(3) / 124.0, f64::exp2(2.0 * f64::from(*rest)) * 2.0),
+            };
+            let bound = off * one + 0.51 * weights / f64::exp2(f64::from(*drop)) + 2.0;
             for d in 0..1 << exponential.width() {
                 let z = ((u128::from(exponential.factor) * d) >> exponential.cut) as f64;
-                let power = f64::exp2(f64::from(fraction) - z / f64::exp2(f64::from(halving)));
+                let power = f64::exp2(f64::from(*fraction) - z / f64::exp2(f64::from(halving)));
                 let error = exponential.term(d as u64) as f64 - power;
                 assert!(error.abs() <= bound, "{d}: {error}, {bound}");
             }
@@ -263,18 +322,31 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_none_are_refused() {
-        let good = tables(&[3, 2], 10);
-        let refused = |width, cut, tables: &[Vec<u64>], fraction| {
-            Exponential::new(width, 3, cut, tables.to_vec(), fraction).is_err()
+    fn mantissas_that_are_none_are_refused() {
+        let good = mantissa(3, 2, 3, 3, 10);
+        let accepted = |width, cut, change: fn(&mut Mantissa)| {
+            let mut mantissa = good.clone();
+            change(&mut mantissa);
+            Exponential::new(width, 3, cut, mantissa).is_ok()
         };
-        assert!(!refused(8, 4, &good, 10));
-        assert!(refused(0, 4, &good, 10) && refused(65, 4, &good, 10));
-        assert!(refused(8, 128, &good, 10) && refused(8, 4, &good, 61) && refused(8, 4, &good, 9));
-        assert!(refused(8, 4, &[], 10) && refused(8, 4, &[good[0][..7].to_vec()], 10));
-        assert!(
-            refused(8, 4, &[good[1].clone()], 10) && refused(8, 4, &[good[0].clone(), good[0].clone()], 10)
-        );
+        assert!(accepted(8, 4, |_| ()));
+        assert!(!accepted(0, 4, |_| ()) && !accepted(65, 4, |_| ()) && !accepted(8, 128, |_| ()));
+        let changes: [fn(&mut Mantissa); 11] = [
+            |m| m.fraction = 61,
+            |m| m.fraction = 9,
+            |m| m.fraction = u32::MAX,
+            |m| m.drop = 60,
+            |m| m.rest = 32,
+            |m| m.segments.clear(),
+            |m| m.segments.truncate(7),
+            |m| m.segments[3].clear(),
+            |m| m.segments[0][0] += 8,
+            // Sums below zero.
+            |m| m.segments[2][1] = m.segments[2][0],
+            |m| m.segments[2][2] = m.segments[2][1],
+        ];
+        assert!(changes.into_iter().all(|change| !accepted(8, 4, change)));
+        assert!(!accepted(8, 4, |m| m.segments.swap(0, 1)));
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod softmax;
 mod top_k;
 
 pub use argmax::{argmax, argmax_with_max};
-pub use exponential::Exponential;
+pub use exponential::{Exponential, Mantissa};
 pub use leaky::leaky_relu_rescale;
 pub use masked::{MaskedCircuit, Sharing};
 pub use pool::{max_pool_relu_clip, max_pool_relu_rescale, max_pool_rescale};

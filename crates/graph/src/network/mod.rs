@@ -38,7 +38,7 @@ pub use report::{Calibrated, Evidence, FunctionFit, ValueReport, WeightReport};
 pub use weights::LinearWeights;
 
 /// The version of the compiled network's format that this build reads and writes.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 /// A compiled network: the public half, and the model owner's weights and ranges.
 ///

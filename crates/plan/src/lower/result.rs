@@ -1,16 +1,22 @@
 //! How the client learns the result.
 
 use lanner_graph::Policy;
-use lanner_protocol::convert::reshare::Reveal;
-use lanner_protocol::nonlinear::ot_nonlinear::DropGuard;
-use lanner_protocol::nonlinear::{softmax, yao};
-use lanner_protocol::step::Protocol;
+use lanner_primitives::Ring;
+use lanner_protocol::ProtocolError;
+use lanner_protocol::convert::reshare::{Reading, Reveal};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, DropGuard, parameters};
+use lanner_protocol::nonlinear::softmax::{LabelAndProbability, RingSoftmax};
+use lanner_protocol::nonlinear::yao;
+use lanner_protocol::step::{Built, Protocol, Spec, StepCost};
 
-use super::{Planner, ring, widened};
+use super::{Planner, layer, ring, widened};
 use crate::{BuiltPlan, Plan, PlanError};
 
+/// Bytes that a round counts as where a circuit of one round is held against transfers: what a link of 100 MB/s sends in a millisecond.
+const ROUND: u64 = 100_000;
+
 impl Planner<'_> {
-    /// The step that tells the result.
+    /// The steps that tell the result.
     pub(super) fn output(&mut self, policy: Policy) -> Result<(), PlanError> {
         let last = self.network.nodes().len();
         let (values, guard) = (self.network.output_len(), self.guards.of(last));
@@ -18,7 +24,12 @@ impl Planner<'_> {
         let from = widened(ring, guard);
         let scores = self.value(&self.network.nodes()[last - 1], last)?;
         let protocol: Protocol = match policy {
-            Policy::Logits | Policy::Value => Reveal { values, from: ring }.into(),
+            Policy::Logits | Policy::Value => {
+                let scores = self.without_guard(scores, last)?;
+                let reveal = Reveal { values, from: ring, reading: Reading::Scores };
+                self.push("output", vec![scores], reveal)?;
+                return Ok(());
+            }
             Policy::Labels => yao::Positive { classes: values, from, guard }.into(),
             Policy::Label => yao::ArgMax { classes: values, from, guard }.into(),
             Policy::TopK { k } => yao::TopK { classes: values, k: k as usize, from, guard }.into(),
@@ -29,16 +40,41 @@ impl Planner<'_> {
                     fix: "compile it again".to_owned(),
                 };
                 let scale = self.network.output_scale().ok_or_else(missing)?;
-                softmax::LabelAndProbability { classes: values, digits, scale, from, guard }.into()
+                let circuit = LabelAndProbability { classes: values, digits, scale, from, guard };
+                if let Some(transfers) = self.softmax_by_transfers(&circuit)? {
+                    let scores = self.without_guard(scores, last)?;
+                    let from =
+                        transfers.to().map_err(|error| layer(&self.network.nodes()[last - 1], error))?;
+                    let likely = self.push("output", vec![scores], transfers)?;
+                    let reading = Reading::Probability { classes: values, digits };
+                    self.push("output", vec![likely], Reveal { values: 2, from, reading })?;
+                    return Ok(());
+                }
+                circuit.into()
             }
         };
-        // All but the scores themselves come out of a circuit, which is garbled for a share known ahead of time.
-        let scores = match policy {
-            Policy::Logits | Policy::Value => self.without_guard(scores, last)?,
-            _ => self.reshare("output", scores)?,
-        };
+        // What a circuit is garbled for is a share known ahead of time.
+        let scores = self.reshare("output", scores)?;
         self.push("output", vec![scores], protocol)?;
         Ok(())
+    }
+
+    /// The label and its probability by transfers, over a power of two, where a circuit sends much more: as many bytes as make up for the rounds.
+    fn softmax_by_transfers(&self, circuit: &LabelAndProbability) -> Result<Option<RingSoftmax>, PlanError> {
+        let &LabelAndProbability { classes, digits, scale, from, guard } = circuit;
+        let Ring::Pow2(bits) = from else { return Ok(None) };
+        let transfers = RingSoftmax { classes, digits, scale, bits: bits - guard };
+        // A ring without room is the circuit's.
+        let Ok(built) = transfers.build(&self.sets) else { return Ok(None) };
+        let price = |built: Box<dyn Built>| -> Result<u64, ProtocolError> {
+            let StepCost { offline, online } = built.cost(&mut CotSupply::new(parameters([0; 2])))?;
+            let both = offline.request.then(offline.answer).then(online);
+            Ok(both.bytes() + ROUND * online.rounds())
+        };
+        let node = &self.network.nodes()[self.network.nodes().len() - 1];
+        let garbled = circuit.build(&self.sets).and_then(price).map_err(|error| layer(node, error))?;
+        let sent = price(built).map_err(|error| layer(node, error))?;
+        Ok((sent < garbled).then_some(transfers))
     }
 
     /// A sharing without the bits of guard of the result, which is made so that it may be opened: what is below it tells of noise.

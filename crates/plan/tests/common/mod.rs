@@ -12,7 +12,7 @@ pub fn network(shape: &str, high: u64, modulus: u64, nodes: &str) -> PublicNetwo
 #[allow(dead_code, reason = "not all tests describe what may be refused")]
 pub fn read(shape: &str, high: u64, modulus: u64, nodes: &str) -> Result<PublicNetwork, CompileError> {
     let json = format!(
-        r#"{{"format_version":6,"input":{{"name":"x","shape":{shape},"scale":{{"grid":0}},"low":0,"high":{high},"modulus":{modulus}}},"nodes":[{nodes}],"output_scale":0,"head":"scores"}}"#
+        r#"{{"format_version":7,"input":{{"name":"x","shape":{shape},"scale":{{"grid":0}},"low":0,"high":{high},"modulus":{modulus}}},"nodes":[{nodes}],"output_scale":0,"head":"scores"}}"#
     );
     PublicNetwork::from_json(&json)
 }

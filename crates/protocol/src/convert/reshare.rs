@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
+use crate::nonlinear::softmax::{Likely, MAX_DIGITS};
 use crate::step::encoding::{read_share, write_share};
 use crate::step::{
     BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost,
@@ -31,13 +32,48 @@ pub struct Reshare {
     pub ring: Ring,
 }
 
-/// The server opens its share of the scores to the client.
+/// The server opens its share of a result to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reveal {
-    /// Number of scores.
+    /// Number of values.
     pub values: usize,
-    /// The ring of the scores.
+    /// Their ring.
     pub from: Ring,
+    /// What they are.
+    #[serde(default, skip_serializing_if = "Reading::is_scores")]
+    pub reading: Reading,
+}
+
+/// What values are that a client learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// All scores.
+    #[default]
+    Scores,
+    /// A label, and its probability to so many decimal digits.
+    Probability {
+        /// Number of labels.
+        classes: usize,
+        /// The digits.
+        digits: u32,
+    },
+}
+
+impl Reading {
+    /// Whether they are scores, which is not written down.
+    fn is_scores(&self) -> bool {
+        *self == Self::Scores
+    }
+
+    /// What the client learns; none if no scores have it.
+    fn outcome(self, values: Vec<i64>) -> Option<Outcome> {
+        let Self::Probability { classes, digits } = self else { return Some(Outcome::Logits(values)) };
+        let &[label, parts] = values.as_slice() else { return None };
+        let label = usize::try_from(label).ok().filter(|label| *label < classes)?;
+        let parts = u64::try_from(parts).ok().filter(|parts| *parts <= 10_u64.pow(digits))?;
+        Some(Outcome::Probability(Likely { label, parts, digits }))
+    }
 }
 
 /// The server's side: moves from `share` to `fresh`, which was drawn uniformly.
@@ -103,7 +139,12 @@ impl Spec for Reveal {
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, self.from, self.values)?;
-        Ok(ValueType::Revealed)
+        match self.reading {
+            Reading::Probability { digits, .. } if self.values != 2 || digits > MAX_DIGITS => {
+                Err(ProtocolError::Shape { what: "the values of a probability" })
+            }
+            _ => Ok(ValueType::Revealed),
+        }
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -235,7 +276,10 @@ impl Step<Client> for Reveal {
     }
 
     fn online(&self, channel: &mut dyn Channel, (): (), inputs: &Inputs) -> Result<Value, ProtocolError> {
-        Ok(Value::Revealed(Outcome::Logits(learn(channel, inputs.share()?)?)))
+        let values = learn(channel, inputs.share()?)?;
+        let outcome = self.reading.outcome(values);
+        let malformed = || lanner_wire::ChannelError::Malformed { what: "share" };
+        Ok(Value::Revealed(outcome.ok_or_else(malformed)?))
     }
 }
 

@@ -83,6 +83,8 @@ protocols! {
     YaoPositive(yao::Positive),
     /// The label and its probability, which the client learns.
     Softmax(softmax::LabelAndProbability),
-    /// The server opens its share of the scores to the client.
+    /// The label and its probability, by oblivious transfer.
+    RingSoftmax(softmax::RingSoftmax),
+    /// The server opens its share of a result to the client.
     Reveal(Reveal),
 }

@@ -5,6 +5,7 @@
 mod common;
 mod functions;
 mod random_functions;
+mod softmax;
 
 use std::collections::VecDeque;
 

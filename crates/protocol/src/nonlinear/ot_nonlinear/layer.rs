@@ -1,5 +1,6 @@
 //! A nonlinear layer: what it computes, its preparation, and what it sends.
 
+use lanner_gc::library::Exponential;
 use lanner_primitives::Ring;
 use lanner_share::Share;
 use lanner_wire::Channel;
@@ -16,6 +17,7 @@ use super::moves::{Move, Moves};
 use super::polynomials::Polynomials;
 use super::run::Run;
 use super::scale::Scale;
+use super::softmax::Softmax;
 use super::transfers::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao;
@@ -47,6 +49,7 @@ enum Operation {
     Matrices(Shape, u32),
     /// Of the low bits of values.
     Drop(Scale),
+    Softmax(Softmax),
 }
 
 impl Standard {
@@ -55,7 +58,11 @@ impl Standard {
         match &self.0 {
             Operation::Activation(activation) => activation.reads(),
             Operation::Matrices(shape, _) => shape.sums(),
-            Operation::Square(_) | Operation::Function(_) | Operation::Product(_) | Operation::Drop(_) => 0,
+            Operation::Square(_)
+            | Operation::Function(_)
+            | Operation::Product(_)
+            | Operation::Drop(_)
+            | Operation::Softmax(_) => 0,
         }
     }
 }
@@ -74,6 +81,7 @@ impl Program for Standard {
             }
             Operation::Matrices(shape, bits) => multiply(driver, x, *shape, *bits),
             Operation::Drop(scale) => scale.extend(driver, x, scale.left()),
+            Operation::Softmax(softmax) => softmax.run(driver, x),
         }
     }
 }
@@ -168,6 +176,26 @@ impl Layer {
         Self::new(Operation::Drop(Scale { from, shift: guard }), values, from, bits)
     }
 
+    /// The index of the largest of `classes` scores over `Z_2^bits`, ties to the lowest, and its softmax probability in units of `10^-digits`, as
+    /// [`softmax_parts`](lanner_gc::library::softmax_parts) has them: two values over [`Self::ring`].
+    ///
+    /// Scores must be below a quarter of their ring, so that differences of two have a sign.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless there are 2 to `2^16` classes, at least 3 bits that are not dropped, and 1 to 9 digits, and if no ring has room
+    /// for the exponential's sums or their division.
+    pub fn softmax(
+        classes: usize,
+        bits: u32,
+        dropped: u32,
+        exponential: &Exponential,
+        digits: u32,
+    ) -> Result<Self, ProtocolError> {
+        let softmax = Softmax::new(classes, bits, dropped, exponential, digits)?;
+        let to = softmax.to();
+        Self::new(Operation::Softmax(softmax), classes, bits, to)
+    }
+
     fn new(operation: Operation, inputs: usize, from: u32, to: u32) -> Result<Self, ProtocolError> {
         Self::of(Standard(operation), inputs, from, to)
     }
@@ -203,6 +231,12 @@ impl<P: Program> Layer<P> {
     #[must_use]
     pub fn transfers(&self, sender: Party) -> usize {
         self.moves.sent_by(sender)
+    }
+
+    /// The ring of the outputs.
+    #[must_use]
+    pub const fn ring(&self) -> Ring {
+        self.to
     }
 
     /// Values of the input.

@@ -39,6 +39,8 @@ mod bit_products;
 mod both_ways;
 mod comparison;
 mod counter;
+mod curve;
+mod division;
 mod driver;
 mod function;
 mod horner;
@@ -54,8 +56,10 @@ mod polynomials;
 mod product;
 mod run;
 mod scale;
+mod softmax;
 mod source;
 mod step;
+mod tournament;
 mod transfers;
 
 /// What layers are made of, for protocols that the library has not: see [`Layer::of`].

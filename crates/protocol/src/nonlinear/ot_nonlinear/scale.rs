@@ -77,6 +77,15 @@ impl Scale {
         Ok(Reached { reached, carried })
     }
 
+    /// Whether values that lose no bits are not negative, in words.
+    pub(super) fn not_negative<D: Driver>(
+        self,
+        driver: &mut D,
+        x: &D::Values,
+    ) -> Result<D::Values, ProtocolError> {
+        only(self.reach(driver, x, &[0])?.reached)
+    }
+
     /// The scaled values but for the carry where shared bits, in words, say so, else 0; and other shared bits, one a lane, as values.
     fn select_beside<D: Driver>(
         self,

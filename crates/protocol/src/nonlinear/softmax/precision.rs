@@ -4,7 +4,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 use lanner_gc::library::Exponential;
 
-use super::tables::{pieces, tables};
+use super::mantissa::{Shape, mantissa};
 use crate::ProtocolError;
 
 /// The widths of a softmax, from public parameters. Both parties compute them by the same sums and products of IEEE doubles, without a
@@ -19,7 +19,7 @@ use crate::ProtocolError;
 /// | exponents rounded down to units of `2^-j` halvings | `2^-j ln(2) / 4 <= 11/64 tau` | as above |
 /// | the factor from differences to those, rounded | `m 2^-q / 4 <= tau / 64` | as above; m is the largest exponent, q the factor's bits |
 /// | differences of more than D units taken as D | `(K - 1) T(D) <= tau / 8` | each such term grows by at most `T(D)`, and S >= 1 |
-/// | terms rounded to F bits | `(2 e + K - 1) 2^-F <= tau / 8` | e units of `2^-F` of each mantissa, and one where halvings cut off ([`Exponential`]) |
+/// | terms rounded to F bits | `(2 e + K - 1) 2^-F <= tau / 8` | e units of `2^-F` of each mantissa ([`Shape`]), and one where halvings cut off ([`Exponential`]) |
 /// | rounding to digits | `tau / 2` | the division is exact otherwise |
 #[derive(Clone, Debug, PartialEq)]
 pub struct Precision {
@@ -33,7 +33,7 @@ pub struct Precision {
     rate: f64,
     factor: u64,
     cut: u32,
-    halving: u32,
+    shape: Shape,
     fraction: u32,
 }
 
@@ -70,10 +70,11 @@ impl Precision {
         let halving = 1 + (1..64).take_while(coarse).count() as u32;
         let factor_bits = log2_above((16.0 * LN_2 * parts * rate * most(width)).max(1.0)).ceil() as u32;
         let (factor, cut) = fixed_point(rate * power_of_two(halving), factor_bits, width);
-        let enough = |fraction: &u32| computed(classes, halving, *fraction) <= 0.125 / parts;
+        let shape = Shape::new(halving, 0.125 / parts);
+        let enough = |fraction: &u32| computed(classes, shape, *fraction) <= 0.125 / parts;
         let fraction = (halving..=MAX_FRACTION).find(enough).unwrap_or(MAX_FRACTION);
         let precision =
-            Self { classes, digits, scale, dropped, width, clamps, rate, factor, cut, halving, fraction };
+            Self { classes, digits, scale, dropped, width, clamps, rate, factor, cut, shape, fraction };
         if precision.error_bound() <= 1.0 / parts { Ok(precision) } else { unfit("precision of a softmax") }
     }
 
@@ -82,16 +83,19 @@ impl Precision {
     pub fn error_bound(&self) -> f64 {
         let (classes, last) = (self.classes as f64, 1.0 / 10_f64.powi(self.digits as i32));
         let dropped = if self.dropped == 0 { 0.0 } else { self.scale * power_of_two(self.dropped) };
-        let unit = LN_2 / power_of_two(self.halving);
-        let exact = self.rate * power_of_two(self.halving) * power_of_two(self.cut);
+        let unit = LN_2 / power_of_two(self.shape.halving());
+        let exact = self.rate * power_of_two(self.shape.halving()) * power_of_two(self.cut);
         let wrong = if self.factor == 0 { 0.0 } else { (self.factor as f64 - exact).abs() / exact };
         let factor = LN_2 * self.rate * most(self.width) * wrong;
         // The width is that for which this holds, or no difference is clamped.
         let z = (most(self.width) * self.factor as f64 / power_of_two(self.cut)).floor();
-        let clamped =
-            if self.clamps { (classes - 1.0) * below_power(z / power_of_two(self.halving)) } else { 0.0 };
-        let computed = computed(self.classes, self.halving, self.fraction);
-        // The tables' entries have a relative error below 2^-50 before they are rounded.
+        let clamped = if self.clamps {
+            (classes - 1.0) * below_power(z / power_of_two(self.shape.halving()))
+        } else {
+            0.0
+        };
+        let computed = computed(self.classes, self.shape, self.fraction);
+        // The powers that coefficients are made of have a relative error below 2^-50.
         (dropped + unit + factor) / 4.0 + clamped + computed + 1.0 / power_of_two(38) + last / 2.0
     }
 
@@ -130,8 +134,8 @@ impl Precision {
     /// # Errors
     /// [`ProtocolError::Gc`]; never for widths that were accepted.
     pub fn exponential(&self) -> Result<Exponential, ProtocolError> {
-        let tables = tables(self.halving, self.fraction);
-        Ok(Exponential::new(self.width, self.factor, self.cut, tables, self.fraction)?)
+        let mantissa = mantissa(self.shape, self.fraction);
+        Ok(Exponential::new(self.width, self.factor, self.cut, mantissa)?)
     }
 }
 
@@ -141,8 +145,8 @@ pub const MAX_CLASSES: usize = 1 << 10;
 /// The most decimal digits of a probability.
 pub const MAX_DIGITS: u32 = 6;
 
-/// The precision of tables leaves no room for more.
-const MAX_FRACTION: u32 = 44;
+/// Sums have room for no more.
+const MAX_FRACTION: u32 = 35;
 
 /// A factor of a given number of bits, or fewer, and the bits to cut off behind it, for a product with integers of `width` bits.
 fn fixed_point(x: f64, bits: u32, width: u32) -> (u64, u32) {
@@ -154,20 +158,11 @@ fn fixed_point(x: f64, bits: u32, width: u32) -> (u64, u32) {
     ((x * power_of_two(cut)).round() as u64, cut)
 }
 
-/// How far 1/S may be off since terms are rounded. A mantissa is off by e units of `2^-fraction`: half of one for each table, one for each bit of a
-/// loss. It is above half of one, so the term T that halvings make of it is off by `2 e T` units, and one where they cut off; the largest is not.
-/// With S and what is computed of it both at least 1, 1/S is off by `2 e + K - 1` units at most.
-fn computed(classes: usize, halving: u32, fraction: u32) -> f64 {
-    let pieces = pieces(halving);
-    // A piece below bit i of the exponent's fraction is less than 2^(i - j) halvings.
-    let losses = pieces.iter().scan(halving, |above, bits| {
-        let bound = fraction - (halving - *above);
-        *above -= bits;
-        Some(bound)
-    });
-    let losses: u32 = losses.skip(1).sum();
-    let units = 2.0 * f64::from(losses) + pieces.len() as f64 + (classes - 1) as f64;
-    units / power_of_two(fraction)
+/// How far 1/S may be off since terms are rounded. With a mantissa off by e units of `2^-fraction`, and above half of one, the term T that halvings
+/// make of it is off by `2 e T` units, and one where they cut off; the largest is not. With S and what is computed of it both at least 1, 1/S
+/// is off by `2 e + K - 1` units at most.
+fn computed(classes: usize, shape: Shape, fraction: u32) -> f64 {
+    2.0 * shape.error(fraction) + (classes - 1) as f64 / power_of_two(fraction)
 }
 
 /// D for a given number of bits.
@@ -176,7 +171,7 @@ const fn most(width: u32) -> f64 {
 }
 
 /// `2^exponent`, exactly.
-fn power_of_two(exponent: u32) -> f64 {
+pub(super) fn power_of_two(exponent: u32) -> f64 {
     (0..exponent).fold(1.0, |power, _| 2.0 * power)
 }
 

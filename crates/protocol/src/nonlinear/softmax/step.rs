@@ -4,11 +4,12 @@ use lanner_gc::library::Sharing;
 use lanner_primitives::Ring;
 use serde::{Deserialize, Serialize};
 
-use super::softmax;
+use super::{Precision, softmax};
 use crate::ProtocolError;
 use crate::linear::Sets;
+use crate::nonlinear::ot_nonlinear::Layer;
 use crate::nonlinear::yao::is_zero;
-use crate::step::{Built, Spec, ValueType};
+use crate::step::{Built, Known, Spec, ValueType};
 
 /// The label and its probability to some decimal digits, which the client learns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,8 +27,40 @@ pub struct LabelAndProbability {
     pub guard: u32,
 }
 
+/// The label and its probability to some decimal digits by transfers, as two shared values of [`Self::to`] that are for the client to learn: the
+/// same as [`LabelAndProbability`] gives.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RingSoftmax {
+    /// Number of scores.
+    pub classes: usize,
+    /// Decimal digits.
+    pub digits: u32,
+    /// What one unit of a score stands for: finite and above zero.
+    pub scale: f64,
+    /// Bits of the ring that they are shared in, of which they are below a quarter.
+    pub bits: u32,
+}
+
 // A checked network's output scale is a number.
 impl Eq for LabelAndProbability {}
+
+impl Eq for RingSoftmax {}
+
+impl RingSoftmax {
+    fn layer(&self) -> Result<Layer, ProtocolError> {
+        let &Self { classes, digits, scale, bits } = self;
+        let precision = Precision::new(classes, digits, scale, bits)?;
+        Layer::softmax(classes, bits, precision.dropped(), &precision.exponential()?, digits)
+    }
+
+    /// The ring of both values.
+    ///
+    /// # Errors
+    /// As [`Spec::build`].
+    pub fn to(&self) -> Result<Ring, ProtocolError> {
+        Ok(self.layer()?.ring())
+    }
+}
 
 impl Spec for LabelAndProbability {
     fn name(&self) -> &'static str {
@@ -42,5 +75,20 @@ impl Spec for LabelAndProbability {
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let sharing = Sharing { ring: self.from, guard: self.guard };
         Ok(Box::new(softmax(self.classes, self.digits, self.scale, sharing)?))
+    }
+}
+
+impl Spec for RingSoftmax {
+    fn name(&self) -> &'static str {
+        "ot.softmax"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, Ring::Pow2(self.bits), self.classes)?;
+        Ok(ValueType::shared(self.to()?, 2, Known::NOBODY))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(self.layer()?))
     }
 }
