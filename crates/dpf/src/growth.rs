@@ -8,9 +8,10 @@ use crate::{DpfError, MAX_BITS, VALUES, WORDS};
 /// One party's trees of many keys, down to a level.
 ///
 /// ```text
-/// for each level:   sums = grow()
-///                   both open CW = hashes_0 xor hashes_1 xor not(a_i) Delta, of which they have shares
-///                   correct(CW)
+/// for each level but the last:   sums = grow()
+///                                both open CW = hashes_0 xor hashes_1 xor not(a_i) Delta, of which they have shares
+///                                correct(CW)
+/// for the last:                  sums = finish()
 /// ```
 ///
 /// and of the sums of values and of control bits of all levels they make the corrections of values, whenever they like.
@@ -32,12 +33,31 @@ struct Trees {
 
 /// A party's sums over all nodes of a level, for each key.
 pub struct Sums {
-    /// What nodes hash to, added modulo two.
+    /// What nodes hash to, added modulo two; zeros of the last level, which has no children.
     pub hashes: Vec<Block>,
     /// What their values hash to, word by word modulo `2^64`.
     pub values: [Vec<u64>; WORDS],
     /// Their control bits, as integers: both parties' differ by 1.
     pub controls: Vec<u64>,
+}
+
+impl Sums {
+    fn new(keys: usize) -> Self {
+        Self {
+            hashes: vec![Block::ZERO; keys],
+            values: [vec![0; keys], vec![0; keys]],
+            controls: vec![0; keys],
+        }
+    }
+
+    /// Appends those of other keys.
+    pub fn append(&mut self, others: &Self) {
+        self.hashes.extend_from_slice(&others.hashes);
+        for (values, others) in self.values.iter_mut().zip(&others.values) {
+            values.extend_from_slice(others);
+        }
+        self.controls.extend_from_slice(&others.controls);
+    }
 }
 
 impl ZeroizeOnDrop for Sums {}
@@ -70,19 +90,32 @@ impl<'h> Growth<'h> {
     /// # Errors
     /// [`DpfError::Shape`] if there are [`MAX_BITS`] levels.
     pub fn grow(&mut self) -> Result<Sums, DpfError> {
-        if self.level >= MAX_BITS {
+        if self.level + 1 >= MAX_BITS {
             return Err(DpfError::Shape { what: "the levels of a tree" });
         }
         self.level += 1;
-        let (hash, keys) = (self.hash, self.keys);
-        let (mut hashes, mut controls) = (vec![Block::ZERO; keys], vec![0; keys]);
-        let [mut low, mut high] = [vec![0; keys], vec![0; keys]];
-        let [lows, highs] = [&mut low, &mut high].map(|words| words.chunks_mut(GROUP));
-        let sums = hashes.chunks_mut(GROUP).zip(controls.chunks_mut(GROUP)).zip(lows.zip(highs));
-        parallel::for_each(self.groups.iter_mut().zip(sums), |(trees, ((hashes, controls), values))| {
-            trees.grow(hash, hashes, controls, values);
+        let (sums, hash) = (Sums::new(self.keys), self.hash);
+        Ok(self.add(sums, |trees, hashes| trees.grow(hash, hashes)))
+    }
+
+    /// The sums over the nodes of the last level, which has no more children.
+    #[must_use]
+    pub fn finish(mut self) -> Sums {
+        let sums = Sums::new(self.keys);
+        self.add(sums, |_, _| ())
+    }
+
+    /// Adds the sums of values and control bits, then does what is left with each group and its sums of hashes.
+    fn add(&mut self, mut sums: Sums, then: impl Fn(&mut Trees, &mut [Block]) + Send + Sync) -> Sums {
+        let hash = self.hash;
+        let [low, high] = &mut sums.values;
+        let values = low.chunks_mut(GROUP).zip(high.chunks_mut(GROUP)).zip(sums.controls.chunks_mut(GROUP));
+        let items = self.groups.iter_mut().zip(sums.hashes.chunks_mut(GROUP)).zip(values);
+        parallel::for_each(items, |((trees, hashes), ((low, high), controls))| {
+            trees.add(hash, [low, high, controls]);
+            then(trees, hashes);
         });
-        Ok(Sums { hashes, values: [low, high], controls })
+        sums
     }
 
     /// Corrects the last level, given the opened correction of each key.
@@ -101,29 +134,31 @@ impl<'h> Growth<'h> {
 }
 
 impl Trees {
-    fn grow(
-        &mut self,
-        hash: &CorrelationRobustHash,
-        hashes: &mut [Block],
-        controls: &mut [u64],
-        (low, high): (&mut [u64], &mut [u64]),
-    ) {
-        let mut children = Zeroizing::new(vec![Block::ZERO; 2 * self.nodes.len()]);
+    /// Adds what values hash to, and control bits.
+    fn add(&self, hash: &CorrelationRobustHash, [low, high, controls]: [&mut [u64]; 3]) {
         let mut hashed = Zeroizing::new([Block::ZERO; GROUP]);
         let hashed = &mut hashed[..self.keys];
-        let rows = self.nodes.chunks(self.keys).zip(children.chunks_mut(2 * self.keys));
-        for (nodes, children) in rows {
+        for nodes in self.nodes.chunks(self.keys) {
+            hashed.copy_from_slice(nodes);
+            hash.hash_in_place(hashed, self.first + VALUES);
+            for (key, (node, value)) in nodes.iter().zip(&*hashed).enumerate() {
+                controls[key] += node.0 as u64 & 1;
+                low[key] = low[key].wrapping_add(value.0 as u64);
+                high[key] = high[key].wrapping_add((value.0 >> 64) as u64);
+            }
+        }
+    }
+
+    /// Makes all children, and adds what nodes hash to.
+    fn grow(&mut self, hash: &CorrelationRobustHash, hashes: &mut [Block]) {
+        let mut children = Zeroizing::new(vec![Block::ZERO; 2 * self.nodes.len()]);
+        for (nodes, children) in self.nodes.chunks(self.keys).zip(children.chunks_mut(2 * self.keys)) {
             let (left, right) = children.split_at_mut(self.keys);
             left.copy_from_slice(nodes);
             hash.hash_in_place(left, self.first);
-            hashed.copy_from_slice(nodes);
-            hash.hash_in_place(hashed, self.first + VALUES);
-            for (key, node) in nodes.iter().enumerate() {
-                right[key] = left[key] ^ *node;
-                hashes[key] ^= left[key];
-                controls[key] += node.0 as u64 & 1;
-                low[key] = low[key].wrapping_add(hashed[key].0 as u64);
-                high[key] = high[key].wrapping_add((hashed[key].0 >> 64) as u64);
+            for (((left, right), node), sum) in left.iter().zip(right).zip(nodes).zip(hashes.iter_mut()) {
+                *right = *left ^ *node;
+                *sum ^= *left;
             }
         }
         self.nodes = children;

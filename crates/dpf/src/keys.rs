@@ -8,7 +8,7 @@ use crate::{DpfError, MAX_BITS, VALUES, WORDS};
 /// The opened corrections of a level, of each key.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// Of children.
+    /// Of children; none of the last level.
     pub nodes: Vec<Block>,
     /// Of values, word by word; of a word that is not there, none.
     pub values: [Vec<u64>; WORDS],
@@ -47,14 +47,15 @@ impl Keys {
         if levels.is_empty() || levels.len() > MAX_BITS as usize {
             return refuse("the levels of keys");
         }
-        let count = levels[0].nodes.len();
+        let count = levels[0].values[0].len();
         let words = levels[0].values.each_ref().map(|word| !word.is_empty());
-        let is_like = |level: &Level| {
+        let last = levels.len() - 1;
+        let is_like = |(number, level): (usize, &Level)| {
             let lengths = level.values.iter().zip(words);
-            level.nodes.len() == count
+            level.nodes.len() == if number == last { 0 } else { count }
                 && lengths.into_iter().all(|(word, there)| word.len() == if there { count } else { 0 })
         };
-        if !levels.iter().all(is_like) {
+        if !levels.iter().enumerate().all(is_like) {
             return refuse("the corrections of keys");
         }
         Ok(Self { root, first, is_second, levels, count })
@@ -70,6 +71,12 @@ impl Keys {
     #[must_use]
     pub const fn bits(&self) -> u32 {
         self.levels.len() as u32
+    }
+
+    /// The party's root: its secret.
+    #[must_use]
+    pub const fn root(&self) -> Block {
+        self.root
     }
 
     /// The corrections, the level of the highest bit first.
@@ -123,6 +130,9 @@ impl Keys {
                     |value: u64, words: &[u64]| value.wrapping_add(of_batch(words, key) & control) & counts;
                 low[key] = low[key].wrapping_add(part(value.0 as u64, &corrections.values[0]));
                 high[key] = high[key].wrapping_add(part((value.0 >> 64) as u64, &corrections.values[1]));
+            }
+            if corrections.nodes.is_empty() {
+                continue;
             }
             hashed.copy_from_slice(nodes);
             hash.hash_in_place(hashed, tweak);

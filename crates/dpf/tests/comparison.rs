@@ -22,10 +22,16 @@ fn keys(bits: u32, thresholds: &[u64], values: &[[u64; WORDS]], first: u64, seed
     let mut trees = roots.map(|root| Growth::new(&hash, root, thresholds.len(), first));
     let mut levels = Vec::new();
     for level in 0..bits {
-        let [zero, one] = trees.each_mut().map(|trees| trees.grow().unwrap());
+        let last = level == bits - 1;
+        let grown = |trees: &mut Growth| if last { None } else { Some(trees.grow().unwrap()) };
+        let [zero, one] = match trees.each_mut().map(grown) {
+            [Some(zero), Some(one)] => [zero, one],
+            _ => std::mem::replace(&mut trees, roots.map(|root| Growth::new(&hash, root, 0, 0)))
+                .map(Growth::finish),
+        };
         let bit = |key: usize| thresholds[key] >> (bits - 1 - level) & 1;
         let node = |key: usize| zero.hashes[key] ^ one.hashes[key] ^ (Block::mask(bit(key) == 0) & delta);
-        let nodes: Vec<Block> = (0..thresholds.len()).map(node).collect();
+        let nodes: Vec<Block> = if last { Vec::new() } else { (0..thresholds.len()).map(node).collect() };
         let value = |key: usize, word: usize| {
             let sign = zero.controls[key].wrapping_sub(one.controls[key]);
             assert!(sign == 1 || sign == u64::MAX);
@@ -33,7 +39,7 @@ fn keys(bits: u32, thresholds: &[u64], values: &[[u64; WORDS]], first: u64, seed
             sign.wrapping_mul((bit(key) * values[key][word]).wrapping_sub(difference))
         };
         let words = [0, 1].map(|word| (0..thresholds.len()).map(|key| value(key, word)).collect());
-        for trees in &mut trees {
+        for trees in trees.iter_mut().filter(|_| !last) {
             trees.correct(&nodes).unwrap();
         }
         levels.push(Level { nodes, values: words });
@@ -127,22 +133,24 @@ fn keys_of_one_number_are_alike() {
 
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
-    let level = |keys: usize, words: [usize; WORDS]| Level {
-        nodes: vec![Block::ZERO; keys],
+    let level = |nodes: usize, words: [usize; WORDS]| Level {
+        nodes: vec![Block::ZERO; nodes],
         values: words.map(|count| vec![0; count]),
     };
     let accepted = |levels: Vec<Level>| Keys::new(Block::ZERO, 0, false, levels).is_ok();
-    assert!(accepted(vec![level(3, [3, 0]); 16]) && accepted(vec![level(3, [3, 3])]));
-    assert!(!accepted(vec![]) && !accepted(vec![level(3, [3, 0]); 17]));
-    assert!(!accepted(vec![level(3, [3, 3]), level(3, [3, 0])]) && !accepted(vec![level(3, [2, 0])]));
-    assert!(!accepted(vec![level(3, [3, 0]), level(2, [2, 0])]));
-    let keys = Keys::new(Block::ZERO, 0, false, vec![level(3, [3, 0])]).unwrap();
+    let ended =
+        |count: usize, words: [usize; WORDS]| [vec![level(3, words); count], vec![level(0, words)]].concat();
+    assert!(accepted(ended(15, [3, 0])) && accepted(vec![level(0, [3, 3])]));
+    assert!(!accepted(vec![]) && !accepted(ended(16, [3, 0])) && !accepted(vec![level(3, [3, 3])]));
+    assert!(!accepted(vec![level(3, [3, 3]), level(0, [3, 0])]) && !accepted(ended(1, [2, 0])));
+    assert!(!accepted(vec![level(2, [3, 0]), level(0, [3, 0])]));
+    let keys = Keys::new(Block::ZERO, 0, false, ended(2, [3, 0])).unwrap();
     assert!(keys.evaluate(&hash(), &[0; 2]).is_err());
     let hash = hash();
     let mut growth = Growth::new(&hash, Block::ZERO, 2, 0);
     assert!(growth.correct(&[Block::ZERO; 2]).is_err());
     growth.grow().unwrap();
     assert!(growth.correct(&[Block::ZERO; 3]).is_err());
-    (1..16).for_each(|_| assert!(growth.grow().is_ok()));
+    (1..15).for_each(|_| assert!(growth.grow().is_ok()));
     assert!(growth.grow().is_err());
 }

@@ -27,6 +27,9 @@ pub enum ProtocolError {
     /// Garbling or evaluation failed.
     #[error(transparent)]
     Gc(#[from] lanner_gc::GcError),
+    /// Comparison keys refused their shapes.
+    #[error(transparent)]
+    Dpf(#[from] lanner_dpf::DpfError),
     /// The channel failed or the peer sent something else than was due.
     #[error(transparent)]
     Channel(#[from] lanner_wire::ChannelError),

@@ -44,3 +44,11 @@ pub(crate) const PRODUCTS: Kind = Kind(0x74);
 pub(crate) const LOOKUP_PLACES: Kind = Kind(0x75);
 /// Masked entries of a table, from who replies.
 pub(crate) const LOOKUP_REPLIES: Kind = Kind(0x76);
+/// The salt of keys that are made together, client to server.
+pub(crate) const KEY_SALT: Kind = Kind(0x77);
+/// Shares of what corrects the nodes of keys, from both.
+pub(crate) const KEY_NODES: Kind = Kind(0x78);
+/// Shares of what corrects the values of keys, from both.
+pub(crate) const KEY_VALUES: Kind = Kind(0x79);
+/// Values under masks, from both.
+pub(crate) const MASKED_VALUES: Kind = Kind(0x7a);

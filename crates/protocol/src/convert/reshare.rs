@@ -14,7 +14,7 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer, pack_bits, packed_len, u
 use serde::{Deserialize, Serialize};
 
 use crate::linear::Sets;
-use crate::nonlinear::ot_nonlinear::CotSupply;
+use crate::nonlinear::ot_nonlinear::{CotSupply, softmax_ring};
 use crate::nonlinear::softmax::{Likely, MAX_DIGITS};
 use crate::step::encoding::{read_share, write_share};
 use crate::step::{
@@ -140,7 +140,9 @@ impl Spec for Reveal {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, self.from, self.values)?;
         match self.reading {
-            Reading::Probability { digits, .. } if self.values != 2 || digits > MAX_DIGITS => {
+            Reading::Probability { classes, digits }
+                if self.values != 2 || digits > MAX_DIGITS || softmax_ring(classes, digits)? != self.from =>
+            {
                 Err(ProtocolError::Shape { what: "the values of a probability" })
             }
             _ => Ok(ValueType::Revealed),

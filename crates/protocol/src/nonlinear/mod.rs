@@ -3,5 +3,6 @@
 pub mod ot_nonlinear;
 pub mod softmax;
 pub mod square;
+pub mod tabula;
 pub mod windows;
 pub mod yao;

@@ -6,7 +6,7 @@ use super::Spec;
 use crate::convert::reshare::{Reshare, Reveal};
 use crate::linear::{cheetah, falcon, gazelle};
 use crate::local;
-use crate::nonlinear::{ot_nonlinear, softmax, square, yao};
+use crate::nonlinear::{ot_nonlinear, softmax, square, tabula, yao};
 
 /// Makes the enum of all protocols, which a plan writes down with the protocol's name as tag, and its dispatch.
 macro_rules! protocols {
@@ -73,6 +73,8 @@ protocols! {
     RingProduct(ot_nonlinear::RingProduct),
     /// The products of matrices of two values, by oblivious transfer.
     RingMatrixProduct(ot_nonlinear::RingMatrixProduct),
+    /// The rescale of each element, or its positive part, by openings under masks with comparison keys.
+    TabulaLookup(tabula::Lookup),
     /// Each element without the bits of guard below it, by oblivious transfer.
     DropGuard(ot_nonlinear::DropGuard),
     /// An oblivious arg-max whose result the client learns.

@@ -43,6 +43,9 @@ impl Division {
     /// [`ProtocolError::Shape`] if there is no quotient above 0, or no ring of 62 bits has room.
     pub(super) fn new(dividend: u64, [least, most]: [u64; 2]) -> Result<Self, ProtocolError> {
         let refuse = ProtocolError::Shape { what: "the bits of a division" };
+        if dividend.max(most) >> 62 > 0 {
+            return Err(refuse);
+        }
         // Twice of everything, so that the half is an integer.
         let [dividend, least, most] = [dividend, least, most].map(u128::from);
         let quotient = (2 * dividend + least).checked_div(2 * least).unwrap_or(0);
@@ -55,7 +58,9 @@ impl Division {
             place -= width;
             let largest = if number == 0 { quotient >> place } else { (1 << width) - 1 };
             let taken = (2 * most) << place;
-            let bits = u128::BITS - left.max(largest * taken).leading_zeros() + 1;
+            // Wider than any ring where it does not even fit here.
+            let largest_taken = largest.saturating_mul(taken);
+            let bits = u128::BITS - left.max(largest_taken).leading_zeros() + 1;
             left = left.min(taken);
             Digit { largest: largest as u64, place, bits }
         };

@@ -177,7 +177,7 @@ impl Layer {
     }
 
     /// The index of the largest of `classes` scores over `Z_2^bits`, ties to the lowest, and its softmax probability in units of `10^-digits`, as
-    /// [`softmax_parts`](lanner_gc::library::softmax_parts) has them: two values over [`Self::ring`].
+    /// [`softmax_parts`](lanner_gc::library::softmax_parts) has them: two values over [`softmax_ring`](super::softmax_ring).
     ///
     /// Scores must be below a quarter of their ring, so that differences of two have a sign.
     ///
@@ -227,16 +227,15 @@ impl<P: Program> Layer<P> {
         Ok(Self { program, moves: counter.into_moves(), from, to, inputs })
     }
 
+    /// What it computes.
+    pub const fn program(&self) -> &P {
+        &self.program
+    }
+
     /// Transfers that a party sends in one run.
     #[must_use]
     pub fn transfers(&self, sender: Party) -> usize {
         self.moves.sent_by(sender)
-    }
-
-    /// The ring of the outputs.
-    #[must_use]
-    pub const fn ring(&self) -> Ring {
-        self.to
     }
 
     /// Values of the input.

@@ -77,7 +77,9 @@ pub use activation::Rounding;
 pub use layer::Layer;
 pub use material::{Material, Request};
 pub use polynomials::{Factors, Polynomials};
+pub use softmax::softmax_ring;
 pub use step::{DropGuard, RingActivation, RingFunction, RingMatrixProduct, RingProduct, RingSquare};
+pub(crate) use transfers::Correlations;
 pub use transfers::{CotSupply, Transfers, parameters, setup_cost};
 
 #[cfg(test)]

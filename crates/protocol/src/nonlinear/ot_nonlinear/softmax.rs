@@ -64,10 +64,11 @@ impl Softmax {
     ) -> Result<Self, ProtocolError> {
         let refuse = |what| Err(ProtocolError::Shape { what });
         let left = bits.saturating_sub(dropped);
-        if !(2..=1 << 16).contains(&classes) || left < 3 || bits > 62 {
-            return refuse("classes or bits of a softmax");
+        if left < 3 || bits > 62 {
+            return refuse("bits of a softmax");
         }
-        if !(1..=9).contains(&digits) || exponential.fraction() > 40 {
+        softmax_ring(classes, digits)?;
+        if exponential.fraction() > 40 {
             return refuse("digits of a softmax");
         }
         // A difference of scores below a quarter of their ring.
@@ -83,9 +84,7 @@ impl Softmax {
         };
         let division = Division::new(dividend, [one, one * classes as u64])?;
         let terms = Terms::new(exponential, clamped.min(widest), division.bits)?;
-        let index_bits = usize::BITS - (classes - 1).leading_zeros();
-        // Both results are read with a sign.
-        let to = 1 + index_bits.max(u64::BITS - parts.leading_zeros());
+        let to = softmax_ring(classes, digits)?.bits();
         Ok(Self { bits, dropped, largest, terms, one, division, to })
     }
 
@@ -183,6 +182,18 @@ impl Terms {
         let z = known.drop(driver, &products, cut, bits)?;
         curve.run(driver, &z)
     }
+}
+
+/// The ring of the index and the digits, which are read with a sign.
+///
+/// # Errors
+/// [`ProtocolError::Shape`] unless there are 2 to `2^16` classes and 1 to 9 digits.
+pub fn softmax_ring(classes: usize, digits: u32) -> Result<Ring, ProtocolError> {
+    if !(2..=1 << 16).contains(&classes) || !(1..=9).contains(&digits) {
+        return Err(ProtocolError::Shape { what: "classes or digits of a softmax" });
+    }
+    let index_bits = usize::BITS - (classes - 1).leading_zeros();
+    Ok(Ring::Pow2(1 + index_bits.max(u64::BITS - 10_u64.pow(digits).leading_zeros())))
 }
 
 /// What sums and products stay below, with a bit for the sign and one that tells of wraps.

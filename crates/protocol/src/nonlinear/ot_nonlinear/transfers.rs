@@ -1,10 +1,13 @@
 //! The session's sources of transfers, one in each direction.
 
 use lanner_ot::silent::{Parameters, SilentReceiver, SilentSender, Supply};
-use lanner_ot::{CotReceiver, CotSender, base, random_delta, softspoken};
-use lanner_primitives::Block;
+use lanner_ot::{
+    CorrelatedReceiver, CorrelatedSender, CotReceiver, CotSender, base, random_delta, softspoken,
+};
+use lanner_primitives::{Bits, Block};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use crate::{Cost, Party, ProtocolError};
 
@@ -49,6 +52,45 @@ impl Transfers {
     }
 }
 
+/// Random correlated transfers of both directions, as many of each: `received = sent xor choice delta`, with what the other party sent and its delta.
+pub(crate) struct Correlations {
+    /// This party's.
+    pub(crate) delta: Block,
+    pub(crate) sent: Zeroizing<Vec<Block>>,
+    pub(crate) received: Zeroizing<Vec<Block>>,
+    /// This party's, of what it received.
+    pub(crate) choices: Bits,
+}
+
+impl Transfers {
+    /// Whose they are.
+    pub(crate) const fn party(&self) -> Party {
+        self.party
+    }
+
+    /// The next of both directions, the client's first.
+    ///
+    /// # Errors
+    /// As [`Self::setup`].
+    pub(crate) fn both_ways(
+        &mut self,
+        channel: &mut dyn Channel,
+        count: usize,
+    ) -> Result<Correlations, ProtocolError> {
+        let [mut sent, mut received] = [(); 2].map(|()| Zeroizing::new(Vec::with_capacity(count)));
+        let mut choices = Bits::default();
+        for sender in [Party::Client, Party::Server] {
+            if sender == self.party {
+                self.sender.extend_random(channel, count, &mut sent)?;
+                channel.flush()?;
+            } else {
+                (choices, _) = self.receiver.extend_random(channel, count, &mut received)?;
+            }
+        }
+        Ok(Correlations { delta: self.sender.delta(), sent, received, choices })
+    }
+}
+
 /// The cost of [`Transfers::setup`].
 #[must_use]
 pub fn setup_cost([of_client, of_server]: [Parameters; 2]) -> Cost {
@@ -81,6 +123,12 @@ impl CotSupply {
     #[must_use]
     pub const fn new([of_client, of_server]: [Parameters; 2]) -> Self {
         Self { client: Supply::new(of_client), server: Supply::new(of_server) }
+    }
+
+    /// What as many transfers of both directions send, the client's first.
+    pub(crate) fn both_ways(&mut self, count: usize) -> Cost {
+        let client = self.client([count].into_iter());
+        client.then(self.server([count].into_iter()))
     }
 
     /// What transfers of the client's send that are drawn in such parts.

@@ -64,7 +64,8 @@ impl Shape {
     /// place; and half of one of a mantissa's, to the nearest of which a sum is rounded.
     pub(super) fn error(self, fraction: u32) -> f64 {
         let ends = power_of_two(self.rest());
-        let coefficients: f64 = (0..=self.degree).map(|power| ends.powi(power as i32)).sum();
+        let powers = std::iter::successors(Some(1.0), |power| Some(power * ends));
+        let coefficients: f64 = powers.take(self.degree as usize + 1).sum();
         let rounded = if self.drop() > 0 { 0.5 } else { 0.0 };
         self.off() + (0.51 * coefficients / power_of_two(self.drop()) + rounded) / power_of_two(fraction)
     }

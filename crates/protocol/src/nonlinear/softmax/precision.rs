@@ -18,7 +18,7 @@ use crate::ProtocolError;
 /// | s low bits of the scores dropped, `u = 2^s sigma` (none for s = 0) | `u / 4 <= tau / 16` | each exponent moves by less than u, so does the logit of p, and a logistic function's slope is at most 1/4 |
 /// | exponents rounded down to units of `2^-j` halvings | `2^-j ln(2) / 4 <= 11/64 tau` | as above |
 /// | the factor from differences to those, rounded | `m 2^-q / 4 <= tau / 64` | as above; m is the largest exponent, q the factor's bits |
-/// | differences of more than D units taken as D | `(K - 1) T(D) <= tau / 8` | each such term grows by at most `T(D)`, and S >= 1 |
+/// | differences of more than D units taken as D | `(K - 1) T(D) <= tau / 8` | each such term and `T(D)` are between 0 and the larger of both, which is `T(D)` but for what the other rows have; S >= 1 |
 /// | terms rounded to F bits | `(2 e + K - 1) 2^-F <= tau / 8` | e units of `2^-F` of each mantissa ([`Shape`]), and one where halvings cut off ([`Exponential`]) |
 /// | rounding to digits | `tau / 2` | the division is exact otherwise |
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Precision, softmax};
 use crate::ProtocolError;
 use crate::linear::Sets;
-use crate::nonlinear::ot_nonlinear::Layer;
+use crate::nonlinear::ot_nonlinear::{Layer, softmax_ring};
 use crate::nonlinear::yao::is_zero;
 use crate::step::{Built, Known, Spec, ValueType};
 
@@ -56,9 +56,9 @@ impl RingSoftmax {
     /// The ring of both values.
     ///
     /// # Errors
-    /// As [`Spec::build`].
+    /// As [`softmax_ring`].
     pub fn to(&self) -> Result<Ring, ProtocolError> {
-        Ok(self.layer()?.ring())
+        softmax_ring(self.classes, self.digits)
     }
 }
 

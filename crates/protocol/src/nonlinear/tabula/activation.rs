@@ -1,0 +1,201 @@
+//! The rescale and ReLU of values, with the keys that were made for them.
+
+use lanner_dpf::MAX_BITS;
+use lanner_primitives::{Block, Ring};
+use lanner_share::Share;
+use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, packed_len};
+use rand_core::CryptoRng;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+use super::corrections::Comparison;
+use super::keys::{Made, Making};
+use super::opening::Opening;
+use crate::nonlinear::ot_nonlinear::{CotSupply, Transfers};
+use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
+
+/// `floor((x + 2^(d-1)) / 2^d)` of values of `w` bits with their sign, or the positive part of it, modulo `2^to`: of what is below `2^w` of larger
+/// ones.
+#[derive(Clone, Debug)]
+pub struct Activation {
+    /// d.
+    pub(super) dropped: u32,
+    /// k.
+    pub(super) kept: u32,
+    pub(super) to: u32,
+    pub(super) relu: bool,
+    making: Making,
+}
+
+/// One party's one-time material: masks and keys.
+pub struct Material {
+    pub(super) salt: Block,
+    /// This party's shares of s, modulo `2^w`.
+    pub(super) masks: Zeroizing<Vec<u64>>,
+    pub(super) borrows: Made,
+    pub(super) signs: Made,
+}
+
+impl ZeroizeOnDrop for Material {}
+
+impl Activation {
+    /// Of `values` values of `kept + dropped` bits.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, and `to` is 62 at most and no less
+    /// than what is kept.
+    pub fn new(values: usize, kept: u32, dropped: u32, to: u32, relu: bool) -> Result<Self, ProtocolError> {
+        if !(2..=MAX_BITS).contains(&kept) || !(1..=MAX_BITS).contains(&dropped) || !(kept..=62).contains(&to)
+        {
+            return Err(ProtocolError::Shape { what: "the bits of an activation" });
+        }
+        // A mask's low bits count modulo 2^w, the borrow modulo 2^k.
+        let borrow = Comparison { bits: dropped, to: kept, threshold: kept + dropped, with_threshold: false };
+        let sign = Comparison { bits: kept, to, threshold: to, with_threshold: relu };
+        let making = Making::new(vec![borrow, sign], values)?;
+        Ok(Self { dropped, kept, to, relu, making })
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        self.making.keys()
+    }
+
+    /// Bits of a value, its sign among them.
+    #[must_use]
+    pub const fn bits(&self) -> u32 {
+        self.kept + self.dropped
+    }
+
+    /// Bits of the ring of the results.
+    #[must_use]
+    pub const fn to(&self) -> u32 {
+        self.to
+    }
+
+    /// Transfers that a party sends for one run.
+    #[must_use]
+    pub fn transfers(&self, sender: Party) -> usize {
+        self.making.transfers(sender)
+    }
+
+    /// Offline: what the client begins with, a public salt.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn request(
+        &self,
+        channel: &mut dyn Channel,
+        party: Party,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Block, ProtocolError> {
+        if party == Party::Server {
+            let bytes = channel.receive(kind::KEY_SALT, Block::BYTES)?;
+            let salt = bytes.first_chunk().ok_or(ChannelError::Malformed { what: "salt" })?;
+            return Ok(Block::from_bytes(*salt));
+        }
+        let salt = Block::random(rng);
+        channel.send(kind::KEY_SALT, &salt.to_bytes())?;
+        Ok(salt)
+    }
+
+    /// Offline: makes masks and keys with the other party.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
+    pub fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        transfers: &mut Transfers,
+        salt: Block,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Material, ProtocolError> {
+        let mut made = self.making.make(channel, transfers, salt, rng)?.into_iter();
+        let missing = || ProtocolError::Shape { what: "the keys of an activation" };
+        let (borrows, signs) = (made.next().ok_or_else(missing)?, made.next().ok_or_else(missing)?);
+        let ring = Ring::Pow2(self.bits());
+        // The high bits need no keys: each party draws its share.
+        let masks = borrows
+            .thresholds
+            .iter()
+            .map(|low| ring.add(ring.embed((rng.next_u64() << self.dropped) as i64), *low));
+        Ok(Material { salt, masks: Zeroizing::new(masks.collect()), borrows, signs })
+    }
+
+    /// What preparation sends.
+    pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
+        let OfflineCost { request, answer } = self.making.cost(supply);
+        OfflineCost { request: Cost::NONE.client(Block::BYTES).then(request), answer }
+    }
+
+    /// What the online phase sends.
+    #[must_use]
+    pub fn online_cost(&self) -> Cost {
+        let [masked, high] = [self.bits(), self.kept].map(|bits| packed_len(self.values(), bits));
+        Cost::NONE.client(masked).server(masked + high).client(high)
+    }
+
+    /// Online: this party's share of the results.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if the share or the material is not this layer's; [`ProtocolError::Channel`] if the channel fails or the peer sends
+    /// something else.
+    pub fn online(
+        &self,
+        channel: &mut dyn Channel,
+        party: Party,
+        material: Material,
+        share: &Share,
+    ) -> Result<Share, ProtocolError> {
+        let narrow = matches!(share.ring(), Ring::Pow2(bits) if bits >= self.bits());
+        if !narrow || share.len() != self.values() || material.masks.len() != self.values() {
+            return Err(ProtocolError::Shape { what: "the input share of an activation" });
+        }
+        let ring = Ring::Pow2(self.bits());
+        let masked = share.values().iter().zip(material.masks.iter());
+        let masked: Vec<u64> = masked.map(|(x, s)| ring.add(ring.embed(*x as i64), *s)).collect();
+        let opening = Opening::new(self, party, material);
+        let e = opening.open(channel, &masked)?;
+        Ok(Share::new(Ring::Pow2(self.to), opening.results(&e)?)?)
+    }
+
+    /// Appends all of the material.
+    pub fn encode(&self, material: &Material, writer: &mut Writer) {
+        writer.u128(material.salt.0);
+        writer.packed(&material.masks, self.bits());
+        for (made, of) in [&material.borrows, &material.signs].into_iter().zip(self.making.comparisons()) {
+            made.encode(*of, writer);
+        }
+    }
+
+    /// Reads what [`Self::encode`] wrote of a party's material.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if it is another layer's.
+    pub fn decode(&self, reader: &mut Reader<'_>, party: Party) -> Result<Material, DecodeError> {
+        let count = self.values();
+        let salt = Block(reader.u128()?);
+        let masks = Zeroizing::new(reader.packed(count, self.bits())?);
+        let missing = || DecodeError::Invalid { what: "keys" };
+        let mut made = Vec::new();
+        for (number, of) in self.making.comparisons().iter().enumerate() {
+            made.push(Made::decode(*of, (number * count) as u64, count, party, reader)?);
+        }
+        let signs = made.pop().ok_or_else(missing)?;
+        let borrows = made.pop().ok_or_else(missing)?;
+        Ok(Material { salt, masks, borrows, signs })
+    }
+
+    /// Bytes that either party holds while it makes the material or computes, at most and besides it.
+    #[must_use]
+    pub fn working(&self) -> u64 {
+        self.making.working() as u64
+    }
+
+    /// Bytes of a party's material.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        let keys: usize = self.making.comparisons().iter().map(|of| of.held(self.values())).sum();
+        (Block::BYTES + packed_len(self.values(), self.bits()) + keys) as u64
+    }
+}

@@ -1,0 +1,112 @@
+//! One party's part of the online phase: both openings, and what follows from them.
+
+use lanner_primitives::{CorrelationRobustHash, Ring};
+use lanner_wire::{Channel, ChannelError, Reader, pack_bits, packed_len};
+
+use super::{Activation, Material};
+use crate::{Party, ProtocolError, kind};
+
+/// An activation with its material, which it uses up.
+pub(super) struct Opening<'a> {
+    layer: &'a Activation,
+    party: Party,
+    hash: CorrelationRobustHash,
+    material: Material,
+}
+
+impl<'a> Opening<'a> {
+    pub(super) fn new(layer: &'a Activation, party: Party, material: Material) -> Self {
+        Self { layer, party, hash: CorrelationRobustHash::new(material.salt), material }
+    }
+
+    /// e, given this party's part of v.
+    pub(super) fn open(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        let (mine, theirs) = match self.party {
+            Party::Client => self.ask(channel, masked)?,
+            Party::Server => self.answer(channel, masked)?,
+        };
+        let ring = Ring::Pow2(self.layer.kept);
+        Ok(mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect())
+    }
+
+    /// The client's share of e, and the server's.
+    fn ask(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
+        let (wide, kept) = (self.layer.bits(), self.layer.kept);
+        let length = |bits: u32| packed_len(masked.len(), bits);
+        send(channel, &pack_bits(masked, wide))?;
+        let message = channel.receive(kind::MASKED_VALUES, length(wide) + length(kept))?;
+        let mut message = Reader::new(&message);
+        let v = message.packed(masked.len(), wide).map_err(ChannelError::from)?;
+        let theirs = message.packed(masked.len(), kept).map_err(ChannelError::from)?;
+        let mine = self.rescaled(&v)?;
+        send(channel, &pack_bits(&mine, kept))?;
+        Ok((mine, theirs))
+    }
+
+    /// The server's share of e, and the client's.
+    fn answer(
+        &self,
+        channel: &mut dyn Channel,
+        masked: &[u64],
+    ) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
+        let (wide, kept) = (self.layer.bits(), self.layer.kept);
+        let read = |channel: &mut dyn Channel, bits: u32| -> Result<Vec<u64>, ProtocolError> {
+            let message = channel.receive(kind::MASKED_VALUES, packed_len(masked.len(), bits))?;
+            Ok(Reader::new(&message).packed(masked.len(), bits).map_err(ChannelError::from)?)
+        };
+        let (ring, half) = (Ring::Pow2(wide), 1 << (self.layer.dropped - 1));
+        let both = masked.iter().zip(read(channel, wide)?);
+        let v: Vec<u64> = both.map(|(a, b)| ring.add(ring.add(*a, b), half)).collect();
+        let mine = self.rescaled(&v)?;
+        send(channel, &[pack_bits(&v, wide), pack_bits(&mine, kept)].concat())?;
+        Ok((mine, read(channel, kept)?))
+    }
+
+    /// This party's share of e: `v_hi - s_hi - [v_lo < s_lo] + t`.
+    fn rescaled(&self, v: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        let (Material { masks, borrows, signs, .. }, dropped) = (&self.material, self.layer.dropped);
+        let points: Vec<u64> = v.iter().map(|v| v & ((1 << dropped) - 1)).collect();
+        let [borrowed, _] = borrows.keys.evaluate(&self.hash, &points)?;
+        let (ring, wide) = (Ring::Pow2(self.layer.kept), Ring::Pow2(self.layer.bits()));
+        let share = |i: usize| {
+            // A mask less its low bits is a multiple of 2^d: what this party drew.
+            let drawn = wide.sub(masks[i], borrows.thresholds[i]) >> dropped;
+            let own = signs.thresholds[i].wrapping_sub(drawn).wrapping_sub(borrowed[i]);
+            ring.embed(own.wrapping_add(self.public(v[i] >> dropped)) as i64)
+        };
+        Ok((0..v.len()).map(share).collect())
+    }
+
+    /// This party's shares of the results, given e.
+    pub(super) fn results(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        let (kept, ring, signs) = (self.layer.kept, Ring::Pow2(self.layer.to), &self.material.signs);
+        let moved: Vec<u64> = e.iter().map(|e| e ^ 1 << (kept - 1)).collect();
+        let [c1, c1_t] = signs.keys.evaluate(&self.hash, e)?;
+        let [c2, c2_t] = signs.keys.evaluate(&self.hash, &moved)?;
+        let result = |i: usize| {
+            let (e, t, upper) = (e[i], signs.thresholds[i], e[i] >> (kept - 1));
+            // Nothing of what counts where e is in the lower half alone.
+            let lower = upper.wrapping_sub(1);
+            let wraps = c2[i] << kept;
+            let value = if self.layer.relu {
+                let is_positive = self.public(1 - upper).wrapping_sub(c1[i]).wrapping_add(c2[i]);
+                let t = (t & lower).wrapping_sub(c1_t[i]).wrapping_add(c2_t[i]);
+                e.wrapping_mul(is_positive).wrapping_sub(t).wrapping_add(wraps & lower)
+            } else {
+                self.public(e.wrapping_sub(upper << kept)).wrapping_sub(t).wrapping_add(wraps)
+            };
+            ring.embed(value as i64)
+        };
+        Ok((0..e.len()).map(result).collect())
+    }
+
+    /// This party's share of a public number.
+    fn public(&self, number: u64) -> u64 {
+        if self.party == Party::Server { number } else { 0 }
+    }
+}
+
+fn send(channel: &mut dyn Channel, message: &[u8]) -> Result<(), ProtocolError> {
+    channel.send(kind::MASKED_VALUES, message)?;
+    Ok(channel.flush()?)
+}

@@ -1,0 +1,121 @@
+//! The activation as a step of a plan.
+
+use lanner_primitives::{Block, Ring};
+use lanner_wire::{Channel, DecodeError, Reader, Writer};
+use serde::{Deserialize, Serialize};
+
+use super::{Activation, Material};
+use crate::linear::Sets;
+use crate::nonlinear::ot_nonlinear::CotSupply;
+use crate::step::{
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
+    StepCost, Value, ValueType,
+};
+use crate::{Party, ProtocolError};
+
+/// The rescale of each element, or its positive part, by openings under masks with keys that are made ahead; from `Z_2^from` to `Z_2^to`.
+///
+/// Elements must be below a quarter of their ring: half of what is kept, with a bit that tells the sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookup {
+    /// Number of elements.
+    pub values: usize,
+    /// Bits of the ring of the input.
+    pub from: u32,
+    /// Bits that are dropped, rounded.
+    pub shift: u32,
+    /// Whether what is below zero becomes zero.
+    pub relu: bool,
+    /// Bits of the ring of the output.
+    pub to: u32,
+}
+
+impl Spec for Lookup {
+    fn name(&self) -> &'static str {
+        "tabula.lookup"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
+        Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        let kept = self.from.saturating_sub(1).saturating_sub(self.shift);
+        Ok(Box::new(Activation::new(self.values, kept, self.shift, self.to, self.relu)?))
+    }
+}
+
+impl Built for Activation {
+    fn needs(&self) -> Result<Needs, ProtocolError> {
+        let transfers = [Party::Client, Party::Server].map(|party| self.transfers(party));
+        Ok(Needs { transfers, ..Needs::default() })
+    }
+
+    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
+        Ok(StepCost { offline: self.offline_cost(supply), online: self.online_cost() })
+    }
+
+    fn memory(&self) -> Result<Memory, ProtocolError> {
+        let (held, working) = (self.held(), self.working());
+        Ok(Memory {
+            client_material: held,
+            server_material: held,
+            working,
+            client_working: working,
+            ..Memory::default()
+        })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let transfers = self.transfers(Party::Client) + self.transfers(Party::Server);
+        vec![("instances", self.values() as u64), ("transfers", transfers as u64)]
+    }
+
+    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
+        Ok(self)
+    }
+
+    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
+        Ok(self)
+    }
+}
+
+impl<P: PartyState> Step<P> for Activation {
+    /// The keys' salt.
+    type Request = Block;
+    type Material = Material;
+
+    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Block, ProtocolError> {
+        let (_, rng) = party.transfers()?;
+        self.request(channel, P::PARTY, rng)
+    }
+
+    fn prepare(
+        &self,
+        channel: &mut dyn Channel,
+        party: &mut P,
+        salt: Block,
+        _: &Inputs,
+    ) -> Result<(Material, Option<Value>), ProtocolError> {
+        let (transfers, rng) = party.transfers()?;
+        Ok((self.prepare(channel, transfers, salt, rng)?, None))
+    }
+
+    fn encode(&self, material: &Material, writer: &mut Writer) {
+        self.encode(material, writer);
+    }
+
+    fn decode(&self, reader: &mut Reader<'_>) -> Result<Material, DecodeError> {
+        self.decode(reader, P::PARTY)
+    }
+
+    fn online(
+        &self,
+        channel: &mut dyn Channel,
+        material: Material,
+        inputs: &Inputs,
+    ) -> Result<Value, ProtocolError> {
+        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
+    }
+}
