@@ -86,13 +86,14 @@ impl CompileOptions {
             ("auto", Rounding::Exact) => Ok(Mode::Cheetah(Rounding::Exact)),
             ("gazelle", Rounding::Exact) => Ok(Mode::Gazelle),
             ("falcon", Rounding::Exact) => Ok(Mode::Falcon),
-            ("gazelle" | "falcon" | "auto", Rounding::Faithful) => {
+            ("tabula", Rounding::Exact) => Ok(Mode::Tabula),
+            ("gazelle" | "falcon" | "tabula" | "auto", Rounding::Faithful) => {
                 let error = Error::new(ErrorKind::Misuse, format!("mode {} rounds exactly", self.mode));
                 Err(error.fix("compile with cheetah, or with exact rounding"))
             }
             (other, _) => {
                 let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
-                Err(error.fix("compile with gazelle, falcon, cheetah or auto"))
+                Err(error.fix("compile with gazelle, falcon, cheetah, tabula or auto"))
             }
         }
     }
@@ -126,7 +127,7 @@ impl CompileOptions {
     /// The rings of a mode, and the input's range.
     pub(crate) fn quantization(&self, mode: Mode) -> QuantizationOptions {
         let options = match mode {
-            Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
+            Mode::Cheetah(_) | Mode::Tabula => QuantizationOptions::powers_of_two(),
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
         };
         let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);

@@ -4,7 +4,7 @@ mod precision;
 
 use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{Account, BuiltPlan, BuiltStep, Mode};
+use lanner_plan::{Account, BuiltPlan, BuiltStep};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::step::ValueType;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     if let Some(features) = features(network.public().input()) {
         report["features"] = features;
     }
-    if let Mode::Cheetah(rounding) = manifest.plan.mode {
+    if let Some(rounding) = manifest.plan.mode.rounding() {
         let (said, leak) = said_of(rounding);
         report["rounding"] = json!(said);
         if let Some(leak) = leak {

@@ -52,7 +52,7 @@ pub(crate) fn check(
             continue;
         }
         let layer = convolution(node, network.shape(node.inputs[0]))?;
-        if matches!(mode, Mode::Cheetah(_)) {
+        if mode.rounding().is_some() {
             steps = steps.saturating_add(cheetah::search_steps(&layer));
             within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
         } else {
@@ -75,7 +75,7 @@ pub fn check_outline(
     limits: &Limits,
 ) -> Result<(), PlanError> {
     let layer_work = |layer: &Convolution| match mode {
-        Mode::Cheetah(_) => cheetah::work(layer),
+        Mode::Cheetah(_) | Mode::Tabula => cheetah::work(layer),
         Mode::Gazelle | Mode::Falcon => gazelle::work(layer),
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
@@ -112,7 +112,7 @@ pub(crate) struct Totals {
 impl Totals {
     pub(crate) fn new(mode: Mode, limits: Limits) -> Self {
         // Layers that encode coefficients have theirs made when they are needed.
-        let plaintext = if matches!(mode, Mode::Cheetah(_)) { 0 } else { PLAINTEXT };
+        let plaintext = if mode.rounding().is_some() { 0 } else { PLAINTEXT };
         Self { limits, plaintext, work: Work::default(), elements: 0 }
     }
 

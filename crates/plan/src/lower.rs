@@ -5,6 +5,7 @@ mod function;
 mod guards;
 mod result;
 mod square;
+mod tabula;
 
 use std::collections::BTreeMap;
 
@@ -214,7 +215,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => local::Move { values, ring }.into(),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
-            FixedOp::Square if matches!(self.mode, Mode::Cheetah(_)) => cheetah::square(node)?,
+            FixedOp::Square if self.mode.rounding().is_some() => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
@@ -269,15 +270,17 @@ impl<'n> Planner<'n> {
         };
         let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
         let to = ring(network.nodes()[last].accumulator);
-        self.values[last + 1] =
-            Some(if let Some(activation) = self.activation(&fused, from, to, self.guards.of(value)) {
-                self.push(name, vec![input], activation)?
-            } else {
-                let input = self.reshare_for_all(name, value, input)?;
-                let activation =
-                    yao::Activation { function: fused.function, windows: fused.windows, from, to };
-                self.push(name, vec![input], activation)?
-            });
+        let guard = self.guards.of(value);
+        let looked_up = self.lookup(name, input, &fused, [widened(from, guard), to], guard)?;
+        self.values[last + 1] = Some(if let Some(made) = looked_up {
+            made
+        } else if let Some(activation) = self.activation(&fused, from, to, guard) {
+            self.push(name, vec![input], activation)?
+        } else {
+            let input = self.reshare_for_all(name, value, input)?;
+            let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
+            self.push(name, vec![input], activation)?
+        });
         for node in &nodes[1..] {
             self.inside[*node] = true;
         }
@@ -303,7 +306,7 @@ impl<'n> Planner<'n> {
 
     fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
         let node = &self.network.nodes()[index];
-        if let Mode::Cheetah(rounding) = self.mode {
+        if let Some(rounding) = self.mode.rounding() {
             return self.coefficient_layer(index, shape, rounding);
         }
         let prime = prime(node)?;
@@ -335,7 +338,7 @@ fn layouts(
 ) -> Result<Layouts, PlanError> {
     let (mut nodes, mut layers) = (Vec::new(), Vec::new());
     let takers = square::takers(network);
-    let rotates = !matches!(mode, Mode::Cheetah(_));
+    let rotates = mode.rounding().is_none();
     for (index, node) in network.nodes().iter().enumerate().filter(|_| rotates) {
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
             let shape = convolution(node, network.shape(node.inputs[0]))?;

@@ -16,6 +16,8 @@ pub enum Mode {
     Falcon,
     /// Cheetah: coefficient-encoded layers over powers of two, oblivious transfer between them.
     Cheetah(Rounding),
+    /// Tabula: layers split so that the online phase is plaintext arithmetic, openings under masks between them, over powers of two.
+    Tabula,
 }
 
 impl Mode {
@@ -26,6 +28,17 @@ impl Mode {
             Self::Gazelle => "gazelle",
             Self::Falcon => "falcon",
             Self::Cheetah(_) => "cheetah",
+            Self::Tabula => "tabula",
+        }
+    }
+
+    /// How values are rescaled over powers of two; none of a mode over primes.
+    #[must_use]
+    pub const fn rounding(self) -> Option<Rounding> {
+        match self {
+            Self::Gazelle | Self::Falcon => None,
+            Self::Cheetah(rounding) => Some(rounding),
+            Self::Tabula => Some(Rounding::Exact),
         }
     }
 }

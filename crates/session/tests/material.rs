@@ -55,7 +55,7 @@ const FAITHFUL: Mode = Mode::Cheetah(Rounding::Faithful);
 /// The network over the rings of a mode.
 fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec<i64>) {
     let options = match mode {
-        Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
+        Mode::Cheetah(_) | Mode::Tabula => QuantizationOptions::powers_of_two(),
         Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
     };
     let inputs = if json == IMAGES { 36 } else { 20 };

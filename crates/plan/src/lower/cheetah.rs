@@ -60,7 +60,7 @@ impl Planner<'_> {
         to: Ring,
         guard: u32,
     ) -> Option<RingActivation> {
-        let (Mode::Cheetah(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode, from, to) else {
+        let (Some(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode.rounding(), from, to) else {
             return None;
         };
         let mut function = fused.function;

@@ -12,7 +12,7 @@ use lanner_graph::{FixedNode, FixedOp};
 use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
 
 use super::{Planner, Run, convolution, ring};
-use crate::{Mode, PlanError};
+use crate::PlanError;
 
 /// The guards of a network.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Planner<'_> {
     pub(super) fn find_guards(&self, of_result: bool) -> Result<Guards, PlanError> {
         let nodes = self.network.nodes();
         let mut guards = Guards { bits: vec![0; nodes.len() + 1], sets: BTreeMap::new() };
-        if !matches!(self.mode, Mode::Cheetah(_)) {
+        if self.mode.rounding().is_none() {
             return Ok(guards);
         }
         let errors = self.errors(&self.dropped(of_result));

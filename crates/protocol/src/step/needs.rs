@@ -22,6 +22,8 @@ pub struct Needs {
     pub garbling: bool,
     /// Silent transfers that the client and the server send in one visit.
     pub transfers: [usize; 2],
+    /// Whether its preparation is a conversation, in which the client speaks, too: then it is prepared by itself.
+    pub converses: bool,
     /// How long its material can be kept.
     pub material: Lifetime,
 }
