@@ -3,7 +3,7 @@
 use lanner_primitives::{Block, CorrelationRobustHash, parallel};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::{DpfError, MAX_BITS, VALUES, WORDS};
+use crate::{DpfError, MAX_BITS, POINTS, VALUES, WORDS};
 
 /// One party's trees of many keys, down to a level.
 ///
@@ -11,7 +11,7 @@ use crate::{DpfError, MAX_BITS, VALUES, WORDS};
 /// for each level but the last:   sums = grow()
 ///                                both open CW = hashes_0 xor hashes_1 xor not(a_i) Delta, of which they have shares
 ///                                correct(CW)
-/// for the last:                  sums = finish()
+/// for the last:                  sums = finish(), or for the last three finish_tail()
 /// ```
 ///
 /// and of the sums of values and of control bits of all levels they make the corrections of values, whenever they like.
@@ -60,11 +60,36 @@ impl Sums {
     }
 }
 
+impl TailSums {
+    /// Appends those of other keys.
+    pub fn append(&mut self, others: &Self) {
+        self.values.extend_from_slice(&others.values);
+        self.controls.extend_from_slice(&others.controls);
+    }
+}
+
 impl ZeroizeOnDrop for Sums {}
 
 impl Drop for Sums {
     fn drop(&mut self) {
         self.hashes.zeroize();
+        self.values.zeroize();
+        self.controls.zeroize();
+    }
+}
+
+/// A party's sums over all nodes above a tail, for each key.
+pub struct TailSums {
+    /// What their values hash to, for each point modulo `2^16`.
+    pub values: Vec<[u16; POINTS]>,
+    /// Their control bits, as integers.
+    pub controls: Vec<u64>,
+}
+
+impl ZeroizeOnDrop for TailSums {}
+
+impl Drop for TailSums {
+    fn drop(&mut self) {
         self.values.zeroize();
         self.controls.zeroize();
     }
@@ -103,6 +128,18 @@ impl<'h> Growth<'h> {
     pub fn finish(mut self) -> Sums {
         let sums = Sums::new(self.keys);
         self.add(sums, |_, _| ())
+    }
+
+    /// The sums over the nodes of the last level, which has a tail.
+    #[must_use]
+    pub fn finish_tail(self) -> TailSums {
+        let (hash, keys) = (self.hash, self.keys);
+        let mut sums = TailSums { values: vec![[0; POINTS]; keys], controls: vec![0; keys] };
+        let of_groups = sums.values.chunks_mut(GROUP).zip(sums.controls.chunks_mut(GROUP));
+        parallel::for_each(self.groups.iter().zip(of_groups), |(trees, (values, controls))| {
+            trees.add_tail(hash, values, controls);
+        });
+        sums
     }
 
     /// Adds the sums of values and control bits, then does what is left with each group and its sums of hashes.
@@ -149,6 +186,24 @@ impl Trees {
         }
     }
 
+    /// Adds what values of all points hash to, and control bits.
+    fn add_tail(&self, hash: &CorrelationRobustHash, values: &mut [[u16; POINTS]], controls: &mut [u64]) {
+        let mut hashed = Zeroizing::new([Block::ZERO; GROUP]);
+        let hashed = &mut hashed[..self.keys];
+        for nodes in self.nodes.chunks(self.keys) {
+            hashed.copy_from_slice(nodes);
+            hash.hash_in_place(hashed, self.first + VALUES);
+            for (((node, value), sums), controls) in
+                nodes.iter().zip(&*hashed).zip(&mut *values).zip(&mut *controls)
+            {
+                *controls += node.0 as u64 & 1;
+                for (sum, point) in sums.iter_mut().zip(points(*value)) {
+                    *sum = sum.wrapping_add(point);
+                }
+            }
+        }
+    }
+
     /// Makes all children, and adds what nodes hash to.
     fn grow(&mut self, hash: &CorrelationRobustHash, hashes: &mut [Block]) {
         let mut children = Zeroizing::new(vec![Block::ZERO; 2 * self.nodes.len()]);
@@ -175,4 +230,9 @@ impl Trees {
             }
         }
     }
+}
+
+/// The values of all points of a tail that its node hashes to.
+pub(crate) fn points(hash: Block) -> [u16; POINTS] {
+    std::array::from_fn(|point| (hash.0 >> (16 * point)) as u16)
 }

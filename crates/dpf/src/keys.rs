@@ -3,16 +3,21 @@
 use lanner_primitives::{Block, CorrelationRobustHash};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::{DpfError, MAX_BITS, VALUES, WORDS};
+use crate::growth::points as values_of;
+use crate::{DpfError, MAX_BITS, POINTS, TAIL_BITS, VALUES, WORDS};
 
 /// The opened corrections of a level, of each key.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// Of children; none of the last level.
+    /// Of children; none of the last level, if there is no tail behind it.
     pub nodes: Vec<Block>,
     /// Of values, word by word; of a word that is not there, none.
     pub values: [Vec<u64>; WORDS],
 }
+
+/// The opened corrections of the last three levels, which are one: of each key those of the values of all points but the last one, modulo `2^16`.
+#[derive(Clone, Debug)]
+pub struct Tail(pub Vec<[u16; POINTS]>);
 
 /// One party's keys of a number of comparison functions on so many bits, with the root that all have.
 ///
@@ -22,6 +27,7 @@ pub struct Keys {
     first: u64,
     is_second: bool,
     levels: Vec<Level>,
+    tail: Option<Tail>,
     count: usize,
 }
 
@@ -41,24 +47,35 @@ impl Keys {
     /// first.
     ///
     /// # Errors
-    /// [`DpfError::Shape`] unless there are 1 to [`MAX_BITS`] levels of corrections of as many keys, with as many words of values in all levels.
-    pub fn new(root: Block, first: u64, is_second: bool, levels: Vec<Level>) -> Result<Self, DpfError> {
+    /// [`DpfError::Shape`] unless there are corrections for 1 to [`MAX_BITS`] bits of as many keys, with as many words of values in all levels.
+    pub fn new(
+        root: Block,
+        first: u64,
+        is_second: bool,
+        levels: Vec<Level>,
+        tail: Option<Tail>,
+    ) -> Result<Self, DpfError> {
         let refuse = |what| Err(DpfError::Shape { what });
-        if levels.is_empty() || levels.len() > MAX_BITS as usize {
+        let bits = levels.len() + if tail.is_some() { TAIL_BITS as usize } else { 0 };
+        if bits == 0 || bits > MAX_BITS as usize {
             return refuse("the levels of keys");
         }
-        let count = levels[0].values[0].len();
-        let words = levels[0].values.each_ref().map(|word| !word.is_empty());
-        let last = levels.len() - 1;
+        let of_levels = levels.first().map(|level| level.values[0].len());
+        let of_tail = tail.as_ref().map(|tail| tail.0.len());
+        let count = of_levels.or(of_tail).unwrap_or(0);
+        let words = levels
+            .first()
+            .map_or([true; WORDS], |level| level.values.each_ref().map(|word| !word.is_empty()));
+        let last = if of_tail.is_some() { levels.len() } else { levels.len() - 1 };
         let is_like = |(number, level): (usize, &Level)| {
             let lengths = level.values.iter().zip(words);
             level.nodes.len() == if number == last { 0 } else { count }
                 && lengths.into_iter().all(|(word, there)| word.len() == if there { count } else { 0 })
         };
-        if !levels.iter().enumerate().all(is_like) {
+        if !levels.iter().enumerate().all(is_like) || of_tail.is_some_and(|keys| keys != count) {
             return refuse("the corrections of keys");
         }
-        Ok(Self { root, first, is_second, levels, count })
+        Ok(Self { root, first, is_second, levels, tail, count })
     }
 
     /// How many there are.
@@ -70,7 +87,7 @@ impl Keys {
     /// Bits of an `x`.
     #[must_use]
     pub const fn bits(&self) -> u32 {
-        self.levels.len() as u32
+        self.levels.len() as u32 + if self.tail.is_some() { TAIL_BITS } else { 0 }
     }
 
     /// The party's root: its secret.
@@ -83,6 +100,12 @@ impl Keys {
     #[must_use]
     pub fn levels(&self) -> &[Level] {
         &self.levels
+    }
+
+    /// The corrections of the tail, if there is one.
+    #[must_use]
+    pub const fn tail(&self) -> Option<&Tail> {
+        self.tail.as_ref()
     }
 
     /// This party's parts of `f(x)` for each key at an `x` of its own, word by word modulo `2^64`. Each `x` is public.
@@ -140,6 +163,17 @@ impl Keys {
                 let right = Block::mask(bit(points[key]) == 1) & *node;
                 let corrected = Block::mask(node.lsb()) & corrections.nodes[start + key];
                 *node = *hashed ^ right ^ corrected;
+            }
+        }
+        if let Some(Tail(corrections)) = &self.tail {
+            hashed.copy_from_slice(nodes);
+            hash.hash_in_place(hashed, tweak + VALUES);
+            for (key, (node, value)) in nodes.iter().zip(&*hashed).enumerate() {
+                let point = points[key] as usize % POINTS;
+                let control = (node.0 as u16 & 1).wrapping_neg();
+                let part = values_of(*value)[point].wrapping_add(corrections[start + key][point] & control);
+                // The last point is below no threshold.
+                low[key] = low[key].wrapping_add(if point + 1 < POINTS { u64::from(part) } else { 0 });
             }
         }
         if self.is_second {

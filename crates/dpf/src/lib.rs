@@ -23,6 +23,9 @@
 //! which cancel where nodes are alike, and add up to `a_i b` on the way to a. As all nodes off the way cancel, both corrections follow from sums over all nodes
 //! of a level: parties that know neither a nor the way exchange their own sums ([`Growth`]). Domains are small, so whole trees are grown.
 //!
+//! Where values are a bit modulo `2^16` the last three levels are one ([`Tail`]): a node above them hashes to a value for each of the eight points below it, of
+//! which a party adds that of its point, with a correction of its own. So trees are an eighth as large.
+//!
 //! Roots are the parties' own parts of Delta, the same for all keys; so hashes are tweaked by the key's number. `H` and `G` are one circular
 //! correlation-robust hash with different tweaks ([`CorrelationRobustHash`](lanner_primitives::CorrelationRobustHash)).
 //!
@@ -31,14 +34,20 @@
 mod growth;
 mod keys;
 
-pub use growth::{Growth, Sums};
-pub use keys::{Keys, Level};
+pub use growth::{Growth, Sums, TailSums};
+pub use keys::{Keys, Level, Tail};
 
 /// The most bits of an `x`: whole trees are grown to make keys.
 pub const MAX_BITS: u32 = 16;
 
 /// Numbers of a value: two words, added by themselves.
 pub const WORDS: usize = 2;
+
+/// Bits of a point below the node of a tail.
+pub const TAIL_BITS: u32 = 3;
+
+/// Points below the node of a tail, the last of which is below no threshold.
+pub const POINTS: usize = 1 << TAIL_BITS;
 
 /// What distinguishes the tweaks of values from those of children: no key has a number as large.
 const VALUES: u64 = 1 << 62;

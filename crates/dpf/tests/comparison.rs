@@ -1,7 +1,7 @@
 //! Keys that two parties grow together are shares of comparisons, for every point and every threshold.
 #![allow(clippy::unwrap_used)]
 
-use lanner_dpf::{Growth, Keys, Level, WORDS};
+use lanner_dpf::{Growth, Keys, Level, POINTS, TAIL_BITS, Tail, WORDS};
 use lanner_primitives::{Block, CorrelationRobustHash, Prg, Seed};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use rand_core::Rng;
@@ -16,13 +16,26 @@ fn hash() -> CorrelationRobustHash {
 
 /// Both parties' keys for thresholds and values, as one who sees both makes them: what protocols do on shares.
 fn keys(bits: u32, thresholds: &[u64], values: &[[u64; WORDS]], first: u64, seed: u8) -> [Keys; 2] {
+    keys_with(bits, thresholds, values, first, seed, false)
+}
+
+/// The same with a tail, for the first words of the values, or without.
+fn keys_with(
+    bits: u32,
+    thresholds: &[u64],
+    values: &[[u64; WORDS]],
+    first: u64,
+    seed: u8,
+    with_tail: bool,
+) -> [Keys; 2] {
     let (hash, rng) = (hash(), &mut rng(seed));
     let roots = [Block::random(rng).with_lsb(true), Block::random(rng).with_lsb(false)];
     let delta = roots[0] ^ roots[1];
     let mut trees = roots.map(|root| Growth::new(&hash, root, thresholds.len(), first));
-    let mut levels = Vec::new();
-    for level in 0..bits {
-        let last = level == bits - 1;
+    let (mut levels, mut tail) = (Vec::new(), None);
+    let count = if with_tail { bits - TAIL_BITS } else { bits };
+    for level in 0..count {
+        let last = !with_tail && level == bits - 1;
         let grown = |trees: &mut Growth| if last { None } else { Some(trees.grow().unwrap()) };
         let [zero, one] = match trees.each_mut().map(grown) {
             [Some(zero), Some(one)] => [zero, one],
@@ -44,8 +57,21 @@ fn keys(bits: u32, thresholds: &[u64], values: &[[u64; WORDS]], first: u64, seed
         }
         levels.push(Level { nodes, values: words });
     }
+    if with_tail {
+        let [zero, one] = trees.map(Growth::finish_tail);
+        let corrections = |key: usize| {
+            std::array::from_fn(|point| {
+                let sign = zero.controls[key].wrapping_sub(one.controls[key]) as u16;
+                let difference = zero.values[key][point].wrapping_sub(one.values[key][point]);
+                let below = u64::from((point as u64) < thresholds[key] % POINTS as u64);
+                sign.wrapping_mul(((below * values[key][0]) as u16).wrapping_sub(difference))
+            })
+        };
+        tail = Some(Tail((0..thresholds.len()).map(corrections).collect()));
+    }
     let [zero, one] = roots;
-    [(zero, false), (one, true)].map(|(root, second)| Keys::new(root, first, second, levels.clone()).unwrap())
+    [(zero, false), (one, true)]
+        .map(|(root, second)| Keys::new(root, first, second, levels.clone(), tail.clone()).unwrap())
 }
 
 /// What both parties' parts add up to at a point of each key's.
@@ -68,6 +94,24 @@ fn all_thresholds_at_all_points() {
             let expected: Vec<[u64; WORDS]> =
                 (0..size as usize).map(|a| if point < a as u64 { values[a] } else { [0; WORDS] }).collect();
             assert_eq!(got, expected, "{bits} {point}");
+        }
+    }
+}
+
+#[test]
+fn tails_are_three_levels_in_one() {
+    for bits in 3..=7 {
+        let size = 1_u64 << bits;
+        let thresholds: Vec<u64> = (0..size).collect();
+        let values: Vec<[u64; WORDS]> = thresholds.iter().map(|a| [a * 77 + 1, 0]).collect();
+        let keys = keys_with(bits, &thresholds, &values, 5, bits as u8, true);
+        assert_eq!((keys[0].bits(), keys[0].count()), (bits, size as usize));
+        for point in 0..size {
+            let got = compared(&keys, &vec![point; thresholds.len()]);
+            for (a, got) in got.into_iter().enumerate() {
+                let expected = if point < a as u64 { values[a][0] as u16 } else { 0 };
+                assert_eq!(got[0] as u16, expected, "{bits} {point} {a}");
+            }
         }
     }
 }
@@ -137,14 +181,14 @@ fn shapes_that_do_not_fit_are_refused() {
         nodes: vec![Block::ZERO; nodes],
         values: words.map(|count| vec![0; count]),
     };
-    let accepted = |levels: Vec<Level>| Keys::new(Block::ZERO, 0, false, levels).is_ok();
+    let accepted = |levels: Vec<Level>| Keys::new(Block::ZERO, 0, false, levels, None).is_ok();
     let ended =
         |count: usize, words: [usize; WORDS]| [vec![level(3, words); count], vec![level(0, words)]].concat();
     assert!(accepted(ended(15, [3, 0])) && accepted(vec![level(0, [3, 3])]));
     assert!(!accepted(vec![]) && !accepted(ended(16, [3, 0])) && !accepted(vec![level(3, [3, 3])]));
     assert!(!accepted(vec![level(3, [3, 3]), level(0, [3, 0])]) && !accepted(ended(1, [2, 0])));
     assert!(!accepted(vec![level(2, [3, 0]), level(0, [3, 0])]));
-    let keys = Keys::new(Block::ZERO, 0, false, ended(2, [3, 0])).unwrap();
+    let keys = Keys::new(Block::ZERO, 0, false, ended(2, [3, 0]), None).unwrap();
     assert!(keys.evaluate(&hash(), &[0; 2]).is_err());
     let hash = hash();
     let mut growth = Growth::new(&hash, Block::ZERO, 2, 0);

@@ -1,5 +1,6 @@
 //! What corrects the values of comparison keys, from what both parties' trees have in sum.
 
+use lanner_dpf::{POINTS, TAIL_BITS};
 use lanner_primitives::{Block, Ring};
 use lanner_wire::packed_len;
 
@@ -13,8 +14,10 @@ use crate::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program, Task};
 /// V = (1 - 2 sign) (a_i - G),  and (1 - 2 sign) (a_i a - G')                            for every level i
 /// ```
 ///
-/// Inputs are lanes of 64 bits: of each comparison the bits of a, the signs, and G and G' for every level and key; outputs its V and V' in the same
-/// order, and its thresholds.
+/// A tail's values are those of the seven points: whether each is below the last three bits of a, by products of these.
+///
+/// Inputs are lanes of 64 bits: of each comparison the bits of a, the signs, and G and G' for every level and key, then G of a tail for every point and
+/// key; outputs its corrections in the same order, and its thresholds.
 #[derive(Clone, Debug)]
 pub(super) struct Corrections {
     pub(super) comparisons: Vec<Comparison>,
@@ -43,23 +46,70 @@ impl Comparison {
 
     /// Bytes of a party's keys and shares of thresholds.
     pub(super) fn held(self, keys: usize) -> usize {
-        let (nodes, values) = (keys * Block::BYTES, self.words() * packed_len(keys, self.to));
-        let levels = self.bits as usize;
-        Block::BYTES + packed_len(keys, self.threshold) + (levels - 1) * nodes + levels * values
+        let nodes = self.opened() * keys * Block::BYTES;
+        let [values, points] = [self.words() * self.levels(), self.points() * keys];
+        let values = values * packed_len(keys, self.to) + packed_len(points, self.to);
+        Block::BYTES + packed_len(keys, self.threshold) + nodes + values
+    }
+
+    /// Whether the last three levels are a tail: values are a bit, modulo no more than a tail's.
+    pub(super) const fn has_tail(self) -> bool {
+        !self.with_threshold && self.to <= u16::BITS && self.bits > TAIL_BITS
+    }
+
+    /// Levels with values of their own.
+    pub(super) const fn levels(self) -> usize {
+        (if self.has_tail() { self.bits - TAIL_BITS } else { self.bits }) as usize
+    }
+
+    /// Levels with children of their nodes, which are corrected.
+    pub(super) const fn opened(self) -> usize {
+        if self.has_tail() { self.levels() } else { self.levels() - 1 }
+    }
+
+    /// Values of a tail that are corrected: all but the last point's.
+    pub(super) const fn points(self) -> usize {
+        if self.has_tail() { POINTS - 1 } else { 0 }
+    }
+
+    /// Signs of a key: one for each level and one for a tail.
+    pub(super) const fn signs(self) -> usize {
+        self.levels() + self.has_tail() as usize
+    }
+
+    /// Values of a key that are corrected.
+    pub(super) const fn values(self) -> usize {
+        self.words() * self.levels() + self.points()
     }
 
     /// Lanes of the inputs.
     pub(super) const fn inputs(self, keys: usize) -> usize {
-        (2 + self.words()) * self.bits as usize * keys
+        (self.bits as usize + self.signs() + self.values()) * keys
     }
 }
 
 /// What goes into the corrections of a comparison, level by level and key by key.
 struct Inputs<V> {
     comparison: Comparison,
+    /// Of every level, the last ones too.
     bits: V,
     signs: V,
+    /// Of each word of the levels' values, and last of a tail's, point by point.
     sums: Vec<V>,
+}
+
+/// The products of shared bits and others.
+fn products<D: Driver, const N: usize>(
+    driver: &mut D,
+    bits: &D::Values,
+    others: &[D::Values],
+) -> Result<[D::Values; N], ProtocolError> {
+    let products = driver.bit_products(bits.clone(), others.to_vec())?;
+    products.try_into().map_err(|_| ProtocolError::Shape { what: "the products of bits" })
+}
+
+const fn xor(x: u64, y: u64) -> u64 {
+    x ^ y
 }
 
 /// The next lanes of some.
@@ -88,13 +138,23 @@ impl Program for Corrections {
         let products: Vec<Task<D::Values>> = products.collect();
         let products = if products.is_empty() { Vec::new() } else { driver.turn(products)? };
         let mut products = products.into_iter().flatten();
+        let tails = self.tails(driver, &inputs)?;
         let (mut differences, mut tasks) = (Vec::new(), Vec::new());
-        for (Inputs { comparison: of, signs, sums, .. }, values) in inputs.iter().zip(&values) {
-            let ring = Ring::Pow2(of.to);
-            for (word, sum) in sums.iter().enumerate() {
-                let value = if word == 0 { values.clone() } else { products.next().ok_or_else(missing)? };
-                let difference = value
-                    .zip_map(sum, |value, sum| ring.sub(ring.embed(value as i64), ring.embed(sum as i64)));
+        for ((Inputs { comparison: of, signs, sums, .. }, values), tail) in
+            inputs.iter().zip(&values).zip(tails)
+        {
+            let (ring, levels) = (Ring::Pow2(of.to), of.levels() * self.keys);
+            let mut of_words = vec![(values.range(0..levels), signs.range(0..levels))];
+            if of.with_threshold {
+                of_words.push((products.next().ok_or_else(missing)?, signs.clone()));
+            }
+            if let Some(values) = tail {
+                let keys: Vec<usize> = (0..values.count()).map(|lane| levels + lane % self.keys).collect();
+                of_words.push((values, signs.gather(&keys)));
+            }
+            for ((values, signs), sums) in of_words.into_iter().zip(sums) {
+                let minus = |value: u64, sum: u64| ring.sub(ring.embed(value as i64), ring.embed(sum as i64));
+                let difference = values.zip_map(sums, minus);
                 // Twice the product counts: its top bit does not.
                 let half = Ring::Pow2(of.to - 1);
                 let values = difference.map(|difference| half.embed(difference as i64));
@@ -105,11 +165,10 @@ impl Program for Corrections {
         let mut negative = driver.turn(tasks)?.into_iter().flatten().zip(differences);
         let mut outputs = Vec::new();
         for (of, threshold) in inputs.iter().zip(thresholds) {
-            for _ in 0..of.comparison.words() {
+            for _ in &of.sums {
                 let (negative, (ring, difference)) = negative.next().ok_or_else(missing)?;
-                outputs.push(difference.zip_map(&negative, |value, negative| {
-                    ring.sub(value, ring.embed((negative << 1) as i64))
-                }));
+                let less = |value: u64, negative: u64| ring.sub(value, ring.embed((negative << 1) as i64));
+                outputs.push(difference.zip_map(&negative, less));
             }
             outputs.push(threshold);
         }
@@ -118,13 +177,47 @@ impl Program for Corrections {
 }
 
 impl Corrections {
+    /// Of each comparison with a tail whether each point is below the last three bits of the threshold, as values.
+    fn tails<D: Driver>(
+        &self,
+        driver: &mut D,
+        inputs: &[Inputs<D::Values>],
+    ) -> Result<Vec<Option<D::Values>>, ProtocolError> {
+        let mut tails = Vec::new();
+        for Inputs { comparison: of, bits, .. } in inputs {
+            tails.push(if of.has_tail() {
+                let level = |level: usize| bits.range(level * self.keys..(level + 1) * self.keys).words();
+                let [a2, a1, a0] = [0, 1, 2].map(|below| level(of.levels() + below));
+                let [both] = products(driver, &a1, std::slice::from_ref(&a0))?;
+                let either = a1.zip_map(&a0, xor).zip_map(&both, xor);
+                let [high_either, high_a1, high_both] =
+                    products(driver, &a2, &[either.clone(), a1.clone(), both.clone()])?;
+                let or = |low: &D::Values, product: &D::Values| a2.zip_map(low, xor).zip_map(product, xor);
+                let below = [
+                    or(&either, &high_either),
+                    or(&a1, &high_a1),
+                    or(&both, &high_both),
+                    a2.clone(),
+                    high_either,
+                    high_a1,
+                    high_both,
+                ];
+                let below = below.map(|words| words.bits(self.keys));
+                Some(driver.bits_to_values(&D::Values::concat(&below.each_ref()), of.to)?)
+            } else {
+                None
+            });
+        }
+        Ok(tails)
+    }
+
     fn inputs<V: Lanes>(&self, x: &V) -> Vec<Inputs<V>> {
         let mut from = 0;
         let mut of = |comparison: &Comparison| {
-            let count = comparison.bits as usize * self.keys;
-            let mut next = || take(x, &mut from, count);
-            let (bits, signs) = (next(), next());
-            let sums = (0..comparison.words()).map(|_| next()).collect();
+            let mut next = |count: usize| take(x, &mut from, count * self.keys);
+            let (bits, signs) = (next(comparison.bits as usize), next(comparison.signs()));
+            let mut sums: Vec<V> = (0..comparison.words()).map(|_| next(comparison.levels())).collect();
+            sums.extend(comparison.has_tail().then(|| next(comparison.points())));
             Inputs { comparison: *comparison, bits, signs, sums }
         };
         self.comparisons.iter().map(&mut of).collect()

@@ -8,7 +8,7 @@
 //! V of all levels: products of shared signs and values, opened likewise
 //! ```
 
-use lanner_dpf::{Growth, Keys, Level, Sums};
+use lanner_dpf::{Growth, Keys, Level, POINTS, Sums, Tail, TailSums, WORDS};
 use lanner_primitives::{Block, CorrelationRobustHash, Ring};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
@@ -41,8 +41,9 @@ pub(super) struct Made {
 /// What trees of a comparison have in sum, level by level, and its bits.
 struct Grown {
     sums: Vec<Sums>,
+    tail: Option<TailSums>,
     nodes: Vec<Vec<Block>>,
-    bits: Vec<Zeroizing<Vec<u64>>>,
+    bits: Zeroizing<Vec<u64>>,
 }
 
 impl Making {
@@ -79,24 +80,24 @@ impl Making {
         self.bits() + self.layer.transfers(sender)
     }
 
-    /// Levels of the deepest trees.
-    fn deepest(&self) -> u32 {
-        self.comparisons().iter().map(|of| of.bits).max().unwrap_or(1)
+    /// Levels whose nodes are corrected of the deepest trees.
+    fn opened_levels(&self) -> usize {
+        self.comparisons().iter().map(|of| of.opened()).max().unwrap_or(0)
     }
 
     /// Keys whose trees are grown at a time.
     fn chunk(&self) -> usize {
-        self.keys().min(NODES >> self.deepest()).max(1)
+        self.keys().min(NODES >> self.opened_levels()).max(1)
     }
 
     /// How many keys there are in each part, and the bytes that each party sends of them at each level.
     fn exchanges(&self) -> impl Iterator<Item = usize> + '_ {
-        let levels = self.deepest() - 1;
+        let levels = self.opened_levels();
         let chunks =
             (0..self.keys()).step_by(self.chunk()).map(|start| self.chunk().min(self.keys() - start));
         chunks.flat_map(move |keys| {
             (0..levels).map(move |level| {
-                let growing = self.comparisons().iter().filter(|of| of.bits > level + 1).count();
+                let growing = self.comparisons().iter().filter(|of| of.opened() > level).count();
                 growing * keys * Block::BYTES
             })
         })
@@ -104,7 +105,7 @@ impl Making {
 
     /// Bytes that are held while keys are made: nodes and their children of some keys, and of all keys transfers, sums and lanes.
     pub(super) fn working(&self) -> usize {
-        let of = |of: &Comparison| 3 * Block::BYTES * (self.chunk() << (of.bits - 1));
+        let of = |of: &Comparison| 3 * Block::BYTES * (self.chunk() << of.opened());
         let nodes: usize = self.comparisons().iter().map(of).sum();
         let lanes: usize = self.comparisons().iter().map(|of| of.inputs(self.keys())).sum();
         let products =
@@ -114,7 +115,7 @@ impl Making {
 
     /// Bytes that each party opens of the values' corrections.
     fn opened(&self) -> usize {
-        let of = |of: &Comparison| packed_len(of.bits as usize * self.keys() * of.words(), of.to);
+        let of = |of: &Comparison| packed_len(of.values() * self.keys(), of.to);
         self.comparisons().iter().map(of).sum()
     }
 
@@ -157,63 +158,46 @@ impl Making {
         root: Block,
         correlations: &Correlations,
     ) -> Result<Vec<Grown>, ProtocolError> {
-        let (keys, mut start) = (self.keys(), 0);
-        let firsts: Vec<usize> = self
-            .comparisons()
-            .iter()
-            .map(|of| {
-                start += of.bits as usize * keys;
-                start - of.bits as usize * keys
-            })
-            .collect();
-        let mut grown: Vec<Grown> = self
-            .comparisons()
-            .iter()
-            .map(|of| Grown {
-                sums: Vec::new(),
-                nodes: vec![Vec::with_capacity(keys); of.bits as usize],
-                bits: (0..of.bits).map(|_| Zeroizing::new(Vec::with_capacity(keys))).collect(),
-            })
-            .collect();
+        let (keys, mut firsts, mut grown) = (self.keys(), vec![0], Vec::new());
+        for (of, number) in self.comparisons().iter().zip(0..) {
+            let first: usize = firsts[number];
+            let bits = first..first + of.bits as usize * keys;
+            firsts.push(bits.end);
+            let bits = bits.map(|index| u64::from(correlations.choices.get(index)));
+            let nodes = vec![Vec::with_capacity(keys); of.opened()];
+            grown.push(Grown { sums: Vec::new(), tail: None, nodes, bits: Zeroizing::new(bits.collect()) });
+        }
         for from in (0..keys).step_by(self.chunk()) {
             let count = self.chunk().min(keys - from);
             // A number for each key of each comparison.
-            let tree = |number| Some(Growth::new(hash, root, count, (number * keys + from) as u64));
-            let mut trees: Vec<Option<Growth<'_>>> = (0..self.comparisons().len()).map(tree).collect();
-            for level in 0..self.deepest() {
-                let at = level as usize;
-                let growing = || self.comparisons().iter().enumerate().filter(|(_, of)| of.bits > level);
+            let tree = |number| Growth::new(hash, root, count, (number * keys + from) as u64);
+            let mut trees: Vec<Growth<'_>> = (0..self.comparisons().len()).map(tree).collect();
+            for level in 0..self.opened_levels() {
+                let growing = || self.comparisons().iter().enumerate().filter(|(_, of)| of.opened() > level);
                 let mut mine = Zeroizing::new(Vec::new());
-                for (number, of) in growing() {
-                    let is_last = of.bits == level + 1;
-                    let missing = || ProtocolError::Shape { what: "the trees of a comparison" };
-                    let sums = if is_last {
-                        trees[number].take().ok_or_else(missing)?.finish()
-                    } else {
-                        trees[number].as_mut().ok_or_else(missing)?.grow()?
-                    };
-                    for (key, hashes) in sums.hashes.iter().enumerate() {
-                        let index = firsts[number] + at * keys + from + key;
-                        let (bit, product) = product(party, root, correlations, index);
-                        grown[number].bits[at].push(bit);
-                        if !is_last {
-                            mine.push(*hashes ^ product ^ root);
-                        }
-                    }
-                    match grown[number].sums.get_mut(at) {
-                        Some(before) => before.append(&sums),
-                        None => grown[number].sums.push(sums),
-                    }
-                }
-                if mine.is_empty() {
-                    continue;
+                for (number, _) in growing() {
+                    let sums = trees[number].grow()?;
+                    let first = firsts[number] + level * keys + from;
+                    let shares = sums.hashes.iter().zip(first..);
+                    mine.extend(
+                        shares.map(|(hashes, index)| {
+                            *hashes ^ root ^ product(party, root, correlations, index)
+                        }),
+                    );
+                    grown[number].add(level, sums);
                 }
                 let mut opened = exchange(channel, party, &mine)?.into_iter();
                 for (number, _) in growing() {
-                    let Some(trees) = &mut trees[number] else { continue };
                     let corrections: Vec<Block> = opened.by_ref().take(count).collect();
-                    trees.correct(&corrections)?;
-                    grown[number].nodes[at].extend(corrections);
+                    trees[number].correct(&corrections)?;
+                    grown[number].nodes[level].extend(corrections);
+                }
+            }
+            for ((of, trees), grown) in self.comparisons().iter().zip(trees).zip(&mut grown) {
+                if of.has_tail() {
+                    grown.add_tail(trees.finish_tail());
+                } else {
+                    grown.add(of.opened(), trees.finish());
                 }
             }
         }
@@ -223,16 +207,20 @@ impl Making {
     /// This party's shares of what corrections are made of.
     fn inputs(&self, party: Party, grown: &[Grown]) -> Result<Share, ProtocolError> {
         let mut lanes = Vec::new();
-        for (of, grown) in self.comparisons().iter().zip(grown) {
-            grown.bits.iter().for_each(|bits| lanes.extend_from_slice(bits));
-            for sums in &grown.sums {
-                // The control bits' difference is 1 or -1: the second bit of it modulo four.
-                let borrow = |controls: &u64| if party == Party::Server { controls & 1 } else { 0 };
-                lanes.extend(sums.controls.iter().map(|controls| (controls >> 1 & 1) ^ borrow(controls)));
-            }
+        // The control bits' difference is 1 or -1: the second bit of it modulo four.
+        let borrow = |controls: &u64| if party == Party::Server { controls & 1 } else { 0 };
+        let is_negative = |controls: &u64| (controls >> 1 & 1) ^ borrow(controls);
+        let sign = |value: u64| if party == Party::Server { value.wrapping_neg() } else { value };
+        for (of, Grown { sums, tail, bits, .. }) in self.comparisons().iter().zip(grown) {
+            lanes.extend_from_slice(bits);
+            let controls =
+                sums.iter().map(|sums| &sums.controls).chain(tail.iter().map(|tail| &tail.controls));
+            lanes.extend(controls.flatten().map(is_negative));
             for word in 0..of.words() {
-                let sign = |value: &u64| if party == Party::Server { value.wrapping_neg() } else { *value };
-                lanes.extend(grown.sums.iter().flat_map(|sums| &sums.values[word]).map(sign));
+                lanes.extend(sums.iter().flat_map(|sums| &sums.values[word]).map(|value| sign(*value)));
+            }
+            for (point, tail) in (0..of.points()).zip(tail.iter().cycle()) {
+                lanes.extend(tail.values.iter().map(|values| sign(u64::from(values[point]))));
             }
         }
         Ok(Share::new(Ring::Pow2(LANES), lanes)?)
@@ -250,7 +238,7 @@ impl Making {
         let keys = self.keys();
         let (mut mine, mut thresholds) = (Vec::new(), Vec::new());
         for of in self.comparisons() {
-            let (values, rest) = outputs.split_at(of.words() * of.bits as usize * keys);
+            let (values, rest) = outputs.split_at(of.values() * keys);
             let (threshold, rest) = rest.split_at(keys);
             mine.push(values);
             thresholds.push(Zeroizing::new(threshold.to_vec()));
@@ -266,16 +254,21 @@ impl Making {
             let ring = Ring::Pow2(of.to);
             let theirs = theirs.packed(mine.len(), of.to).map_err(ChannelError::from)?;
             let opened: Vec<u64> = mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect();
-            let bits = of.bits as usize;
-            let level = |(level, nodes): (usize, Vec<Block>)| {
-                let word = |word: usize| {
-                    let there = if word < of.words() { keys } else { 0 };
-                    opened.get((word * bits + level) * keys..).map_or(Vec::new(), |all| all[..there].to_vec())
-                };
-                Level { nodes, values: [word(0), word(1)] }
-            };
-            let levels = grown.nodes.into_iter().enumerate().map(level).collect();
-            let keys = Keys::new(root, (number * keys) as u64, party == Party::Server, levels)?;
+            let (of_words, points) = opened.split_at(of.words() * of.levels() * keys);
+            let mut words = of_words.chunks(keys);
+            let mut all: [Vec<Vec<u64>>; WORDS] = Default::default();
+            for word in all.iter_mut().take(of.words()) {
+                word.extend(words.by_ref().take(of.levels()).map(<[u64]>::to_vec));
+            }
+            let tail =
+                of.has_tail().then(|| Tail((0..keys).map(|key| point_values(points, keys, key)).collect()));
+            let keys = Keys::new(
+                root,
+                (number * keys) as u64,
+                party == Party::Server,
+                levels(grown.nodes, all),
+                tail,
+            )?;
             made.push(Made { keys, thresholds });
         }
         Ok(made)
@@ -291,6 +284,11 @@ impl Made {
             writer.bytes(Block::slice_as_bytes(&level.nodes));
             level.values[..of.words()].iter().for_each(|words| writer.packed(words, of.to));
         }
+        if let Some(Tail(values)) = self.keys.tail() {
+            let points =
+                (0..of.points()).flat_map(|point| values.iter().map(move |values| u64::from(values[point])));
+            writer.packed(&points.collect::<Vec<_>>(), of.to);
+        }
     }
 
     /// Reads what [`Self::encode`] wrote of `count` keys of a comparison, of which the first has number `first`.
@@ -303,21 +301,57 @@ impl Made {
     ) -> Result<Self, DecodeError> {
         let thresholds = Zeroizing::new(reader.packed(count, of.threshold)?);
         let root = Block(reader.u128()?);
-        let mut levels = Vec::new();
-        for level in 0..of.bits {
-            let nodes = if level + 1 < of.bits { count } else { 0 };
-            let nodes = reader.bytes(nodes * Block::BYTES)?;
-            let nodes = nodes.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes)).collect();
-            let mut values = [Vec::new(), Vec::new()];
-            for words in &mut values[..of.words()] {
-                *words = reader.packed(count, of.to)?;
+        let (mut nodes, mut values): (Vec<Vec<Block>>, [Vec<Vec<u64>>; WORDS]) = Default::default();
+        for level in 0..of.levels() {
+            if level < of.opened() {
+                let bytes = reader.bytes(count * Block::BYTES)?;
+                nodes.push(bytes.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes)).collect());
             }
-            levels.push(Level { nodes, values });
+            for words in &mut values[..of.words()] {
+                words.push(reader.packed(count, of.to)?);
+            }
         }
-        let keys = Keys::new(root, first, party == Party::Server, levels);
+        let points = reader.packed(of.points() * count, of.to)?;
+        let tail =
+            of.has_tail().then(|| Tail((0..count).map(|key| point_values(&points, count, key)).collect()));
+        let keys = Keys::new(root, first, party == Party::Server, levels(nodes, values), tail);
         let keys = keys.map_err(|_| DecodeError::Invalid { what: "keys" })?;
         Ok(Self { keys, thresholds })
     }
+}
+
+impl Grown {
+    /// Adds the sums of further keys at a level.
+    fn add(&mut self, level: usize, sums: Sums) {
+        match self.sums.get_mut(level) {
+            Some(before) => before.append(&sums),
+            None => self.sums.push(sums),
+        }
+    }
+
+    fn add_tail(&mut self, sums: TailSums) {
+        match &mut self.tail {
+            Some(before) => before.append(&sums),
+            None => self.tail = Some(sums),
+        }
+    }
+}
+
+/// The levels of keys, of the nodes' corrections and those of each word of the values.
+fn levels(nodes: Vec<Vec<Block>>, values: [Vec<Vec<u64>>; WORDS]) -> Vec<Level> {
+    let [low, high] = values;
+    let mut nodes = nodes.into_iter();
+    let mut high = high.into_iter();
+    let level = |low| {
+        let (nodes, high) = (nodes.next().unwrap_or_default(), high.next().unwrap_or_default());
+        Level { nodes, values: [low, high] }
+    };
+    low.into_iter().map(level).collect()
+}
+
+/// The values of a key's points, which lie point by point.
+fn point_values(points: &[u64], keys: usize, key: usize) -> [u16; POINTS] {
+    std::array::from_fn(|point| points.get(point * keys + key).map_or(0, |value| *value as u16))
 }
 
 /// A party's part of Delta: the low bit of the client's is 1, that of the server's 0.
@@ -332,16 +366,16 @@ const fn doubled(block: Block) -> Block {
     Block(block.0 << 1)
 }
 
-/// This party's share of a threshold's bit, and of the bit times Delta, of a transfer of either direction.
-fn product(party: Party, root: Block, correlations: &Correlations, index: usize) -> (u64, Block) {
-    let bit = correlations.choices.get(index);
+/// This party's share of a threshold's bit times Delta, of a transfer of either direction.
+fn product(party: Party, root: Block, correlations: &Correlations, index: usize) -> Block {
+    let own = Block::mask(correlations.choices.get(index)) & root;
     // The server's part of Delta is doubled, and so is all that belongs to it.
     let [sent, received] = [correlations.sent[index], correlations.received[index]];
     let [sent, received] = match party {
         Party::Client => [sent, doubled(received)],
         Party::Server => [doubled(sent), received],
     };
-    (u64::from(bit), (Block::mask(bit) & root) ^ sent ^ received)
+    own ^ sent ^ received
 }
 
 /// The sums of both parties' blocks.
