@@ -15,10 +15,10 @@ from lanner.precision import parse_precision
 from lanner.wording import counted
 
 #: Modes that this version computes. ``auto`` is ``cheetah`` with exact rounding.
-MODES = ("gazelle", "falcon", "cheetah", "auto")
+MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
 
 #: Modes that the interface names, and that a later version may compute.
-LATER_MODES = ("tabula", "spectral")
+LATER_MODES = ("spectral",)
 
 #: How mode cheetah rounds.
 ROUNDINGS = ("exact", "faithful")

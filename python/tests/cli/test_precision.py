@@ -44,7 +44,7 @@ def test_digits_that_are_not_the_networks_are_told(
     assert (difference > 10 ** -int(digits)) == is_told
 
 
-@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah"])
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])
 def test_the_precision_asked_for_is_reached_and_kept_in_the_file(
     mode: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,7 +70,7 @@ def test_a_regression_keeps_its_digits(form: str) -> None:
     assert errors[1] > 3 * errors[0]
 
 
-@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah"])
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])
 @pytest.mark.parametrize("published", [False, True])
 def test_secure_runs_equal_the_reference(mode: str, published: bool) -> None:
     table = trained("cancer")
