@@ -132,11 +132,15 @@ impl BuiltPlan {
         let (mut known, mut bytes) = (Vec::new(), 0);
         for (step, BuiltStep { name, built, .. }) in plan.steps().zip(&self.steps) {
             let weights = nodes.get(name.as_str()).and_then(|node| network.weights(*node));
-            let (Protocol::CheetahLinear(layer), Some(weights)) = (&step.protocol, weights) else { continue };
-            if known.contains(&(layer, weights)) {
-                bytes += built.memory().map_err(|source| self::layer(name, source))?.model;
+            let (Protocol::CheetahLinear(_) | Protocol::DelphiLinear(_), Some(weights)) =
+                (&step.protocol, weights)
+            else {
+                continue;
+            };
+            if known.contains(&(&step.protocol, weights)) {
+                bytes += built.memory().map_err(|source| layer(name, source))?.model;
             } else {
-                known.push((layer, weights));
+                known.push((&step.protocol, weights));
             }
         }
         Ok(bytes)

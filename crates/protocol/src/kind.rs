@@ -16,6 +16,8 @@ pub(crate) const LINEAR_OUTPUT: Kind = Kind(0x41);
 pub(crate) const LINEAR_SEEDS: Kind = Kind(0x42);
 /// The second half of a packed layer's masked output ciphertext, server to client.
 pub(crate) const LINEAR_SECOND_HALF: Kind = Kind(0x43);
+/// The difference between the client's share of a layer's input and the one that it prepared for, client to server.
+pub(crate) const LINEAR_DIFFERENCE: Kind = Kind(0x44);
 /// A chunk of garbled tables, server to client.
 pub(crate) const TABLES: Kind = Kind(0x50);
 /// The permute bits of revealed outputs, server to client.

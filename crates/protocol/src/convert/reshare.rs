@@ -315,7 +315,8 @@ impl Step<Server> for Reveal {
     }
 }
 
-fn send_share(
+/// Sends a share's elements.
+pub(crate) fn send_share(
     channel: &mut dyn Channel,
     kind: lanner_wire::Kind,
     share: &Share,
@@ -323,7 +324,8 @@ fn send_share(
     Ok(channel.send(kind, &pack_bits(share.values(), share.ring().bits()))?)
 }
 
-fn receive_share(
+/// Receives a share of a given number of elements of a ring.
+pub(crate) fn receive_share(
     channel: &mut dyn Channel,
     kind: lanner_wire::Kind,
     ring: Ring,

@@ -2,6 +2,7 @@
 
 pub mod cheetah;
 pub mod convolution;
+pub mod delphi;
 pub mod exchange;
 pub mod falcon;
 pub mod gazelle;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Spec;
 use crate::convert::reshare::{Reshare, Reveal};
-use crate::linear::{cheetah, falcon, gazelle};
+use crate::linear::{cheetah, delphi, falcon, gazelle};
 use crate::local;
 use crate::nonlinear::{ot_nonlinear, softmax, square, tabula, yao};
 
@@ -43,6 +43,8 @@ protocols! {
     FalconLinear(falcon::Linear),
     /// A linear layer in a coefficient encoding.
     CheetahLinear(cheetah::Linear),
+    /// A linear layer in a coefficient encoding before the input is known, and in the clear on what is left.
+    DelphiLinear(delphi::Linear),
     /// The square of each element, by encryption.
     GazelleSquare(square::Square),
     /// The square of each element, by encryption, with the linear layer behind.

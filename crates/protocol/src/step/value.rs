@@ -20,6 +20,8 @@ pub struct Known {
 impl Known {
     /// Neither party.
     pub const NOBODY: Self = Self { client: false, server: false };
+    /// The client alone.
+    pub const CLIENT: Self = Self { client: true, server: false };
     /// The server alone.
     pub const SERVER: Self = Self { client: false, server: true };
 

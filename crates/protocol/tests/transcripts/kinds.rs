@@ -55,8 +55,14 @@ pub fn of_circuits(ring: &Domain) -> Domains {
     domains
 }
 
-/// Of linear layers: polynomials of a given number of values below each modulus, and outputs.
-pub fn of_linear(values: usize, moduli: &[u64], evaluation: Domain, output: &Domain) -> Domains {
+/// Of linear layers: polynomials of a given number of values below each modulus, outputs, and differences of shares of a given width.
+pub fn of_linear(
+    values: usize,
+    moduli: &[u64],
+    evaluation: Domain,
+    output: &Domain,
+    share: usize,
+) -> Domains {
     let residues = |seed| Domain::Residues { seed, values, moduli: moduli.to_vec() };
     [
         (0x30, residues(16)),
@@ -65,13 +71,14 @@ pub fn of_linear(values: usize, moduli: &[u64], evaluation: Domain, output: &Dom
         (0x41, output.clone()),
         (0x42, bits(&[])),
         (0x43, output.clone()),
+        (0x44, bits(&[share])),
     ]
     .into()
 }
 
 #[test]
 fn every_kind_of_the_crate_is_said_by_a_protocol_here() {
-    let sessions = [compare::session, circuits::session, linear::coefficients];
+    let sessions = [compare::session, circuits::session, linear::split];
     let said: BTreeSet<u16> =
         sessions.iter().flat_map(|session| session(0, EXTREMES[0]).kinds()).map(|(_, kind)| kind).collect();
     let number = |rest: &str| u16::from_str_radix(rest.split_once(')').unwrap().0, 16).unwrap();

@@ -3,6 +3,7 @@
 use lanner_bfv::{ParameterSet, Parameters};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::delphi;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{self, galois_element};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
@@ -10,7 +11,7 @@ use lanner_protocol::linear::{Convolution, Sets};
 use lanner_testkit::{Domain, Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
-use crate::{EXTREMES, Shares, check_uniform, kinds, transcript};
+use crate::{EXTREMES, Shares, check_masks, check_uniform, kinds, transcript};
 
 const P: u64 = 1_032_193;
 /// Few ciphertexts: keys are large enough.
@@ -22,10 +23,35 @@ fn shape() -> Convolution {
 }
 
 /// By coefficients, with the largest weights.
-pub fn coefficients(number: u8, shares: Shares) -> Transcript {
+fn coefficients(number: u8, shares: Shares) -> Transcript {
     let ring = Ring::Pow2(BITS);
     let client = ClientLayer::new(scheme()).unwrap();
     let server = ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
+    let parameters = scheme().parameters().clone();
+    let mut channels = End::pair();
+    run(
+        &mut channels,
+        |channel| {
+            let rng = &mut rng(2 * number);
+            let key = send_keys(channel, &parameters, &[], rng).unwrap();
+            let request = client.request(channel, &key, rng).unwrap();
+            let material = client.receive(channel, &key, request).unwrap();
+            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
+        },
+        |channel| {
+            let key = receive_keys(channel, &parameters, &[]).unwrap().public;
+            let material = server.prepare(channel, &key, &mut rng(2 * number + 1)).unwrap();
+            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
+        },
+    );
+    transcript(&channels)
+}
+
+/// By coefficients ahead of time, and in the clear on a difference.
+pub fn split(number: u8, shares: Shares) -> Transcript {
+    let ring = Ring::Pow2(BITS);
+    let client = delphi::ClientLayer::new(scheme()).unwrap();
+    let server = delphi::ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
     let parameters = scheme().parameters().clone();
     let mut channels = End::pair();
     run(
@@ -93,15 +119,24 @@ fn moduli(parameters: &Parameters) -> Vec<u64> {
     parameters.moduli().iter().map(lanner_ring::Modulus::value).collect()
 }
 
-#[test]
-fn layers_by_coefficients_are_uniform_whatever_the_shares() {
+fn of_coefficients() -> Domains {
     let (scheme, wide) = (scheme(), phase_bits());
     // Values of more than 56 bits come in two parts.
     let output = kinds::bits(&[wide.min(56), wide.saturating_sub(56).max(8)]);
     // Keys of no rotation are a seed alone.
     let parameters = scheme.parameters();
-    let domains = kinds::of_linear(parameters.degree(), &moduli(parameters), kinds::bits(&[]), &output);
-    check_uniform(coefficients, &domains, &EXTREMES);
+    kinds::of_linear(parameters.degree(), &moduli(parameters), kinds::bits(&[]), &output, BITS as usize)
+}
+
+#[test]
+fn layers_by_coefficients_are_uniform_whatever_the_shares() {
+    check_uniform(coefficients, &of_coefficients(), &EXTREMES);
+}
+
+#[test]
+fn layers_that_are_encrypted_ahead_are_uniform_whatever_the_shares() {
+    check_uniform(split, &of_coefficients(), &EXTREMES);
+    check_masks(split, &of_coefficients(), &[("client", 0x44)]);
 }
 
 #[test]
@@ -111,6 +146,6 @@ fn layers_by_rotations_are_uniform_whatever_the_shares() {
     let residues = |seed, moduli: Vec<u64>| Domain::Residues { seed, values: degree, moduli };
     let special = parameters.special().map(lanner_ring::Modulus::value);
     let evaluation = residues(16, limbs.iter().copied().chain(special).collect());
-    let domains: Domains = kinds::of_linear(degree, &limbs, evaluation, &residues(0, vec![limbs[0]]));
+    let domains: Domains = kinds::of_linear(degree, &limbs, evaluation, &residues(0, vec![limbs[0]]), 8);
     check_uniform(rotations, &domains, &EXTREMES[2..4]);
 }

@@ -3,7 +3,7 @@
 use lanner_bfv::function_privacy::PreparedPhase;
 use lanner_bfv::halves::C1;
 use lanner_bfv::{BfvError, SecretKey};
-use lanner_primitives::{Prg, Ring, Seed, parallel};
+use lanner_primitives::{Prg, Seed, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, Encode, Reader, Writer};
 use rand_core::CryptoRng;
@@ -48,6 +48,11 @@ impl ClientLayer {
         Ok(Self { scheme, inputs, outputs })
     }
 
+    /// All that both parties know of the layer.
+    pub(in crate::linear) fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
     /// Offline: announces the second halves of the inputs.
     ///
     /// # Errors
@@ -79,6 +84,18 @@ impl ClientLayer {
         key: &SecretKey,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
+        Ok(ClientMaterial { encryptions: request.0, phases: self.receive_phases(channel, key)? })
+    }
+
+    /// As [`Self::receive`], where the inputs were sent already.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub(in crate::linear) fn receive_phases(
+        &self,
+        channel: &mut dyn Channel,
+        key: &SecretKey,
+    ) -> Result<Vec<PreparedPhase>, ProtocolError> {
         let mut phases = Vec::with_capacity(self.outputs.len());
         for numbers in in_turns(self.outputs.len()) {
             // S -> C: c1 of an output
@@ -93,7 +110,7 @@ impl ClientLayer {
                 phases.push(phase?);
             }
         }
-        Ok(ClientMaterial { encryptions: request.0, phases })
+        Ok(phases)
     }
 
     /// Reads what [`ClientMaterial::encode`] wrote.
@@ -115,11 +132,22 @@ impl ClientLayer {
         material: ClientMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
-        let shape = self.scheme.packing.shape();
-        if (share.ring(), share.len()) != (Ring::Pow2(self.scheme.bits), shape.inputs()) {
-            return Err(ProtocolError::Shape { what: "input share of a linear layer" });
-        }
-        let mut encryptions = material.encryptions.into_iter();
+        self.send(channel, ClientRequest(material.encryptions), share)?;
+        self.open(channel, material.phases)
+    }
+
+    /// The first half of [`Self::online`]: sends the inputs. It needs nothing that the server has answered.
+    ///
+    /// # Errors
+    /// As [`Self::online`].
+    pub(in crate::linear) fn send(
+        &self,
+        channel: &mut dyn Channel,
+        request: ClientRequest,
+        share: &Share,
+    ) -> Result<(), ProtocolError> {
+        self.scheme.check_input(share)?;
+        let mut encryptions = request.0.into_iter();
         for numbers in in_turns(self.inputs.len()) {
             // What is left to do takes less than sharing it would.
             for (places, encryption) in self.inputs[numbers].iter().zip(encryptions.by_ref()) {
@@ -129,8 +157,20 @@ impl ClientLayer {
             }
             channel.flush()?;
         }
-        let mut values = Zeroizing::new(vec![0; shape.outputs()?]);
-        for (wanted, phase) in self.outputs.iter().zip(material.phases) {
+        Ok(())
+    }
+
+    /// The second half of [`Self::online`]: receives the outputs.
+    ///
+    /// # Errors
+    /// As [`Self::online`].
+    pub(in crate::linear) fn open(
+        &self,
+        channel: &mut dyn Channel,
+        phases: Vec<PreparedPhase>,
+    ) -> Result<Share, ProtocolError> {
+        let mut values = Zeroizing::new(vec![0; self.scheme.packing.shape().outputs()?]);
+        for (wanted, phase) in self.outputs.iter().zip(phases) {
             // S -> C: c0 of an output, where it holds one
             let bytes = channel.receive(kind::LINEAR_OUTPUT, self.scheme.modulus.c0_len(wanted.len()))?;
             for ((_, element), value) in wanted.iter().zip(phase.open(&bytes)?.iter()) {

@@ -34,4 +34,5 @@ pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub use packing::{Packing, search_steps};
 pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};
+pub(super) use step::BuiltLinear;
 pub use step::{Linear, work};

@@ -6,6 +6,7 @@ use lanner_bfv::function_privacy::PhaseModulus;
 use lanner_bfv::halves::{C1, InputModulus};
 use lanner_bfv::{CoefficientEncoder, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::Ring;
+use lanner_share::Share;
 use serde::{Deserialize, Serialize};
 
 use super::input::InputForm;
@@ -141,6 +142,24 @@ impl Scheme {
         f64::from(1 << (Self::weight_bits(bits) - 1)) * (taps as f64).sqrt()
     }
 
+    /// The ring of its inputs' shares.
+    #[must_use]
+    pub fn input_ring(&self) -> Ring {
+        Ring::Pow2(self.bits)
+    }
+
+    /// Checks that a share is one of its inputs.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] otherwise.
+    pub(in crate::linear) fn check_input(&self, share: &Share) -> Result<(), ProtocolError> {
+        if (share.ring(), share.len()) == (self.input_ring(), self.packing.shape().inputs()) {
+            Ok(())
+        } else {
+            Err(ProtocolError::Shape { what: "input share of a linear layer" })
+        }
+    }
+
     /// The ring of its outputs' shares.
     #[must_use]
     pub fn ring(&self) -> Ring {
@@ -192,11 +211,20 @@ impl Scheme {
     /// The cost of the online phase.
     #[must_use]
     pub fn online_cost(&self) -> Cost {
+        self.input_cost().then(self.output_cost())
+    }
+
+    /// The cost of what the client sends online.
+    pub(in crate::linear) fn input_cost(&self) -> Cost {
         let [inputs, _] = self.packing.ciphertexts();
         let input = self.inputs.encoded_len(&self.parameters);
-        let sent = (0..inputs).fold(Cost::NONE, |cost, _| cost.client(input));
+        (0..inputs).fold(Cost::NONE, |cost, _| cost.client(input))
+    }
+
+    /// The cost of what the server answers online.
+    pub(in crate::linear) fn output_cost(&self) -> Cost {
         let replies = self.packing.outputs();
-        replies.iter().fold(sent, |cost, wanted| cost.server(self.modulus.c0_len(wanted.len())))
+        replies.iter().fold(Cost::NONE, |cost, wanted| cost.server(self.modulus.c0_len(wanted.len())))
     }
 }
 

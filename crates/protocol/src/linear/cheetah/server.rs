@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_bfv::function_privacy::PhaseSealing;
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::{BfvError, Ciphertext, CoefficientFactor, PublicKey};
-use lanner_primitives::{Prg, Ring, parallel};
+use lanner_primitives::{Prg, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
@@ -99,6 +99,11 @@ impl ServerLayer {
         Ok(Self { scheme, filters, bias, inputs, outputs })
     }
 
+    /// All that both parties know of the layer.
+    pub(in crate::linear) fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
     /// Offline: receives the second halves of the inputs, and sends those of the outputs.
     ///
     /// # Errors
@@ -109,12 +114,36 @@ impl ServerLayer {
         key: &PublicKey,
         rng: &mut impl CryptoRng,
     ) -> Result<ServerMaterial, ProtocolError> {
-        let Scheme { parameters, modulus, norm, noise, .. } = &self.scheme;
+        let announced = self.receive_seeds(channel)?;
+        self.answer_seeds(channel, key, &announced, rng)
+    }
+
+    /// The first half of [`Self::prepare`]: receives the second halves of the inputs.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub(in crate::linear) fn receive_seeds(
+        &self,
+        channel: &mut dyn Channel,
+    ) -> Result<Vec<Ciphertext>, ProtocolError> {
         // C -> S: seeds of c1
         let seeds = channel.receive(kind::LINEAR_SEEDS, self.inputs.len() * C1::ENCODED_LEN)?;
-        let expand = |seed| Ok::<_, ProtocolError>(C1::from_bytes(seed)?.expand(parameters));
-        let inputs = parallel::map(seeds.chunks(C1::ENCODED_LEN), expand);
-        let inputs: Vec<Ciphertext> = inputs.into_iter().collect::<Result<_, _>>()?;
+        let expand = |seed| Ok(C1::from_bytes(seed)?.expand(&self.scheme.parameters));
+        parallel::map(seeds.chunks(C1::ENCODED_LEN), expand).into_iter().collect()
+    }
+
+    /// The second half of [`Self::prepare`]: sends the second halves of the outputs.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub(in crate::linear) fn answer_seeds(
+        &self,
+        channel: &mut dyn Channel,
+        key: &PublicKey,
+        announced: &[Ciphertext],
+        rng: &mut impl CryptoRng,
+    ) -> Result<ServerMaterial, ProtocolError> {
+        let Scheme { modulus, norm, noise, .. } = &self.scheme;
         let mut values = Zeroizing::new(self.bias.values().to_vec());
         let ring = self.bias.ring();
         let mut sealings = Vec::with_capacity(self.outputs.len());
@@ -122,7 +151,7 @@ impl ServerLayer {
             let seeds = parallel::seeds(numbers.len(), rng);
             let tasks = numbers.clone().zip(seeds.iter());
             let made = parallel::map(tasks, |(number, seed)| {
-                let evaluated = self.evaluate(number, &inputs, |inputs, factors| {
+                let evaluated = self.evaluate(number, announced, |inputs, factors| {
                     Ciphertext::inner_product_ahead(inputs, factors, *norm)
                 })?;
                 let count = self.outputs[number].len();
@@ -161,10 +190,21 @@ impl ServerLayer {
         material: ServerMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
-        let Scheme { parameters, inputs: form, bits, packing, .. } = &self.scheme;
-        if (share.ring(), share.len()) != (Ring::Pow2(*bits), packing.shape().inputs()) {
-            return Err(ProtocolError::Shape { what: "input share of a linear layer" });
-        }
+        let inputs = self.receive_inputs(channel, share)?;
+        self.answer_inputs(channel, material, &inputs)
+    }
+
+    /// The first half of [`Self::online`]: receives the inputs, and adds this party's share of them.
+    ///
+    /// # Errors
+    /// As [`Self::online`].
+    pub(in crate::linear) fn receive_inputs(
+        &self,
+        channel: &mut dyn Channel,
+        share: &Share,
+    ) -> Result<Vec<C0>, ProtocolError> {
+        let Scheme { parameters, inputs: form, .. } = &self.scheme;
+        self.scheme.check_input(share)?;
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for numbers in in_turns(self.inputs.len()) {
             // C -> S: c0 of an input
@@ -178,10 +218,23 @@ impl ServerLayer {
                 inputs.push(input?);
             }
         }
+        Ok(inputs)
+    }
+
+    /// The second half of [`Self::online`]: sends the outputs.
+    ///
+    /// # Errors
+    /// As [`Self::online`].
+    pub(in crate::linear) fn answer_inputs(
+        &self,
+        channel: &mut dyn Channel,
+        material: ServerMaterial,
+        inputs: &[C0],
+    ) -> Result<Share, ProtocolError> {
         let mut sealings = material.sealings.into_iter();
         for numbers in in_turns(self.outputs.len()) {
             let made = parallel::map(numbers.zip(sealings.by_ref()), |(number, sealing)| {
-                let evaluated = self.evaluate(number, &inputs, |inputs, factors| {
+                let evaluated = self.evaluate(number, inputs, |inputs, factors| {
                     C0::inner_product(inputs, factors, self.scheme.norm)
                 })?;
                 Ok::<_, ProtocolError>(sealing.seal(&evaluated, &coefficients(&self.outputs[number]))?)

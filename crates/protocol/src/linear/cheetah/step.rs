@@ -16,7 +16,7 @@ use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Shared, Spec, Step,
     StepCost, Value, ValueType, WORD, Weights, Work,
 };
 
@@ -50,8 +50,7 @@ impl Spec for Linear {
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let scheme = Scheme::new(&self.shape, self.bits, self.accuracy, sets.get(self.set)?)?;
-        Ok(Box::new(BuiltLinear { spec: self.clone(), scheme, form: WeightForm::Coefficient }))
+        Ok(Box::new(BuiltLinear::new(self, sets)?))
     }
 }
 
@@ -72,13 +71,47 @@ fn work_at(shape: &Convolution, degree: usize) -> Work {
 }
 
 /// A layer with its layout, and the modulus in which outputs are sent.
-struct BuiltLinear {
+pub(in crate::linear) struct BuiltLinear {
     spec: Linear,
     scheme: Scheme,
     form: WeightForm,
 }
 
 impl BuiltLinear {
+    /// Builds the layer.
+    pub(in crate::linear) fn new(spec: &Linear, sets: &Sets) -> Result<Self, ProtocolError> {
+        let scheme = Scheme::new(&spec.shape, spec.bits, spec.accuracy, sets.get(spec.set)?)?;
+        Ok(Self { spec: spec.clone(), scheme, form: WeightForm::Coefficient })
+    }
+
+    /// What the plan stores of it.
+    pub(in crate::linear) fn spec(&self) -> &Linear {
+        &self.spec
+    }
+
+    /// All that both parties know of it.
+    pub(in crate::linear) fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// As the client runs it.
+    pub(in crate::linear) fn client_layer(self) -> Result<ClientLayer, ProtocolError> {
+        ClientLayer::new(self.scheme)
+    }
+
+    /// As the server runs it, with its weights.
+    pub(in crate::linear) fn server_layer(
+        self,
+        weights: &Weights<'_>,
+        shared: &Shared,
+    ) -> Result<ServerLayer, ProtocolError> {
+        let Self { spec, scheme, form } = self;
+        let purpose = (&spec, form);
+        let make = || Filters::new(form, &scheme, weights.weight);
+        let filters = shared.get_or(&purpose, weights.weight, make)?;
+        ServerLayer::with_filters(scheme, filters, &weights.bias)
+    }
+
     /// Bytes of the weights.
     fn weight_bytes(&self, form: WeightForm) -> u64 {
         let (packing, parameters) = (self.scheme.packing(), self.scheme.parameters());
@@ -137,15 +170,12 @@ impl Built for BuiltLinear {
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(Box::new(OfSet { set: self.spec.set, layer: ClientLayer::new(self.scheme)? }))
+        Ok(Box::new(OfSet { set: self.spec.set, layer: self.client_layer()? }))
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let Self { spec, scheme, form } = *self;
-        let Weights { weight, bias } = model.weights(node, scheme.packing().shape().outputs()?)?;
-        let purpose = (&spec, form);
-        let filters = model.shared().get_or(&purpose, weight, || Filters::new(form, &scheme, weight))?;
-        Ok(Box::new(OfSet { set: spec.set, layer: ServerLayer::with_filters(scheme, filters, &bias)? }))
+        let weights = model.weights(node, self.scheme.packing().shape().outputs()?)?;
+        Ok(Box::new(OfSet { set: self.spec.set, layer: self.server_layer(&weights, model.shared())? }))
     }
 }
 

@@ -1,0 +1,287 @@
+//! Layers that are encrypted ahead of time: outputs equal the convolution, bytes are those announced, offline is one round, material comes back from
+//! its bytes, and what the client sends online is uniform.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod common;
+
+use std::rc::Rc;
+
+use common::{Party as End, edge_share, ideal, rng, signed};
+use lanner_primitives::{Ring, parallel};
+use lanner_protocol::ProtocolError;
+use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme};
+use lanner_protocol::linear::delphi::{self, Product, ServerLayer};
+use lanner_protocol::linear::{Convolution, Sets};
+use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply};
+use lanner_protocol::step::{
+    AnyState, Built, Client, DynStep, Inputs, Known, ModelParts, Server, SetUp, Shared, Spec, Value,
+    ValueType, Weights,
+};
+use lanner_share::Share;
+use lanner_testkit::check_bits;
+use lanner_wire::{Reader, Writer, pack_bits};
+
+fn conv(channels: [usize; 2], image: [usize; 2], kernel: usize, strides: usize, pad: usize) -> Convolution {
+    Convolution {
+        in_channels: channels[0],
+        out_channels: channels[1],
+        image,
+        kernel: [kernel; 2],
+        strides: [strides; 2],
+        pads: [pad; 4],
+        dilations: [1, 1],
+        groups: 1,
+    }
+}
+
+/// A layer with its weights, as both parties run it.
+struct Layer {
+    spec: delphi::Linear,
+    weights: Vec<i64>,
+    bias: Vec<i64>,
+    shared: Shared,
+    sets: Sets,
+}
+
+impl ModelParts for Layer {
+    fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
+        assert_eq!(outputs, self.bias.len());
+        Ok(Weights { weight: &self.weights, bias: self.bias.clone() })
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn sources(&self, _: &str) -> Result<Vec<Option<(usize, usize)>>, ProtocolError> {
+        Err(ProtocolError::Shape { what: "a layer's sources" })
+    }
+}
+
+/// What was made of an input, and what was sent for it.
+struct Outcome {
+    outputs: [Share; 2],
+    /// What the client sent online.
+    difference: Vec<u8>,
+}
+
+impl Layer {
+    fn new(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Self {
+        // As on two cores, whatever the machine.
+        parallel::set_threads(2);
+        let sets = Sets::new().unwrap();
+        let (set, _) = Scheme::cheapest(shape, bits, accuracy, &sets).unwrap();
+        let spec = delphi::Linear(cheetah::Linear { shape: shape.clone(), bits, set, accuracy });
+        // The largest and the least weight among them.
+        let bound = (1 << (Scheme::weight_bits(bits) - 1)) - 1;
+        let mut weights = signed(shape.weights(), bound, &mut rng(seed));
+        weights[0] = bound;
+        *weights.last_mut().unwrap() = -bound;
+        let bias = signed(shape.outputs().unwrap(), 1000, &mut rng(seed + 1));
+        Self { spec, weights, bias, shared: Shared::default(), sets }
+    }
+
+    fn ring(&self) -> Ring {
+        Ring::Pow2(self.spec.0.bits)
+    }
+
+    fn guard(&self) -> u32 {
+        self.spec.0.accuracy.guard()
+    }
+
+    fn built(&self) -> Box<dyn Built> {
+        self.spec.build(&self.sets).unwrap()
+    }
+
+    /// One run, in one thread: whoever waited for more than was sent by then would find the channel empty. Checks what was sent against the
+    /// costs.
+    fn run(&self, client_input: &Share, server_input: &Share, seed: u8) -> Outcome {
+        let client_step = self.built().client("layer", self).unwrap();
+        let server_step = self.built().server("layer", self).unwrap();
+        let cost = self.built().cost(&mut CotSupply::new(ot_nonlinear::parameters([0; 2]))).unwrap();
+        let set_up = SetUp::of(&[self.built().needs().unwrap()], [0; 2], &self.sets).unwrap();
+        let (mut at_client, mut at_server) = End::pair();
+        let mut client = Client::set_up(&mut at_client, &set_up, rng(seed + 2)).unwrap();
+        let mut server = Server::set_up(&mut at_server, &set_up, rng(seed + 3)).unwrap();
+        let bytes = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
+        let nothing = || Inputs::new(vec![None]);
+        // Offline.
+        let before = bytes(&at_client);
+        let request = client_step.request(&mut at_client, &mut client).unwrap();
+        assert_eq!(bytes(&at_client) - before, cost.offline.request.bytes());
+        let asked = server_step.request(&mut at_server, &mut server).unwrap();
+        let (server_material, none) =
+            server_step.prepare(&mut at_server, &mut server, asked, &nothing()).unwrap();
+        assert!(none.is_none(), "the server's share is not known ahead");
+        assert_eq!(bytes(&at_server), cost.offline.answer.bytes());
+        let (client_material, known) =
+            client_step.prepare(&mut at_client, &mut client, request, &nothing()).unwrap();
+        assert_eq!(bytes(&at_client) - before, cost.offline.request.bytes());
+        assert_eq!(cost.offline.request.then(cost.offline.answer).rounds(), 1);
+        // Between the phases.
+        let client_material = through(&*client_step, &client_material);
+        let server_material = through(&*server_step, &server_material);
+        // Online.
+        let (before, server_before) = (at_client.sent.len(), bytes(&at_server));
+        let inputs = |share: &Share| Inputs::new(vec![Some(Rc::new(Value::Shared(share.clone())))]);
+        let of_client = client_step.online(&mut at_client, client_material, &inputs(client_input)).unwrap();
+        let of_server = server_step.online(&mut at_server, server_material, &inputs(server_input)).unwrap();
+        assert_eq!(at_client.sent.len(), before + 1);
+        let (kind, difference) = &at_client.sent[before];
+        assert_eq!((kind.0, 6 + difference.len() as u64), (0x44, cost.online.client_bytes()));
+        assert_eq!((bytes(&at_server), cost.online.server_bytes()), (server_before, 0));
+        let outputs = [of_client, of_server].map(share);
+        assert_eq!(share(known.unwrap()).values(), outputs[0].values(), "the client's share is known ahead");
+        Outcome { outputs, difference: difference.clone() }
+    }
+
+    /// How far the sum of the outputs is from the layer's value, below its bits.
+    fn off(&self, client_input: &Share, server_input: &Share, seed: u8) -> Vec<i64> {
+        let input = client_input.reveal(server_input).unwrap();
+        let cheetah::Linear { shape, .. } = &self.spec.0;
+        let expected = ideal::reduced_convolution(shape, &self.weights, &self.bias, self.ring(), &input);
+        let [client, server] = self.run(client_input, server_input, seed).outputs;
+        let ring = client.ring();
+        assert_eq!(ring, Ring::Pow2(self.ring().bits() + self.guard()));
+        let off = |(got, expected): (i64, i64)| {
+            ring.signed(ring.sub(ring.embed(got), ring.embed(expected << self.guard())))
+        };
+        client.reveal(&server).unwrap().into_iter().zip(expected).map(off).collect()
+    }
+}
+
+fn share(value: Value) -> Share {
+    let inputs = Inputs::new(vec![Some(Rc::new(value))]);
+    inputs.share().unwrap().clone()
+}
+
+/// Material as it comes back from its bytes.
+fn through<P>(step: &dyn DynStep<P>, material: &AnyState) -> AnyState {
+    let encode = |material: &AnyState| {
+        let mut writer = Writer::new();
+        step.encode(material, &mut writer).unwrap();
+        writer.into_bytes()
+    };
+    let bytes = encode(material);
+    for length in [0, bytes.len() / 2, bytes.len() - 1] {
+        assert!(step.decode(&mut Reader::new(&bytes[..length])).is_err());
+    }
+    let mut reader = Reader::new(&bytes);
+    let decoded = step.decode(&mut reader).unwrap();
+    reader.finish().unwrap();
+    assert_eq!(encode(&decoded), bytes);
+    decoded
+}
+
+fn constant(ring: Ring, value: i64, length: usize) -> Share {
+    Share::embed(ring, &vec![value; length])
+}
+
+#[test]
+fn shares_add_up_to_the_layer_whatever_they_are() {
+    let exact = [
+        (conv([3, 8], [12, 11], 3, 1, 1), 28),
+        (conv([5, 4], [9, 9], 5, 2, 2), 28),
+        (conv([3, 8], [12, 11], 3, 1, 1), 41),
+        (Convolution::fully_connected(300, 40), 37),
+    ];
+    let guarded = [
+        (conv([3, 8], [12, 11], 3, 1, 1), 20, 1),
+        (conv([5, 4], [9, 9], 5, 2, 2), 26, 2),
+        (conv([16, 16], [8, 8], 1, 1, 0), 27, 1),
+        (Convolution { groups: 6, dilations: [2, 1], ..conv([6, 6], [10, 10], 3, 1, 1) }, 24, 3),
+        (Convolution::fully_connected(2048, 1), 28, 1),
+        (Convolution::fully_connected(300, 40), 37, 1),
+    ];
+    let exact = exact.into_iter().map(|(shape, bits)| (shape, bits, Accuracy::Exact));
+    let guarded = guarded.into_iter().map(|(shape, bits, guard)| (shape, bits, Accuracy::Guarded(guard)));
+    for (number, (shape, bits, accuracy)) in exact.chain(guarded).enumerate() {
+        let seed = 10 * number as u8;
+        let layer = Layer::new(&shape, bits, accuracy, seed);
+        let [client, server] =
+            [4, 5].map(|more| edge_share(layer.ring(), shape.inputs(), &mut rng(seed + more)));
+        let most = i64::from(layer.guard() > 0);
+        for off in layer.off(&client, &server, seed) {
+            assert!((0..=most).contains(&off), "{off}: {shape:?}, {bits} bits");
+        }
+    }
+}
+
+#[test]
+fn shares_at_the_edges_add_up() {
+    let shape = conv([2, 3], [7, 6], 3, 2, 1);
+    for (bits, accuracy) in [(24, Accuracy::Guarded(1)), (33, Accuracy::Exact)] {
+        let layer = Layer::new(&shape, bits, accuracy, 20);
+        let edges = [0, -1, 1 << (bits - 1)].map(|value| constant(layer.ring(), value, shape.inputs()));
+        for (client, server) in
+            edges.iter().flat_map(|client| edges.iter().map(move |server| (client, server)))
+        {
+            let most = i64::from(layer.guard() > 0);
+            assert!(layer.off(client, server, 21).iter().all(|off| (0..=most).contains(off)), "{bits} bits");
+        }
+    }
+}
+
+#[test]
+fn other_layers_are_off_by_one_at_most() {
+    let layer = Layer::new(&conv([3, 8], [12, 11], 3, 1, 1), 24, Accuracy::OffByOne, 3);
+    let [client, server] = [7, 8].map(|seed| edge_share(layer.ring(), 3 * 12 * 11, &mut rng(seed)));
+    assert!(layer.off(&client, &server, 9).iter().all(|off| off.abs() <= 1));
+}
+
+/// A multiple of eight, so that no byte is padded.
+const INPUTS: usize = 1024;
+const BITS: u32 = 24;
+
+#[test]
+fn a_difference_is_uniform_whatever_the_share() {
+    let layer = Layer::new(&Convolution::fully_connected(INPUTS, 2), BITS, Accuracy::Guarded(1), 30);
+    for value in [0, 1, -1, 1 << (BITS - 1)] {
+        let input = constant(layer.ring(), value, INPUTS);
+        let runs = [40, 50, 60, 70].map(|seed| layer.run(&input, &input, seed));
+        let messages: Vec<&[u8]> = runs.iter().map(|run| run.difference.as_slice()).collect();
+        assert_eq!(check_bits(&messages, &[BITS as usize]), Ok(()), "{value}");
+        // Clients whose masks are zero, and one that takes a mask twice.
+        let bare = pack_bits(constant(layer.ring(), value, 4 * INPUTS).values(), BITS);
+        assert!(check_bits(&[&bare], &[BITS as usize]).is_err(), "{value}");
+        let other = layer.run(&constant(layer.ring(), value + 1, INPUTS), &input, 40).difference;
+        assert!(check_bits(&[&messages[..], &[&other]].concat(), &[BITS as usize]).is_err(), "{value}");
+    }
+}
+
+#[test]
+fn the_client_alone_knows_its_share_ahead() {
+    let layer = Layer::new(&conv([2, 3], [8, 8], 3, 1, 1), BITS, Accuracy::Guarded(2), 30);
+    assert_eq!(layer.spec.name(), "delphi.conv");
+    let fully_connected = Layer::new(&Convolution::fully_connected(4, 2), BITS, Accuracy::Exact, 30);
+    assert_eq!(fully_connected.spec.name(), "delphi.fc");
+    for known in [Known::NOBODY, Known::SERVER, Known::CLIENT] {
+        let input = ValueType::shared(layer.ring(), 128, known);
+        let output = ValueType::shared(Ring::Pow2(BITS + 2), 192, Known::CLIENT);
+        assert_eq!(layer.spec.infer(&[input]).unwrap(), output);
+    }
+    let other = ValueType::shared(Ring::Pow2(BITS + 1), 128, Known::SERVER);
+    assert!(layer.spec.infer(&[other]).is_err());
+}
+
+#[test]
+fn weights_of_more_bits_and_other_lengths_are_refused() {
+    let shape = Convolution::fully_connected(4, 2);
+    let scheme = || Scheme::cheapest(&shape, 20, Accuracy::Exact, &Sets::new().unwrap()).unwrap().1;
+    assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());
+    assert!(ServerLayer::new(scheme(), &[1; 7], &[0; 2]).is_err());
+    assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 3]).is_err());
+    assert!(ServerLayer::new(scheme(), &[2049; 8], &[0; 2]).is_err());
+}
+
+#[test]
+fn the_server_keeps_a_word_for_each_weight_beside_the_encrypted_layer() {
+    let layer = Layer::new(&conv([16, 16], [8, 8], 3, 1, 1), BITS, Accuracy::Guarded(1), 30);
+    let encrypted = layer.spec.0.build(&layer.sets).unwrap().memory().unwrap();
+    let memory = layer.built().memory().unwrap();
+    let product = Product::bytes(&layer.spec.0.shape, BITS).unwrap();
+    assert!(product >= 4 * 16 * 16 * 9);
+    assert_eq!(memory.model, encrypted.model + product);
+    assert!(10 * memory.client_material < encrypted.client_material);
+    assert!(10 * memory.server_material < encrypted.server_material);
+}
