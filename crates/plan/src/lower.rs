@@ -15,7 +15,7 @@ use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::convert::reshare::Reshare;
 use lanner_protocol::linear::gazelle::packing::Packing;
-use lanner_protocol::linear::{Convolution, Sets, falcon, gazelle};
+use lanner_protocol::linear::{Convolution, Sets, delphi, falcon, gazelle};
 use lanner_protocol::local;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao;
@@ -307,7 +307,8 @@ impl<'n> Planner<'n> {
     fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
         let node = &self.network.nodes()[index];
         if let Some(rounding) = self.mode.rounding() {
-            return self.coefficient_layer(index, shape, rounding);
+            let layer = self.coefficient_layer(index, shape, rounding)?;
+            return Ok(if self.mode == Mode::Tabula { delphi::Linear(layer).into() } else { layer.into() });
         }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {

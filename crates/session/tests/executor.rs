@@ -132,13 +132,16 @@ fn check_mode(plan: &Plan) {
     let linear = |step: &&Step| {
         matches!(
             step.protocol,
-            Protocol::GazelleLinear(_) | Protocol::FalconLinear(_) | Protocol::CheetahLinear(_)
+            Protocol::GazelleLinear(_)
+                | Protocol::FalconLinear(_)
+                | Protocol::CheetahLinear(_)
+                | Protocol::DelphiLinear(_)
         )
     };
     let layers = plan.steps().filter(linear).map(|step| step.protocol.spec().name());
     let layers: Vec<_> = layers.collect();
     assert!(!layers.is_empty());
-    let family = if plan.mode == Mode::Tabula { "cheetah" } else { plan.mode.name() };
+    let family = if plan.mode == Mode::Tabula { "delphi" } else { plan.mode.name() };
     assert!(layers.iter().all(|name| name.starts_with(family)), "{layers:?}");
     // Over powers of two, transfers compute everything but slopes.
     let circuit =

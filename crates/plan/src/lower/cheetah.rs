@@ -35,12 +35,12 @@ impl Planner<'_> {
         index: usize,
         shape: Convolution,
         rounding: Rounding,
-    ) -> Result<Protocol, PlanError> {
+    ) -> Result<Linear, PlanError> {
         let node = &self.network.nodes()[index];
         let bits = bits(node)?;
         if let Some(set) = self.guards.set(index + 1) {
             let accuracy = Accuracy::Guarded(self.guards.of(index + 1));
-            return Ok(Linear { shape, bits, set, accuracy }.into());
+            return Ok(Linear { shape, bits, set, accuracy });
         }
         let accuracy = match rounding {
             Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
@@ -48,7 +48,7 @@ impl Planner<'_> {
         };
         let cheapest = Scheme::cheapest(&shape, bits, accuracy, &self.sets);
         let (set, _) = cheapest.map_err(|error| layer(node, error))?;
-        Ok(Linear { shape, bits, set, accuracy }.into())
+        Ok(Linear { shape, bits, set, accuracy })
     }
 
     /// What transfers compute of a run of operators on values with bits of guard, which a rescale drops with its own; none where a circuit
