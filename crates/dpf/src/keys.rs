@@ -1,6 +1,6 @@
 //! Keys, and their evaluation.
 
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::{Block, CorrelationRobustHash, parallel};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::growth::points as values_of;
@@ -123,9 +123,9 @@ impl Keys {
         let mut sums = [0; WORDS].map(|_| Zeroizing::new(vec![0; self.count]));
         let [low, high] = &mut sums;
         let batches = points.chunks(BATCH).zip(low.chunks_mut(BATCH).zip(high.chunks_mut(BATCH)));
-        for (start, (points, sums)) in (0..).step_by(BATCH).zip(batches) {
+        parallel::for_each((0..).step_by(BATCH).zip(batches), |(start, (points, sums))| {
             self.evaluate_batch(hash, start, points, sums);
-        }
+        });
         Ok(sums)
     }
 

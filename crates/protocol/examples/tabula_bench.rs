@@ -11,7 +11,7 @@ use std::time::Instant;
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers, parameters};
-use lanner_protocol::nonlinear::tabula::Activation;
+use lanner_protocol::nonlinear::tabula::{Activation, Shape};
 use lanner_share::Share;
 use queue::{Queue, median};
 
@@ -36,7 +36,7 @@ fn main() -> Result<(), Failure> {
 }
 
 fn measure((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) -> Result<(), Failure> {
-    let layer = Activation::new(values, kept, dropped, to, true)?;
+    let layer = Activation::new(values, kept, dropped, to, Shape::Relu)?;
     let transfers = [Party::Client, Party::Server].map(|party| layer.transfers(party));
     let from = Ring::Pow2(layer.bits() + 1);
     let most = 1_i64 << (layer.bits() - 1);

@@ -7,7 +7,7 @@ use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers};
-use lanner_protocol::nonlinear::tabula::{Activation, Material};
+use lanner_protocol::nonlinear::tabula::{Activation, Material, Shape};
 use lanner_protocol::{Cost, Party, ProtocolError};
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
@@ -24,18 +24,26 @@ struct Case {
     server: Share,
 }
 
-fn case(kept: u32, dropped: u32, to: u32, relu: bool, secrets: Vec<i64>) -> Case {
+fn case(kept: u32, dropped: u32, to: u32, shape: Shape, secrets: Vec<i64>) -> Case {
     let from = kept + dropped + 1;
     let server = edge_share(Ring::Pow2(from), secrets.len(), &mut rng(9));
-    Case { layer: Activation::new(secrets.len(), kept, dropped, to, relu).unwrap(), from, secrets, server }
+    Case { layer: Activation::new(secrets.len(), kept, dropped, to, shape).unwrap(), from, secrets, server }
 }
 
 /// What a layer makes of a value of `kept + dropped` bits.
-fn ideal(kept: u32, dropped: u32, relu: bool, x: i64) -> i64 {
+fn ideal(kept: u32, dropped: u32, shape: Shape, x: i64) -> i64 {
     let (half, full) = (1 << (kept - 1), 1 << kept);
     let rescaled = ((x + (1 << (dropped - 1))) >> dropped).rem_euclid(full);
     let signed = if rescaled >= half { rescaled - full } else { rescaled };
-    if relu { signed.max(0) } else { signed }
+    // What is above the bound is the positive part of their difference, of as many bits.
+    match shape {
+        Shape::Identity => signed,
+        Shape::Relu => signed.max(0),
+        Shape::Clip(high) => {
+            let above = (signed - high as i64 + half).rem_euclid(full) - half;
+            signed.max(0) - above.max(0)
+        }
+    }
 }
 
 fn restored(layer: &Activation, material: &Material, party: Party) -> Material {
@@ -87,12 +95,14 @@ fn every_value_of_small_widths() {
     let mut cases = Vec::new();
     let mut expected = Vec::new();
     for (kept, dropped) in [(2, 1), (2, 5), (5, 1), (4, 3), (6, 4)] {
-        for relu in [true, false] {
+        for shape in
+            [Shape::Identity, Shape::Relu, Shape::Clip(0), Shape::Clip(1), Shape::Clip((1 << (kept - 2)) - 1)]
+        {
             let half = 1 << (kept + dropped - 1);
             // Beyond what is kept, too: what is below the width's power of two counts.
             let secrets: Vec<i64> = (-half - 3..half + 3).collect();
-            expected.push(secrets.iter().map(|x| ideal(kept, dropped, relu, *x)).collect::<Vec<_>>());
-            cases.push(case(kept, dropped, 20, relu, secrets));
+            expected.push(secrets.iter().map(|x| ideal(kept, dropped, shape, *x)).collect::<Vec<_>>());
+            cases.push(case(kept, dropped, 20, shape, secrets));
         }
     }
     assert_eq!(outputs(&mut End::pair(), &cases, 1), expected);
@@ -108,11 +118,11 @@ fn wide_values_at_the_edges() {
         let half = 1 << (dropped - 1);
         secrets.extend([half, half - 1, -half, -half - 1, most - half, most - half + 1]);
         secrets.extend(signed(300, most, &mut rng(kept as u8)));
-        for relu in [true, false] {
+        for shape in [Shape::Identity, Shape::Relu, Shape::Clip((1 << (kept - 2)) - 1)] {
             let ring = Ring::Pow2(to);
-            let of = |x: &i64| ring.signed(ring.embed(ideal(kept, dropped, relu, *x)));
+            let of = |x: &i64| ring.signed(ring.embed(ideal(kept, dropped, shape, *x)));
             expected.push(secrets.iter().map(of).collect::<Vec<_>>());
-            cases.push(case(kept, dropped, to, relu, secrets.clone()));
+            cases.push(case(kept, dropped, to, shape, secrets.clone()));
         }
     }
     assert_eq!(outputs(&mut End::pair(), &cases, 5), expected);
@@ -122,8 +132,8 @@ fn wide_values_at_the_edges() {
 #[test]
 fn repeated_queries_give_one_result() {
     let secrets = [-77, -1, 0, 39, 40, 41, 1023].map(|x| vec![x; 143]).concat();
-    let expected: Vec<i64> = secrets.iter().map(|x| ideal(6, 5, true, *x)).collect();
-    let mut cases: Vec<Case> = (0..1).map(|_| case(6, 5, 30, true, secrets.clone())).collect();
+    let expected: Vec<i64> = secrets.iter().map(|x| ideal(6, 5, Shape::Relu, *x)).collect();
+    let mut cases: Vec<Case> = (0..1).map(|_| case(6, 5, 30, Shape::Relu, secrets.clone())).collect();
     cases[0].server = Share::random(Ring::Pow2(12), secrets.len(), &mut rng(77));
     assert_eq!(outputs(&mut End::pair(), &cases, 7), [expected]);
 }
@@ -134,7 +144,7 @@ fn what_is_opened_is_uniform() {
     const BUCKETS: usize = 32;
     for (value, share) in [(0, 0), (200, 0), (-256, 511), (255, 1)] {
         let (kept, dropped, count) = (5, 4, 4000);
-        let mut case = case(kept, dropped, 20, true, vec![value; count]);
+        let mut case = case(kept, dropped, 20, Shape::Relu, vec![value; count]);
         case.server = Share::new(Ring::Pow2(10), vec![share; count]).unwrap();
         let mut ends = End::pair();
         outputs(&mut ends, &[case], 3);
@@ -166,7 +176,7 @@ fn an_opening_that_is_not_reduced_would_be_found() {
 #[test]
 fn widths_out_of_range_are_refused() {
     let refused = |values, kept, dropped, to| {
-        matches!(Activation::new(values, kept, dropped, to, true), Err(ProtocolError::Shape { .. }))
+        matches!(Activation::new(values, kept, dropped, to, Shape::Relu), Err(ProtocolError::Shape { .. }))
     };
     assert!(!refused(1, 10, 12, 24));
     for (values, kept, dropped, to) in [
@@ -180,4 +190,6 @@ fn widths_out_of_range_are_refused() {
     ] {
         assert!(refused(values, kept, dropped, to), "{values} {kept} {dropped} {to}");
     }
+    let clip = |high| Activation::new(1, 10, 12, 24, Shape::Clip(high));
+    assert!(clip(511).is_ok() && clip(512).is_err() && clip(u64::MAX).is_err());
 }

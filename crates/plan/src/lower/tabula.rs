@@ -11,8 +11,7 @@ use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
 impl Planner<'_> {
-    /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where a bound binds or no keys are that
-    /// wide. Maxima over windows come first, by transfers.
+    /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where no keys are that wide. Maxima over windows come first, by transfers.
     pub(super) fn lookup(
         &mut self,
         name: &str,
@@ -25,9 +24,11 @@ impl Planner<'_> {
         let Function { relu, slope, high, shift } = fused.function;
         let shift = shift + guard;
         let values = fused.windows.count().unwrap_or(0);
-        let lookup = Lookup { values, from, shift, relu, to };
-        let binds = high.is_some_and(|high| from.checked_sub(shift + 2).is_none_or(|left| high >> left == 0));
-        if slope.is_some() || binds || lookup.build(&self.sets).is_err() {
+        // A bound beyond what values can be never binds.
+        let left = from.saturating_sub(shift + 2);
+        let high = high.and_then(|high| u64::try_from(high).ok()).filter(|high| high >> left == 0);
+        let lookup = Lookup { values, from, shift, relu, high, to };
+        if slope.is_some() || lookup.build(&self.sets).is_err() {
             return Ok(None);
         }
         let input = if fused.windows.are_elements() {

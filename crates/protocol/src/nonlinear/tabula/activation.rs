@@ -13,7 +13,18 @@ use super::opening::Opening;
 use crate::nonlinear::ot_nonlinear::{CotSupply, Transfers};
 use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
 
-/// `floor((x + 2^(d-1)) / 2^d)` of values of `w` bits with their sign, or the positive part of it, modulo `2^to`: of what is below `2^w` of larger
+/// What is made of a rescaled value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// The value.
+    Identity,
+    /// Its positive part.
+    Relu,
+    /// Its positive part, or a bound if that is less.
+    Clip(u64),
+}
+
+/// `floor((x + 2^(d-1)) / 2^d)` of values of `w` bits with their sign, or what a [`Shape`] makes of it, modulo `2^to`: of what is below `2^w` of larger
 /// ones.
 #[derive(Clone, Debug)]
 pub struct Activation {
@@ -22,7 +33,7 @@ pub struct Activation {
     /// k.
     pub(super) kept: u32,
     pub(super) to: u32,
-    pub(super) relu: bool,
+    pub(super) shape: Shape,
     making: Making,
 }
 
@@ -38,21 +49,26 @@ pub struct Material {
 impl ZeroizeOnDrop for Material {}
 
 impl Activation {
-    /// Of `values` values of `kept + dropped` bits.
+    /// Of `values` values of `kept + dropped` bits. Rescaled values less a bound must have no more than `kept` bits with their sign, either.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, and `to` is 62 at most and no less
-    /// than what is kept.
-    pub fn new(values: usize, kept: u32, dropped: u32, to: u32, relu: bool) -> Result<Self, ProtocolError> {
-        if !(2..=MAX_BITS).contains(&kept) || !(1..=MAX_BITS).contains(&dropped) || !(kept..=62).contains(&to)
+    /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, `to` is 62 at most and no less
+    /// than what is kept, and a bound is at most the largest number of `kept` bits.
+    pub fn new(values: usize, kept: u32, dropped: u32, to: u32, shape: Shape) -> Result<Self, ProtocolError> {
+        let bound = if let Shape::Clip(high) = shape { high } else { 0 };
+        if !(2..=MAX_BITS).contains(&kept)
+            || !(1..=MAX_BITS).contains(&dropped)
+            || !(kept..=62).contains(&to)
+            || bound >> (kept - 1) > 0
         {
             return Err(ProtocolError::Shape { what: "the bits of an activation" });
         }
         // A mask's low bits count modulo 2^w, the borrow modulo 2^k.
         let borrow = Comparison { bits: dropped, to: kept, threshold: kept + dropped, with_threshold: false };
-        let sign = Comparison { bits: kept, to, threshold: to, with_threshold: relu };
+        let with_threshold = shape != Shape::Identity;
+        let sign = Comparison { bits: kept, to, threshold: to, with_threshold };
         let making = Making::new(vec![borrow, sign], values)?;
-        Ok(Self { dropped, kept, to, relu, making })
+        Ok(Self { dropped, kept, to, shape, making })
     }
 
     /// Number of values.

@@ -20,7 +20,7 @@ use crate::nonlinear::ot_nonlinear::{Correlations, CotSupply, Layer, Transfers};
 use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
 
 /// Nodes that are grown at a time, of all keys.
-const NODES: usize = 1 << 20;
+const NODES: usize = 1 << 21;
 
 /// Lanes of the corrections' program.
 const LANES: u32 = 64;

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! With `h = [e >= 2^(k-1)]`, which is public, u is not negative where `1 - c_1 + c_2 - h` is 1, and then it is `e - t + 2^k c_2 (1 - h)`. So the result is
-//! a sum of what both have, and no message follows.
+//! a sum of what both have, and no message follows. A bound takes off the positive part of u less it, of e less it and the same keys.
 //!
 //! Threat model: semi-honest. v and e are uniform, since s and t are, each used once: both openings are reduced modulo exactly what the masks are uniform in.
 //! Deviations from the paper: it opens 64 bits under a mask of k and drops low bits of each share by itself, whose error depends on shares that a party
@@ -27,5 +27,5 @@ mod keys;
 mod opening;
 mod step;
 
-pub use activation::{Activation, Material};
+pub use activation::{Activation, Material, Shape};
 pub use step::Lookup;

@@ -3,7 +3,7 @@
 use lanner_primitives::{CorrelationRobustHash, Ring};
 use lanner_wire::{Channel, ChannelError, Reader, pack_bits, packed_len};
 
-use super::{Activation, Material};
+use super::{Activation, Material, Shape};
 use crate::{Party, ProtocolError, kind};
 
 /// An activation with its material, which it uses up.
@@ -79,25 +79,41 @@ impl<'a> Opening<'a> {
 
     /// This party's shares of the results, given e.
     pub(super) fn results(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        let (shape, ring) = (self.layer.shape, Ring::Pow2(self.layer.to));
+        let mut results = self.parts(e)?;
+        if let Shape::Clip(high) = shape {
+            // What is above the bound, the positive part of u less that, is taken off.
+            let kept = Ring::Pow2(self.layer.kept);
+            let above: Vec<u64> = e.iter().map(|e| kept.sub(*e, high)).collect();
+            results
+                .iter_mut()
+                .zip(self.parts(&above)?)
+                .for_each(|(result, above)| *result = ring.sub(*result, above));
+        }
+        Ok(results)
+    }
+
+    /// This party's shares of `e - t` as a number with its sign, or of its positive part.
+    fn parts(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
         let (kept, ring, signs) = (self.layer.kept, Ring::Pow2(self.layer.to), &self.material.signs);
         let moved: Vec<u64> = e.iter().map(|e| e ^ 1 << (kept - 1)).collect();
         let [c1, c1_t] = signs.keys.evaluate(&self.hash, e)?;
         let [c2, c2_t] = signs.keys.evaluate(&self.hash, &moved)?;
-        let result = |i: usize| {
+        let part = |i: usize| {
             let (e, t, upper) = (e[i], signs.thresholds[i], e[i] >> (kept - 1));
             // Nothing of what counts where e is in the lower half alone.
             let lower = upper.wrapping_sub(1);
             let wraps = c2[i] << kept;
-            let value = if self.layer.relu {
+            let value = if self.layer.shape == Shape::Identity {
+                self.public(e.wrapping_sub(upper << kept)).wrapping_sub(t).wrapping_add(wraps)
+            } else {
                 let is_positive = self.public(1 - upper).wrapping_sub(c1[i]).wrapping_add(c2[i]);
                 let t = (t & lower).wrapping_sub(c1_t[i]).wrapping_add(c2_t[i]);
                 e.wrapping_mul(is_positive).wrapping_sub(t).wrapping_add(wraps & lower)
-            } else {
-                self.public(e.wrapping_sub(upper << kept)).wrapping_sub(t).wrapping_add(wraps)
             };
             ring.embed(value as i64)
         };
-        Ok((0..e.len()).map(result).collect())
+        Ok((0..e.len()).map(part).collect())
     }
 
     /// This party's share of a public number.

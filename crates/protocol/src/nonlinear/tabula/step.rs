@@ -4,7 +4,7 @@ use lanner_primitives::{Block, Ring};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, Material};
+use super::{Activation, Material, Shape};
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
@@ -13,9 +13,10 @@ use crate::step::{
 };
 use crate::{Party, ProtocolError};
 
-/// The rescale of each element, or its positive part, by openings under masks with keys that are made ahead; from `Z_2^from` to `Z_2^to`.
+/// The rescale of each element, its positive part, or that and a bound, by openings under masks with keys that are made ahead; from `Z_2^from` to
+/// `Z_2^to`.
 ///
-/// Elements must be below a quarter of their ring: half of what is kept, with a bit that tells the sign.
+/// Elements must be below a quarter of their ring: half of what is kept, with a bit that tells the sign, and with a bound one bit more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookup {
     /// Number of elements.
@@ -26,6 +27,9 @@ pub struct Lookup {
     pub shift: u32,
     /// Whether what is below zero becomes zero.
     pub relu: bool,
+    /// The least upper bound, where there is one, of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<u64>,
     /// Bits of the ring of the output.
     pub to: u32,
 }
@@ -41,8 +45,15 @@ impl Spec for Lookup {
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let kept = self.from.saturating_sub(1).saturating_sub(self.shift);
-        Ok(Box::new(Activation::new(self.values, kept, self.shift, self.to, self.relu)?))
+        let &Self { values, from, shift, relu, high, to } = self;
+        let left = from.saturating_sub(shift);
+        let (shape, kept) = match (relu, high) {
+            (false, None) => (Shape::Identity, left.saturating_sub(1)),
+            (true, None) => (Shape::Relu, left.saturating_sub(1)),
+            (true, Some(high)) => (Shape::Clip(high), left),
+            (false, Some(_)) => return Err(ProtocolError::Shape { what: "an upper bound without ReLU" }),
+        };
+        Ok(Box::new(Activation::new(values, kept, shift, to, shape)?))
     }
 }
 
