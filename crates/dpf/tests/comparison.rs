@@ -36,12 +36,8 @@ fn keys_with(
     let count = if with_tail { bits - TAIL_BITS } else { bits };
     for level in 0..count {
         let last = !with_tail && level == bits - 1;
-        let grown = |trees: &mut Growth| if last { None } else { Some(trees.grow().unwrap()) };
-        let [zero, one] = match trees.each_mut().map(grown) {
-            [Some(zero), Some(one)] => [zero, one],
-            _ => std::mem::replace(&mut trees, roots.map(|root| Growth::new(&hash, root, 0, 0)))
-                .map(Growth::finish),
-        };
+        let [zero, one] =
+            trees.each_mut().map(|trees| if last { trees.finish() } else { trees.grow().unwrap() });
         let bit = |key: usize| thresholds[key] >> (bits - 1 - level) & 1;
         let node = |key: usize| zero.hashes[key] ^ one.hashes[key] ^ (Block::mask(bit(key) == 0) & delta);
         let nodes: Vec<Block> = if last { Vec::new() } else { (0..thresholds.len()).map(node).collect() };
@@ -58,7 +54,7 @@ fn keys_with(
         levels.push(Level { nodes, values: words });
     }
     if with_tail {
-        let [zero, one] = trees.map(Growth::finish_tail);
+        let [zero, one] = trees.each_ref().map(Growth::finish_tail);
         let corrections = |key: usize| {
             std::array::from_fn(|point| {
                 let sign = zero.controls[key].wrapping_sub(one.controls[key]) as u16;
@@ -197,4 +193,21 @@ fn shapes_that_do_not_fit_are_refused() {
     assert!(growth.correct(&[Block::ZERO; 3]).is_err());
     (1..15).for_each(|_| assert!(growth.grow().is_ok()));
     assert!(growth.grow().is_err());
+}
+
+#[test]
+fn trees_that_begin_again_are_new_ones() {
+    let (hash, root) = (hash(), Block(0x1234_5678_9abc));
+    let sums = |growth: &mut Growth| {
+        let first = growth.grow().unwrap();
+        growth.correct(&vec![Block(99); first.hashes.len()]).unwrap();
+        let last = growth.finish();
+        (first.hashes.clone(), last.values.clone(), last.controls.clone())
+    };
+    let mut again = Growth::new(&hash, root, 700, 3);
+    sums(&mut again);
+    for (keys, first) in [(300, 1000), (700, 5), (1, 0)] {
+        again.restart(keys, first);
+        assert!(sums(&mut again) == sums(&mut Growth::new(&hash, root, keys, first)), "{keys}");
+    }
 }

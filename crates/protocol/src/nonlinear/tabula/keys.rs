@@ -167,11 +167,14 @@ impl Making {
             let nodes = vec![Vec::with_capacity(keys); of.opened()];
             grown.push(Grown { sums: Vec::new(), tail: None, nodes, bits: Zeroizing::new(bits.collect()) });
         }
+        let tree = |_: &Comparison| Growth::new(hash, root, 0, 0);
+        let mut trees: Vec<Growth<'_>> = self.comparisons().iter().map(tree).collect();
         for from in (0..keys).step_by(self.chunk()) {
             let count = self.chunk().min(keys - from);
             // A number for each key of each comparison.
-            let tree = |number| Growth::new(hash, root, count, (number * keys + from) as u64);
-            let mut trees: Vec<Growth<'_>> = (0..self.comparisons().len()).map(tree).collect();
+            for (number, trees) in trees.iter_mut().enumerate() {
+                trees.restart(count, (number * keys + from) as u64);
+            }
             for level in 0..self.opened_levels() {
                 let growing = || self.comparisons().iter().enumerate().filter(|(_, of)| of.opened() > level);
                 let mut mine = Zeroizing::new(Vec::new());
@@ -193,7 +196,7 @@ impl Making {
                     grown[number].nodes[level].extend(corrections);
                 }
             }
-            for ((of, trees), grown) in self.comparisons().iter().zip(trees).zip(&mut grown) {
+            for ((of, trees), grown) in self.comparisons().iter().zip(&mut trees).zip(&mut grown) {
                 if of.has_tail() {
                     grown.add_tail(trees.finish_tail());
                 } else {
