@@ -37,6 +37,9 @@ mod keys;
 pub use growth::{Growth, Sums, TailSums};
 pub use keys::{Keys, Level, Tail};
 
+/// Bits of computational security: of the other party's part of Delta one bit is known, and one is lost.
+pub const SECURITY_BITS: u32 = 126;
+
 /// The most bits of an `x`: whole trees are grown to make keys.
 pub const MAX_BITS: u32 = 16;
 

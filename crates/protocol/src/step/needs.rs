@@ -22,8 +22,8 @@ pub struct Needs {
     pub garbling: bool,
     /// Silent transfers that the client and the server send in one visit.
     pub transfers: [usize; 2],
-    /// Whether its preparation is a conversation, in which the client speaks, too: then it is prepared by itself.
-    pub converses: bool,
+    /// Whether it makes comparison keys: a conversation, in which the client speaks, too, so that it is prepared by itself.
+    pub comparison_keys: bool,
     /// How long its material can be kept.
     pub material: Lifetime,
 }
@@ -46,6 +46,8 @@ pub struct SetUp {
     pub keys: Vec<SetKeys>,
     /// Whether circuits are garbled.
     pub garbling: bool,
+    /// Whether comparison keys are made.
+    pub comparison_keys: bool,
     /// The sets of the client's silent transfers and of the server's, if there are any.
     pub transfers: Option<[silent::Parameters; 2]>,
 }
@@ -78,8 +80,9 @@ impl SetUp {
         };
         let keys = rotations.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
         let garbling = needs.iter().any(|needs| needs.garbling);
+        let comparison_keys = needs.iter().any(|needs| needs.comparison_keys);
         let transfers = (transfers != [0, 0]).then(|| ot_nonlinear::parameters(transfers));
-        Ok(Self { keys, garbling, transfers })
+        Ok(Self { keys, garbling, comparison_keys, transfers })
     }
 
     /// Bits of computational security of each part that is set up, by name.
@@ -91,6 +94,7 @@ impl SetUp {
             (self.garbling, ("garbling", lanner_gc::SECURITY_BITS)),
             (transfers, ("base transfers", lanner_ot::base::SECURITY_BITS)),
             (self.transfers.is_some(), ("silent transfers", silent::SECURITY_BITS)),
+            (self.comparison_keys, ("comparison keys", lanner_dpf::SECURITY_BITS)),
         ];
         parts.into_iter().filter_map(|(used, part)| used.then_some(part)).collect()
     }

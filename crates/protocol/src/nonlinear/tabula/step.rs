@@ -60,7 +60,7 @@ impl Spec for Lookup {
 impl Built for Activation {
     fn needs(&self) -> Result<Needs, ProtocolError> {
         let transfers = [Party::Client, Party::Server].map(|party| self.transfers(party));
-        Ok(Needs { transfers, converses: true, ..Needs::default() })
+        Ok(Needs { transfers, comparison_keys: true, ..Needs::default() })
     }
 
     fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
