@@ -89,13 +89,19 @@ pub fn transfers() -> Subject {
     subject("transfers", "cheetah", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
 }
 
-/// The same with faithful rounding: the plan alone differs, not what the model says of itself.
+/// As [`transfers`] with faithful rounding: the plan alone differs, not what the model says of itself.
 #[must_use]
 pub fn faithful() -> Subject {
     let Subject { model, sample, .. } = transfers();
     let mode = Mode::Cheetah(Rounding::Faithful);
     let protocols = lanner_plan::plan(&model.manifest().network, Policy::Label, mode).unwrap();
     Subject::of(model, protocols, sample)
+}
+
+/// Layers that are split, and lookups with comparison keys between them.
+#[must_use]
+pub fn lookups() -> Subject {
+    subject("lookups", "tabula", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
 }
 
 /// Mode `cheetah` with a square, and scores that are revealed.

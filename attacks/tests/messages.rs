@@ -2,7 +2,8 @@
 
 use lanner_attacks::guard;
 use lanner_attacks::models::{
-    Subject, best, circuits, faithful, frequency, likely, probability, products, several, squares, transfers,
+    Subject, best, circuits, faithful, frequency, likely, lookups, probability, products, several, squares,
+    transfers,
 };
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
@@ -147,11 +148,24 @@ fn attack_preparation(victim: Victim) {
 /// Coefficient encodings, and between them activations, maxima, squares and a label; both roundings.
 #[test]
 fn either_party_of_a_prediction_by_transfers_refuses_or_goes_on() {
-    for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 300)] {
+    for (subject, runs) in [(transfers(), 600), (faithful(), 600), (products(), 300), (lookups(), 600)] {
         let conversation = Conversation::prepared_predictions(&subject, runs);
         attack_messages(&conversation, &VICTIMS, |_| true, &Mutation::ALL);
         check_honest(&subject);
     }
+}
+
+/// Comparison keys while they are made.
+#[test]
+fn either_party_of_keys_refuses_or_goes_on() {
+    let subject = lookups();
+    attack_messages(
+        &Conversation::session(&subject),
+        &VICTIMS,
+        |kind| matches!(kind, 0x77..=0x79),
+        &Mutation::ALL,
+    );
+    check_honest(&subject);
 }
 
 #[test]
@@ -194,7 +208,7 @@ fn either_party_of_kept_material_refuses_or_goes_on() {
 #[test]
 fn every_kind_of_message_is_attacked() {
     guard::start();
-    let sessions = [circuits(), squares()].map(|subject| Conversation::session(&subject));
+    let sessions = [circuits(), squares(), lookups()].map(|subject| Conversation::session(&subject));
     let kept = Conversation::kept(&transfers());
     let transfers = [Conversation::silent_transfers()];
     let records = sessions

@@ -99,7 +99,7 @@ def test_inspect_says_what_the_ciphertexts_of_many_predictions_tell_and_what_sec
     count = distance["ciphertexts_per_prediction"]
     assert (count > 0, distance["predictions"]) == (True, 1 << 20)
     told = report["leakage"]["ciphertexts"]
-    if mode == "cheetah":
+    if mode in ("cheetah", "tabula"):
         assert (distance["bits"], distance["ciphertext_bits"]) == (None, None)
         assert told.startswith(f"{count} a prediction, masked uniformly")
     else:
@@ -109,6 +109,7 @@ def test_inspect_says_what_the_ciphertexts_of_many_predictions_tell_and_what_sec
     security = {part["name"]: part["bits"] for part in report["security"]}
     assert security["encryption"] == 128
     assert security.get("garbling", 124) == 124
+    assert security.get("comparison keys") == (126 if mode == "tabula" else None)
 
 
 @pytest.mark.parametrize("output", ["probability", "top-k", "logits"])
