@@ -186,7 +186,8 @@ impl<'h> Growth<'h> {
             groups.iter_mut().zip(sums.hashes.chunks_mut(GROUP)).zip(values).zip((0..).step_by(GROUP));
         parallel::for_each(items, |(((trees, hashes), ((low, high), controls)), from)| {
             let mut next = std::mem::take(&mut trees.next);
-            next.clear();
+            // What would be moved when the room grows is wiped before.
+            next.zeroize();
             next.reserve_exact(if grows { 2 * trees.nodes.len() } else { 0 });
             let mut hashed = Row::new([Block::ZERO; GROUP]);
             trees.each_row(corrections.get(from..), |row| {

@@ -37,8 +37,12 @@ mod keys;
 pub use growth::{Growth, Sums, TailSums};
 pub use keys::{Keys, Level, Tail};
 
-/// Bits of computational security: of the other party's part of Delta one bit is known, and one is lost.
-pub const SECURITY_BITS: u32 = 126;
+/// Bits of computational security. Of the other party's part of Delta one bit is known, and one is lost; and whoever evaluates the hash's cipher once tries
+/// one guess at all hashes under its salt that have Delta in them, of which there may be `2^26` for [`MAX_KEYS`] keys.
+pub const SECURITY_BITS: u32 = 100;
+
+/// The most keys under one salt.
+pub const MAX_KEYS: usize = 1 << 20;
 
 /// The most bits of an `x`: whole trees are grown to make keys.
 pub const MAX_BITS: u32 = 16;

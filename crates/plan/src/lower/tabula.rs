@@ -26,7 +26,8 @@ impl Planner<'_> {
         let values = fused.windows.count().unwrap_or(0);
         // A bound beyond what values can be never binds.
         let left = from.saturating_sub(shift + 2);
-        let high = high.and_then(|high| u64::try_from(high).ok()).filter(|high| high >> left == 0);
+        let Ok(high) = high.map(u64::try_from).transpose() else { return Ok(None) };
+        let high = high.filter(|high| high >> left == 0);
         let lookup = Lookup { values, from, shift, relu, high, to };
         if slope.is_some() || lookup.build(&self.sets).is_err() {
             return Ok(None);

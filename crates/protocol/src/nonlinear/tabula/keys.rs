@@ -54,7 +54,7 @@ impl Making {
                 && of.threshold >= of.to
                 && of.threshold <= 62
         };
-        if keys == 0 || !comparisons.iter().all(fits) {
+        if !(1..=lanner_dpf::MAX_KEYS / 2).contains(&keys) || !comparisons.iter().all(fits) {
             return Err(ProtocolError::Shape { what: "the keys of a comparison" });
         }
         let inputs = comparisons.iter().map(|of| of.inputs(keys)).sum();
@@ -209,7 +209,8 @@ impl Making {
 
     /// This party's shares of what corrections are made of.
     fn inputs(&self, party: Party, grown: &[Grown]) -> Result<Share, ProtocolError> {
-        let mut lanes = Vec::new();
+        let inputs = self.comparisons().iter().map(|of| of.inputs(self.keys())).sum();
+        let mut lanes = Vec::with_capacity(inputs);
         // The control bits' difference is 1 or -1: the second bit of it modulo four.
         let borrow = |controls: &u64| if party == Party::Server { controls & 1 } else { 0 };
         let is_negative = |controls: &u64| (controls >> 1 & 1) ^ borrow(controls);

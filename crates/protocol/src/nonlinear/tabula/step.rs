@@ -1,5 +1,6 @@
 //! The activation as a step of a plan.
 
+use lanner_dpf::MAX_BITS;
 use lanner_primitives::{Block, Ring};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
-    StepCost, Value, ValueType,
+    StepCost, Value, ValueType, Work,
 };
 use crate::{Party, ProtocolError};
 
@@ -42,6 +43,14 @@ impl Spec for Lookup {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
+    }
+
+    fn work(&self) -> Work {
+        // Of either comparison as many nodes are hashed as there are points below an eighth or a half of all; both parties' hashes of 94 take as long as
+        // reading an element of a window is said to take.
+        let left = self.from.saturating_sub(self.shift).min(MAX_BITS);
+        let nodes = (1_u64 << left) + (1 << self.shift.min(MAX_BITS)) / 4;
+        Work { window_elements: (self.values as u64).saturating_mul(1 + nodes / 94), ..Work::default() }
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
