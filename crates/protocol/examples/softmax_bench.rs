@@ -6,7 +6,6 @@
 
 mod queue;
 
-use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
@@ -16,9 +15,7 @@ use lanner_protocol::nonlinear::yao::{ClientRevealed, EvaluationSession, Garblin
 use lanner_protocol::step::Outcome;
 use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
-use queue::{Queue, median};
-
-type Failure = Box<dyn Error + Send + Sync>;
+use queue::{Failure, Queue, both, median};
 
 /// The modulus of 30 bits, near the paper's, and what one unit of a score stands for.
 const RING: Ring = Ring::Prime(1_073_692_673);
@@ -131,7 +128,6 @@ fn by_transfers((digits, classes): (u32, usize), repeats: usize) -> Result<Measu
     let transfers = [Party::Client, Party::Server].map(|party| layer.transfers(party));
     let scores = scores(classes);
     let likely = Likely::of(&scores, digits, SCALE, BITS)?;
-    let (mut at_client, mut at_server) = Queue::pair();
     let ring = Ring::Pow2(BITS);
     let shares = |repeat: usize| -> Result<(Share, Share), Failure> {
         let server = Share::random(ring, classes, &mut Prg::new(Seed::from_bytes([repeat as u8; 16])));
@@ -154,11 +150,7 @@ fn by_transfers((digits, classes): (u32, usize), repeats: usize) -> Result<Measu
         }
         Ok((results, times))
     };
-    let ((client, times), (server, _)) = std::thread::scope(|scope| -> Result<_, Failure> {
-        let serving = scope.spawn(|| play(&mut at_server, Party::Server));
-        let client = play(&mut at_client, Party::Client)?;
-        Ok((client, serving.join().map_err(|_| "the server failed")??))
-    })?;
+    let [(client, times), (server, _)] = both(play)?;
     for (client, server) in client.iter().zip(&server) {
         if client.reveal(server)? != [likely.label as i64, likely.parts as i64] {
             return Err("the result is wrong".into());

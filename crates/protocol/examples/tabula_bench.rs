@@ -5,7 +5,6 @@
 
 mod queue;
 
-use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
@@ -13,9 +12,7 @@ use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers, parameters};
 use lanner_protocol::nonlinear::tabula::{Activation, Shape};
 use lanner_share::Share;
-use queue::{Queue, median};
-
-type Failure = Box<dyn Error + Send + Sync>;
+use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.
 const ROWS: [(u32, u32, u32); 4] = [(8, 8, 20), (10, 8, 24), (10, 12, 24), (12, 12, 24)];
@@ -41,7 +38,6 @@ fn measure((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
     let from = Ring::Pow2(layer.bits() + 1);
     let most = 1_i64 << (layer.bits() - 1);
     let secrets: Vec<i64> = (0..values as i64).map(|i| i * 7919 % (2 * most) - most).collect();
-    let (mut at_client, mut at_server) = Queue::pair();
     let shares = |repeat: usize| -> Result<(Share, Share), Failure> {
         let server = Share::random(from, values, &mut Prg::new(Seed::from_bytes([repeat as u8; 16])));
         Ok((Share::embed(from, &secrets).sub(&server)?, server))
@@ -63,11 +59,7 @@ fn measure((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
         }
         Ok((results, times))
     };
-    let ((client, times), (server, _)) = std::thread::scope(|scope| -> Result<_, Failure> {
-        let serving = scope.spawn(|| play(&mut at_server, Party::Server));
-        let client = play(&mut at_client, Party::Client)?;
-        Ok((client, serving.join().map_err(|_| "the server failed")??))
-    })?;
+    let [(client, times), (server, _)] = both(play)?;
     let half = 1 << (dropped - 1);
     let full = 1_i64 << kept;
     // The largest numbers round up to where the sign changes.

@@ -11,7 +11,8 @@ use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
 impl Planner<'_> {
-    /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where no keys are that wide. Maxima over windows come first, by transfers.
+    /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where no keys are that wide. Maxima over
+    /// windows come first, by transfers.
     pub(super) fn lookup(
         &mut self,
         name: &str,

@@ -1,9 +1,13 @@
 //! A connection in memory, for both parties of a bench, and the median of what they measure.
 #![allow(dead_code)] // Each bench uses its own part.
 
+use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use lanner_protocol::Party;
 use lanner_wire::{Channel, ChannelError, Kind, Traffic};
+
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 /// One end of a pair of queues.
 pub(crate) struct Queue {
@@ -47,6 +51,18 @@ impl Channel for Queue {
     fn traffic(&self) -> Traffic {
         Traffic::default()
     }
+}
+
+/// What each party's part gives, the client's first; both run at once, a thread each.
+pub(crate) fn both<T: Send>(
+    play: impl Fn(&mut Queue, Party) -> Result<T, Failure> + Sync,
+) -> Result<[T; 2], Failure> {
+    let (mut at_client, mut at_server) = Queue::pair();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| play(&mut at_server, Party::Server));
+        let client = play(&mut at_client, Party::Client)?;
+        Ok([client, serving.join().map_err(|_| "the server failed")??])
+    })
 }
 
 /// The middle one; the larger of two.

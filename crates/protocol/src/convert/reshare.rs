@@ -70,9 +70,8 @@ impl Reading {
     fn outcome(self, values: Vec<i64>) -> Option<Outcome> {
         let Self::Probability { classes, digits } = self else { return Some(Outcome::Logits(values)) };
         let &[label, parts] = values.as_slice() else { return None };
-        let label = usize::try_from(label).ok().filter(|label| *label < classes)?;
-        let parts = u64::try_from(parts).ok().filter(|parts| *parts <= 10_u64.pow(digits))?;
-        Some(Outcome::Probability(Likely { label, parts, digits }))
+        let (label, parts) = (label.try_into().ok()?, parts.try_into().ok()?);
+        Likely::told(label, parts, classes, digits).map(Outcome::Probability)
     }
 }
 

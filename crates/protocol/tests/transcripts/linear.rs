@@ -1,7 +1,7 @@
 //! Linear layers: keys, ciphertexts and what comes back. What its key opens is in `phases`.
 
-use lanner_bfv::{ParameterSet, Parameters};
-use lanner_primitives::Ring;
+use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
+use lanner_primitives::{Prg, Ring};
 use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
 use lanner_protocol::linear::delphi;
 use lanner_protocol::linear::gazelle::packing::Packing;
@@ -22,11 +22,12 @@ fn shape() -> Convolution {
     Convolution::fully_connected(INPUTS, OUTPUTS)
 }
 
-/// By coefficients, with the largest weights.
-fn coefficients(number: u8, shares: Shares) -> Transcript {
-    let ring = Ring::Pow2(BITS);
-    let client = ClientLayer::new(scheme()).unwrap();
-    let server = ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
+/// A session of a layer by coefficients, with what each party does behind the keys.
+fn by_coefficients(
+    number: u8,
+    client: impl FnOnce(&mut End, &SecretKey, &mut Prg) + Send,
+    server: impl FnOnce(&mut End, &PublicKey, &mut Prg) + Send,
+) -> Transcript {
     let parameters = scheme().parameters().clone();
     let mut channels = End::pair();
     run(
@@ -34,17 +35,33 @@ fn coefficients(number: u8, shares: Shares) -> Transcript {
         |channel| {
             let rng = &mut rng(2 * number);
             let key = send_keys(channel, &parameters, &[], rng).unwrap();
-            let request = client.request(channel, &key, rng).unwrap();
-            let material = client.receive(channel, &key, request).unwrap();
-            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
+            client(channel, &key, rng);
         },
         |channel| {
             let key = receive_keys(channel, &parameters, &[]).unwrap().public;
-            let material = server.prepare(channel, &key, &mut rng(2 * number + 1)).unwrap();
-            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
+            server(channel, &key, &mut rng(2 * number + 1));
         },
     );
     transcript(&channels)
+}
+
+/// By coefficients, with the largest weights.
+fn coefficients(number: u8, shares: Shares) -> Transcript {
+    let ring = Ring::Pow2(BITS);
+    let client = ClientLayer::new(scheme()).unwrap();
+    let server = ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
+    by_coefficients(
+        number,
+        |channel, key, rng| {
+            let request = client.request(channel, key, rng).unwrap();
+            let material = client.receive(channel, key, request).unwrap();
+            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
+        },
+        |channel, key, rng| {
+            let material = server.prepare(channel, key, rng).unwrap();
+            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
+        },
+    )
 }
 
 /// By coefficients ahead of time, and in the clear on a difference.
@@ -52,24 +69,18 @@ pub fn split(number: u8, shares: Shares) -> Transcript {
     let ring = Ring::Pow2(BITS);
     let client = delphi::ClientLayer::new(scheme()).unwrap();
     let server = delphi::ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
-    let parameters = scheme().parameters().clone();
-    let mut channels = End::pair();
-    run(
-        &mut channels,
-        |channel| {
-            let rng = &mut rng(2 * number);
-            let key = send_keys(channel, &parameters, &[], rng).unwrap();
-            let request = client.request(channel, &key, rng).unwrap();
-            let material = client.receive(channel, &key, request).unwrap();
+    by_coefficients(
+        number,
+        |channel, key, rng| {
+            let request = client.request(channel, key, rng).unwrap();
+            let material = client.receive(channel, key, request).unwrap();
             client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
         },
-        |channel| {
-            let key = receive_keys(channel, &parameters, &[]).unwrap().public;
-            let material = server.prepare(channel, &key, &mut rng(2 * number + 1)).unwrap();
+        |channel, key, rng| {
+            let material = server.prepare(channel, key, rng).unwrap();
             server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
         },
-    );
-    transcript(&channels)
+    )
 }
 
 /// By rotations, with the largest weights.

@@ -279,6 +279,6 @@ pub(super) fn only<T>(mut all: Vec<T>) -> Result<T, ProtocolError> {
     }
 }
 
-pub(super) const fn xor(x: u64, y: u64) -> u64 {
+pub(crate) const fn xor(x: u64, y: u64) -> u64 {
     x ^ y
 }

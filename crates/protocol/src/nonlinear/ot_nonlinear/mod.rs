@@ -65,6 +65,7 @@ mod transfers;
 /// What layers are made of, for protocols that the library has not: see [`Layer::of`].
 pub mod blocks {
     pub use super::comparison::compare;
+    pub(crate) use super::driver::xor;
     pub use super::driver::{Driver, Part, Program, Task};
     pub use super::lanes::Lanes;
     pub use super::layer::Standard;

@@ -29,6 +29,11 @@ impl Likely {
         Ok(Self { label, parts, digits })
     }
 
+    /// What was told of `classes` classes; none if no scores have it.
+    pub(crate) fn told(label: usize, parts: u64, classes: usize, digits: u32) -> Option<Self> {
+        (label < classes && parts <= 10_u64.pow(digits)).then_some(Self { label, parts, digits })
+    }
+
     /// The probability, in 0..=1.
     #[must_use]
     pub fn probability(self) -> f64 {

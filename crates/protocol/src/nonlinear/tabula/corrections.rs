@@ -5,7 +5,7 @@ use lanner_primitives::{Block, Ring};
 use lanner_wire::packed_len;
 
 use crate::ProtocolError;
-use crate::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program, Task};
+use crate::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program, Task, xor};
 
 /// The corrections of the values of comparisons with shared thresholds a, for keys of several comparisons one after the other.
 ///
@@ -106,10 +106,6 @@ fn products<D: Driver, const N: usize>(
 ) -> Result<[D::Values; N], ProtocolError> {
     let products = driver.bit_products(bits.clone(), others.to_vec())?;
     products.try_into().map_err(|_| ProtocolError::Shape { what: "the products of bits" })
-}
-
-const fn xor(x: u64, y: u64) -> u64 {
-    x ^ y
 }
 
 /// The next lanes of some.

@@ -8,6 +8,8 @@
 //! V of all levels: products of shared signs and values, opened likewise
 //! ```
 
+use std::ops::Range;
+
 use lanner_dpf::{Growth, Keys, Level, POINTS, Sums, Tail, TailSums, WORDS};
 use lanner_primitives::{Block, CorrelationRobustHash, Ring};
 use lanner_share::Share;
@@ -90,27 +92,32 @@ impl Making {
         self.keys().min(NODES >> self.opened_levels()).max(1)
     }
 
-    /// How many keys there are in each part, and the bytes that each party sends of them at each level.
+    /// The keys whose trees are grown together, part by part.
+    fn chunks(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let (keys, chunk) = (self.keys(), self.chunk());
+        (0..keys).step_by(chunk).map(move |start| start..keys.min(start + chunk))
+    }
+
+    /// The comparisons whose nodes are corrected at a level, and their numbers.
+    fn growing(&self, level: usize) -> impl Iterator<Item = usize> + '_ {
+        let of_level = move |(number, of): (usize, &Comparison)| (of.opened() > level).then_some(number);
+        self.comparisons().iter().enumerate().filter_map(of_level)
+    }
+
+    /// The bytes that each party sends of some keys at each level.
     fn exchanges(&self) -> impl Iterator<Item = usize> + '_ {
-        let levels = self.opened_levels();
-        let chunks =
-            (0..self.keys()).step_by(self.chunk()).map(|start| self.chunk().min(self.keys() - start));
-        chunks.flat_map(move |keys| {
-            (0..levels).map(move |level| {
-                let growing = self.comparisons().iter().filter(|of| of.opened() > level).count();
-                growing * keys * Block::BYTES
-            })
-        })
+        let bytes = |keys: usize, level: usize| self.growing(level).count() * keys * Block::BYTES;
+        self.chunks()
+            .flat_map(move |keys| (0..self.opened_levels()).map(move |level| bytes(keys.len(), level)))
     }
 
     /// Bytes that are held while keys are made: nodes and their children of some keys, and of all keys transfers, sums and lanes.
     pub(super) fn working(&self) -> usize {
         let of = |of: &Comparison| 3 * Block::BYTES * (self.chunk() << of.opened());
         let nodes: usize = self.comparisons().iter().map(of).sum();
-        let lanes: usize = self.comparisons().iter().map(|of| of.inputs(self.keys())).sum();
         let products =
             [Party::Client, Party::Server].map(|party| self.layer.held(party)).into_iter().sum::<u64>();
-        nodes + self.bits() * 5 * Block::BYTES + 4 * 8 * lanes + products as usize
+        nodes + self.bits() * 5 * Block::BYTES + 4 * 8 * self.layer.inputs() + products as usize
     }
 
     /// Bytes that each party opens of the values' corrections.
@@ -169,16 +176,15 @@ impl Making {
         }
         let tree = |_: &Comparison| Growth::new(hash, root, 0, 0);
         let mut trees: Vec<Growth<'_>> = self.comparisons().iter().map(tree).collect();
-        for from in (0..keys).step_by(self.chunk()) {
-            let count = self.chunk().min(keys - from);
+        for Range { start: from, end } in self.chunks() {
+            let count = end - from;
             // A number for each key of each comparison.
             for (number, trees) in trees.iter_mut().enumerate() {
                 trees.restart(count, (number * keys + from) as u64);
             }
             for level in 0..self.opened_levels() {
-                let growing = || self.comparisons().iter().enumerate().filter(|(_, of)| of.opened() > level);
                 let mut mine = Zeroizing::new(Vec::new());
-                for (number, _) in growing() {
+                for number in self.growing(level) {
                     let sums = trees[number].grow()?;
                     let first = firsts[number] + level * keys + from;
                     let shares = sums.hashes.iter().zip(first..);
@@ -190,7 +196,7 @@ impl Making {
                     grown[number].add(level, sums);
                 }
                 let mut opened = exchange(channel, party, &mine)?.into_iter();
-                for (number, _) in growing() {
+                for number in self.growing(level) {
                     let corrections: Vec<Block> = opened.by_ref().take(count).collect();
                     trees[number].correct(&corrections)?;
                     grown[number].nodes[level].extend(corrections);
@@ -209,8 +215,7 @@ impl Making {
 
     /// This party's shares of what corrections are made of.
     fn inputs(&self, party: Party, grown: &[Grown]) -> Result<Share, ProtocolError> {
-        let inputs = self.comparisons().iter().map(|of| of.inputs(self.keys())).sum();
-        let mut lanes = Vec::with_capacity(inputs);
+        let mut lanes = Vec::with_capacity(self.layer.inputs());
         // The control bits' difference is 1 or -1: the second bit of it modulo four.
         let borrow = |controls: &u64| if party == Party::Server { controls & 1 } else { 0 };
         let is_negative = |controls: &u64| (controls >> 1 & 1) ^ borrow(controls);
@@ -264,15 +269,9 @@ impl Making {
             for word in all.iter_mut().take(of.words()) {
                 word.extend(words.by_ref().take(of.levels()).map(<[u64]>::to_vec));
             }
-            let tail =
-                of.has_tail().then(|| Tail((0..keys).map(|key| point_values(points, keys, key)).collect()));
-            let keys = Keys::new(
-                root,
-                (number * keys) as u64,
-                party == Party::Server,
-                levels(grown.nodes, all),
-                tail,
-            )?;
+            let (first, levels, tail) =
+                ((number * keys) as u64, levels(grown.nodes, all), tail(*of, points, keys));
+            let keys = Keys::new(root, first, party == Party::Server, levels, tail)?;
             made.push(Made { keys, thresholds });
         }
         Ok(made)
@@ -316,8 +315,7 @@ impl Made {
             }
         }
         let points = reader.packed(of.points() * count, of.to)?;
-        let tail =
-            of.has_tail().then(|| Tail((0..count).map(|key| point_values(&points, count, key)).collect()));
+        let tail = tail(of, &points, count);
         let keys = Keys::new(root, first, party == Party::Server, levels(nodes, values), tail);
         let keys = keys.map_err(|_| DecodeError::Invalid { what: "keys" })?;
         Ok(Self { keys, thresholds })
@@ -353,9 +351,11 @@ fn levels(nodes: Vec<Vec<Block>>, values: [Vec<Vec<u64>>; WORDS]) -> Vec<Level> 
     low.into_iter().map(level).collect()
 }
 
-/// The values of a key's points, which lie point by point.
-fn point_values(points: &[u64], keys: usize, key: usize) -> [u16; POINTS] {
-    std::array::from_fn(|point| points.get(point * keys + key).map_or(0, |value| *value as u16))
+/// The tail of keys, if they have one, of values that lie point by point.
+fn tail(of: Comparison, points: &[u64], keys: usize) -> Option<Tail> {
+    let value = |key: usize, point: usize| points.get(point * keys + key).map_or(0, |value| *value as u16);
+    let values = |key: usize| -> [u16; POINTS] { std::array::from_fn(|point| value(key, point)) };
+    of.has_tail().then(|| Tail((0..keys).map(values).collect()))
 }
 
 /// A party's part of Delta: the low bit of the client's is 1, that of the server's 0.
@@ -390,7 +390,7 @@ fn exchange(channel: &mut dyn Channel, party: Party, mine: &[Block]) -> Result<V
 }
 
 /// Sends a message and receives one as long: the client first.
-pub(super) fn swap(
+fn swap(
     channel: &mut dyn Channel,
     party: Party,
     kind: lanner_wire::Kind,

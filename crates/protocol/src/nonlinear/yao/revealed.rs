@@ -94,9 +94,8 @@ impl Revealed {
             }
             Reading::Probability { digits } => {
                 let index_bits = classes.next_power_of_two().trailing_zeros() as usize;
-                let (label, parts) = (class(0..index_bits)?, word(index_bits..outputs.len()));
-                let likely = Likely { label, parts, digits };
-                (parts <= 10_u64.pow(digits)).then_some(Outcome::Probability(likely))
+                let (label, parts) = (word(0..index_bits) as usize, word(index_bits..outputs.len()));
+                Likely::told(label, parts, classes, digits).map(Outcome::Probability)
             }
         }
     }
