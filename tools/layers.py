@@ -21,13 +21,13 @@ LAYERS: dict[str, frozenset[str]] = {
     "leaves": frozenset({"bfv", "share", "ot", "gc", "dpf"}),
     "composition": frozenset({"protocol"}),
     "compile": frozenset({"graph", "plan"}),
-    "parties": frozenset({"net", "session"}),
+    "parties": frozenset({"net", "store", "session"}),
     "facade": frozenset({"lanner"}),
     "faces": frozenset({"lanner-py", "lanner-wasm"}),
 }
 """From the lowest layer to the highest; crates by the name of their folder."""
 
-SIDEWAYS = frozenset({("plan", "graph"), ("session", "net")})
+SIDEWAYS = frozenset({("plan", "graph"), ("session", "net"), ("session", "store"), ("store", "net")})
 """The only arrows inside a layer, from, to."""
 
 NARROWED: dict[str, frozenset[str]] = {

@@ -56,6 +56,7 @@ impl Target {
             state_dir: state.map(Path::to_owned).unwrap_or_default(),
             max_sessions: MAX_SESSIONS,
             max_material: None,
+            max_stock: None,
             timeout: Some(timeout),
             insecure_plaintext: state.is_none(),
         };

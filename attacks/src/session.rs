@@ -16,10 +16,11 @@ use lanner_protocol::{self as protocol, ProtocolError};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
-use lanner_session::requests::{Request, Requester, Responder};
-use lanner_session::store::{Capacity, MemoryStore};
+use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
 use lanner_share::Share;
+use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_wire::Channel;
+use tempfile::TempDir;
 
 use crate::models::Subject;
 use crate::script::{Frame, Tape};
@@ -109,24 +110,24 @@ impl Conversation {
         )
     }
 
-    /// As [`Self::session`], with material that both parties keep in stores before it is used.
+    /// As [`Self::session`], between parties that know each other and keep material before it is used.
     #[must_use]
     pub fn kept(subject: &Subject) -> Self {
         let (served, plan) = (Arc::clone(&subject.served), Arc::clone(&subject.plan));
         let input = subject.input.clone();
-        let store = || Arc::new(MemoryStore::new(Capacity::default()));
         Self::of(
             subject,
             Arc::new(move |channel| {
-                let requester = Requester::start(channel, TRANSCRIPT, Arc::clone(&plan), rng(12))?;
-                let mut requester = requester.with_store(store(), TRANSCRIPT);
-                let id = requester.keep(channel)?;
-                requester.predict_kept(channel, id, &input)?;
+                let (shelf, _directory) = known_shelf(protocol::Party::Client);
+                let mut requester = Requester::new(Arc::clone(&plan), rng(12)).with_shelf(shelf);
+                requester.keep(channel)?;
+                requester.predict_kept(channel, &input)?;
                 Ok(requester.end(channel)?)
             }),
             Arc::new(move |channel| {
-                let service = Responder::start(channel, TRANSCRIPT, Arc::clone(&served), rng(11))?;
-                Ok(answer_all(channel, service.with_store(store(), TRANSCRIPT))?)
+                let (shelf, _directory) = known_shelf(protocol::Party::Server);
+                let service = Responder::new(Arc::clone(&served), rng(11)).with_shelf(shelf);
+                Ok(answer_all(channel, service)?)
             }),
         )
     }
@@ -313,13 +314,26 @@ fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, run
     (0..runs).map(material).collect()
 }
 
+/// A party's shelf for one session with a peer that it has met, and the directory where it is.
+fn known_shelf(party: protocol::Party) -> (Shelf, TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let stock = Stock::new(directory.path().join("state"), party, Limits::default());
+    let (model, model_name, peer) = ([2; 32], "subject".to_owned(), "peer".to_owned());
+    let id = PairingId::from_bytes([1; 16]);
+    let met = Pairing { id, secret: Secret([3; 32]), model, model_name, peer, certificate: None };
+    stock.pair(&met, None).unwrap();
+    let Pairing { model_name, peer, .. } = met;
+    let (transcript, pairing, secret) = ([0; 32], PairingId::from_bytes([4; 16]), Secret([5; 32]));
+    let meeting = Meeting { transcript, pairing, secret, model, model_name, peer, certificate: None };
+    (Shelf::new(Arc::new(stock), meeting), directory)
+}
+
 /// Serves one session to its end.
 ///
 /// # Errors
 /// Those of the session.
 pub fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> Result<(), ExecutionError> {
-    let service = Responder::start(channel, TRANSCRIPT, model, rng(11))?;
-    answer_all(channel, service)
+    answer_all(channel, Responder::new(model, rng(11)))
 }
 
 fn answer_all(channel: &mut dyn Channel, mut service: Responder) -> Result<(), ExecutionError> {
@@ -340,7 +354,7 @@ pub fn ask(
     plan: Arc<ClientPlan>,
     input: &[i64],
 ) -> Result<Outcome, ExecutionError> {
-    let mut requester = Requester::start(channel, TRANSCRIPT, plan, rng(12))?;
+    let mut requester = Requester::new(plan, rng(12));
     match requester.predict(channel, input) {
         Ok((outcome, _)) => {
             requester.end(channel)?;
@@ -385,8 +399,6 @@ fn rng(seed: u8) -> Prg {
 
 /// Not a multiple of 8, so that bits on the wire are filled up.
 const TRANSFERS: usize = 13;
-/// Without a handshake the session's name is its only one.
-const TRANSCRIPT: [u8; 32] = [0; 32];
 
 /// The ciphertexts of a plan.
 fn ciphertexts(plan: &Plan) -> Ciphertexts {

@@ -152,6 +152,8 @@ enum WeightForm {
     Request,
     /// A name of kept material: another is refused, the session goes on, and what follows is no request.
     Name,
+    /// Names and proofs of pairings, or which of them holds: what follows a wrong one is out of turn.
+    Proof,
     /// Values below a modulus: all ones are none, other bytes may be.
     Residues,
     /// Bits, or elements of a ring of a power of two: those that fill up the last byte must be 0.
@@ -172,6 +174,7 @@ impl WeightForm {
             0x11 => Self::Points,
             0x20 => Self::Request,
             0x21 => Self::Name,
+            0x23 | 0x24 => Self::Proof,
             0x17 | 0x30 | 0x31 | 0x40 | 0x41 | 0x43 | 0x61 | 0x62 if has_modulus => Self::Residues,
             0x15
             | 0x17
@@ -194,9 +197,11 @@ impl WeightForm {
     const fn verdict(self, change: Content) -> Verdict {
         match (self, change) {
             (Self::Name, _) => Verdict::Unexpected(Kind(0x20)),
+            // A bit may fall on an entry that no pairing has.
+            (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)
             | (Self::SenderPoints | Self::Points, Content::Ones | Content::Noise)
-            | (Self::Request, _)
+            | (Self::Request | Self::Proof, _)
             | (Self::Residues, Content::Ones) => Verdict::Malformed,
             (Self::Opaque, _) | (_, Content::Zeros) => Verdict::Unnoticed,
             _ => Verdict::Either,

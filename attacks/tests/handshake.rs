@@ -7,7 +7,9 @@ use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{End, Frame, Script, bytes_of};
 use lanner_attacks::session::{Conversation, Victim};
 use lanner_primitives::{Prg, Seed};
-use lanner_session::handshake::{Greeting, HandshakeError, ModelEntry, ModelRequest, Offer, answer};
+use lanner_session::handshake::{
+    Greeting, HandshakeError, ModelEntry, ModelRequest, Offer, WIRE_VERSION, answer,
+};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
 const BINDING: Option<[u8; 32]> = Some([9; 32]);
@@ -194,21 +196,21 @@ fn hello(magic: &[u8], version: u32, role: u8, rest: usize) -> Vec<u8> {
 fn a_hello_of_another_protocol_version_or_role_is_named() {
     for (victim, own, other) in [(Victim::Client, 1, 2), (Victim::Server, 2, 1)] {
         let error = |payload: &[u8]| instead(victim, HELLO, payload);
-        for version in [0, 2, u32::MAX] {
+        for version in [0, WIRE_VERSION + 1, u32::MAX] {
             let error = error(&hello(b"lanner\r\n", version, other, 500));
             assert!(matches!(error, HandshakeError::Version { theirs, .. } if theirs == version), "{error}");
         }
-        assert!(matches!(error(&hello(b"lanner\n\n", 1, other, 32)), HandshakeError::Stranger));
+        assert!(matches!(error(&hello(b"lanner\n\n", WIRE_VERSION, other, 32)), HandshakeError::Stranger));
         assert!(matches!(error(b"HTTP/1.1 400 Bad Request"), HandshakeError::Stranger));
-        assert!(matches!(error(&hello(b"lanner\r\n", 1, own, 32)), HandshakeError::Role { .. }));
+        assert!(matches!(error(&hello(b"lanner\r\n", WIRE_VERSION, own, 32)), HandshakeError::Role { .. }));
         for malformed in [
-            hello(b"lanner\r\n", 1, 3, 32),
-            hello(b"lanner\r\n", 1, other, 31),
-            hello(b"lanner\r\n", 1, other, 33),
+            hello(b"lanner\r\n", WIRE_VERSION, 3, 32),
+            hello(b"lanner\r\n", WIRE_VERSION, other, 31),
+            hello(b"lanner\r\n", WIRE_VERSION, other, 33),
         ] {
             assert!(is_malformed(&error(&malformed)));
         }
-        assert!(is_unexpected(&error(&hello(b"lanner\r\n", 1, other, 2000))));
+        assert!(is_unexpected(&error(&hello(b"lanner\r\n", WIRE_VERSION, other, 2000))));
     }
 }
 

@@ -201,7 +201,7 @@ fn either_party_of_comparisons_refuses_or_goes_on() {
 #[test]
 fn either_party_of_kept_material_refuses_or_goes_on() {
     let conversation = Conversation::kept(&transfers());
-    attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x21 | 0x22), &Mutation::ALL);
+    attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x20..=0x24), &Mutation::ALL);
 }
 
 /// The table of kinds in docs/wire-format.md: whoever adds one attacks it here.

@@ -9,10 +9,13 @@ use lanner_session::requests::{MAX_PREPARED, Responder};
 
 const REQUEST: u16 = 0x20;
 const PREPARE: u8 = 1;
-const PREDICT: u8 = 2;
 const END: u8 = 3;
 const KEEP: u8 = 4;
 const PREDICT_KEPT: u8 = 5;
+const SET_UP: u8 = 6;
+const SET_UP_AGAIN: u8 = 7;
+const PAIR: u8 = 8;
+const RESUME: u8 = 9;
 const KEPT_NAME: u16 = 0x21;
 
 /// What an honest client says in each part of a session, each with its request.
@@ -25,7 +28,7 @@ struct Parts {
 impl Parts {
     fn of(subject: &Subject) -> Self {
         let record = Conversation::session(subject).record();
-        let mut parts: Vec<Vec<Frame>> = vec![Vec::new()];
+        let mut parts: Vec<Vec<Frame>> = Vec::new();
         for frame in record.heard_by(Victim::Server) {
             if frame.kind.0 == REQUEST {
                 parts.push(Vec::new());
@@ -78,24 +81,31 @@ fn no_more_is_prepared_than_a_session_may_hold() {
 }
 
 #[test]
-fn only_five_codes_are_requests() {
+fn only_nine_codes_are_requests() {
     guard::start();
     for code in 0..=u8::MAX {
         let said = [request(code), vec![Frame::new(KEPT_NAME, [0; 16])]].concat();
         let mut channel = Script::channel(bytes_of(&said), End::Silence);
-        let known = matches!(code, PREPARE | PREDICT | END | KEEP | PREDICT_KEPT);
+        let known = (PREPARE..=RESUME).contains(&code);
         assert_eq!(Responder::receive(&mut channel).is_ok(), known, "{code}");
     }
 }
 
 #[test]
-fn what_is_not_kept_is_refused_as_often_as_it_is_asked_for() {
+fn who_is_no_pair_keeps_nothing() {
     guard::start();
     let subject = circuits();
     let Parts { setup, prepare, predict } = Parts::of(&subject);
     let name = |length| [request(PREDICT_KEPT), vec![Frame::new(KEPT_NAME, vec![9; length])]].concat();
-    let asked = [request(KEEP), name(16), name(16), request(KEEP)].concat();
-    suffer(&subject, &[&setup, &asked, &prepare, &asked, &predict, &request(END)]).unwrap();
+    // A server without a store tells whoever wants a pairing, as often as it is asked for.
+    let pair = [request(PAIR), request(PAIR)].concat();
+    suffer(&subject, &[&setup, &pair, &prepare, &pair, &predict, &request(END)]).unwrap();
+    for asked in [request(KEEP), name(16), request(RESUME)] {
+        assert_eq!(cause(suffer(&subject, &[&setup, &asked])), OUT_OF_TURN);
+    }
+    for asked in [request(SET_UP_AGAIN), request(PAIR), request(KEEP), name(16)] {
+        assert_eq!(cause(suffer(&subject, &[&asked])), OUT_OF_TURN);
+    }
     for length in [0, 15, 17] {
         assert!(matches!(cause(suffer(&subject, &[&setup, &name(length)])), Cause::Unexpected(_)));
     }
@@ -113,20 +123,20 @@ fn a_session_may_end_at_any_time() {
 }
 
 #[test]
-fn a_request_is_due_after_the_set_up_and_nothing_else() {
+fn a_set_up_is_due_once_and_before_what_needs_it() {
     guard::start();
     let subject = circuits();
     let Parts { setup, prepare, .. } = Parts::of(&subject);
-    let first = Cause::Unexpected(setup[0].kind);
-    assert_eq!(cause(suffer(&subject, &[&request(PREPARE), &setup])), first);
+    assert_eq!(cause(suffer(&subject, &[&request(PREPARE), &setup])), OUT_OF_TURN);
+    assert_eq!(cause(suffer(&subject, &[&setup, &request(SET_UP)])), OUT_OF_TURN);
     let due = Cause::Unexpected(request(PREPARE)[0].kind);
-    assert_eq!(cause(suffer(&subject, &[&setup, &setup])), due);
+    assert_eq!(cause(suffer(&subject, &[&setup[1..]])), due);
     assert_eq!(cause(suffer(&subject, &[&setup, &prepare[1..]])), due);
-    // A second request in the middle of a preparation.
-    assert_eq!(
-        cause(suffer(&subject, &[&setup, &prepare[..1], &prepare])),
-        Cause::Unexpected(prepare[1].kind)
-    );
+    // A second request in the middle of a set-up, and of a preparation.
+    for (before, part) in [(&[][..], &setup), (&setup, &prepare)] {
+        let due = Cause::Unexpected(part[1].kind);
+        assert_eq!(cause(suffer(&subject, &[before, &part[..1], part])), due);
+    }
 }
 
 /// One preparation with the messages of another.

@@ -40,6 +40,15 @@ impl NativeClient {
         self.call(py, |client| client.prepare(count))
     }
 
+    fn keep(&self, py: Python<'_>, count: usize) -> PyResult<String> {
+        let phases = self.call(py, |client| client.keep(count))?;
+        json(py, &phases)
+    }
+
+    fn stock(&self, py: Python<'_>) -> PyResult<usize> {
+        self.call(py, |client| client.stock())
+    }
+
     fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>) -> PyResult<String> {
         let sample = values(&x);
         let prediction = self.call(py, |client| client.predict(&sample))?;

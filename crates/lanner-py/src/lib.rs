@@ -17,6 +17,8 @@ use pyo3::types::PyDict;
 #[pymodule]
 mod _native {
     use super::{Bound, PyDict, PyResult, Python};
+    use std::path::PathBuf;
+
     use numpy::PyReadonlyArrayDyn;
     use pyo3::pyfunction;
 
@@ -60,6 +62,20 @@ mod _native {
     fn network_profile(name: &str) -> Option<(f64, f64)> {
         let profile = lanner::NetworkProfile::named(name)?;
         Some((profile.bandwidth_bits_per_second, profile.round_trip_seconds))
+    }
+
+    /// The pairings in a state directory, as a JSON list.
+    #[pyfunction]
+    fn pairings(py: Python<'_>, state_dir: PathBuf) -> PyResult<String> {
+        let found = py.detach(|| lanner::pairings(&state_dir));
+        super::model::json(py, &found.map_err(|error| super::error::raise(py, &error))?)
+    }
+
+    /// Forgets a pairing; whether there was one.
+    #[pyfunction]
+    fn revoke(py: Python<'_>, state_dir: PathBuf, id: &str) -> PyResult<bool> {
+        let revoked = py.detach(|| lanner::revoke(&state_dir, id));
+        revoked.map_err(|error| super::error::raise(py, &error))
     }
 
     /// Versions and processor features, as JSON.

@@ -49,6 +49,11 @@ impl NativeServer {
         json(py, &stats)
     }
 
+    fn kept(&self, py: Python<'_>) -> PyResult<String> {
+        let kept = py.detach(|| self.lock().kept());
+        json(py, &kept)
+    }
+
     fn journal(&self, py: Python<'_>) -> PyResult<String> {
         let journal = py.detach(|| self.lock().journal());
         json(py, &journal)

@@ -59,6 +59,7 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
         state_dir: std::env::temp_dir(),
         max_sessions: clients,
         max_material: None,
+        max_stock: None,
         timeout: Some(600.0),
         insecure_plaintext: true,
     };

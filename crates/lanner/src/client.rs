@@ -4,17 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanner_net::{Address, ClientTls, Identity, Limits, TcpChannel, Transport, Trust};
+use lanner_net::{Address, ClientTls, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
+use lanner_protocol::Party;
 use lanner_session::executor::ClientPlan;
-use lanner_session::handshake::{Greeting, HandshakeError, ModelRequest};
-use lanner_session::requests::Requester;
+use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
+use lanner_session::requests::{Meeting, Requester, Shelf};
+use lanner_store::{Limits as StockLimits, Stock};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::choice::not_served;
 use crate::manifest::parse_commitment;
+use crate::prediction::Phases;
 use crate::{Error, ErrorKind, LimitOptions, Manifest, Prediction, Result};
 
 /// Where to connect, whom to trust.
@@ -43,6 +46,9 @@ pub struct ClientConfig {
     /// What the server's model may ask of this machine.
     #[serde(default)]
     pub limits: LimitOptions,
+    /// Where pairings and material are kept for other sessions; without it none are.
+    #[serde(default)]
+    pub state_dir: Option<PathBuf>,
 }
 
 impl ClientConfig {
@@ -60,11 +66,12 @@ impl ClientConfig {
             insecure_plaintext: true,
             timeout: None,
             limits: LimitOptions::default(),
+            state_dir: None,
         }
     }
 }
 
-/// A session with a server: keys are made and sent when it is opened.
+/// A session with a server: keys are made and sent when it is opened, unless there is kept material to predict with.
 pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
@@ -93,10 +100,20 @@ impl Client {
             }
             asked => asked?,
         };
-        let manifest = read_manifest(welcomed.manifest(), &welcomed.model().commitment, config.limits)?;
+        let model = welcomed.model().clone();
+        let manifest = read_manifest(welcomed.manifest(), &model.commitment, config.limits)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
-        let requester = Requester::start(&mut channel, agreement.transcript(), plan, rng)?;
+        let mut requester = Requester::new(plan, rng);
+        if let Some(state_dir) = &config.state_dir {
+            let stock = Arc::new(Stock::new(state_dir, Party::Client, StockLimits::default()));
+            let meeting = meeting(&agreement, &model, peer_of(config, &address), None);
+            requester = requester.with_shelf(Shelf::new(stock, meeting));
+            requester.resume(&mut channel)?;
+        }
+        if requester.stock()? == 0 {
+            requester.set_up(&mut channel)?;
+        }
         Ok(Self { channel, manifest, requester })
     }
 
@@ -114,13 +131,42 @@ impl Client {
         (0..count).try_for_each(|_| Ok(self.requester.prepare(&mut self.channel)?))
     }
 
-    /// Predicts one sample, flattened row-major.
+    /// Makes the material of `count` predictions, which both parties keep until each is used, in this session or another. What it took.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] without a state directory, or if it does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the
+    /// server. What was kept before stays.
+    pub fn keep(&mut self, count: usize) -> Result<Phases> {
+        let mut phases = Phases::default();
+        for _ in 0..count {
+            phases.add(&self.requester.keep(&mut self.channel)?);
+        }
+        phases.add([self.requester.setup()]);
+        Ok(phases)
+    }
+
+    /// Predictions for which this client has kept material with this server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if the disk fails.
+    pub fn stock(&self) -> Result<usize> {
+        Ok(self.requester.stock()?)
+    }
+
+    /// Predicts one sample, flattened row-major: with material that was prepared in this session, else with kept material, else with new.
     ///
     /// # Errors
     /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
         let input = Zeroizing::new(self.manifest.network.input().quantize(sample)?);
-        let (outcome, costs) = self.requester.predict(&mut self.channel, &input)?;
+        let kept = match self.requester.prepared() {
+            0 => self.requester.predict_kept(&mut self.channel, &input)?,
+            _ => None,
+        };
+        let (outcome, costs) = match kept {
+            Some(predicted) => predicted,
+            None => self.requester.predict(&mut self.channel, &input)?,
+        };
         Ok(Prediction::new(&self.manifest, outcome, self.requester.setup(), &costs))
     }
 
@@ -131,6 +177,27 @@ impl Client {
     pub fn close(mut self) -> Result<()> {
         Ok(self.requester.end(&mut self.channel)?)
     }
+}
+
+/// Where a client finds its pairings with a server again.
+fn peer_of(config: &ClientConfig, address: &Address) -> String {
+    match &config.pin {
+        Some(pin) => pin.parse::<Fingerprint>().map_or_else(|_| pin.clone(), |pin| pin.to_string()),
+        None if config.insecure_plaintext => format!("{address} without TLS"),
+        None => address.to_string(),
+    }
+}
+
+/// What a party knows of a session that pairings are made of.
+pub(crate) fn meeting(
+    agreement: &Agreement,
+    model: &ModelEntry,
+    peer: String,
+    certificate: Option<String>,
+) -> Meeting {
+    let (pairing, secret) = agreement.pairing();
+    let (transcript, model_name) = (agreement.transcript(), model.name.clone());
+    Meeting { transcript, pairing, secret, model: model.commitment, model_name, peer, certificate }
 }
 
 fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {

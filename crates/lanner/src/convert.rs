@@ -1,11 +1,14 @@
 //! From the layers' errors to the façade's.
 
+use std::io::ErrorKind as ErrorKindOfDisk;
+
 use lanner_graph::{CompileError, InputError};
 use lanner_net::NetError;
 use lanner_plan::PlanError;
 use lanner_protocol::ProtocolError;
 use lanner_session::executor::ExecutionError;
 use lanner_session::handshake::HandshakeError;
+use lanner_store::StoreError;
 use lanner_wire::{ChannelError, Refusal};
 
 use crate::{Error, ErrorKind};
@@ -68,6 +71,9 @@ impl From<ExecutionError> for Error {
         if let Some(channel) = error.channel() {
             return from_channel(channel).at(place);
         }
+        if let ExecutionError::Store(error) = &error {
+            return from_store(error);
+        }
         let kind = match &error {
             // What the peer sent does not decode; nothing else can fail in a step that was built.
             ExecutionError::Step { .. } | ExecutionError::Setup(_) => ErrorKind::Peer,
@@ -76,6 +82,37 @@ impl From<ExecutionError> for Error {
         };
         Self::new(kind, error.to_string()).at(place)
     }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        from_store(&error)
+    }
+}
+
+fn from_store(error: &StoreError) -> Error {
+    let fix = match error {
+        StoreError::Full { .. } => {
+            "use what is kept, or revoke pairings that nobody needs (lanner pairings)".into()
+        }
+        StoreError::File { source, .. } if source.kind() == ErrorKindOfDisk::StorageFull => {
+            "free some space; what is kept is not harmed".into()
+        }
+        StoreError::Index { path, .. } => {
+            let folder = path.parent().unwrap_or(path).display();
+            format!(
+                "free some space if the disk is full; else remove {folder}: what is kept there is lost, and made anew"
+            )
+        }
+        StoreError::Key { .. } | StoreError::Version { .. } => {
+            "remove the folder material in the state directory: what is kept there is lost, and made anew"
+                .into()
+        }
+        StoreError::NoName { .. } => "give 32 hexadecimal digits, as lanner pairings prints them".into(),
+        StoreError::Damaged { .. } | StoreError::DamagedPairing => "try again".into(),
+        _ => String::new(),
+    };
+    Error::new(ErrorKind::Misuse, error.to_string()).fix(fix)
 }
 
 impl From<HandshakeError> for Error {
@@ -131,9 +168,10 @@ fn refused(refusal: Refusal) -> Error {
         }
         Refusal::Busy => ("the server is busy: all its sessions are taken", "try again later"),
         Refusal::Size => ("the server refused a message as too large", "use the same release on both sides"),
-        Refusal::Material => {
-            ("the server has no such material, or can keep none", "predict without kept material")
-        }
+        Refusal::Material => (
+            "the server cannot keep material",
+            "predict without, or ask its operator for a larger --max-stock",
+        ),
         _ => ("the server refused the session", "ask its operator; no reason is given by design"),
     };
     Error::new(ErrorKind::Peer, what).fix(fix)

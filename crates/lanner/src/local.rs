@@ -26,7 +26,7 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
     let serving = std::thread::spawn(move || serve(&mut server, served));
     let predicted = (|| {
         let rng = Prg::from_entropy().map_err(ExecutionError::from)?;
-        let mut requester = Requester::start(&mut client, TRANSCRIPT, plan, rng)?;
+        let mut requester = Requester::new(plan, rng);
         let (outcome, costs) = requester.predict(&mut client, &input)?;
         let prediction = Prediction::new(manifest, outcome, requester.setup(), &costs);
         requester.end(&mut client)?;
@@ -41,7 +41,7 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
 }
 
 fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Result<(), ExecutionError> {
-    let mut service = Responder::start(channel, TRANSCRIPT, model, Prg::from_entropy()?)?;
+    let mut service = Responder::new(model, Prg::from_entropy()?);
     loop {
         match Responder::receive(channel)? {
             Request::End => return Ok(()),
@@ -49,6 +49,3 @@ fn serve(channel: &mut dyn Channel, model: Arc<ServedModel>) -> std::result::Res
         }
     }
 }
-
-/// There is no handshake in one process: the session's name is its only one.
-const TRANSCRIPT: [u8; 32] = [0; 32];

@@ -84,9 +84,8 @@ impl Prediction {
         let revealed = Revealed::of(manifest, outcome);
         let name = |label: &usize| manifest.class_name(*label).map(str::to_owned);
         let mut phases = Phases::default();
-        for cost in std::iter::once(setup).chain(costs) {
-            phases.of(cost.phase).add(cost);
-        }
+        phases.add([setup]);
+        phases.add(costs);
         Self {
             class_name: revealed.label.as_ref().and_then(name),
             class_names: revealed.labels.as_ref().and_then(|labels| labels.iter().map(name).collect()),
@@ -154,6 +153,11 @@ fn label_of(scores: &[i64]) -> usize {
 }
 
 impl Phases {
+    /// Adds what steps took.
+    pub(crate) fn add<'c>(&mut self, costs: impl IntoIterator<Item = &'c StepCost>) {
+        costs.into_iter().for_each(|cost| self.of(cost.phase).add(cost));
+    }
+
     fn of(&mut self, phase: Phase) -> &mut Cost {
         match phase {
             Phase::Setup => &mut self.setup,

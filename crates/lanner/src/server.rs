@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
 use lanner_primitives::Prg;
+use lanner_protocol::Party;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
-use lanner_session::requests::{Request, Responder};
+use lanner_session::requests::{Request, Responder, Shelf};
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Handler, Journal, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
 };
+use lanner_store::{Held, Limits as StockLimits, Stock};
 use serde::Deserialize;
 
-use crate::client::limits;
+use crate::client::{limits, meeting};
 use crate::{Error, ErrorKind, Model, Result};
 
 /// Where to listen, how to secure it, how much to allow.
@@ -37,6 +39,10 @@ pub struct ServerConfig {
     /// Bytes of material that all sessions together may keep; by default a quarter of the machine's memory, and enough for one
     /// prediction.
     pub max_material: Option<u64>,
+    /// Bytes of material and keys that are kept on disk for clients, none of which may have more than half; by default a quarter of what is
+    /// free there, and 16 GiB at most. With 0 nothing is kept.
+    #[serde(default)]
+    pub max_stock: Option<u64>,
     /// Seconds to wait for a peer.
     pub timeout: Option<f64>,
     /// No TLS: both sides must say so.
@@ -66,7 +72,12 @@ impl Server {
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
-        let models = Arc::new(Models::new(models, limits(config.timeout)?.stall)?);
+        let bytes = config
+            .max_stock
+            .unwrap_or_else(|| (lanner_store::free_bytes(&config.state_dir) / 4).min(MOST_STOCK));
+        let kept = StockLimits { bytes, pairing_bytes: bytes / 2, ..StockLimits::default() };
+        let stock = Arc::new(Stock::new(&config.state_dir, Party::Server, kept));
+        let models = Arc::new(Models::new(models, limits(config.timeout)?.stall, stock)?);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let ended = Snapshot::default();
         let journal = Arc::default();
@@ -137,6 +148,12 @@ impl Server {
         self.running.as_ref().map_or(self.ended, server_loop::Server::metrics)
     }
 
+    /// What is kept on disk for clients. A disk that fails counts as empty here, and is told to whoever wants something of it.
+    #[must_use]
+    pub fn kept(&self) -> Held {
+        self.models.stock.held().unwrap_or_default()
+    }
+
     /// What became of connections since this was last asked, and how many more there were than could be kept: who, which model, how many
     /// predictions, how each ended. Of a server that was stopped, those that ended while it stopped too.
     #[must_use]
@@ -179,10 +196,11 @@ struct Models {
     patience: Duration,
     offers: Vec<Offer>,
     served: Vec<Arc<ServedModel>>,
+    stock: Arc<Stock>,
 }
 
 impl Models {
-    fn new(models: Vec<(String, Arc<Model>)>, patience: Duration) -> Result<Self> {
+    fn new(models: Vec<(String, Arc<Model>)>, patience: Duration, stock: Arc<Stock>) -> Result<Self> {
         let (mut offers, mut served) = (Vec::new(), Vec::new());
         for (name, model) in models {
             let manifest = model.manifest();
@@ -193,7 +211,7 @@ impl Models {
             });
             served.push(Arc::new(ServedModel::new(model.network(), &manifest.plan)?));
         }
-        Ok(Self { patience, offers, served })
+        Ok(Self { patience, offers, served, stock })
     }
 
     /// What sessions may keep: as asked, or the default.
@@ -229,29 +247,46 @@ impl Handler for ModelHandler {
         session.is_about(&self.0.offers[index].model.name);
         let model = &self.0.served[index];
         // One for each prediction that is prepared. They outlive the material, however the session ends.
-        let mut kept: Vec<Reservation> = Vec::new();
-        let mut service = Responder::start(channel, agreement.transcript(), Arc::clone(model), rng)?;
+        let mut prepared: Vec<Reservation> = Vec::new();
+        let certificate = channel.peer_certificate().map(|certificate| certificate.to_string());
+        let met = &self.0.offers[index].model;
+        let meeting = meeting(&agreement, met, session.peer.ip().to_string(), certificate);
+        let shelf = Shelf::new(Arc::clone(&self.0.stock), meeting);
+        let mut service = Responder::new(Arc::clone(model), rng).with_shelf(shelf);
         while !session.is_stopping() {
             // A person at a prompt may take longer than a peer in the middle of a protocol.
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
             let request = session.while_idle(|| Responder::receive(channel))?;
             channel.set_stall_limit(self.0.patience);
-            if request == Request::Prepare {
-                kept.push(session.reserve(model.memory().server_material)?);
-            }
+            let bytes = model.memory().server_material;
+            // What is kept on disk passes through memory.
+            let passing = match request {
+                Request::Prepare => {
+                    prepared.push(session.reserve(bytes)?);
+                    None
+                }
+                Request::Keep | Request::PredictKept(_) => Some(session.reserve(bytes)?),
+                _ => None,
+            };
             service.answer(channel, request)?;
+            drop(passing);
             if request == Request::End {
                 break;
             }
-            session.count_computation(&self.0.offers[index].model.name, service.computed());
-            if request == Request::Predict {
-                kept.pop();
-                session.count_prediction();
+            let computed = service.computed();
+            session.count_computation(&self.0.offers[index].model.name, computed);
+            match request {
+                Request::Predict => drop(prepared.pop()),
+                Request::PredictKept(_) if !computed.is_empty() => {}
+                _ => continue,
             }
+            session.count_prediction();
         }
         Ok(())
     }
 }
 
+/// The most that is kept on disk by default.
+const MOST_STOCK: u64 = 16 << 30;
 /// How long a session waits for its client's next request.
 const IDLE_PATIENCE: Duration = Duration::from_secs(15 * 60);

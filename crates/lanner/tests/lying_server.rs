@@ -84,8 +84,8 @@ impl Handler for Liar {
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let binding = channel.binding();
         let (offers, mut rng) = (std::slice::from_ref(&self.offer), Prg::from_entropy()?);
-        let (_, agreement) = answer(channel, binding, offers, &mut rng)?;
-        let mut service = Responder::start(channel, agreement.transcript(), Arc::clone(&self.served), rng)?;
+        answer(channel, binding, offers, &mut rng)?;
+        let mut service = Responder::new(Arc::clone(&self.served), rng);
         loop {
             let request = Responder::receive(channel)?;
             let wait = self.wait.lock().unwrap().take_if(|(when, _)| *when == request);

@@ -67,6 +67,7 @@ fn config() -> ServerConfig {
         state_dir: std::env::temp_dir(),
         max_sessions: 4,
         max_material: None,
+        max_stock: None,
         timeout: Some(120.0),
         insecure_plaintext: true,
     }

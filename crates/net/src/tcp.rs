@@ -11,7 +11,7 @@ use crate::framed::Framed;
 use crate::socket::{Socket, channel_error};
 use crate::tcp_bytes::TcpBytes;
 use crate::tls::{ClientTls, ServerTls};
-use crate::{Address, Limits, NetError};
+use crate::{Address, Fingerprint, Limits, NetError};
 
 /// A channel over TCP. Bytes are counted on TCP: with TLS its records and its handshake are included.
 pub type TcpChannel = Framed<TcpBytes>;
@@ -20,6 +20,9 @@ pub type TcpChannel = Framed<TcpBytes>;
 pub trait Transport: Channel + Send {
     /// A value that both ends of this very connection derive, and nobody else: the TLS exporter's. None without TLS.
     fn binding(&self) -> Option<[u8; 32]>;
+
+    /// The fingerprint of the certificate that the peer has shown and proved. None without one.
+    fn peer_certificate(&self) -> Option<Fingerprint>;
 
     /// Changes how long the next message, and the peer taking one, may take.
     fn set_stall_limit(&mut self, limit: Duration);
@@ -85,6 +88,10 @@ impl TcpChannel {
 impl Transport for TcpChannel {
     fn binding(&self) -> Option<[u8; 32]> {
         self.stream.binding()
+    }
+
+    fn peer_certificate(&self) -> Option<Fingerprint> {
+        self.stream.peer_certificate()
     }
 
     fn set_stall_limit(&mut self, limit: Duration) {

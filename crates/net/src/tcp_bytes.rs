@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use lanner_wire::ChannelError;
 use rustls::Connection;
 
-use crate::NetError;
 use crate::framed::ByteStream;
 use crate::socket::{Socket, channel_error};
 use crate::tls::{BINDING_LABEL, tls_error};
+use crate::{Fingerprint, NetError};
 
 /// The bytes of a [`TcpChannel`](crate::TcpChannel).
 pub struct TcpBytes {
@@ -40,6 +40,11 @@ impl TcpBytes {
     pub(crate) fn binding(&self) -> Option<[u8; 32]> {
         let connection = self.tls.as_ref()?;
         connection.export_keying_material([0; 32], BINDING_LABEL, None).ok()
+    }
+
+    /// The fingerprint of the certificate that the peer has shown and proved.
+    pub(crate) fn peer_certificate(&self) -> Option<Fingerprint> {
+        self.tls.as_ref()?.peer_certificates()?.first().map(|certificate| Fingerprint::of(certificate))
     }
 
     pub(crate) fn handshake(&mut self, deadline: Instant) -> Result<(), NetError> {

@@ -24,6 +24,7 @@ mod server;
 
 use hkdf::Hkdf;
 use lanner_primitives::{Direction, Label, Seed, derive_seed};
+use lanner_store::{PairingId, Secret};
 use lanner_wire::{Channel, ChannelError, DecodeError, Kind, Refusal};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -36,7 +37,7 @@ pub use messages::{ModelEntry, ModelRequest, SessionId};
 pub use server::{Offer, answer};
 
 /// The version of everything that crosses the wire: a party speaks exactly one.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 
 /// Why no session came about.
 #[derive(Debug, Error)]
@@ -124,6 +125,16 @@ impl Agreement {
     #[must_use]
     pub const fn transcript(&self) -> [u8; 32] {
         self.transcript
+    }
+
+    /// The name and the secret of a pairing that the parties may make of this session.
+    #[must_use]
+    pub fn pairing(&self) -> (PairingId, Secret) {
+        let seed = |op, index| self.seed(0, op, index, Direction::ServerToClient);
+        let mut secret = Secret([0; 32]);
+        secret.0[..16].copy_from_slice(seed("pairing secret", 0).as_bytes());
+        secret.0[16..].copy_from_slice(seed("pairing secret", 1).as_bytes());
+        (PairingId::from_bytes(*seed("pairing name", 0).as_bytes()), secret)
     }
 
     /// The seed that both parties derive for one purpose.

@@ -641,7 +641,8 @@ fn after_a_failure_a_service_serves_nothing_more() {
     let client_plan = Arc::new(ClientPlan::new(network.public(), &plan).unwrap());
     let (mut client, mut server) = memory::pair();
     let serving = std::thread::spawn(move || {
-        let mut service = Responder::start(&mut server, [1; 32], model, rng(1)).unwrap();
+        let mut service = Responder::new(model, rng(1));
+        service.answer(&mut server, Request::SetUp).unwrap();
         // Nothing is prepared.
         assert!(service.answer(&mut server, Request::Predict).is_err());
         for request in [Request::Prepare, Request::Predict, Request::End] {

@@ -3,16 +3,18 @@
 
 mod common;
 
-use std::path::Path;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
-use lanner_net::{StateDirectory, memory};
+use lanner_net::memory;
 use lanner_plan::{Mode, Plan, plan};
+use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
-use lanner_session::requests::{Request, Requester, Responder};
-use lanner_session::store::{Capacity, FileStore, MaterialId, Store, StoreError};
+use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
+use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_wire::{Channel, ChannelError, Refusal};
 use tempfile::TempDir;
 
@@ -25,7 +27,7 @@ const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,6,6]}
     {"name":"fc","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]}],"output":"fc"}"#;
 const SHAPES: [(&str, &[usize]); 4] = [("w1", &[2, 1, 3, 3]), ("b1", &[2]), ("w2", &[72, 4]), ("b2", &[4])];
 
-/// A model, an input and its label, and both parties' directories.
+/// A model, inputs and their labels, and both parties' directories.
 struct World {
     network: Network,
     plan: Plan,
@@ -34,15 +36,28 @@ struct World {
     root: TempDir,
 }
 
-/// What a party brings to a session: its store, and what it takes the model to be.
-type Brings = Option<(Arc<dyn Store>, [u8; 32])>;
+/// What a party brings to a session.
+struct Brings {
+    stock: Option<Arc<Stock>>,
+    model: [u8; 32],
+    /// The client's peer; the server's client certificate.
+    who: &'static str,
+}
 
 const MODEL: [u8; 32] = [5; 32];
 
 impl World {
     fn new() -> Self {
-        let (network, samples) = network(JSON, &SHAPES, 36, &QuantizationOptions::powers_of_two());
-        let plan = plan(network.public(), Policy::Label, Mode::Cheetah(Rounding::Exact)).unwrap();
+        Self::of(Mode::Cheetah(Rounding::Exact))
+    }
+
+    fn of(mode: Mode) -> Self {
+        let options = match mode {
+            Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
+            _ => QuantizationOptions::powers_of_two(),
+        };
+        let (network, samples) = network(JSON, &SHAPES, 36, &options);
+        let plan = plan(network.public(), Policy::Label, mode).unwrap();
         let inputs: Vec<_> =
             samples.iter().map(|sample| network.public().input().quantize(sample).unwrap()).collect();
         let executor = FixedExecutor::new(&network).unwrap();
@@ -50,19 +65,23 @@ impl World {
         Self { labels: labels.collect(), plan, inputs, network, root: tempfile::tempdir().unwrap() }
     }
 
-    fn open(directory: &Path) -> Arc<dyn Store> {
-        let state = StateDirectory::open(directory).unwrap();
-        Arc::new(FileStore::open(&state, Capacity::default()).unwrap())
+    fn directory(&self, party: Party) -> PathBuf {
+        self.root.path().join(format!("{party:?}"))
     }
 
-    /// The stores as they are on disk: for nobody but the next session.
-    fn stores(&self) -> [Arc<dyn Store>; 2] {
-        ["client", "server"].map(|party| Self::open(&self.root.path().join(party)))
+    /// A stock as it is on disk: what a party has that restarts.
+    fn stock(&self, party: Party) -> Stock {
+        Stock::new(self.directory(party), party, Limits::default())
+    }
+
+    fn held(&self) -> [u64; 2] {
+        PARTIES.map(|party| self.stock(party).held().unwrap().predictions)
     }
 
     /// What both bring who remember everything.
     fn bring(&self) -> [Brings; 2] {
-        self.stores().map(|store| Some((store, MODEL)))
+        let brings = |party| Brings { stock: Some(Arc::new(self.stock(party))), model: MODEL, who: "peer" };
+        PARTIES.map(brings)
     }
 
     /// One session between parties that are made anew, which ends well; its number makes its transcript.
@@ -72,14 +91,28 @@ impl World {
         [client, server]: [Brings; 2],
         ask: impl FnOnce(&mut Requester, &mut dyn Channel) -> T,
     ) -> T {
-        let (transcript, mut channels) = ([number; 32], memory::pair());
+        let mut channels = memory::pair();
+        let shelf = |brings: Brings, certificate: Option<String>| {
+            let meeting = Meeting {
+                transcript: [number; 32],
+                pairing: PairingId::from_bytes([number; 16]),
+                secret: Secret([number; 32]),
+                model: brings.model,
+                model_name: "digits".into(),
+                peer: brings.who.into(),
+                certificate,
+            };
+            brings.stock.map(|stock| Shelf::new(stock, meeting))
+        };
+        let certificate = Some(server.who.to_owned());
+        let (at_client, at_server) = (shelf(client, None), shelf(server, certificate));
         std::thread::scope(|scope| {
             let serving = scope.spawn(move || {
                 let model = Arc::new(ServedModel::new(&self.network, &self.plan).unwrap());
                 let channel = &mut channels.1;
-                let mut service = Responder::start(channel, transcript, model, rng(2 * number)).unwrap();
-                if let Some((store, identity)) = server {
-                    service = service.with_store(store, identity);
+                let mut service = Responder::new(model, rng(2 * number));
+                if let Some(shelf) = at_server {
+                    service = service.with_shelf(shelf);
                 }
                 loop {
                     match Responder::receive(channel).unwrap() {
@@ -90,9 +123,9 @@ impl World {
             });
             let plan = Arc::new(ClientPlan::new(self.network.public(), &self.plan).unwrap());
             let channel = &mut channels.0;
-            let mut requester = Requester::start(channel, transcript, plan, rng(2 * number + 1)).unwrap();
-            if let Some((store, identity)) = client {
-                requester = requester.with_store(store, identity);
+            let mut requester = Requester::new(plan, rng(2 * number + 1));
+            if let Some(shelf) = at_client {
+                requester = requester.with_shelf(shelf);
             }
             let answer = ask(&mut requester, channel);
             requester.end(channel).unwrap();
@@ -101,11 +134,28 @@ impl World {
         })
     }
 
-    /// Keeps the material of a given number of predictions in one session.
-    fn keep(&self, number: u8, brings: [Brings; 2], count: usize) -> Vec<MaterialId> {
+    /// Keeps the material of a given number of predictions in one session; what its set-up sent.
+    fn keep(&self, number: u8, brings: [Brings; 2], count: usize) -> u64 {
         self.session(number, brings, |requester, channel| {
-            (0..count).map(|_| requester.keep(channel).unwrap()).collect()
+            for _ in 0..count {
+                let costs = requester.keep(channel).unwrap();
+                assert!(costs.iter().any(|step| step.traffic.sent > 0));
+            }
+            assert!(requester.stock().unwrap() >= count);
+            requester.setup().traffic.sent
         })
+    }
+
+    /// Predicts with kept material and no set-up, if there is any.
+    fn predict_kept(&self, requester: &mut Requester, channel: &mut dyn Channel, sample: usize) -> bool {
+        match requester.predict_kept(channel, &self.inputs[sample]).unwrap() {
+            Some((label, costs)) => {
+                assert_eq!(label, self.labels[sample]);
+                assert!(costs.iter().any(|step| step.traffic.sent > 0));
+                true
+            }
+            None => false,
+        }
     }
 
     /// A session is of use: it predicts with material of its own.
@@ -115,51 +165,75 @@ impl World {
     }
 }
 
+const PARTIES: [Party; 2] = [Party::Client, Party::Server];
+
 fn is_refused<T>(result: &Result<T, ExecutionError>) -> bool {
     matches!(result, Err(ExecutionError::Channel(ChannelError::Refused(Refusal::Material))))
 }
 
-fn is_absent<T>(result: &Result<T, ExecutionError>) -> bool {
-    matches!(result, Err(ExecutionError::Store(StoreError::Absent { .. })))
+#[test]
+fn what_was_kept_serves_once_after_both_have_restarted() {
+    let modes = [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Tabula];
+    for world in modes.map(World::of) {
+        world.keep(1, world.bring(), 2);
+        assert_eq!(world.held(), [2, 2]);
+        world.session(2, world.bring(), |requester, channel| {
+            assert!(requester.resume(channel).unwrap());
+            assert_eq!(requester.stock().unwrap(), 2);
+            assert!(world.predict_kept(requester, channel, 1));
+            assert_eq!(requester.setup().traffic.sent, 0, "no set-up");
+            world.check_usable(requester, channel);
+            assert!(world.predict_kept(requester, channel, 2));
+            assert!(!world.predict_kept(requester, channel, 3));
+        });
+        assert_eq!(world.held(), [0, 0]);
+        world.session(3, world.bring(), |requester, channel| {
+            assert!(requester.resume(channel).unwrap());
+            assert!(!world.predict_kept(requester, channel, 0));
+        });
+    }
 }
 
 #[test]
-fn what_was_kept_serves_once_after_both_have_restarted() {
-    let world = World::new();
-    let kept = world.keep(1, world.bring(), 2);
-    assert!(world.stores().iter().all(|store| store.held().pieces == 2));
-
-    // In another order, with another prediction between.
-    world.session(2, world.bring(), |requester, channel| {
-        for (id, sample) in kept.iter().rev().zip(1..) {
-            let (label, costs) = requester.predict_kept(channel, *id, &world.inputs[sample]).unwrap();
-            assert_eq!(label, world.labels[sample]);
-            assert!(costs.iter().any(|step| step.traffic.sent > 0));
-            world.check_usable(requester, channel);
+fn a_pairing_keeps_the_keys() {
+    let world = World::of(Mode::Gazelle);
+    let first = world.keep(1, world.bring(), 1);
+    let second = world.keep(2, world.bring(), 1);
+    assert!(second < first / 10, "{second} of {first} bytes");
+    // New keys where either side's are damaged.
+    for party in PARTIES {
+        for entry in fs::read_dir(world.directory(party).join("material")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.to_str().unwrap().contains("keys") {
+                fs::write(path, b"else").unwrap();
+            }
         }
-        assert!(is_absent(&requester.predict_kept(channel, kept[0], &world.inputs[0])));
-        world.check_usable(requester, channel);
-    });
-    assert!(world.stores().iter().all(|store| store.held().pieces == 0));
-    world.session(3, world.bring(), |requester, channel| {
-        assert!(is_absent(&requester.predict_kept(channel, kept[1], &world.inputs[0])));
+        assert_eq!(world.keep(3 + party as u8, world.bring(), 1), first);
+    }
+    assert_eq!(world.held(), [4, 4]);
+    world.session(9, world.bring(), |requester, channel| {
+        requester.resume(channel).unwrap();
+        assert!((0..4).all(|sample| world.predict_kept(requester, channel, sample)));
     });
 }
 
 #[test]
 fn what_one_party_took_before_it_died_serves_nobody() {
     let world = World::new();
-    let kept = world.keep(1, world.bring(), 2);
+    world.keep(1, world.bring(), 3);
+    let pairing = PairingId::from_bytes([1; 16]);
     // The server dies with the first, the client with the second, before a byte is sent.
-    let [client, server] = world.stores();
-    drop((server.take(kept[0]).unwrap(), client.take(kept[1]).unwrap()));
-    drop((client, server));
+    let [client, server] = PARTIES.map(|party| world.stock(party));
+    let kept = client.available(pairing).unwrap();
+    drop((server.take(pairing, kept[0]).unwrap(), client.take(pairing, kept[1]).unwrap()));
     world.session(2, world.bring(), |requester, channel| {
-        assert!(is_refused(&requester.predict_kept(channel, kept[0], &world.inputs[0])));
-        assert!(is_absent(&requester.predict_kept(channel, kept[0], &world.inputs[0])), "asked for once");
-        assert!(is_absent(&requester.predict_kept(channel, kept[1], &world.inputs[0])));
+        assert!(requester.resume(channel).unwrap());
+        assert!(world.predict_kept(requester, channel, 0), "the third");
+        assert!(!world.predict_kept(requester, channel, 0));
         world.check_usable(requester, channel);
     });
+    // The server's copy of the second waits for its expiry, or for its pairing's end.
+    assert_eq!(world.held(), [0, 1]);
 }
 
 #[test]
@@ -174,58 +248,113 @@ fn a_name_is_given_once() {
 }
 
 #[test]
-fn who_has_no_store_keeps_nothing() {
+fn who_has_no_stock_keeps_nothing() {
     let world = World::new();
     let [client, server] = world.bring();
-    world.session(1, [None, server], |requester, channel| {
+    world.session(1, [Brings { stock: None, ..client }, server], |requester, channel| {
         assert!(matches!(requester.keep(channel), Err(ExecutionError::NoStore)));
         world.check_usable(requester, channel);
     });
-    world.session(2, [client, None], |requester, channel| {
+    let [client, server] = world.bring();
+    world.session(2, [client, Brings { stock: None, ..server }], |requester, channel| {
         assert!(is_refused(&requester.keep(channel)));
         world.check_usable(requester, channel);
     });
+    // A client that remembers meets a server that does not.
+    world.keep(3, world.bring(), 1);
+    let [client, server] = world.bring();
+    world.session(4, [client, Brings { stock: None, ..server }], |requester, channel| {
+        assert!(!requester.resume(channel).unwrap());
+        assert!(!world.predict_kept(requester, channel, 0));
+        world.check_usable(requester, channel);
+    });
+    assert_eq!(world.held(), [1, 1], "a replica may know it still");
 }
 
 #[test]
-fn a_full_store_refuses_and_the_session_goes_on() {
+fn a_full_stock_refuses_and_the_session_goes_on() {
     let world = World::new();
-    let [client, _] = world.bring();
-    let state = StateDirectory::open(world.root.path().join("server")).unwrap();
-    let full: Arc<dyn Store> =
-        Arc::new(FileStore::open(&state, Capacity { pieces: 1, bytes: 1 << 30 }).unwrap());
-    world.session(1, [client, Some((full, MODEL))], |requester, channel| {
-        let id = requester.keep(channel).unwrap();
+    let [client, server] = world.bring();
+    world.keep(1, [client, server], 1);
+    let entry = &world.stock(Party::Server).entries().unwrap()[0];
+    let limits = Limits { bytes: entry.bytes + entry.bytes / 2, ..Limits::default() };
+    let [client, server] = world.bring();
+    let full = Some(Arc::new(Stock::new(world.directory(Party::Server), Party::Server, limits)));
+    world.session(2, [client, Brings { stock: full, ..server }], |requester, channel| {
+        assert!(requester.resume(channel).unwrap());
         assert!(is_refused(&requester.keep(channel)));
-        let (label, _) = requester.predict_kept(channel, id, &world.inputs[0]).unwrap();
-        assert_eq!(label, world.labels[0]);
+        assert!(world.predict_kept(requester, channel, 1));
         requester.keep(channel).unwrap();
     });
 }
 
 #[test]
-fn material_of_another_model_is_refused() {
+fn a_pairing_is_of_one_model_peer_and_certificate() {
     let world = World::new();
-    let kept = world.keep(1, world.bring(), 2);
-    let [client, server] = world.stores();
-    world.session(2, [Some((client, MODEL)), Some((server, [6; 32]))], |requester, channel| {
-        assert!(is_refused(&requester.predict_kept(channel, kept[0], &world.inputs[0])));
-        world.check_usable(requester, channel);
-    });
-    let [client, server] = world.stores();
-    world.session(3, [Some((client, [6; 32])), Some((server, MODEL))], |requester, channel| {
-        let error = requester.predict_kept(channel, kept[1], &world.inputs[0]).err().unwrap();
-        assert!(matches!(error, ExecutionError::OtherMaterial { what: "plan" }), "{error}");
-    });
+    world.keep(1, world.bring(), 1);
+    let other: [fn([Brings; 2]) -> [Brings; 2]; 4] = [
+        |[client, server]| [Brings { model: [6; 32], ..client }, server],
+        |[client, server]| [client, Brings { model: [6; 32], ..server }],
+        |[client, server]| [Brings { who: "another", ..client }, server],
+        |[client, server]| [client, Brings { who: "another", ..server }],
+    ];
+    for (number, change) in (2..).zip(other) {
+        world.session(number, change(world.bring()), |requester, channel| {
+            assert!(!requester.resume(channel).unwrap(), "{number}");
+            world.check_usable(requester, channel);
+        });
+    }
+    assert_eq!(world.held(), [1, 1]);
+}
+
+#[test]
+fn who_does_not_know_the_secret_has_no_pairing() {
+    let world = World::new();
+    world.keep(1, world.bring(), 1);
+    let pairing = PairingId::from_bytes([1; 16]);
+    // A stranger that knows the name and has material of its own under it: as client, and as server.
+    for (number, party) in (2..).zip(PARTIES) {
+        let stranger = tempfile::tempdir().unwrap();
+        let stock = Stock::new(stranger.path().join("state"), party, Limits::default());
+        let certificate = (party == Party::Server).then(|| "peer".to_owned());
+        let (model_name, peer) = ("digits".to_owned(), "peer".to_owned());
+        let forged =
+            Pairing { id: pairing, secret: Secret([9; 32]), model: MODEL, model_name, peer, certificate };
+        stock.pair(&forged, None).unwrap();
+        let mut brings = world.bring();
+        brings[party as usize].stock = Some(Arc::new(stock));
+        world.session(number, brings, |requester, channel| {
+            assert!(!requester.resume(channel).unwrap());
+            assert!(!world.predict_kept(requester, channel, 0));
+            world.check_usable(requester, channel);
+        });
+    }
+    assert_eq!(world.held(), [1, 1]);
+}
+
+#[test]
+fn a_revoked_pairing_is_made_anew() {
+    for party in PARTIES {
+        let world = World::new();
+        world.keep(1, world.bring(), 1);
+        assert!(world.stock(party).revoke(PairingId::from_bytes([1; 16])).unwrap());
+        world.session(2, world.bring(), |requester, channel| {
+            assert!(!requester.resume(channel).unwrap());
+            assert!(!world.predict_kept(requester, channel, 0));
+            requester.keep(channel).unwrap();
+            assert!(world.predict_kept(requester, channel, 1));
+        });
+    }
 }
 
 #[test]
 fn an_input_of_another_length_costs_no_material() {
     let world = World::new();
-    let kept = world.keep(1, world.bring(), 1);
+    world.keep(1, world.bring(), 1);
     world.session(2, world.bring(), |requester, channel| {
-        let error = requester.predict_kept(channel, kept[0], &[1, 2, 3]).err().unwrap();
+        requester.resume(channel).unwrap();
+        let error = requester.predict_kept(channel, &[1, 2, 3]).err().unwrap();
         assert!(matches!(error, ExecutionError::Mismatch { .. }), "{error}");
-        requester.predict_kept(channel, kept[0], &world.inputs[0]).unwrap();
+        assert!(world.predict_kept(requester, channel, 0));
     });
 }

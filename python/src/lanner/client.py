@@ -17,7 +17,7 @@ from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import Manifest
-from lanner.prediction import Prediction
+from lanner.prediction import Phase, Prediction, phases_of
 from lanner.trust import Trust, parse_address
 
 T = TypeVar("T")
@@ -43,6 +43,8 @@ class Client:
             GiB where it is not given. A model that takes more is refused before any work is done for it.
         max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
             given.
+        state_dir: Where pairings and material are kept for later sessions, and found again; see `lanner.state`. Without it
+            nothing is kept.
 
     Raises:
         MisuseError: If an argument is wrong.
@@ -64,6 +66,7 @@ class Client:
         timeout: float = DEFAULT_TIMEOUT,
         max_memory: str | int | None = None,
         max_seconds: int | None = None,
+        state_dir: str | Path | None = None,
     ) -> None:
         trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
         self.address = parse_address(address)
@@ -79,6 +82,7 @@ class Client:
             "insecure_plaintext": trust.insecure_plaintext,
             "timeout": timeout,
             "limits": limits_document(max_memory, max_seconds),
+            "state_dir": _text(state_dir),
         }
         self._native: _native.NativeClient | None = None
         self._native = self._call(lambda: _native.NativeClient(json.dumps(config)))
@@ -97,8 +101,30 @@ class Client:
         native = self._open()
         self._call(lambda: native.prepare(count))
 
+    def keep(self, count: int) -> dict[str, Phase]:
+        """Do the offline phase of `count` predictions now, for this session or any later one.
+
+        Both parties keep the material on disk until it is used, once; it takes neither set-up nor offline phase then.
+        What making it took is returned, by phase; the set-up is the session's.
+
+        Raises:
+            MisuseError: If `count` is not positive, the client has no `state_dir`, or it does not fit there.
+            PeerError: If the server keeps no material, or has no room for more.
+            TransportError: If the connection fails. What was kept before stays.
+        """
+        if count < 1:
+            raise MisuseError(f"count is {count}", fix="give 1 or more")
+        native = self._open()
+        return phases_of(json.loads(self._call(lambda: native.keep(count))))
+
+    @property
+    def stock(self) -> int:
+        """Predictions for which material is kept with this server."""
+        native = self._open()
+        return self._call(native.stock)
+
     def predict(self, x: ArrayLike) -> Prediction:
-        """Predict one sample in private.
+        """Predict one sample in private, with material that was prepared, else with some that is kept, else with new.
 
         Args:
             x: Shape `manifest.input.shape`, or (1, *shape).

@@ -31,6 +31,20 @@ class Phase:
         """Bytes in both directions."""
         return self.bytes_sent + self.bytes_received
 
+    def __add__(self, other: Phase) -> Phase:
+        """The cost of one after the other."""
+        return Phase(
+            self.seconds + other.seconds,
+            self.bytes_sent + other.bytes_sent,
+            self.bytes_received + other.bytes_received,
+            self.rounds + other.rounds,
+        )
+
+
+def phases_of(document: Mapping[str, Any]) -> dict[str, Phase]:
+    """The phases of a document that has their costs by name."""
+    return {name: Phase(**cost) for name, cost in document.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -90,7 +104,7 @@ class Prediction:
             label=document.get("label"),
             probability=document.get("probability"),
             logits=document.get("logits"),
-            phases={name: Phase(**cost) for name, cost in document["phases"].items()},
+            phases=phases_of(document["phases"]),
             layers=[Layer(**cost) for cost in document["layers"]],
             mode=document["mode"],
             model=document["model"],

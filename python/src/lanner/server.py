@@ -35,6 +35,8 @@ class Server:
         max_sessions: Sessions at once.
         max_material: Bytes of one-time material that all sessions together may keep, beyond which clients are told
             that the server is busy; a quarter of the machine's memory if left out.
+        max_stock: Bytes of material and keys that are kept on disk for clients, none of which may have more than half; a
+            quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
         timeout: Seconds without a byte after which a session is closed.
         insecure_plaintext: Whether to speak without TLS.
 
@@ -53,6 +55,7 @@ class Server:
         state_dir: str | Path | None = None,
         max_sessions: int = DEFAULT_SESSIONS,
         max_material: int | None = None,
+        max_stock: int | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
     ) -> None:
@@ -61,6 +64,8 @@ class Server:
         if max_sessions < 1 or timeout <= 0 or (max_material is not None and max_material < 1):
             what = "max_sessions, max_material and timeout must be positive"
             raise MisuseError(what, fix="leave them out for the defaults")
+        if max_stock is not None and max_stock < 0:
+            raise MisuseError(f"max_stock is {max_stock}", fix="give a number of bytes, or 0 to keep nothing")
         for path in (tls_cert, tls_key, client_ca):
             if path is not None and not Path(path).is_file():
                 raise MisuseError("no such file", where=str(path), fix="check the path")
@@ -73,6 +78,7 @@ class Server:
             "state_dir": str(state_directory(state_dir)),
             "max_sessions": max_sessions,
             "max_material": max_material,
+            "max_stock": max_stock,
             "timeout": timeout,
             "insecure_plaintext": insecure_plaintext,
         }
@@ -109,6 +115,12 @@ class Server:
         with native_errors():
             stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
+
+    def kept(self) -> dict[str, Any]:
+        """What is kept on disk for clients: ``pairings``, ``predictions`` that there is material for, ``bytes``."""
+        with native_errors():
+            kept: dict[str, Any] = json.loads(self._native.kept())
+        return kept
 
     def journal(self) -> tuple[list[dict[str, Any]], int]:
         """What became of connections since this was last asked, the oldest first, and how many more there were.

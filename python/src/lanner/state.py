@@ -10,15 +10,20 @@ from pathlib import Path
 from lanner.errors import MisuseError
 
 
+def state_path(given: str | Path | None = None) -> Path:
+    """Where the state directory is, or would be: `given`, else ``$LANNER_HOME``, else the platform's place for state."""
+    return Path(given or os.environ.get("LANNER_HOME") or _platform_directory()).expanduser()
+
+
 def state_directory(given: str | Path | None = None) -> Path:
     """The state directory, made for its owner alone (mode 0700) where it is new.
 
-    It is `given`, else ``$LANNER_HOME``, else the platform's place for programs' state.
+    It is where `state_path` says.
 
     Raises:
         MisuseError: If it cannot be made, or others can read what is in it.
     """
-    path = Path(given or os.environ.get("LANNER_HOME") or _platform_directory()).expanduser()
+    path = state_path(given)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_private(path)

@@ -1,7 +1,7 @@
 //! Set-up: the client's keys of a parameter set, once a session and for all its linear layers.
 
 use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters, PublicKey, SecretKey};
-use lanner_wire::{Channel, Encode};
+use lanner_wire::{Channel, ChannelError, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 
 use crate::{Cost, ProtocolError, kind};
@@ -14,7 +14,8 @@ pub struct ClientKeys {
     pub evaluation: EvaluationKeys,
 }
 
-/// The client makes its keys, for the automorphisms of all layers, and sends what the server needs of them.
+/// The client makes its keys, for the automorphisms of all layers, and sends what the server needs of them. The secret key is the first that
+/// is drawn from `rng`: see [`secret_key`].
 ///
 /// # Errors
 /// Those of the channel; [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
@@ -24,11 +25,17 @@ pub fn send_keys(
     elements: &[GaloisElement],
     rng: &mut impl CryptoRng,
 ) -> Result<SecretKey, ProtocolError> {
-    let key = SecretKey::generate(parameters, rng);
+    let key = secret_key(parameters, rng);
     // C -> S: the public key, the evaluation keys
     channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, rng).to_bytes())?;
     channel.send(kind::EVALUATION_KEYS, &EvaluationKeys::generate(&key, elements, rng)?.to_bytes())?;
     Ok(key)
+}
+
+/// The secret key that [`send_keys`] makes of the same generator.
+#[must_use]
+pub fn secret_key(parameters: &Parameters, rng: &mut impl CryptoRng) -> SecretKey {
+    SecretKey::generate(parameters, rng)
 }
 
 /// The server receives the client's keys for the automorphisms of all layers.
@@ -45,6 +52,33 @@ pub fn receive_keys(
     let bytes = channel.receive(kind::EVALUATION_KEYS, EvaluationKeys::encoded_len(parameters, elements)?)?;
     let evaluation = EvaluationKeys::from_bytes(parameters, elements, &bytes)?;
     Ok(ClientKeys { public, evaluation })
+}
+
+impl Encode for ClientKeys {
+    fn encode(&self, writer: &mut Writer) {
+        self.public.encode(writer);
+        self.evaluation.encode(writer);
+    }
+}
+
+impl ClientKeys {
+    /// Reads what [`Encode`] writes, for the automorphisms of all layers.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] unless it is exactly that.
+    pub fn read(
+        reader: &mut Reader<'_>,
+        parameters: &Parameters,
+        elements: &[GaloisElement],
+    ) -> Result<Self, ProtocolError> {
+        let public = reader.bytes(PublicKey::encoded_len(parameters)).map_err(ChannelError::from)?;
+        let length = EvaluationKeys::encoded_len(parameters, elements)?;
+        let evaluation = reader.bytes(length).map_err(ChannelError::from)?;
+        Ok(Self {
+            public: PublicKey::from_bytes(parameters, public)?,
+            evaluation: EvaluationKeys::from_bytes(parameters, elements, evaluation)?,
+        })
+    }
 }
 
 /// The cost of sending the keys.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use lanner_bfv::{ParameterSet, SecretKey};
 use lanner_ot::{CotReceiver, CotSender};
-use lanner_primitives::Prg;
-use lanner_wire::Channel;
+use lanner_primitives::{Prg, Seed};
+use lanner_wire::{Channel, ChannelError, Encode, Reader, Writer};
 
-use super::SetUp;
-use crate::linear::keys::{ClientKeys, receive_keys, send_keys};
+use super::{SetKeys, SetUp};
+use crate::linear::keys::{ClientKeys, receive_keys, secret_key, send_keys};
 use crate::nonlinear::ot_nonlinear::Transfers;
 use crate::nonlinear::yao::{EvaluationSession, GarblingSession};
 use crate::{Party, ProtocolError};
@@ -17,6 +17,8 @@ use crate::{Party, ProtocolError};
 pub struct Client {
     /// Its secret keys.
     pub keys: Keys<SecretKey>,
+    /// What they are made from.
+    key_seed: Seed,
     /// Silent transfers in both directions, if a step needs some.
     transfers: Option<Transfers>,
     evaluation: Option<EvaluationSession<CotReceiver>>,
@@ -68,14 +70,57 @@ impl Client {
     /// # Errors
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
     pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
-        let mut keys = BTreeMap::new();
-        for needed in &needs.keys {
-            let key = send_keys(channel, &needed.parameters, &needed.automorphisms, &mut rng)?;
-            keys.insert(needed.set, key);
-        }
+        let key_seed = Seed::random(&mut rng);
+        let keys = Self::keys_of(needs, &key_seed, |needed, own| {
+            send_keys(channel, &needed.parameters, &needed.automorphisms, own)
+        })?;
+        Self::with_keys(channel, needs, keys, key_seed, rng)
+    }
+
+    /// The same with the keys of an earlier session, of which the server has what it needs: see [`Self::key_seed`].
+    ///
+    /// # Errors
+    /// As [`Self::set_up`].
+    pub fn set_up_again(
+        channel: &mut dyn Channel,
+        needs: &SetUp,
+        key_seed: Seed,
+        rng: Prg,
+    ) -> Result<Self, ProtocolError> {
+        let keys = Self::keys_of(needs, &key_seed, |needed, own| Ok(secret_key(&needed.parameters, own)))?;
+        Self::with_keys(channel, needs, keys, key_seed, rng)
+    }
+
+    /// What the secret keys are made from: as secret as they.
+    #[must_use]
+    pub const fn key_seed(&self) -> &Seed {
+        &self.key_seed
+    }
+
+    /// One key for each set, made from a generator of its own.
+    fn keys_of(
+        needs: &SetUp,
+        seed: &Seed,
+        mut make: impl FnMut(&SetKeys, &mut Prg) -> Result<SecretKey, ProtocolError>,
+    ) -> Result<Keys<SecretKey>, ProtocolError> {
+        let mut seeds = Prg::new(seed.clone());
+        let mut key = |needed: &SetKeys| {
+            let mut own = Prg::new(Seed::random(&mut seeds));
+            Ok((needed.set, make(needed, &mut own)?))
+        };
+        Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_, ProtocolError>>()?))
+    }
+
+    fn with_keys(
+        channel: &mut dyn Channel,
+        needs: &SetUp,
+        keys: Keys<SecretKey>,
+        key_seed: Seed,
+        mut rng: Prg,
+    ) -> Result<Self, ProtocolError> {
         let evaluation = needs.garbling.then(|| EvaluationSession::setup(channel, &mut rng)).transpose()?;
         let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Client, set, &mut rng));
-        Ok(Self { keys: Keys(keys), transfers: transfers.transpose()?, evaluation, rng })
+        Ok(Self { keys, key_seed, transfers: transfers.transpose()?, evaluation, rng })
     }
 
     /// The state of evaluating circuits.
@@ -100,14 +145,56 @@ impl Server {
     ///
     /// # Errors
     /// As [`Client::set_up`].
-    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
-        let mut keys = BTreeMap::new();
-        for needed in &needs.keys {
-            keys.insert(needed.set, receive_keys(channel, &needed.parameters, &needed.automorphisms)?);
-        }
+    pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self, ProtocolError> {
+        let receive = |needed: &SetKeys| {
+            Ok((needed.set, receive_keys(channel, &needed.parameters, &needed.automorphisms)?))
+        };
+        let keys = needs.keys.iter().map(receive).collect::<Result<_, ProtocolError>>()?;
+        Self::with_keys(channel, needs, Keys(keys), rng)
+    }
+
+    /// The same with the client's keys of an earlier session: see [`Self::read_keys`].
+    ///
+    /// # Errors
+    /// As [`Client::set_up`].
+    pub fn set_up_again(
+        channel: &mut dyn Channel,
+        needs: &SetUp,
+        keys: Keys<ClientKeys>,
+        rng: Prg,
+    ) -> Result<Self, ProtocolError> {
+        Self::with_keys(channel, needs, keys, rng)
+    }
+
+    /// Appends what the server has of the client's keys, for another session.
+    pub fn write_keys(&self, writer: &mut Writer) {
+        self.keys.0.values().for_each(|keys| keys.encode(writer));
+    }
+
+    /// Reads what [`Self::write_keys`] wrote.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] or [`ProtocolError::Channel`] unless it is exactly that.
+    pub fn read_keys(bytes: &[u8], needs: &SetUp) -> Result<Keys<ClientKeys>, ProtocolError> {
+        let mut reader = Reader::new(bytes);
+        let read = |needed: &SetKeys| {
+            let keys = ClientKeys::read(&mut reader, &needed.parameters, &needed.automorphisms)?;
+            Ok((needed.set, keys))
+        };
+        let keys = needs.keys.iter().map(read).collect::<Result<_, ProtocolError>>()?;
+        reader.finish().map_err(ChannelError::from)?;
+        Ok(Keys(keys))
+    }
+
+    fn with_keys(
+        channel: &mut dyn Channel,
+        needs: &SetUp,
+        keys: Keys<ClientKeys>,
+        mut rng: Prg,
+    ) -> Result<Self, ProtocolError> {
         let garbling = needs.garbling.then(|| GarblingSession::setup(channel, &mut rng)).transpose()?;
         let transfers = needs.transfers.map(|set| Transfers::setup(channel, Party::Server, set, &mut rng));
-        Ok(Self { keys: Keys(keys), transfers: transfers.transpose()?, garbling, rng })
+        Ok(Self { keys, transfers: transfers.transpose()?, garbling, rng })
     }
 
     /// The state of garbling circuits, to draw from, with the party's randomness.

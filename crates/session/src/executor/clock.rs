@@ -45,6 +45,11 @@ pub struct StepCost {
 }
 
 impl StepCost {
+    /// Nothing yet of a set-up.
+    pub(crate) fn of_setup() -> Self {
+        Self::none("setup", "setup", Phase::Setup)
+    }
+
     /// Nothing yet.
     pub(super) fn none(name: &str, protocol: &'static str, phase: Phase) -> Self {
         let (name, traffic) = (name.to_owned(), Traffic { sent: 0, received: 0, rounds: 0 });
@@ -88,9 +93,9 @@ impl<'c> Clock<'c> {
         Self { before: channel.traffic(), channel, start: Instant::now(), inside: Duration::ZERO }
     }
 
-    /// Stops; the whole cost of a step.
-    pub(super) fn stop(self, name: &str, protocol: &'static str, phase: Phase) -> StepCost {
-        let mut cost = StepCost::none(name, protocol, phase);
+    /// Stops; the cost of a set-up.
+    pub(super) fn stop(self) -> StepCost {
+        let mut cost = StepCost::of_setup();
         cost.add(self.elapsed());
         cost
     }
@@ -176,7 +181,7 @@ mod tests {
         assert_eq!(clock.traffic().rounds, 3);
         std::thread::sleep(PAUSE);
         let (total, inside) = (clock.start.elapsed().as_secs_f64(), clock.inside.as_secs_f64());
-        let cost = clock.stop("conv1", "gazelle.conv", Phase::Online);
+        let cost = clock.stop();
         // Four pauses in the channel, one outside.
         assert!(inside >= 4.0 * PAUSE.as_secs_f64());
         assert!(cost.computing >= PAUSE.as_secs_f64() && cost.seconds >= 5.0 * PAUSE.as_secs_f64());

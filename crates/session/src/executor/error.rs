@@ -38,7 +38,7 @@ pub enum ExecutionError {
     Broken,
     /// Material cannot be kept, or was used.
     #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
+    Store(#[from] lanner_store::StoreError),
     /// Material cannot be kept: a layer's needs more than a channel.
     #[error("layer {step}: its material serves this session alone and cannot be kept")]
     NotKept {

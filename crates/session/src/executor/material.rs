@@ -5,11 +5,11 @@
 
 use lanner_protocol::Party;
 use lanner_protocol::step::{Lifetime, PartyState};
+use lanner_store::Material;
 use lanner_wire::{DecodeError, Reader, Writer};
 
 use super::session::Prepared;
 use super::{ExecutionError, PartyPlan, Phase};
-use crate::store::Material;
 
 impl Prepared {
     /// The bytes of the material, for a store. `identity` names the plan and the weights that it was made for, the same on both sides: a
@@ -83,7 +83,7 @@ const fn code(party: Party) -> u8 {
 }
 
 /// Changes with what any step encodes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use lanner_plan::{Action, Visit};
-use lanner_primitives::Prg;
+use lanner_primitives::{Prg, Seed};
 use lanner_protocol::ProtocolError;
-use lanner_protocol::step::{AnyState, Client, Inputs, Outcome, PartyState, Server, Value};
+use lanner_protocol::linear::keys as protocol;
+use lanner_protocol::step::{AnyState, Client, Inputs, Keys, Outcome, PartyState, Server, Value};
 use lanner_share::Share;
-use lanner_wire::Channel;
+use lanner_store::Material;
+use lanner_wire::{Channel, Writer};
 
 use super::clock::{Clock, Phase, StepCost};
 use super::plan::{PartyPlan, PartyStep};
@@ -41,6 +43,9 @@ impl Prepared {
     }
 }
 
+/// A client's keys of an earlier session, as the server holds them.
+pub struct ClientKeys(Keys<protocol::ClientKeys>);
+
 impl ClientSession {
     /// Set-up: makes and sends the keys and prepares oblivious transfer. All randomness of the session comes from `rng`.
     ///
@@ -55,31 +60,45 @@ impl ClientSession {
         let state = Client::set_up(&mut clock, &plan.set_up, rng)?;
         // Nothing is due from the server, which may as well have the keys now.
         clock.flush()?;
-        let cost = clock.stop("setup", "setup", Phase::Setup);
+        let cost = clock.stop();
         Ok((Self { plan, state }, cost))
     }
 
-    /// Online: one prediction with its material, which is used up whatever happens.
-    ///
-    /// Returns the outcome and the cost of every step in both phases.
+    /// The same with the keys of an earlier session: what [`Session::keys`] was then. The server does the same.
     ///
     /// # Errors
-    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Step`] naming the layer.
+    /// [`ExecutionError::OtherMaterial`] if they are none; as [`Self::setup`].
+    pub fn setup_again(
+        channel: &mut dyn Channel,
+        plan: Arc<ClientPlan>,
+        keys: &Material,
+        rng: Prg,
+    ) -> Result<(Self, StepCost), ExecutionError> {
+        let seed = keys.as_bytes().try_into().map_err(|_| ExecutionError::OtherMaterial { what: "form" })?;
+        let mut clock = Clock::start(channel);
+        let state = Client::set_up_again(&mut clock, &plan.set_up, Seed::from_bytes(seed), rng)?;
+        clock.flush()?;
+        let cost = clock.stop();
+        Ok((Self { plan, state }, cost))
+    }
+
+    /// What another session needs to have the same keys.
+    #[must_use]
+    pub fn keys(&self) -> Material {
+        Material::new(self.state.key_seed().as_bytes().to_vec())
+    }
+
+    /// As [`ClientPlan::predict`].
+    ///
+    /// # Errors
+    /// As [`ClientPlan::predict`].
     pub fn predict(
         &mut self,
         channel: &mut dyn Channel,
         prepared: Prepared,
         input: &[i64],
     ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
-        self.plan.check_input(input)?;
-        let (ring, _) = self.plan.input;
-        let Prepared { materials, mut costs } = prepared;
-        let (outcome, online) = self.online(channel, materials, Share::embed(ring, input))?;
-        costs.extend(online);
-        match outcome {
-            Some(Value::Revealed(outcome)) => Ok((outcome, costs)),
-            _ => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
-        }
+        self.plan.predict(channel, prepared, input)
     }
 }
 
@@ -97,28 +116,50 @@ impl ServerSession {
         Ok(Self { plan: model, state })
     }
 
-    /// Online: one prediction with its material, which is used up whatever happens. Returns the cost of every step.
+    /// The same with the keys of an earlier session, which [`Self::read_keys`] read.
     ///
     /// # Errors
-    /// [`ExecutionError::Step`] naming the layer.
+    /// As [`Self::setup`].
+    pub fn setup_again(
+        channel: &mut dyn Channel,
+        model: Arc<ServedModel>,
+        keys: ClientKeys,
+        rng: Prg,
+    ) -> Result<Self, ExecutionError> {
+        let state = Server::set_up_again(channel, &model.set_up, keys.0, rng)?;
+        Ok(Self { plan: model, state })
+    }
+
+    /// Reads what [`Session::keys`] was in an earlier session of the same model.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Setup`] if it is anything else.
+    pub fn read_keys(model: &ServedModel, keys: &Material) -> Result<ClientKeys, ExecutionError> {
+        Ok(ClientKeys(Server::read_keys(keys.as_bytes(), &model.set_up)?))
+    }
+
+    /// What another session needs to have the same keys.
+    #[must_use]
+    pub fn keys(&self) -> Material {
+        let mut writer = Writer::new();
+        self.state.write_keys(&mut writer);
+        Material::new(writer.into_bytes())
+    }
+
+    /// As [`ServedModel::predict`].
+    ///
+    /// # Errors
+    /// As [`ServedModel::predict`].
     pub fn predict(
         &mut self,
         channel: &mut dyn Channel,
         prepared: Prepared,
     ) -> Result<Vec<StepCost>, ExecutionError> {
-        let (ring, len) = self.plan.input;
-        let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len))?;
-        channel.flush()?;
-        Ok(costs)
+        self.plan.predict(channel, prepared)
     }
 }
 
 impl<P: PartyState> Session<P> {
-    /// The plan that it executes.
-    pub(crate) fn plan(&self) -> &PartyPlan<P> {
-        &self.plan
-    }
-
     /// Offline: makes the material of one prediction.
     ///
     /// # Errors
@@ -157,7 +198,51 @@ impl<P: PartyState> Session<P> {
         channel.flush()?;
         Ok(Prepared { materials, costs })
     }
+}
 
+impl ClientPlan {
+    /// Online: one prediction with its material, which is used up whatever happens.
+    ///
+    /// Returns the outcome and the cost of every step in both phases.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Step`] naming the layer.
+    pub fn predict(
+        &self,
+        channel: &mut dyn Channel,
+        prepared: Prepared,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        self.check_input(input)?;
+        let (ring, _) = self.input;
+        let Prepared { materials, mut costs } = prepared;
+        let (outcome, online) = self.online(channel, materials, Share::embed(ring, input))?;
+        costs.extend(online);
+        match outcome {
+            Some(Value::Revealed(outcome)) => Ok((outcome, costs)),
+            _ => Err(ExecutionError::Mismatch { what: "a plan without an output" }),
+        }
+    }
+}
+
+impl ServedModel {
+    /// Online: one prediction with its material, which is used up whatever happens. Returns the cost of every step.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Step`] naming the layer.
+    pub fn predict(
+        &self,
+        channel: &mut dyn Channel,
+        prepared: Prepared,
+    ) -> Result<Vec<StepCost>, ExecutionError> {
+        let (ring, len) = self.input;
+        let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len))?;
+        channel.flush()?;
+        Ok(costs)
+    }
+}
+
+impl<P: PartyState> PartyPlan<P> {
     /// Online: what the plan makes in the end, as this party holds it, and the cost of every step.
     fn online(
         &self,
@@ -165,12 +250,11 @@ impl<P: PartyState> Session<P> {
         materials: Vec<Option<AnyState>>,
         input: Share,
     ) -> Result<(Option<Value>, Vec<StepCost>), ExecutionError> {
-        let plan = &self.plan;
-        let mut costs = plan.costs(Phase::Online);
+        let mut costs = self.costs(Phase::Online);
         let mut values = Values::new(Some(input));
-        for ((visit, last_reads), material) in plan.visits.iter().zip(&plan.last_reads).zip(materials) {
+        for ((visit, last_reads), material) in self.visits.iter().zip(&self.last_reads).zip(materials) {
             let inputs = values.read(visit, last_reads);
-            let made = match plan.step_of(visit).zip(material) {
+            let made = match self.step_of(visit).zip(material) {
                 None => move_around(visit.action, &inputs)?,
                 Some(((number, step), material)) => {
                     let online = |channel: &mut dyn Channel| step.step.online(channel, material, &inputs);

@@ -255,8 +255,8 @@ class Peer:
     timeout: float
     limits: LimitKeywords
 
-    def connect(self) -> Client:
-        """Connect, shake hands and do the set-up."""
+    def connect(self, state_dir: Path) -> Client:
+        """Connect, shake hands and do the set-up, unless material is kept in a state directory."""
         trust = self.trust
         return Client(
             self.address,
@@ -268,6 +268,7 @@ class Peer:
             pin_model=trust.pin_model,
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
+            state_dir=state_dir,
             **self.limits,
         )
 

@@ -7,11 +7,14 @@ import importlib.util
 import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from lanner import _native
 from lanner.cli.inspect import show_report
 from lanner.cli.output import Output
+from lanner.pairings import pairings
+from lanner.state import state_path
 
 NAME = "doctor"
 HELP = "show versions, CPU features and what is missing"
@@ -31,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments: there are none."""
 
 
-def run(_options: argparse.Namespace, output: Output) -> int:
+def run(options: argparse.Namespace, output: Output) -> int:
     """Print what there is and what is missing."""
     native: dict[str, Any] = json.loads(_native.doctor())
     packages = {name: _version(name) for name in ("lanner", "numpy", "pillow", "rich", *OPTIONAL)}
@@ -41,21 +44,39 @@ def run(_options: argparse.Namespace, output: Output) -> int:
         if packages[name] is None
     ]
     operators = _operators()
+    stock = _stock(state_path(options.state_dir))
     document = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": packages,
         "native": native,
+        "stock": stock,
         "operators": operators,
         "missing": missing,
     }
     output.table(("package", "version"), [("python", document["python"]), *packages.items()])
     show_report({name: value for name, value in native.items() if name != "rings"}, output)
+    output.section("Stock", [(name.replace("_", " "), str(value)) for name, value in stock.items()])
     output.section("ONNX operators", [("", ", ".join(operators) or "none without the package onnx")])
     for lack in missing:
         output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
     output.document(document)
     return 0
+
+
+def _stock(state: Path) -> dict[str, Any]:
+    """What this machine's clients and servers keep on disk; see ``lanner pairings``."""
+    found = pairings(state)
+    kept = {
+        party: sum(entry["predictions"] for entry in found if entry["party"] == party) for party in ("client", "server")
+    }
+    return {
+        "directory": str(state),
+        "pairings": len(found),
+        "predictions_as_client": kept["client"],
+        "predictions_as_server": kept["server"],
+        "bytes": sum(entry["bytes"] for entry in found),
+    }
 
 
 def _version(name: str) -> str | None:
@@ -71,4 +92,4 @@ def _operators() -> list[str]:
     from lanner.onnx.ending import ENDINGS
     from lanner.onnx.registry import supported_operators
 
-    return sorted((*supported_operators(), *ENDINGS, "Constant"))
+    return sorted({*supported_operators(), *ENDINGS, "Constant"})

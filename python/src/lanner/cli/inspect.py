@@ -10,9 +10,11 @@ from typing import Any
 
 from lanner.cli.arguments import add_limit_options, add_output_name, read_limits
 from lanner.cli.inspect_onnx import inspect_onnx
-from lanner.cli.output import Output
+from lanner.cli.output import Output, size
 from lanner.cli.report import show_identity, show_known
 from lanner.model import Model, load
+from lanner.pairings import pairings
+from lanner.state import state_path
 
 NAME = "inspect"
 HELP = (
@@ -34,7 +36,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return inspect_onnx(options.model, options.output_name, read_limits(options), output)
     model = load(options.model, **read_limits(options))
     show_model(model, output)
-    output.document({"manifest": dict(model.manifest.document), "report": model.report()})
+    stock = [entry for entry in pairings(state_path(options.state_dir)) if entry["commitment"] == model.commitment]
+    for entry in stock:
+        output.say(f"kept as {entry['party']}: {entry['predictions']} predictions, {size(entry['bytes'])}")
+    output.document({"manifest": dict(model.manifest.document), "report": model.report(), "stock": stock})
     return 0
 
 

@@ -42,9 +42,10 @@ def serve_metrics(address: str | None, server: Server) -> Iterator[str | None]:
         endpoint.server_close()
 
 
-def metrics_text(stats: Mapping[str, object], computed: Sequence[Mapping[str, Any]]) -> str:
-    """The counters as lines of ``lanner_NAME VALUE``, and the seconds computed for each step of each model."""
-    numbers = {name: value for name, value in stats.items() if isinstance(value, int | float)}
+def metrics_text(stats: Mapping[str, object], kept: Mapping[str, object], computed: Sequence[Mapping[str, Any]]) -> str:
+    """The counters as lines of ``lanner_NAME VALUE``, the stock as ``lanner_kept_...``, and the seconds computed for each step."""
+    named = {**stats, **{f"kept_{name}": value for name, value in kept.items()}}
+    numbers = {name: value for name, value in named.items() if isinstance(value, int | float)}
     lines = [f"lanner_{name} {value!r}" for name, value in sorted(numbers.items())]
     for step in computed:
         labels = ",".join(f"{name}={_quoted(step[name])}" for name in ("model", "phase", "step", "protocol"))
@@ -66,7 +67,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if self.path != "/metrics":
                 self.send_error(404)
                 return
-            body = metrics_text(server.stats(), server.computed()).encode()
+            body = metrics_text(server.stats(), server.kept(), server.computed()).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))

@@ -131,6 +131,8 @@ class Output:
         rows = []
         for name in predictions[0].phases:
             phases = [prediction.phases[name] for prediction in predictions]
+            # A session that began with kept material is set up when that is used up.
+            phases = phases[-1:] if name == "setup" else phases
             count = len(phases)
             rows.append(
                 (

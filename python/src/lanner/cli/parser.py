@@ -14,14 +14,16 @@ from lanner.cli import (
     evaluate,
     export,
     inspect,
+    pairings,
     predict,
+    prepare,
     run,
     serve,
 )
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
-COMMANDS = (demo, compile_model, inspect, export, serve, predict, evaluate, run, bench, doctor)
+COMMANDS = (demo, compile_model, inspect, export, serve, prepare, predict, evaluate, run, bench, pairings, doctor)
 
 
 class Parser(argparse.ArgumentParser):

@@ -9,9 +9,12 @@ from pathlib import Path
 
 from lanner.cli.arguments import KINDS, add_peer_arguments, add_peer_options, read_peer
 from lanner.cli.output import Output
+from lanner.cli.prepare import keep
 from lanner.client import Client
+from lanner.errors import MisuseError
 from lanner.inputs import Sample, fit_sources, read_sources
 from lanner.prediction import Prediction
+from lanner.state import state_directory, state_path
 
 NAME = "predict"
 HELP = "classify inputs by a server that does not see them"
@@ -21,22 +24,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_peer_arguments(parser)
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT", help=KINDS)
+    parser.add_argument(
+        "--refill",
+        type=int,
+        default=0,
+        metavar="N",
+        help="afterwards prepare so many that N are in stock for the next time, as lanner prepare does",
+    )
     add_peer_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Check every input, connect, and predict one by one."""
+    if options.refill < 0:
+        raise MisuseError(f"--refill is {options.refill}", fix="give how many predictions to prepare")
     peer = read_peer(options)
     sources = read_sources(options.inputs)
     if peer.public is not None:
         fit_sources(sources, peer.public)
     with output.progress("setting up"):
-        client = peer.connect()
+        client = peer.connect(state_directory(options.state_dir) if options.refill else state_path(options.state_dir))
     with client:
         samples = fit_sources(sources, client.manifest)
         predictions = predict_samples(client, samples, output)
-    show_predictions(predictions, output)
-    output.document({"predictions": output.predictions})
+        show_predictions(predictions, output)
+        output.document({"predictions": output.predictions})
+        lacking = max(options.refill - client.stock, 0)
+        if lacking:
+            with output.progress("preparing for the next time", lacking) as advance:
+                keep(client, lacking, advance)
     return 0
 
 

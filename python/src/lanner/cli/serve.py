@@ -63,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one-time material that all sessions keep together (default: a quarter of the memory)",
     )
     parser.add_argument(
+        "--max-stock",
+        type=int,
+        metavar="BYTES",
+        help="material and keys kept on disk for clients, 0 for none (default: a quarter of what is free, 16 GiB at most)",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         metavar="S",
@@ -91,6 +97,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         state_dir=options.state_dir,
         max_sessions=options.max_sessions,
         max_material=options.max_material,
+        max_stock=options.max_stock,
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )

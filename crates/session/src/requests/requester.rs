@@ -1,0 +1,255 @@
+//! A client's session.
+
+use std::sync::Arc;
+
+use lanner_primitives::Prg;
+use lanner_store::StoreError;
+use lanner_wire::{Channel, ChannelError, Refusal};
+
+use super::queue::Queue;
+use super::{Request, Shelf, is_ready, pairing};
+use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, StepCost};
+
+/// A client's session.
+pub struct Requester {
+    plan: Arc<ClientPlan>,
+    /// The source of the session's randomness, until it is set up.
+    rng: Option<Prg>,
+    session: Option<ClientSession>,
+    prepared: Queue,
+    shelf: Option<Shelf>,
+    setup: StepCost,
+    /// Whether an exchange failed half-way: the parties are then out of step, and old messages may lie in the channel.
+    broken: bool,
+}
+
+impl Requester {
+    /// A session after its handshake. All randomness of the session comes from `rng`.
+    #[must_use]
+    pub fn new(plan: Arc<ClientPlan>, rng: Prg) -> Self {
+        let prepared = Queue::new(plan.memory().client_material);
+        let (rng, session, shelf, setup) = (Some(rng), None, None, StepCost::of_setup());
+        Self { plan, rng, session, prepared, shelf, setup, broken: false }
+    }
+
+    /// The same, keeping pairings and material for other sessions.
+    #[must_use]
+    pub fn with_shelf(mut self, shelf: Shelf) -> Self {
+        self.shelf = Some(shelf);
+        self
+    }
+
+    /// What the set-up took; nothing if there was none.
+    #[must_use]
+    pub fn setup(&self) -> &StepCost {
+        &self.setup
+    }
+
+    /// Predictions that are prepared in this session and not used.
+    #[must_use]
+    pub fn prepared(&self) -> usize {
+        self.prepared.len()
+    }
+
+    /// Predictions for which this party has kept material with this server.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Store`] if the disk fails.
+    pub fn stock(&self) -> Result<usize, ExecutionError> {
+        match &self.shelf {
+            Some(shelf) if shelf.is_paired() => Ok(shelf.available()?.len()),
+            _ => Ok(0),
+        }
+    }
+
+    /// Goes on with a pairing of an earlier session, before the set-up: whether there is one that the server knows, too.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Channel`] if the server does not prove that it made it, or the connection fails; [`ExecutionError::Store`] if the disk
+    /// does.
+    pub fn resume(&mut self, channel: &mut dyn Channel) -> Result<bool, ExecutionError> {
+        let Some(shelf) = &mut self.shelf else { return Ok(false) };
+        if self.session.is_some() || shelf.is_paired() || !pairing::has_candidates(shelf)? {
+            return Ok(shelf.is_paired());
+        }
+        begin(&mut self.broken)?;
+        Request::Resume.send(channel)?;
+        let resumed = pairing::offer(channel, shelf)?;
+        self.broken = false;
+        Ok(resumed)
+    }
+
+    /// Set-up, unless it was done: with the keys of the pairing if the server has them, with new ones otherwise.
+    ///
+    /// # Errors
+    /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
+    pub fn set_up(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        // Damaged keys serve nobody: new ones do.
+        let kept = self.shelf.as_ref().filter(|shelf| shelf.is_paired()).and_then(|shelf| shelf.keys().ok());
+        begin(&mut self.broken)?;
+        let rng = self.rng.take().ok_or(ExecutionError::Broken)?;
+        let again = match kept.flatten() {
+            Some(keys) => {
+                Request::SetUpAgain.send(channel)?;
+                is_ready(channel)?.then_some(keys)
+            }
+            None => None,
+        };
+        let plan = Arc::clone(&self.plan);
+        let (session, setup) = if let Some(keys) = again {
+            ClientSession::setup_again(channel, plan, &keys, rng)?
+        } else {
+            Request::SetUp.send(channel)?;
+            ClientSession::setup(channel, plan, rng)?
+        };
+        (self.session, self.setup) = (Some(session), setup);
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Makes the material of one prediction.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if a session would hold more than [`MAX_PREPARED`](super::MAX_PREPARED) or
+    /// [`MAX_PREPARED_BYTES`](super::MAX_PREPARED_BYTES); as [`Self::set_up`].
+    pub fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        if !self.prepared.has_room() {
+            return Err(ExecutionError::Mismatch {
+                what: "more prepared predictions than a session may hold",
+            });
+        }
+        self.set_up(channel)?;
+        begin(&mut self.broken)?;
+        Request::Prepare.send(channel)?;
+        self.prepared.put(made_by(&mut self.session)?.prepare(channel)?);
+        self.broken = false;
+        Ok(())
+    }
+
+    /// Predicts, with material made in this session, earlier or now.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; as [`Self::prepare`].
+    pub fn predict(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        if self.prepared.len() == 0 {
+            self.prepare(channel)?;
+        }
+        let material = self.prepared.take()?;
+        begin(&mut self.broken)?;
+        Request::Predict.send(channel)?;
+        let predicted = self.plan.predict(channel, material, input)?;
+        self.broken = false;
+        Ok(predicted)
+    }
+
+    /// Makes the material of one prediction, which both parties keep for any later session. A pairing is made where there is none yet. What
+    /// it took is returned.
+    ///
+    /// # Errors
+    /// [`ExecutionError::NoStore`] without [`Self::with_shelf`]; [`ExecutionError::NotKept`] naming a layer whose material serves
+    /// this session alone; [`ChannelError::Refused`] with [`Refusal::Material`] if the server cannot keep it, after which the session goes
+    /// on; [`ExecutionError::Store`] if only this party cannot; as [`Self::set_up`].
+    pub fn keep(&mut self, channel: &mut dyn Channel) -> Result<Vec<StepCost>, ExecutionError> {
+        self.plan.check_kept()?;
+        if self.shelf.is_none() {
+            return Err(ExecutionError::NoStore);
+        }
+        self.resume(channel)?;
+        self.set_up(channel)?;
+        let Self { plan, session, shelf, broken, .. } = self;
+        let (Some(shelf), session) = (shelf, made_by(session)?) else { return Err(ExecutionError::NoStore) };
+        if !shelf.is_paired() {
+            ask(channel, broken, Request::Pair)?;
+            *broken = false;
+            shelf.pair(Some(session.keys()))?;
+        }
+        ask(channel, broken, Request::Keep)?;
+        let (id, made) = (shelf.next(), session.prepare(channel)?);
+        let costs = made.costs().to_vec();
+        await_ready(channel, broken)?;
+        *broken = false;
+        shelf.put(id, made, plan)?;
+        Ok(costs)
+    }
+
+    /// Predicts with the oldest kept material that both parties have; none if they have none. What is tried is gone from both stocks.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Store`] if the disk fails; [`ExecutionError`] if the
+    /// peer's messages are not the ones due, or the connection fails.
+    pub fn predict_kept(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<Option<(Outcome, Vec<StepCost>)>, ExecutionError> {
+        let Self { plan, shelf, broken, .. } = self;
+        plan.check_input(input)?;
+        let Some(shelf) = shelf.as_mut().filter(|shelf| shelf.is_paired()) else { return Ok(None) };
+        for id in shelf.available()? {
+            let material = match shelf.take(id, plan) {
+                // Another process was faster, or it is lost: the next may do.
+                Err(
+                    ExecutionError::Store(StoreError::Absent { .. } | StoreError::Damaged { .. })
+                    | ExecutionError::OtherMaterial { .. }
+                    | ExecutionError::Material(_),
+                ) => continue,
+                taken => taken?,
+            };
+            begin(broken)?;
+            Request::PredictKept(id).send(channel)?;
+            if !is_ready(channel)? {
+                *broken = false;
+                continue;
+            }
+            let predicted = plan.predict(channel, material, input)?;
+            *broken = false;
+            return Ok(Some(predicted));
+        }
+        Ok(None)
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Channel`] if the connection fails.
+    pub fn end(self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        Request::End.send(channel)?;
+        Ok(channel.flush()?)
+    }
+}
+
+/// The session that set-up made.
+fn made_by(session: &mut Option<ClientSession>) -> Result<&mut ClientSession, ExecutionError> {
+    session.as_mut().ok_or(ExecutionError::Broken)
+}
+
+/// An exchange counts as failed until it has succeeded.
+fn begin(broken: &mut bool) -> Result<(), ExecutionError> {
+    if std::mem::replace(broken, true) {
+        return Err(ExecutionError::Broken);
+    }
+    Ok(())
+}
+
+/// Begins an exchange that the server may refuse.
+fn ask(channel: &mut dyn Channel, broken: &mut bool, request: Request) -> Result<(), ExecutionError> {
+    begin(broken)?;
+    request.send(channel)?;
+    await_ready(channel, broken)
+}
+
+/// Waits until the server goes on. If it does not, the exchange is at its end, and none is broken.
+fn await_ready(channel: &mut dyn Channel, broken: &mut bool) -> Result<(), ExecutionError> {
+    if is_ready(channel)? {
+        return Ok(());
+    }
+    *broken = false;
+    Err(ChannelError::Refused(Refusal::Material).into())
+}

@@ -1,0 +1,188 @@
+//! The server's side of a session.
+
+use std::sync::Arc;
+
+use lanner_primitives::Prg;
+use lanner_store::{MaterialId, StoreError};
+use lanner_wire::{Channel, ChannelError, Kind, Refusal};
+
+use super::queue::Queue;
+use super::{Request, Shelf, pairing, say_ready};
+use crate::executor::{ExecutionError, ServedModel, ServerSession, StepCost};
+
+/// The server's side of a session.
+pub struct Responder {
+    model: Arc<ServedModel>,
+    /// The source of the session's randomness, until it is set up.
+    rng: Option<Prg>,
+    session: Option<ServerSession>,
+    prepared: Queue,
+    shelf: Option<Shelf>,
+    computed: Vec<StepCost>,
+    /// Whether a phase failed: what it has drawn and sent must not be met again.
+    broken: bool,
+}
+
+impl Responder {
+    /// A session after its handshake. All randomness of the session comes from `rng`.
+    #[must_use]
+    pub fn new(model: Arc<ServedModel>, rng: Prg) -> Self {
+        let prepared = Queue::new(model.memory().server_material);
+        let (rng, session, shelf, computed) = (Some(rng), None, None, Vec::new());
+        Self { model, rng, session, prepared, shelf, computed, broken: false }
+    }
+
+    /// The same, keeping pairings and material where the client asks for it.
+    #[must_use]
+    pub fn with_shelf(mut self, shelf: Shelf) -> Self {
+        self.shelf = Some(shelf);
+        self
+    }
+
+    /// Waits for the client's next request.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Channel`] if it is none, or the connection fails.
+    pub fn receive(channel: &mut dyn Channel) -> Result<Request, ExecutionError> {
+        Ok(Request::receive(channel)?)
+    }
+
+    /// Runs the phase that the client asked for. After a failure the session is of no use any more.
+    ///
+    /// # Errors
+    /// [`ExecutionError`] if the request is out of turn, too much is prepared, kept material is damaged, the peer's messages are not the
+    /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after. A client that asks for a pairing, keys or material that are
+    /// not kept, or cannot be, hears it, and the session goes on.
+    pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(ExecutionError::Broken);
+        }
+        self.computed.clear();
+        match request {
+            Request::SetUp => self.set_up(channel)?,
+            Request::SetUpAgain => self.set_up_again(channel)?,
+            Request::Prepare => self.prepare(channel)?,
+            Request::Predict if self.prepared.len() == 0 => return Err(out_of_turn()),
+            Request::Predict => self.computed = self.model.predict(channel, self.prepared.take()?)?,
+            Request::Resume => self.resume(channel)?,
+            Request::Pair => self.pair(channel)?,
+            Request::Keep => self.keep(channel)?,
+            Request::PredictKept(id) => self.predict_kept(channel, id)?,
+            Request::End => {}
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    fn set_up(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let rng = self.rng.take().ok_or_else(out_of_turn)?;
+        self.session = Some(ServerSession::setup(channel, Arc::clone(&self.model), rng)?);
+        Ok(())
+    }
+
+    fn set_up_again(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let rng = self.rng.take().ok_or_else(out_of_turn)?;
+        let kept = match shelf(&mut self.shelf)?.keys() {
+            Ok(Some(kept)) => ServerSession::read_keys(&self.model, &kept).ok(),
+            Ok(None) => None,
+            Err(error) => return refuse(channel, error),
+        };
+        let Some(keys) = kept else {
+            self.rng = Some(rng);
+            return say_refused(channel);
+        };
+        say_ready(channel)?;
+        self.session = Some(ServerSession::setup_again(channel, Arc::clone(&self.model), keys, rng)?);
+        Ok(())
+    }
+
+    fn prepare(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        if !self.prepared.has_room() {
+            return Err(out_of_turn());
+        }
+        let made = self.session.as_mut().ok_or_else(out_of_turn)?.prepare(channel)?;
+        made.costs().clone_into(&mut self.computed);
+        self.prepared.put(made);
+        Ok(())
+    }
+
+    fn resume(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        if self.session.is_some() || self.shelf.as_ref().is_some_and(Shelf::is_paired) {
+            return Err(out_of_turn());
+        }
+        pairing::accept(channel, self.shelf.as_mut())
+    }
+
+    fn pair(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let session = self.session.as_ref().ok_or_else(out_of_turn)?;
+        let Some(shelf) = self.shelf.as_mut() else { return say_refused(channel) };
+        if shelf.is_paired() {
+            return Err(out_of_turn());
+        }
+        match shelf.pair(Some(session.keys())) {
+            Ok(()) => say_ready(channel),
+            Err(error) => refuse(channel, error),
+        }
+    }
+
+    fn keep(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let (shelf, session) = (shelf(&mut self.shelf)?, self.session.as_mut().ok_or_else(out_of_turn)?);
+        if let Err(error) = self.model.check_kept() {
+            return refuse(channel, error);
+        }
+        say_ready(channel)?;
+        let (id, made) = (shelf.next(), session.prepare(channel)?);
+        made.costs().clone_into(&mut self.computed);
+        match shelf.put(id, made, &self.model) {
+            Ok(()) => say_ready(channel),
+            Err(error) => refuse(channel, error),
+        }
+    }
+
+    fn predict_kept(&mut self, channel: &mut dyn Channel, id: MaterialId) -> Result<(), ExecutionError> {
+        let material = match shelf(&mut self.shelf)?.take(id, &self.model) {
+            Ok(material) => material,
+            Err(error) => return refuse(channel, error),
+        };
+        say_ready(channel)?;
+        self.computed = self.model.predict(channel, material)?;
+        Ok(())
+    }
+
+    /// What the server computed for the last request, step by step.
+    #[must_use]
+    pub fn computed(&self) -> &[StepCost] {
+        &self.computed
+    }
+}
+
+/// The shelf of a session that is paired.
+fn shelf(shelf: &mut Option<Shelf>) -> Result<&mut Shelf, ExecutionError> {
+    shelf.as_mut().filter(|shelf| shelf.is_paired()).ok_or_else(out_of_turn)
+}
+
+fn out_of_turn() -> ExecutionError {
+    ChannelError::Malformed { what: "request: out of turn" }.into()
+}
+
+fn say_refused(channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+    channel.send(Kind::REFUSED, &[Refusal::Material.code()])?;
+    Ok(channel.flush()?)
+}
+
+/// Tells the client that the server does not go on. What a client can bring about by asking is no failure of the session.
+fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), ExecutionError> {
+    say_refused(channel)?;
+    match error {
+        ExecutionError::NotKept { .. }
+        | ExecutionError::OtherMaterial { .. }
+        | ExecutionError::Store(
+            StoreError::Absent { .. }
+            | StoreError::Duplicate { .. }
+            | StoreError::Full { .. }
+            | StoreError::Unpaired
+            | StoreError::DamagedPairing,
+        ) => Ok(()),
+        error => Err(error),
+    }
+}

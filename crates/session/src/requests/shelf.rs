@@ -1,0 +1,118 @@
+//! Where a party keeps what it makes in a session for others, and with whom.
+
+use std::sync::Arc;
+
+use lanner_primitives::{Direction, Label};
+use lanner_protocol::step::PartyState;
+use lanner_store::{Material, MaterialId, Pairing, PairingId, Secret, Stock};
+
+use crate::executor::{ExecutionError, PartyPlan, Prepared};
+
+/// Who meets over what, as one party sees it.
+pub struct Meeting {
+    /// The hash of the handshake.
+    pub transcript: [u8; 32],
+    /// The name of a pairing that is made in this session.
+    pub pairing: PairingId,
+    /// What will prove it.
+    pub secret: Secret,
+    /// What material is for, the same on both sides: plan, parameters and weights.
+    pub model: [u8; 32],
+    /// The model's name, for people.
+    pub model_name: String,
+    /// With whom: where a client finds its pairings again; for a server, who came.
+    pub peer: String,
+    /// The fingerprint of the client's certificate, as the server sees it.
+    pub certificate: Option<String>,
+}
+
+/// A stock as one session uses it.
+pub struct Shelf {
+    pub(super) stock: Arc<Stock>,
+    pub(super) meeting: Meeting,
+    /// The pairing of this session.
+    pairing: Option<PairingId>,
+    /// Names given.
+    given: u64,
+}
+
+impl Shelf {
+    /// The stock of a party in a session.
+    #[must_use]
+    pub const fn new(stock: Arc<Stock>, meeting: Meeting) -> Self {
+        Self { stock, meeting, pairing: None, given: 0 }
+    }
+
+    /// The pairing of this session.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Store`] if there is none.
+    pub(super) fn pairing(&self) -> Result<PairingId, ExecutionError> {
+        Ok(self.pairing.ok_or(lanner_store::StoreError::Unpaired)?)
+    }
+
+    pub(super) const fn is_paired(&self) -> bool {
+        self.pairing.is_some()
+    }
+
+    /// Goes on with a pairing of an earlier session.
+    pub(super) fn resume(&mut self, id: PairingId) -> Result<(), ExecutionError> {
+        self.stock.touch(id)?;
+        self.pairing = Some(id);
+        Ok(())
+    }
+
+    /// Keeps a new pairing; it is durable on return.
+    pub(super) fn pair(&mut self, keys: Option<Material>) -> Result<(), ExecutionError> {
+        let Meeting { pairing, ref secret, model, ref model_name, ref peer, ref certificate, .. } =
+            self.meeting;
+        let made = Pairing {
+            id: pairing,
+            secret: Secret(secret.0),
+            model,
+            model_name: model_name.clone(),
+            peer: peer.clone(),
+            certificate: certificate.clone(),
+        };
+        self.stock.pair(&made, keys)?;
+        self.pairing = Some(pairing);
+        Ok(())
+    }
+
+    /// The keys of the pairing, if any are kept.
+    pub(super) fn keys(&self) -> Result<Option<Material>, ExecutionError> {
+        Ok(self.stock.keys(self.pairing()?, &self.meeting.model)?)
+    }
+
+    /// The next name, the same on both sides.
+    pub(super) fn next(&mut self) -> MaterialId {
+        let session = self.meeting.transcript;
+        self.given += 1;
+        let direction = Direction::ServerToClient;
+        MaterialId::of(&Label { session, layer: 0, op: "kept", index: self.given - 1, direction })
+    }
+
+    /// The names of what is kept of the pairing, the oldest first.
+    pub(super) fn available(&self) -> Result<Vec<MaterialId>, ExecutionError> {
+        Ok(self.stock.available(self.pairing()?)?)
+    }
+
+    /// Keeps material; it is durable on return.
+    pub(super) fn put<P: PartyState>(
+        &self,
+        id: MaterialId,
+        prepared: Prepared,
+        plan: &PartyPlan<P>,
+    ) -> Result<(), ExecutionError> {
+        Ok(self.stock.put(self.pairing()?, id, prepared.encode(plan, &self.meeting.model)?)?)
+    }
+
+    /// Takes material; that it is gone is durable on return, whatever was found.
+    pub(super) fn take<P: PartyState>(
+        &self,
+        id: MaterialId,
+        plan: &PartyPlan<P>,
+    ) -> Result<Prepared, ExecutionError> {
+        plan.decode(self.stock.take(self.pairing()?, id)?.as_bytes(), &self.meeting.model)
+    }
+}

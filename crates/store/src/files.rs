@@ -1,0 +1,62 @@
+//! Named files in a private directory, each written whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use lanner_net::{StateDirectory, create_private};
+
+use crate::StoreError;
+
+/// A private directory of files.
+pub(crate) struct Files(StateDirectory);
+
+impl Files {
+    pub(crate) const fn new(directory: StateDirectory) -> Self {
+        Self(directory)
+    }
+
+    /// Writes a file; it is durable on return. What a failure leaves is removed.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let (path, draft) = (self.0.path().join(name), self.0.path().join(format!("{name}{DRAFT}")));
+        let written = || -> io::Result<()> {
+            let _ = fs::remove_file(&draft);
+            let mut file = create_private(&draft)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)?;
+            File::open(self.0.path())?.sync_all()
+        };
+        written().map_err(|source| {
+            let _ = fs::remove_file(&draft);
+            let _ = fs::remove_file(&path);
+            StoreError::File { path: path.clone(), source }
+        })
+    }
+
+    /// Reads a file; none if there is none.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.0.path().join(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::File { path, source }),
+        }
+    }
+
+    /// Removes a file and what a crash left of writing it. Nothing depends on it: the index says what may be read.
+    pub(crate) fn remove(&self, name: &str) {
+        let _ = fs::remove_file(self.0.path().join(name));
+        let _ = fs::remove_file(self.0.path().join(format!("{name}{DRAFT}")));
+    }
+}
+
+/// Bytes that are free for this user where a directory is, or will be made; the most there can be where the system does not tell.
+#[must_use]
+pub fn free_bytes(directory: &Path) -> u64 {
+    let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let told = rustix::fs::statvfs(existing);
+    told.map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+const DRAFT: &str = ".draft";

@@ -1,0 +1,56 @@
+//! What a party keeps between sessions: pairings with peers, and one-time material that was made with them.
+//!
+//! Material used twice reveals secrets: two predictions with one garbled table give both labels of a wire, two openings under one mask
+//! their difference. So material moves (nothing here can be cloned), a name never returns, and [`Stock::take`] makes "used" durable before
+//! it hands the bytes out. After a crash what is not provably unused is gone.
+//!
+//! ```text
+//! STATE/material.key          32 random bytes
+//! STATE/material/index        SQLite: pairings, and the names of material with what became of each
+//! STATE/material/NAME         sealed bytes: AES-256-GCM under a key for this name alone
+//! ```
+//!
+//! Threat model: the process may die at any instruction, the disk may be full, and files may be damaged: then material is lost, one piece
+//! for each damaged file, and none is served twice. Several processes may use one directory. Who reads the state directory, its key
+//! included, reads what was not used yet; who copies it, or restores it from a backup, undoes all of this.
+
+mod error;
+mod files;
+mod index;
+mod name;
+mod pairing;
+mod seal;
+mod stock;
+#[cfg(test)]
+mod tests;
+
+pub use error::StoreError;
+pub use files::free_bytes;
+pub use name::{MaterialId, PairingId};
+pub use pairing::{Pairing, PairingEntry, Secret};
+pub use stock::{Held, Limits, Stock};
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// The bytes of material; erased when dropped.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Material(Vec<u8>);
+
+impl Material {
+    /// Takes over the bytes of material.
+    #[must_use]
+    pub const fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The bytes, to seal them in place.
+    pub(crate) const fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}

@@ -1,0 +1,254 @@
+//! One party's pairings and material.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lanner_net::{StateDirectory, create_private};
+use lanner_protocol::Party;
+use serde::Serialize;
+
+use crate::files::Files;
+use crate::index::Index;
+use crate::seal::StoreKey;
+use crate::{Material, MaterialId, PairingId, StoreError};
+
+/// How much may be kept, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of material and keys, of all pairings together.
+    pub bytes: u64,
+    /// Bytes of one pairing.
+    pub pairing_bytes: u64,
+    /// Seconds after which material that was not used is discarded.
+    pub seconds: u64,
+}
+
+impl Default for Limits {
+    /// 16 GiB, for anyone who comes, for a week.
+    fn default() -> Self {
+        Self { bytes: 16 << 30, pairing_bytes: 16 << 30, seconds: 7 * DAY }
+    }
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Pairings.
+    pub pairings: u64,
+    /// Predictions for which there is material.
+    pub predictions: u64,
+    /// Bytes of material and keys.
+    pub bytes: u64,
+}
+
+/// One party's pairings and material in a state directory. Nothing is made on the disk before there is something to keep.
+pub struct Stock {
+    state: PathBuf,
+    pub(crate) party: Party,
+    limits: Limits,
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+/// A stock's directory.
+pub(crate) struct Opened {
+    pub(crate) files: Files,
+    pub(crate) key: StoreKey,
+    index: Mutex<Index>,
+}
+
+impl Stock {
+    /// The stock of a party in a state directory.
+    #[must_use]
+    pub fn new(state: impl Into<PathBuf>, party: Party, limits: Limits) -> Self {
+        Self { state: state.into(), party, limits, opened: Mutex::default() }
+    }
+
+    /// Keeps material of a pairing under a name that was never used; it is durable on return.
+    ///
+    /// # Errors
+    /// [`StoreError::Duplicate`] if the name was used before, [`StoreError::Full`] if it does not fit, [`StoreError::Unpaired`] if the pairing
+    /// was revoked; [`StoreError`] if the disk fails.
+    pub fn put(&self, pairing: PairingId, id: MaterialId, mut material: Material) -> Result<(), StoreError> {
+        let opened = self.open()?;
+        self.tidy(&opened)?;
+        let bytes = material.as_bytes().len() as u64;
+        let now = now();
+        let expires = now.saturating_add(self.limits.seconds);
+        opened.index(|index| {
+            // Under the index's lock, so that two that come at once do not both fit.
+            self.check_room(index, pairing, bytes)?;
+            index.begin(self.party, pairing, id, bytes, [now, expires])
+        })?;
+        boundary("begun");
+        let name = self.name("material", id);
+        let written = opened.key.seal(&name, &mut material).and_then(|salt| {
+            opened.files.write(&name, material.as_bytes())?;
+            boundary("written");
+            opened.index(|index| index.complete(self.party, id, &salt))
+        });
+        if written.is_err() {
+            opened.files.remove(&name);
+            // The name stays used; if this fails too, whoever tidies finds it.
+            let _ = opened.index(|index| index.burn(self.party, id));
+        }
+        boundary("complete");
+        written
+    }
+
+    /// Hands material out and forgets it: of several that try one gets it, and that it is used is durable on return.
+    ///
+    /// # Errors
+    /// [`StoreError::Absent`] if there is none of that name (any more), [`StoreError::Damaged`] if its bytes changed: it is used up then.
+    /// [`StoreError`] if the disk fails.
+    pub fn take(&self, pairing: PairingId, id: MaterialId) -> Result<Material, StoreError> {
+        let absent = || Err(StoreError::Absent { id });
+        self.read(absent, |opened| {
+            let Some(piece) = opened.index(|index| index.piece(self.party, pairing, id))? else {
+                return Ok(absent());
+            };
+            let name = self.name("material", id);
+            let sealed = opened.files.read(&name)?;
+            boundary("read");
+            if !opened.index(|index| index.burn(self.party, id))? {
+                return Ok(absent());
+            }
+            boundary("burnt");
+            opened.files.remove(&name);
+            boundary("removed");
+            if piece.expires <= now() {
+                return Ok(absent());
+            }
+            let sealed = sealed.map(Material::new);
+            let opened = sealed.and_then(|sealed| opened.key.open_sealed(&name, &piece.salt, sealed));
+            Ok(opened.ok_or(StoreError::Damaged { id }))
+        })?
+    }
+
+    /// Uses material up without handing it out.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the disk fails.
+    pub fn discard(&self, id: MaterialId) -> Result<(), StoreError> {
+        self.read(
+            || (),
+            |opened| {
+                opened.index(|index| index.burn(self.party, id))?;
+                opened.files.remove(&self.name("material", id));
+                Ok(())
+            },
+        )
+    }
+
+    /// The names of what can be taken of a pairing, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the disk fails.
+    pub fn available(&self, pairing: PairingId) -> Result<Vec<MaterialId>, StoreError> {
+        self.read(Vec::new, |opened| opened.index(|index| index.available(self.party, pairing, now())))
+    }
+
+    /// How much this party keeps.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the disk fails.
+    pub fn held(&self) -> Result<Held, StoreError> {
+        self.read(Held::default, |opened| opened.index(|index| index.held(self.party, now())))
+    }
+
+    /// Checks that a pairing may keep more.
+    pub(crate) fn check_room(&self, index: &Index, pairing: PairingId, added: u64) -> Result<(), StoreError> {
+        let check = |held: u64, limit: u64| match held.checked_add(added) {
+            Some(sum) if sum <= limit => Ok(()),
+            _ => Err(StoreError::Full { held, added, limit }),
+        };
+        check(index.pairing_bytes(self.party, pairing, now())?, self.limits.pairing_bytes)?;
+        check(index.held(self.party, now())?.bytes, self.limits.bytes)
+    }
+
+    /// Removes what is of no use any more.
+    pub(crate) fn tidy(&self, opened: &Opened) -> Result<(), StoreError> {
+        let now = now();
+        for id in opened.index(|index| index.stale(self.party, now, now.saturating_sub(HOUR)))? {
+            opened.index(|index| index.burn(self.party, id))?;
+            opened.files.remove(&self.name("material", id));
+            opened.index(|index| index.settle(self.party, id))?;
+        }
+        opened.index(|index| index.forget(self.party, now.saturating_sub(DAY)))?;
+        let since = now.saturating_sub(30 * DAY);
+        for id in opened.index(|index| index.idle_pairings(self.party, now, since))? {
+            self.forget(opened, id)?;
+        }
+        Ok(())
+    }
+
+    /// The name of a file, and of what is sealed in it: of this party alone, which may share the directory with the other.
+    pub(crate) fn name(&self, kind: &str, id: impl std::fmt::Display) -> String {
+        let party = match self.party {
+            Party::Client => "client",
+            Party::Server => "server",
+        };
+        format!("{party}-{kind}-{id}")
+    }
+
+    /// Works with what is on the disk, or says what there is without.
+    pub(crate) fn read<T>(
+        &self,
+        nothing: impl FnOnce() -> T,
+        work: impl FnOnce(&Opened) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.state.join(DIRECTORY).join(INDEX).exists() { work(&*self.open()?) } else { Ok(nothing()) }
+    }
+
+    pub(crate) fn open(&self) -> Result<Arc<Opened>, StoreError> {
+        // What is opened is complete, whoever panicked.
+        let mut slot = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = &*slot {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = Arc::new(Opened::at(&self.state)?);
+        self.tidy(&opened)?;
+        Ok(Arc::clone(slot.insert(opened)))
+    }
+}
+
+impl Opened {
+    fn at(state: &Path) -> Result<Self, StoreError> {
+        let state = StateDirectory::open(state)?;
+        let directory = state.subdirectory(DIRECTORY)?;
+        let key = StoreKey::open(&state)?;
+        let path = directory.path().join(INDEX);
+        match create_private(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(StoreError::File { path, source });
+            }
+            _ => {}
+        }
+        let index = Mutex::new(Index::open(&path)?);
+        Ok(Self { files: Files::new(directory), key, index })
+    }
+
+    pub(crate) fn index<T>(
+        &self,
+        work: impl FnOnce(&Index) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        // Each statement is complete in itself, whoever panicked.
+        work(&self.index.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Where tests let a process die.
+fn boundary(_name: &str) {
+    #[cfg(test)]
+    crate::tests::reached(_name);
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+const DIRECTORY: &str = "material";
+const INDEX: &str = "index";
+const HOUR: u64 = 3600;
+const DAY: u64 = 24 * HOUR;

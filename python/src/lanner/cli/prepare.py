@@ -1,0 +1,58 @@
+"""``lanner prepare``: the offline phases of later predictions, kept on both sides until each is used."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+
+from lanner.cli.arguments import add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.output import Output, duration, size
+from lanner.client import Client
+from lanner.errors import MisuseError
+from lanner.prediction import PHASES, Phase
+from lanner.state import state_directory
+
+NAME = "prepare"
+HELP = "make the material of later predictions now; client and server keep it until each is used, once"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_peer_arguments(parser)
+    parser.add_argument("--count", type=int, required=True, metavar="N", help="for how many predictions")
+    add_peer_options(parser)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Connect, resume or make a pairing, and prepare one by one."""
+    if options.count < 1:
+        raise MisuseError(f"--count is {options.count}", fix="give 1 or more")
+    peer = read_peer(options)
+    with output.progress("connecting"):
+        client = peer.connect(state_directory(options.state_dir))
+    with client, output.progress("preparing", options.count) as advance:
+        phases = keep(client, options.count, advance)
+        stock = client.stock
+    output.table(
+        ("phase", "", "time", "sent", "received", "rounds"),
+        [
+            (name, told, duration(cost.seconds), size(cost.bytes_sent), size(cost.bytes_received), cost.rounds)
+            for name, told in (("setup", "once per session"), ("offline", f"of {options.count} together"))
+            for cost in [phases[name]]
+        ],
+    )
+    output.say(f"{options.count} prepared; {stock} in stock with this server, each used once, for a week at most")
+    document = {name: asdict(cost) for name, cost in phases.items()}
+    output.document({"prepared": options.count, "stock": stock, "phases": document})
+    return 0
+
+
+def keep(client: Client, count: int, advance: Callable[[], None]) -> dict[str, Phase]:
+    """Prepare one by one; what all of it took, by phase."""
+    total = dict.fromkeys(PHASES, Phase(0.0, 0, 0, 0))
+    for _ in range(count):
+        made = client.keep(1)
+        total = {**total, "setup": made["setup"], "offline": total["offline"] + made["offline"]}
+        advance()
+    return total
