@@ -1,38 +1,84 @@
-//! Times activations by openings under masks; `cargo run -p lanner-protocol --release --example tabula_bench [-- REPEATS [VALUES]]`.
+//! Times activations by openings under masks beside garbled circuits; `cargo run -p lanner-protocol --release --example tabula_bench [-- --json] [REPEATS [VALUES]]`.
 //!
-//! Both parties run at once, a thread each, over queues in memory. Results are checked outside the clock. Medians; bytes are those of both parties, a
-//! session's set-up apart.
+//! `ReLU` with its rescale, by lookups that keep more and fewer bits and by circuits of 32, 24, 16 and 8 bits. Both parties run at once, a thread each,
+//! over queues in memory. Results are checked outside the clock. The client's times, medians, for one value of all; bytes are those of both parties, a
+//! session's set-up apart; what a party keeps is what it holds between the phases. Tables of text, or one document a line.
 
+mod garbled;
 mod queue;
 
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
-use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers, parameters};
 use lanner_protocol::nonlinear::tabula::{Activation, Shape};
+use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.
-const ROWS: [(u32, u32, u32); 4] = [(8, 8, 20), (10, 8, 24), (10, 12, 24), (12, 12, 24)];
+const LOOKUPS: [(u32, u32, u32); 7] =
+    [(4, 12, 24), (6, 12, 24), (8, 8, 20), (8, 12, 24), (10, 8, 24), (10, 12, 24), (12, 12, 24)];
+
+/// Bits of the values that circuits take, how many they drop, and of the ring of the results.
+const CIRCUITS: [(u32, u32, u32); 4] = [(32, 12, 24), (24, 12, 24), (16, 6, 24), (8, 0, 24)];
+
+/// What one party's runs gave: offline and online seconds, and shares of the results.
+#[derive(Default)]
+struct Played {
+    times: [Vec<f64>; 2],
+    results: Vec<Share>,
+}
+
+/// The client's seconds, what is sent, offline and online, and what the client and the server keep in between, of all values.
+struct Measured {
+    times: [f64; 2],
+    costs: [Cost; 2],
+    held: [u64; 2],
+}
 
 fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1);
-    let repeats: usize = arguments.next().map_or(Ok(5), |repeats| repeats.parse())?;
-    let values: usize = arguments.next().map_or(Ok(100_000), |values| values.parse())?;
-    println!("{values} ReLUs with their rescale, {repeats} repeats; medians for one, bytes of both parties");
-    println!(
-        "{:>4} {:>7} {:>4} {:>11} {:>11} {:>11} {:>11} {:>11} {:>7}",
-        "kept", "dropped", "ring", "offline", "online", "offline", "online", "kept by one", "rounds"
-    );
-    for row in ROWS {
-        measure(row, values, repeats)?;
+    let json = std::env::args().any(|argument| argument == "--json");
+    let mut numbers = std::env::args().skip(1).filter(|argument| argument != "--json");
+    let repeats: usize = numbers.next().map_or(Ok(5), |repeats| repeats.parse())?;
+    let values: usize = numbers.next().map_or(Ok(100_000), |values| values.parse())?;
+    if !json {
+        println!(
+            "{values} ReLUs with their rescale, {repeats} repeats; medians for one, bytes of both parties"
+        );
+        println!(
+            "{:>8} {:>5} {:>7} {:>4} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11} {:>7} {:>7}",
+            "by",
+            "bits",
+            "dropped",
+            "ring",
+            "offline",
+            "online",
+            "offline",
+            "online",
+            "client",
+            "server",
+            "offline",
+            "online"
+        );
+    }
+    let print = |by: &str, row: (u32, u32, u32), measured: &Measured| {
+        if json {
+            print_line(by, row, values, repeats, measured);
+        } else {
+            print_row(by, row, values, measured);
+        }
+    };
+    for (kept, dropped, to) in LOOKUPS {
+        print("lookup", (kept + dropped, dropped, to), &look_up((kept, dropped, to), values, repeats)?);
+    }
+    for row in CIRCUITS {
+        print("circuit", row, &garbled::measure(row, values, repeats)?);
     }
     Ok(())
 }
 
-fn measure((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) -> Result<(), Failure> {
+fn look_up((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) -> Result<Measured, Failure> {
     let layer = Activation::new(values, kept, dropped, to, Shape::Relu)?;
     let transfers = [Party::Client, Party::Server].map(|party| layer.transfers(party));
     let from = Ring::Pow2(layer.bits() + 1);
@@ -42,44 +88,63 @@ fn measure((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
         let server = Share::random(from, values, &mut Prg::new(Seed::from_bytes([repeat as u8; 16])));
         Ok((Share::embed(from, &secrets).sub(&server)?, server))
     };
-    let play = |channel: &mut Queue, party: Party| -> Result<(Vec<Share>, [Vec<f64>; 2]), Failure> {
+    let play = |channel: &mut Queue, party: Party| -> Result<Played, Failure> {
         let rng = &mut Prg::new(Seed::from_bytes([100 + party as u8; 16]));
         let mut source = Transfers::setup(channel, party, parameters(transfers), rng)?;
-        let (mut results, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let mut played = Played::default();
         for repeat in 0..repeats {
             let (client, server) = shares(repeat)?;
             let share = if party == Party::Client { client } else { server };
             let start = Instant::now();
             let salt = layer.request(channel, party, rng)?;
             let material = layer.prepare(channel, &mut source, salt, rng)?;
-            times[0].push(start.elapsed().as_secs_f64() * 1e6);
+            played.times[0].push(start.elapsed().as_secs_f64());
             let start = Instant::now();
-            results.push(layer.online(channel, party, material, &share)?);
-            times[1].push(start.elapsed().as_secs_f64() * 1e6);
+            played.results.push(layer.online(channel, party, material, &share)?);
+            played.times[1].push(start.elapsed().as_secs_f64());
         }
-        Ok((results, times))
+        Ok(played)
     };
-    let [(client, times), (server, _)] = both(play)?;
+    let [client, server] = both(play)?;
     let half = 1 << (dropped - 1);
     let full = 1_i64 << kept;
     // The largest numbers round up to where the sign changes.
     let wrapped = |x: i64| (x + full / 2).rem_euclid(full) - full / 2;
     let expected: Vec<i64> = secrets.iter().map(|x| wrapped((x + half) >> dropped).max(0)).collect();
-    for (client, server) in client.iter().zip(&server) {
+    for (client, server) in client.results.iter().zip(&server.results) {
         if client.reveal(server)? != expected {
-            return Err("the result is wrong".into());
+            return Err("the result of the lookups is wrong".into());
         }
     }
     let offline = layer.offline_cost(&mut CotSupply::new(parameters(transfers)));
-    let (offline, online) = (offline.request.then(offline.answer), layer.online_cost());
+    let costs = [offline.request.then(offline.answer), layer.online_cost()];
+    Ok(Measured { times: client.times.map(median), costs, held: [layer.held(); 2] })
+}
+
+fn print_row(by: &str, (bits, dropped, to): (u32, u32, u32), values: usize, measured: &Measured) {
     let one = |number: f64| number / values as f64;
-    let [offline_time, online_time] = times.map(|times| one(median(times)));
+    let [offline, online] = measured.times.map(|seconds| one(seconds) * 1e6);
+    let [offline_bytes, online_bytes] = measured.costs.map(|cost| one(cost.bytes() as f64));
+    let [client, server] = measured.held.map(|bytes| one(bytes as f64));
+    let [before, rounds] = measured.costs.map(|cost| cost.rounds());
     println!(
-        "{kept:>4} {dropped:>7} {to:>4} {offline_time:>8.2} µs {online_time:>8.3} µs {:>9.1} B {:>9.2} B {:>9.1} B {:>7}",
-        one(offline.bytes() as f64),
-        one(online.bytes() as f64),
-        one(layer.held() as f64),
-        online.rounds(),
+        "{by:>8} {bits:>5} {dropped:>7} {to:>4} {offline:>8.2} µs {online:>8.3} µs {offline_bytes:>9.1} B {online_bytes:>9.2} B {client:>9.1} B {server:>9.1} B {before:>7} {rounds:>7}"
     );
-    Ok(())
+}
+
+fn print_line(
+    by: &str,
+    (bits, dropped, to): (u32, u32, u32),
+    values: usize,
+    repeats: usize,
+    measured: &Measured,
+) {
+    let one = |number: f64| number / values as f64;
+    let [offline, online] = measured.times.map(one);
+    let [offline_bytes, online_bytes] = measured.costs.map(|cost| one(cost.bytes() as f64));
+    let [client, server] = measured.held.map(|bytes| one(bytes as f64));
+    let [before, rounds] = measured.costs.map(|cost| cost.rounds());
+    println!(
+        r#"{{"bench": "activation", "name": "{by}", "kernel": "{bits} bits, {dropped} dropped, to {to}", "n": {values}, "bits": {bits}, "dropped": {dropped}, "ring": {to}, "offline": {offline:e}, "online": {online:e}, "offline_bytes": {offline_bytes}, "online_bytes": {online_bytes}, "client_bytes": {client}, "server_bytes": {server}, "offline_rounds": {before}, "rounds": {rounds}, "repeat": {repeats}}}"#
+    );
 }
