@@ -125,6 +125,36 @@ def test_each_mode_has_a_section_with_its_own_papers_figures(tmp_path: Path) -> 
     assert line_of(of_falcon, "of_1000", "offline").endswith("| 44.8 ms | 0.18x | 7.26 MB | 1.04x |")
 
 
+def test_phases_of_lookups_stand_apart_beside_circuits(tmp_path: Path) -> None:
+    counted = {"work": {"relu": {"count": 58_624.0}}, "weights": "random"}
+    lookups = phases("lenet", "networks", mode="tabula", **counted)
+    parts = write(tmp_path, document(*lookups, *phases("lenet", "networks", bytes=3_000_000)))
+    text = page(collect(parts)).split("### Online alone")[1]
+    # 290 ms and 3.5 MB there, 250 ms and 7 MB here; 3 MB in circuits.
+    assert "| 58,624 | 250 ms | 250 ms | 7.00 MB | 7.00 MB | 3 | 3 |" in line_of(text, "lenet", "58,624")
+    assert line_of(text, "lenet", "58,624").endswith(
+        "| 290 ms | 1.16x | 3.50 MB | 0.50x | 11.1 s, 6.30 s, 3.90 s | 124 MB, 62.0 MB, 31.0 MB | 250 ms | 3.00 MB |"
+    )
+
+
+def test_one_activation_stands_beside_tables_of_words_and_circuits(tmp_path: Path) -> None:
+    line: dict[str, Any] = {"bench": "activation", "n": 100_000, "ring": 24, "rounds": 1, "offline_rounds": 9}
+    line |= {"offline": 1e-5, "online": 5e-7, "offline_bytes": 1000.0, "online_bytes": 8.25}
+    line |= {"client_bytes": 512.0, "server_bytes": 256.0}
+    lines = tmp_path / "activation.jsonl"
+    of_lookup = {**line, "name": "lookup", "bits": 22, "dropped": 12}
+    of_circuit = {**line, "name": "circuit", "bits": 16, "dropped": 6}
+    lines.write_text(json.dumps(of_lookup) + "\n" + json.dumps(of_circuit) + "\n")
+    rows = document(*phases("lenet", "networks", mode="tabula"))
+    text = page(collect([*write(tmp_path, rows), lines]))
+    assert "amortized on 100,000, by" in " ".join(text.split())
+    ours = "| 10.0 µs | 0.50 µs | 1.00 kB | 66.0 | 1 | 512 B | 256 B |"
+    # 0.55 us and 16 bytes there, and 2^10 words of 8 bytes; 111 us, 1.1 kB and 8.5 kB.
+    assert f"{ours} 0.55 µs | 1.10x | 16 B | 1.94x | 8.19 kB | 16.0x |" in line_of(text, "lookup, k = 10, d = 12")
+    assert f"{ours} 111 µs | 222x | 1.10 kB | 133x | 8.50 kB | 16.6x |" in line_of(text, "circuit, 16 bits, 6 dropped")
+    assert "## Operations" not in text
+
+
 def test_both_roundings_of_a_mode_are_told_apart(tmp_path: Path) -> None:
     def rows(rounding: str, transferred: int) -> list[dict[str, Any]]:
         measured = phases("mnist_d", "networks", mode="cheetah", rounding=rounding, bytes=transferred)

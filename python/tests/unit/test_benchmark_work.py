@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import lanner
 from lanner.benchmarks.machine import forget_peaks, peak_memory
 from lanner.benchmarks.plot import draw, points
-from lanner.benchmarks.work import multiply_accumulates
+from lanner.benchmarks.work import counted_work, multiply_accumulates, rectified
+from lanner.datasets import load_digits
+from lanner.embedded import compile_embedded
 from lanner.errors import LannerError
 
 NETWORK = {
@@ -31,6 +34,21 @@ def row(name: str, count: float, **others: object) -> dict[str, object]:
 
 def test_products_of_weights_and_values_are_counted_by_output() -> None:
     assert multiply_accumulates(NETWORK) == 6 * 4 * 4 * 2 * 9 + 10 * 96
+
+
+def test_values_of_relus_are_counted() -> None:
+    assert rectified(NETWORK) == 6 * 4 * 4
+
+
+@pytest.mark.parametrize("mode", ["cheetah", "tabula"])
+def test_steps_are_those_of_layers_or_of_activations_by_their_protocols(mode: str) -> None:
+    model = compile_embedded("mnist_d", mode, output="logits")
+    layers = lanner.run(model, load_digits("test")[0][0]).layers
+    work = counted_work(model, [layers])
+    linear = [layer for layer in layers if layer.protocol.endswith((".conv", ".fc"))]
+    assert work["linear"]["bytes"] == sum(layer.bytes for layer in linear) > 0
+    assert work["linear"]["bytes"] + work["activation"]["bytes"] == sum(layer.bytes for layer in layers)
+    assert work["relu"]["count"] == 16 * 12 * 12 + 16 * 4 * 4 + 100
 
 
 def test_points_are_costs_of_one_from_the_smallest_network_on() -> None:

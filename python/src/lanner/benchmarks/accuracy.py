@@ -1,10 +1,10 @@
 """How often networks are right on their test sets: in floating point, and in the integers that secure runs equal.
 
-python -m lanner.benchmarks.accuracy --mode falcon --data DIR [--secure]
+python -m lanner.benchmarks.accuracy --mode falcon --data DIR [--secure [N]]
 
-One document a line. The folder holds ``mnist`` with its four files, ``cifar10``, ``usps``, ``mlperf_tiny`` and
-``models``; networks that are not there are left out. Calibration takes the first training images; where there are
-none, test samples, evenly spread, without their labels.
+One document a line. The folder holds ``mnist`` with its four files, ``cifar10``, ``cifar100``, ``usps``,
+``mlperf_tiny`` and ``models``; networks that are not there are left out. Calibration takes the first training images;
+where there are none, test samples, evenly spread, without their labels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from lanner.agreement import agrees
 from lanner.benchmarks.markdown import filled
-from lanner.benchmarks.networks import CIFAR_DEVIATION, CIFAR_MEAN, load_cifar10
+from lanner.benchmarks.networks import CIFAR100_ORDER, CIFAR_DEVIATION, CIFAR_MEAN, load_cifar10, load_cifar100
 from lanner.cli.process import ServerProcess
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
@@ -65,7 +65,7 @@ class Tested:
 
 
 def accuracies(
-    mode: str, data: Path, limit: int | None, *, secure: bool = False, only: Sequence[str] = ()
+    mode: str, data: Path, limit: int | None, *, secure: int | None = None, only: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """The documents of the networks that are there.
 
@@ -73,7 +73,8 @@ def accuracies(
         mode: What they are compiled for.
         data: The folder of data.
         limit: The first images of each test set; None for all.
-        secure: Whether the two parties compute the first images too; what is learned is all scores.
+        secure: How many of the first images the two parties compute too, 0 for each network's own number; what is
+            learned is all scores. None for none.
         only: Names; none for all.
     """
     for tested in TESTED:
@@ -90,7 +91,7 @@ def accuracies(
             "name": tested.name,
             "logit_error": None if model.precision is None else model.precision.logit_error,
             **_on_references(model, x, y),
-            "secure": _on_both_parties(model, x[: tested.secure]) if secure else None,
+            "secure": None if secure is None else on_both_parties(model, x[: secure or tested.secure]),
         }
 
 
@@ -117,7 +118,7 @@ def _on_references(model: Model, x: Images, y: Labels) -> dict[str, Any]:
     }
 
 
-def _on_both_parties(model: Model, x: Images) -> dict[str, int]:
+def on_both_parties(model: Model, x: Images) -> dict[str, int]:
     """On how many images two processes give the reference's integers."""
     references = model.predict_integers(x)[0]
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
@@ -177,6 +178,13 @@ def _cifar10(change: Callable[[Images], Images], data: Path, part: str, count: i
     return change(load_cifar10(data, len(y), part)), y
 
 
+def _cifar100(data: Path, _: str, count: int | None) -> tuple[Images, Labels]:
+    """Images (n, 3, 32, 32) in [0, 1] of the test split, which there is alone, one class after the other."""
+    with np.load(data / "cifar100" / "cifar100_test.npz") as file:
+        y = file["fine_labels"][CIFAR100_ORDER[:count]].astype(np.int64)
+    return load_cifar100(data, len(y)), y
+
+
 def _digits(data: Path, part: str, count: int | None) -> tuple[Images, Labels]:
     """USPS (n, 16, 16)."""
     with np.load(data / "usps" / "usps_t_libsvm_test.npz") as file:
@@ -219,6 +227,7 @@ TESTED = (
     Tested("cifar10_minionn_quadratic", "cifar10_delphi_minionn_7_approx", _colour, secure=5),
     Tested("resnet20", "cifar10_resnet20", _standard_colour, secure=5),
     Tested("resnet32", "cifar10_resnet32", _standard_colour, secure=5),
+    Tested("cifar100_delphi_resnet32", "cifar100_delphi_resnet32", _cifar100, secure=5, modes=("cheetah", "tabula")),
     Tested("fastgrnn_usps", "usps_fastgrnn_lr", _digits, modes=("cheetah",)),
     Tested("lstm_keywords", "kws_arm_basic_lstm_s", _keywords, secure=5, modes=("cheetah",)),
 )
@@ -231,7 +240,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--data", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N images of each test set")
     parser.add_argument("--only", type=lambda names: names.split(","), default=(), metavar="NAME,...")
-    parser.add_argument("--secure", action="store_true", help="also run some images by both parties")
+    parser.add_argument(
+        "--secure", type=int, nargs="?", const=0, metavar="N", help="also run the first N images by both parties"
+    )
     options = parser.parse_args(arguments)
     for document in accuracies(options.mode, options.data, options.limit, secure=options.secure, only=options.only):
         sys.stdout.write(json.dumps(document) + "\n")

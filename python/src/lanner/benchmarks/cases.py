@@ -105,7 +105,7 @@ def _activations() -> list[Case]:
         Case("activations", "square_2048", partial(square, 2048), ("Square",)),
         *(Case("activations", f"rescale_{count}", partial(rescale, count), ("Conv/rescale",)) for count in counts),
         *(Case("activations", f"relu_{count}", partial(relu, count), ("Relu",)) for count in counts),
-        Case("activations", "relu_100000", partial(wide_relu, 100_000), ("Relu",), modes=("cheetah",)),
+        Case("activations", "relu_100000", partial(wide_relu, 100_000), ("Relu",), modes=("cheetah", "tabula")),
         *(
             Case("activations", name, partial(pool, channels, side), ("MaxPool", "Relu"))
             for name, pool, channels, side in pools
@@ -120,24 +120,42 @@ def _activations() -> list[Case]:
 
 
 def _networks(data: Path | None) -> list[Case]:
-    from lanner.benchmarks.networks import embedded, minionn, pneumonia, resnet, resnet34, vgg16
+    from lanner.benchmarks.networks import (
+        delphi_resnet32,
+        embedded,
+        lenet,
+        minionn,
+        pneumonia,
+        resnet,
+        resnet34,
+        tabula_resnet34,
+        tabula_vgg16,
+        vgg16,
+    )
 
     def case(
-        name: str, folder: str, build: Callable[[Path | None, Protocols], tuple[Model, NDArray[np.float32]]]
+        name: str,
+        folder: str,
+        build: Callable[[Path | None, Protocols], tuple[Model, NDArray[np.float32]]],
+        modes: tuple[str, ...] = MODES,
     ) -> Case:
         trained = None if data is None or not (data / "models" / folder).is_dir() else data / "models" / folder
         weights = "random" if trained is None else "trained"
-        return Case("networks", name, partial(build, trained), weights=weights)
+        return Case("networks", name, partial(build, trained), weights=weights, modes=modes)
 
-    small = (f"mnist_{letter}" for letter in "abcd")
+    small, large = (f"mnist_{letter}" for letter in "abcd"), ("cheetah", "tabula")
     return [
         *(Case("networks", name, partial(embedded, name), weights="trained") for name in small),
         Case("networks", "pneumonia", partial(pneumonia, data), weights="trained"),
         case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
         case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),
-        Case("networks", "vgg16", vgg16, modes=("cheetah",)),
-        Case("networks", "resnet34", resnet34, modes=("cheetah",)),
+        case("cifar100_delphi_resnet32", "cifar100_delphi_resnet32", delphi_resnet32, large),
+        Case("networks", "lenet", lenet),
+        Case("networks", "vgg16", vgg16, modes=large),
+        Case("networks", "resnet34", resnet34, modes=large),
+        Case("networks", "cifar100_tabula_vgg16", tabula_vgg16, modes=("tabula",)),
+        Case("networks", "cifar100_tabula_resnet34", tabula_resnet34, modes=("tabula",)),
     ]
 
 

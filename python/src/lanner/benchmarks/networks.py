@@ -1,13 +1,14 @@
-"""Whole networks: those that come with the package, and CIFAR's.
+"""Whole networks: those that come with the package, MNIST's LeNet, and CIFAR's.
 
-CIFAR-10's are trained where a folder of data holds them; all others have seeded random weights.
+CIFAR's are trained where a folder of data holds them; all others have seeded random weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -62,10 +63,26 @@ def minionn_graph() -> Drawn:
     for outputs, kernel, pooled in MINIONN_LAYERS:
         wire = graph.relu(conv(graph, wire, outputs, kernel))
         if pooled:
-            window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0], "count_include_pad": False}
-            shape = (outputs, wire.shape[1] // 2, wire.shape[2] // 2)
-            wire = graph.add_node("AveragePool", (wire,), shape, window)
+            wire = _halved(graph, wire, "AveragePool")
     return graph, _classify(graph, wire, 10)
+
+
+def lenet(protocols: Protocols) -> Built:
+    """`lenet_graph`, compiled."""
+    return build(*lenet_graph(), protocols)
+
+
+def lenet_graph() -> Drawn:
+    """The large LeNet for MNIST of Lam et al. 2022, as their public code has it, with 58,624 ReLUs.
+
+    3x3 convolutions that stay inside the image to 32 and to 64 channels, an average pool of 2x2, and dense layers of
+    128 and 10.
+    """
+    graph = GraphBuilder("x", (1, 28, 28))
+    wire = graph.input
+    for outputs in (32, 64):
+        wire = graph.relu(conv(graph, wire, outputs, 3, padded=False))
+    return graph, _classify(graph, _halved(graph, wire, "AveragePool"), 10, (128,))
 
 
 def resnet(blocks: int, folder: Path | None, protocols: Protocols) -> Built:
@@ -78,12 +95,25 @@ def resnet(blocks: int, folder: Path | None, protocols: Protocols) -> Built:
 
 def resnet_graph(blocks: int) -> Drawn:
     """The same with random weights."""
+    return _small_resnet(blocks, _padded_shortcut, 10)
+
+
+def delphi_resnet32(folder: Path | None, protocols: Protocols) -> Built:
+    """The ResNet-32 of Mishra et al. 2020 for CIFAR-100: convolutions are the shortcuts of wider stages."""
+    if folder is not None:
+        return trained(
+            folder / "model.onnx", folder.name, load_cifar100(folder.parents[1], CALIBRATION_SAMPLES + 1), protocols
+        )
+    return build(*_small_resnet(5, _convolved_shortcut, 100), protocols)
+
+
+def _small_resnet(blocks: int, widen: Callable[[GraphBuilder, Wire, int], Wire], classes: int) -> Drawn:
     graph = GraphBuilder("x", (3, 32, 32))
     wire = graph.relu(conv(graph, graph.input, 16, 3))
     for outputs in (16, 32, 64):
         for _ in range(blocks):
-            wire = _block(graph, wire, outputs, _padded_shortcut)
-    return graph, _classify(graph, graph.global_average_pool(wire), 10)
+            wire = _block(graph, wire, outputs, widen, _as_it_is)
+    return graph, _classify(graph, graph.global_average_pool(wire), classes)
 
 
 def vgg16(protocols: Protocols) -> Built:
@@ -97,15 +127,31 @@ def vgg16_graph() -> Drawn:
     Five max-pools leave one pixel of a 32x32 image, so nothing is left for the hidden dense layers that ImageNet's
     has. It has 276,480 ReLUs, as many as Tabula's table 2 counts.
     """
+    return _vgg16("MaxPool", ())
+
+
+def tabula_vgg16(protocols: Protocols) -> Built:
+    """`tabula_vgg16_graph`, compiled."""
+    return build(*tabula_vgg16_graph(), protocols)
+
+
+def tabula_vgg16_graph() -> Drawn:
+    """VGG-16 for CIFAR-100 of Lam et al. 2022: with average pools, as their public code has it.
+
+    That code has one dense layer and notes two hidden ones of 4096, which ImageNet's has, and without which it has the
+    276,480 ReLUs of the paper's table 2. With them, as here, it has 284,672, as many as table 4 counts.
+    """
+    return _vgg16("AveragePool", (4096, 4096))
+
+
+def _vgg16(pool: str, hidden: Sequence[int]) -> Drawn:
     graph = GraphBuilder("x", (3, 32, 32))
     wire = graph.input
     for outputs, convolutions in VGG16_STAGES:
         for _ in range(convolutions):
             wire = graph.relu(conv(graph, wire, outputs, 3))
-        window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
-        shape = (outputs, wire.shape[1] // 2, wire.shape[2] // 2)
-        wire = graph.add_node("MaxPool", (wire,), shape, window)
-    return graph, _classify(graph, wire, 100)
+        wire = _halved(graph, wire, pool)
+    return graph, _classify(graph, wire, 100, hidden)
 
 
 def resnet34(protocols: Protocols) -> Built:
@@ -119,26 +165,57 @@ def resnet34_graph() -> Drawn:
     Its first layer is a 3x3 convolution of stride 1 without a pool, as such images have it; a 1x1 convolution makes
     the shortcut of a wider stage. It has 966,656 ReLUs.
     """
+    return _resnet34(_as_it_is)
+
+
+def tabula_resnet34(protocols: Protocols) -> Built:
+    """`tabula_resnet34_graph`, compiled."""
+    return build(*tabula_resnet34_graph(), protocols)
+
+
+def tabula_resnet34_graph() -> Drawn:
+    """ResNet-34 for CIFAR-100 of Lam et al. 2022, whose public code rectifies what it adds, too.
+
+    A ReLU follows each block's second convolution, each shortcut's, and the sum: 1,474,560 in all.
+    """
+    return _resnet34(GraphBuilder.relu)
+
+
+def _resnet34(added: Callable[[GraphBuilder, Wire], Wire]) -> Drawn:
     graph = GraphBuilder("x", (3, 32, 32))
     wire = graph.relu(conv(graph, graph.input, 64, 3))
     for outputs, blocks in RESNET34_STAGES:
         for _ in range(blocks):
-            wire = _block(graph, wire, outputs, _convolved_shortcut)
+            wire = _block(graph, wire, outputs, _convolved_shortcut, added)
     return graph, _classify(graph, graph.global_average_pool(wire), 100)
 
 
 def load_cifar10(data: Path, count: int, split: str = "test") -> NDArray[np.float32]:
     """The first images of CIFAR-10's ``test`` or ``train`` split, shape (count, 3, 32, 32) in [0, 1].
 
-    The file keeps differences: along rows and columns, and of red and blue from green, all modulo 256.
+    Raises:
+        InputError: If the file is not there or is not one.
+    """
+    return _images(data / "cifar10" / f"cifar10_{split}.npz", slice(count))
+
+
+def load_cifar100(data: Path, count: int) -> NDArray[np.float32]:
+    """Images of CIFAR-100's test split, which is sorted by class: `CIFAR100_ORDER`'s first, of as many classes.
 
     Raises:
         InputError: If the file is not there or is not one.
     """
-    path = data / "cifar10" / f"cifar10_{split}.npz"
+    return _images(data / "cifar100" / "cifar100_test.npz", CIFAR100_ORDER[:count])
+
+
+def _images(path: Path, wanted: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+    """Those images of one of CIFAR's files, shape (n, 3, 32, 32) in [0, 1].
+
+    The file keeps differences: along rows and columns, and of red and blue from green, all modulo 256.
+    """
     try:
         with np.load(path) as file:
-            planes = file["residual"][:, :count]
+            planes = file["residual"][:, wanted]
     except (OSError, KeyError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path), fix="give the folder with --data") from None
     planes = planes.cumsum(3, np.uint8).cumsum(2, np.uint8)
@@ -168,12 +245,33 @@ def trained(
     return model, model.manifest.input.clip(samples[-1])
 
 
-def _block(graph: GraphBuilder, x: Wire, outputs: int, widen: Callable[[GraphBuilder, Wire, int], Wire]) -> Wire:
-    """Two convolutions around which the input goes; the first of a wider stage halves the image."""
+def _halved(graph: GraphBuilder, x: Wire, pool: str) -> Wire:
+    """A pool of 2x2."""
+    window: dict[str, Any] = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
+    if pool == "AveragePool":
+        window["count_include_pad"] = False
+    return graph.add_node(pool, (x,), (x.shape[0], x.shape[1] // 2, x.shape[2] // 2), window)
+
+
+def _block(
+    graph: GraphBuilder,
+    x: Wire,
+    outputs: int,
+    widen: Callable[[GraphBuilder, Wire, int], Wire],
+    added: Callable[[GraphBuilder, Wire], Wire],
+) -> Wire:
+    """Two convolutions around which the input goes; the first of a wider stage halves the image.
+
+    What `added` makes of the second's output, and of what widened the shortcut, is added.
+    """
     stride = outputs // x.shape[0]
     inner = conv(graph, graph.relu(conv(graph, x, outputs, 3, stride)), outputs, 3)
-    shortcut = x if stride == 1 else widen(graph, x, outputs)
-    return graph.relu(graph.add(inner, shortcut))
+    shortcut = x if stride == 1 else added(graph, widen(graph, x, outputs))
+    return graph.relu(graph.add(added(graph, inner), shortcut))
+
+
+def _as_it_is(_: GraphBuilder, x: Wire) -> Wire:
+    return x
 
 
 def _padded_shortcut(graph: GraphBuilder, x: Wire, outputs: int) -> Wire:
@@ -188,9 +286,11 @@ def _convolved_shortcut(graph: GraphBuilder, x: Wire, outputs: int) -> Wire:
     return conv(graph, x, outputs, 1, outputs // x.shape[0])
 
 
-def _classify(graph: GraphBuilder, x: Wire, classes: int) -> Wire:
-    flat = graph.reshape(x, (x.size,))
-    return graph.matmul(flat, weights(flat.size, classes))
+def _classify(graph: GraphBuilder, x: Wire, classes: int, hidden: Sequence[int] = ()) -> Wire:
+    wire = graph.reshape(x, (x.size,))
+    for outputs in hidden:
+        wire = graph.relu(graph.matmul(wire, weights(wire.size, outputs)))
+    return graph.matmul(wire, weights(wire.size, classes))
 
 
 #: Output channels and kernel of each convolution, and whether average pooling follows.
@@ -209,6 +309,9 @@ VGG16_STAGES = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 
 #: Channels of each stage, and its blocks of two convolutions.
 RESNET34_STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
+
+#: The images of CIFAR-100's test split by turns: one of each class, then the next of each.
+CIFAR100_ORDER = np.arange(10_000).reshape(100, 100).T.ravel()
 
 #: How the residual networks' training normalized red, green and blue.
 CIFAR_MEAN = np.array([0.485, 0.456, 0.406], np.float32).reshape(3, 1, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lanner.benchmarks.accuracy import accuracy_table
 from lanner.benchmarks.kernels import kernels_table, limits_table, operations_table
+from lanner.benchmarks.lookups import activations_table, online_table
 from lanner.benchmarks.markdown import filled, ratio, size_of, time_of
 from lanner.benchmarks.peers import peers_table
 from lanner.benchmarks.prose import (
@@ -20,7 +21,9 @@ from lanner.benchmarks.prose import (
     KERNELS,
     LAYERS,
     LIMITS,
+    LOOKUPS,
     NETWORKS,
+    ONLINE,
     OPERATIONS,
     PEERS,
     RECURRENT,
@@ -64,10 +67,12 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
             # What models are by default comes first.
             rows.sort(key=lambda row: row.get("rounding") == "faithful")
             yield from _mode(rows, WORDS.get(mode, Words()))
+            if mode == "tabula":
+                yield from _lookups(rows, document)
             if lines := [line for line in document["lines"] if (line["bench"], line.get("mode")) == ("accuracy", mode)]:
                 yield ACCURACY
                 yield accuracy_table(lines)
-    if lines := [line for line in document["lines"] if line["bench"] != "accuracy"]:
+    if lines := [line for line in document["lines"] if line["bench"] not in ("accuracy", "activation")]:
         yield OPERATIONS
         yield operations_table(lines)
         if limits := limits_table(lines):
@@ -109,6 +114,18 @@ def _mode(rows: Rows, words: Words) -> Iterator[str]:
     if activations := suites.get("activations"):
         yield ACTIVATIONS + words.activations
         yield _activations(activations)
+
+
+def _lookups(rows: Rows, document: dict[str, Any]) -> Iterator[str]:
+    """What mode tabula is for: its phases apart, and its activations alone."""
+    if networks := [row for row in rows if row["suite"] == "networks"]:
+        circuits = [row for row in document["rows"] if (row["suite"], row["mode"]) == ("networks", "gazelle")]
+        by_name = {(key[0], key[-1]): phases for key, phases in _by_phase(circuits).items()}
+        yield ONLINE
+        yield online_table(_by_phase(networks).values(), by_name)
+    if lines := [line for line in document["lines"] if line["bench"] == "activation"]:
+        yield LOOKUPS.format(values=lines[0]["n"])
+        yield activations_table(lines)
 
 
 def _machine(document: dict[str, Any]) -> str:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 INTRODUCTION = """# Benchmarks
 
 What private predictions take in time, bytes and rounds, mode by mode, beside what the mode's paper gives for the same
-work: the [GAZELLE paper][JVC18] and its [public code][code], and the [FALCON paper][LXDGWWW18]. "Paper / ours" above
-1 means that ours takes less. The papers' machines and years were others, so read times as orders of magnitude; bytes
-and rounds do not depend on the machine.
+work: the [GAZELLE paper][JVC18] and its [public code][code], the [FALCON paper][LXDGWWW18] and the [Tabula
+paper][LMRWB22]. "Paper / ours" above 1 means that ours takes less. The papers' machines and years were others, so read
+times as orders of magnitude; bytes and rounds do not depend on the machine.
 """
 
 HOW = """## How figures are taken
@@ -133,8 +133,48 @@ together, from MNIST's networks to ResNet-50 at ImageNet's size.
 """,
 )
 
+TABULA = Words(
+    networks="""Networks of the [Tabula paper][LMRWB22], and others; every integer is the fixed-point reference's. The
+paper's figures stand [below](#online-alone), where phases are apart: it has the online phase only.
+""",
+    activations="""From shares to shares; beside the paper's figures for one ReLU, so many times.
+""",
+)
+
+ONLINE = """### Online alone
+
+Tables 2 and 4 of the [Tabula paper][LMRWB22], one prediction. The paper measures the online phase and leaves the
+offline phase to others; ours makes all its material in the same session, and what that takes stands here too: it is the
+price of the rest. The paper's machines were two c5.4xlarge of eight cores, in California and Oregon, with 5 to 10
+Gbit/s between them; ours are two processes on the machine above. **Our circuits** are the same network in mode
+`gazelle`, where it was measured over the same line; its linear layers are online in part, so the difference is not that
+of activations alone.
+
+- `lenet` is the paper's large LeNet for MNIST, as [its code](https://github.com/tabulainference/tabula) has it: 3x3
+  convolutions to 32 and 64 channels without padding, an average pool, dense layers of 128 and 10; 58,624 ReLUs.
+- `resnet32` is for CIFAR-10 and has 303,104; `cifar100_delphi_resnet32` is Delphi's for CIFAR-100, with ReLU6.
+- The paper gives VGG-16 as 276K ReLUs in table 2 and as 284.7K in table 4. `vgg16` has 276,480, max-pools and one
+  dense layer; `cifar100_tabula_vgg16` has the average pools of the paper's code, and the two hidden dense layers of
+  4096 values that its code leaves out and that make 284,672.
+- The paper's ResNet-34 has 1.47M, since its code rectifies both sides of its sums, too: `cifar100_tabula_resnet34`,
+  1,474,560. `resnet34` is He et al.'s, 966,656, for which the paper has no figure.
+- Figure 5 draws the times of table 4, with 12 bits for lookups, against accuracies that are in no table. A lookup here
+  keeps as many bits as its layer's ring leaves, for results that are [the reference's](numerics.md#how-many-bits).
+"""
+
+LOOKUPS = """### An activation alone
+
+Tables 1 and 3 and figure 3 of the [Tabula paper][LMRWB22]: a ReLU with its rescale, amortized on {values:,}, by lookups
+that keep k bits and drop d, and by garbled circuits, in one run of `tabula_bench`. Both parties are threads of one
+process without a network, so times are of computation alone, of which circuits that are garbled ahead take little, too:
+what lookups save is bytes. **Kept** is what a party holds between the phases. The paper keeps tables of 2^k words of 64
+bits on both sides, so figure 3 is its column **paper keeps**, and opens 64 bits; its time and bytes are the same for
+every k. It measures its circuits between two regions and drops no bits in them. Ours are those of mode `gazelle`: they
+add shares, round and rectify in one.
+"""
+
 #: What is said of each mode.
-WORDS = {"gazelle": GAZELLE, "falcon": FALCON, "cheetah": CHEETAH}
+WORDS = {"gazelle": GAZELLE, "falcon": FALCON, "cheetah": CHEETAH, "tabula": TABULA}
 
 OPERATIONS = """## Operations
 
@@ -202,5 +242,6 @@ LIMITS = """## What limits us
 
 [JVC18]: https://www.usenix.org/conference/usenixsecurity18/presentation/juvekar
 [LXDGWWW18]: https://arxiv.org/abs/1811.08257
+[LMRWB22]: https://arxiv.org/abs/2203.02833
 [code]: https://github.com/chiraag/gazelle_mpc
 """

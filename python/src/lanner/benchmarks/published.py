@@ -12,6 +12,11 @@ stands beside our offline phase; that of linear layers transforms the filters to
 server's.
 
 [HLHD22] Z. Huang, W. Lu, C. Hong, J. Ding: Cheetah, USENIX Security 2022, https://eprint.iacr.org/2022/207.
+
+[LMRWB22] M. Lam, M. Mitzenmacher, V. J. Reddi, G. Wei, D. Brooks: Tabula, https://arxiv.org/abs/2203.02833. Its
+machines were two AWS c5.4xlarge (Xeon Platinum, 3 GHz, 8 cores) in California and Oregon, with 5 to 10 Gbit/s between
+them. All its figures are of the online phase; circuits are its own implementation of Delphi. Its public code is
+https://github.com/tabulainference/tabula.
 """
 
 from __future__ import annotations
@@ -176,6 +181,45 @@ _OVER = {
     ),
 }
 
+
+def _tabula(place: str, seconds: float, transferred: float) -> Published:
+    return Published("Tabula", place, "wall", {"online": (seconds, transferred)})
+
+
+#: Table 2 has bytes and table 4 seconds; of VGG-16 the first counts 276K ReLUs and the second 284.7K.
+_TABULA = {
+    "relu_100000": _tabula("tables 1 and 3, 100,000 times", 0.055, 1.6e6),
+    "lenet": _tabula("tables 2 and 4, 58K ReLUs", 0.29, 3.5e6),
+    "resnet32": _tabula("tables 2 and 4, 303K ReLUs", 0.97, 14e6),
+    "vgg16": _tabula("tables 2 and 4, 276K and 284.7K ReLUs", 0.67, 12.1e6),
+    "cifar100_tabula_vgg16": _tabula("tables 2 and 4, 276K and 284.7K ReLUs", 0.67, 12.1e6),
+    "cifar100_tabula_resnet34": _tabula("tables 2 and 4, 1.47M ReLUs", 1.85, 59.5e6),
+}
+
+#: What the Tabula paper gives for garbled circuits of so many bits: seconds online and bytes online of a ReLU, tables 3
+#: and 1, and the bytes that are kept for it, section 4.2.
+CIRCUITS = {32: (184e-6, 2170.0, 17_000.0), 16: (111e-6, 1100.0, 8500.0), 8: (69e-6, 562.0, 4250.0)}
+
+#: The same of its own lookup, whose table has 2^k words of 64 bits.
+LOOKUP = (0.55e-6, 16.0)
+
+#: Bytes of a word of its tables.
+WORD = 8
+
+#: Seconds, table 4, and bytes, table 2, of networks with circuits of 32, 16 and 8 bits.
+NETWORKS_OF_CIRCUITS = {
+    "lenet": ((11.1, 6.3, 3.9), (124e6, 62e6, 31e6)),
+    "resnet32": ((69.7, 43.4, 30.6), (311e6, 155e6, 77e6)),
+    "vgg16": ((55.9, 32.1, 19.9), (286e6, 143e6, 72e6)),
+    "cifar100_tabula_vgg16": ((55.9, 32.1, 19.9), (286e6, 143e6, 72e6)),
+    "cifar100_tabula_resnet34": ((284.3, 159.9, 95.9), (1.5e9, 0.75e9, 370e6)),
+}
+
 # Predictions in mode auto name the mode that the planner chose.
-_PAPERS: Mapping[str, Mapping[str, Published]] = {"gazelle": _GAZELLE, "falcon": _FALCON, "cheetah": _CHEETAH}
+_PAPERS: Mapping[str, Mapping[str, Published]] = {
+    "gazelle": _GAZELLE,
+    "falcon": _FALCON,
+    "cheetah": _CHEETAH,
+    "tabula": _TABULA,
+}
 _PUBLIC_CODE: Mapping[str, Mapping[str, Published]] = {"gazelle": _GAZELLE_CODE}

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanner.model import Model
-from lanner.options import MODES
 from lanner.prediction import Layer
+
+#: How the names of linear layers' protocols begin.
+LINEAR = ("gazelle", "falcon", "cheetah", "delphi")
 
 
 def counted_work(model: Model, predictions: Sequence[Sequence[Layer]]) -> dict[str, dict[str, float]]:
-    """The work of a whole network by kind, ``linear`` and ``activation``.
+    """The work of a whole network by kind, ``linear`` and ``activation``, and the ``count`` of its values in ``relu``.
 
-    Each has ``count``, multiply-accumulates of all linear layers or values that activations and max-pools read;
+    The kinds have ``count``, multiply-accumulates of all linear layers or values that activations and max-pools read;
     ``seconds``, the client's time in such steps, waits included, of both phases together, of the fastest prediction;
     and ``bytes``, both ways.
 
@@ -26,10 +28,10 @@ def counted_work(model: Model, predictions: Sequence[Sequence[Layer]]) -> dict[s
     counts = {"linear": multiply_accumulates(model.manifest.document["network"]), "activation": _values(model)}
     work = {kind: {"count": float(count), "seconds": 0.0, "bytes": 0.0} for kind, count in counts.items()}
     for layer in fastest:
-        kind = "linear" if layer.protocol.split(".")[0] in MODES else "activation"
+        kind = "linear" if layer.protocol.split(".")[0] in LINEAR else "activation"
         work[kind]["seconds"] += layer.seconds
         work[kind]["bytes"] += layer.bytes
-    return work
+    return {**work, "relu": {"count": float(rectified(model.manifest.document["network"]))}}
 
 
 def multiply_accumulates(network: dict[str, Any]) -> int:
@@ -44,6 +46,11 @@ def multiply_accumulates(network: dict[str, Any]) -> int:
             conv = op["Conv2d"]
             total += math.prod(node["shape"]) * shape[0] // conv["groups"] * math.prod(conv["kernel"])
     return total
+
+
+def rectified(network: dict[str, Any]) -> int:
+    """Values that go through ReLU, with a bound or without, in a network's document."""
+    return sum(math.prod(node["shape"]) for node in network["nodes"] if node["op"] == "Relu")
 
 
 def _values(model: Model) -> int:
