@@ -21,7 +21,7 @@ BEFORE ?=
 # The networks that are measured over emulated networks too.
 SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
 
-# Those of mode tabula, whose phases are an hour apart on a slow line.
+# The same of mode tabula, each predicted once: material is hundreds of megabytes.
 LOOKED_UP := mnist_d,lenet,cifar10_minionn,resnet32
 
 # Every file that the wheel is built from, and the folders, whose times change when a file is removed.
@@ -78,20 +78,23 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	@echo "make lint: nothing to complain of."
 
 # A benchmark that fails is told on the page, and by the last line's exit code.
-bench: setup ## measure everything on this machine (an hour; more where LANNER_DATA names test sets) and write docs/benchmarks.md
+bench: setup ## measure everything on this machine (two hours; more where LANNER_DATA names test sets) and write docs/benchmarks.md
 	rm -rf $(BENCH)
 	mkdir -p $(BENCH)
 	$(EXAMPLE) ring_bench -p lanner-ring -- --json > $(BENCH)/ring.jsonl
 	$(EXAMPLE) kernels -p lanner-bfv -- --json > $(BENCH)/bfv.jsonl
 	$(EXAMPLE) gc_bench -p lanner-gc -- --json > $(BENCH)/gc.jsonl
 	for layer in fc 5x5/2 1x1 32x32x32; do $(EXAMPLE) layer_bench -p lanner-protocol -- --json 9 $$layer; done > $(BENCH)/layer.jsonl
-	for mode in gazelle falcon "cheetah --rounding exact"; do \
+	$(EXAMPLE) tabula_bench -p lanner-protocol -- --json > $(BENCH)/tabula.jsonl
+	for mode in gazelle falcon "cheetah --rounding exact" tabula; do \
 	    $(BIN)/lanner bench all --mode $$mode --save $(BENCH)/$${mode// --rounding /_}.json || true; done
 	$(BIN)/lanner bench networks --mode cheetah --rounding faithful --save $(BENCH)/cheetah_faithful.json || true
 	for mode in gazelle falcon "cheetah --rounding exact" "cheetah --rounding faithful"; do \
 	    $(BIN)/lanner bench networks --mode $$mode --network lan,wan --only $(SHAPED) \
 	        --save $(BENCH)/$${mode// --rounding /_}_shaped.json || true; done
-	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah; do \
+	$(BIN)/lanner bench networks --mode tabula --network lan,wan --only $(LOOKED_UP) --repeat 1 \
+	    --save $(BENCH)/tabula_shaped.json || true
+	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah tabula; do \
 	    $(BIN)/python -m lanner.benchmarks.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
 
