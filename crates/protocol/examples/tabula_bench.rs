@@ -30,11 +30,29 @@ struct Played {
     results: Vec<Share>,
 }
 
-/// The client's seconds, what is sent, offline and online, and what the client and the server keep in between, of all values.
+/// What one value of all takes.
 struct Measured {
+    /// The client's seconds, offline and online.
     times: [f64; 2],
-    costs: [Cost; 2],
-    held: [u64; 2],
+    /// Bytes of both parties, offline and online.
+    bytes: [f64; 2],
+    /// Rounds of all values together, offline and online.
+    rounds: [u64; 2],
+    /// Bytes that the client and the server keep between the phases.
+    held: [f64; 2],
+}
+
+impl Measured {
+    /// Of what all `values` take.
+    fn of_one(values: usize, times: [Vec<f64>; 2], costs: [Cost; 2], held: [u64; 2]) -> Self {
+        let one = |number: f64| number / values as f64;
+        Self {
+            times: times.map(median).map(one),
+            bytes: costs.map(|cost| one(cost.bytes() as f64)),
+            rounds: costs.map(Cost::rounds),
+            held: held.map(|bytes| one(bytes as f64)),
+        }
+    }
 }
 
 fn main() -> Result<(), Failure> {
@@ -66,7 +84,7 @@ fn main() -> Result<(), Failure> {
         if json {
             print_line(by, row, values, repeats, measured);
         } else {
-            print_row(by, row, values, measured);
+            print_row(by, row, measured);
         }
     };
     for (kept, dropped, to) in LOOKUPS {
@@ -118,17 +136,15 @@ fn look_up((kept, dropped, to): (u32, u32, u32), values: usize, repeats: usize) 
     }
     let offline = layer.offline_cost(&mut CotSupply::new(parameters(transfers)));
     let costs = [offline.request.then(offline.answer), layer.online_cost()];
-    Ok(Measured { times: client.times.map(median), costs, held: [layer.held(); 2] })
+    Ok(Measured::of_one(values, client.times, costs, [layer.held(); 2]))
 }
 
-fn print_row(by: &str, (bits, dropped, to): (u32, u32, u32), values: usize, measured: &Measured) {
-    let one = |number: f64| number / values as f64;
-    let [offline, online] = measured.times.map(|seconds| one(seconds) * 1e6);
-    let [offline_bytes, online_bytes] = measured.costs.map(|cost| one(cost.bytes() as f64));
-    let [client, server] = measured.held.map(|bytes| one(bytes as f64));
-    let [before, rounds] = measured.costs.map(|cost| cost.rounds());
+fn print_row(by: &str, (bits, dropped, to): (u32, u32, u32), measured: &Measured) {
+    let Measured { times, bytes: [before, then], rounds: [offline, online], held: [client, server] } =
+        measured;
+    let [prepared, waited] = times.map(|seconds| seconds * 1e6);
     println!(
-        "{by:>8} {bits:>5} {dropped:>7} {to:>4} {offline:>8.2} µs {online:>8.3} µs {offline_bytes:>9.1} B {online_bytes:>9.2} B {client:>9.1} B {server:>9.1} B {before:>7} {rounds:>7}"
+        "{by:>8} {bits:>5} {dropped:>7} {to:>4} {prepared:>8.2} µs {waited:>8.3} µs {before:>9.1} B {then:>9.2} B {client:>9.1} B {server:>9.1} B {offline:>7} {online:>7}"
     );
 }
 
@@ -139,12 +155,10 @@ fn print_line(
     repeats: usize,
     measured: &Measured,
 ) {
-    let one = |number: f64| number / values as f64;
-    let [offline, online] = measured.times.map(one);
-    let [offline_bytes, online_bytes] = measured.costs.map(|cost| one(cost.bytes() as f64));
-    let [client, server] = measured.held.map(|bytes| one(bytes as f64));
-    let [before, rounds] = measured.costs.map(|cost| cost.rounds());
+    let Measured { times, bytes: [before, then], rounds: [offline, online], held: [client, server] } =
+        measured;
+    let [prepared, waited] = times;
     println!(
-        r#"{{"bench": "activation", "name": "{by}", "kernel": "{bits} bits, {dropped} dropped, to {to}", "n": {values}, "bits": {bits}, "dropped": {dropped}, "ring": {to}, "offline": {offline:e}, "online": {online:e}, "offline_bytes": {offline_bytes}, "online_bytes": {online_bytes}, "client_bytes": {client}, "server_bytes": {server}, "offline_rounds": {before}, "rounds": {rounds}, "repeat": {repeats}}}"#
+        r#"{{"bench": "activation", "name": "{by}", "kernel": "{bits} bits, {dropped} dropped, to {to}", "n": {values}, "bits": {bits}, "dropped": {dropped}, "ring": {to}, "offline": {prepared:e}, "online": {waited:e}, "offline_bytes": {before}, "online_bytes": {then}, "client_bytes": {client}, "server_bytes": {server}, "offline_rounds": {offline}, "rounds": {online}, "repeat": {repeats}}}"#
     );
 }

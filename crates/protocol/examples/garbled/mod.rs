@@ -12,7 +12,7 @@ use lanner_protocol::nonlinear::yao::{
 use lanner_protocol::step::Built;
 use lanner_share::Share;
 
-use crate::queue::{Failure, Queue, both, median};
+use crate::queue::{Failure, Queue, both};
 use crate::{Measured, Played};
 
 /// `values` values of `bits` bits, of which `dropped` go, to the ring of `to` bits.
@@ -46,11 +46,8 @@ pub(crate) fn measure(
         }
     }
     let (offline, online, memory) = (layer.offline_cost()?, layer.online_cost(), layer.memory()?);
-    Ok(Measured {
-        times: client.times.map(median),
-        costs: [offline.request.then(offline.answer), online],
-        held: [memory.client_material, memory.server_material],
-    })
+    let held = [memory.client_material, memory.server_material];
+    Ok(Measured::of_one(values, client.times, [offline.request.then(offline.answer), online], held))
 }
 
 fn evaluate(
