@@ -13,16 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.benchmarks.drawn import minionn_graph, resnet34_graph, resnet_graph, vgg16_graph
 from lanner.benchmarks.graphs import Drawn, random_samples
-from lanner.benchmarks.networks import (
-    CIFAR_DEVIATION,
-    CIFAR_MEAN,
-    load_cifar10,
-    minionn_graph,
-    resnet34_graph,
-    resnet_graph,
-    vgg16_graph,
-)
+from lanner.benchmarks.networks import CIFAR_DEVIATION, CIFAR_MEAN, load_cifar10
 from lanner.datasets import load_digits
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.onnx import import_model

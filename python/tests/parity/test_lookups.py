@@ -10,8 +10,9 @@ import pytest
 
 from helpers.data import DATA
 from lanner.benchmarks.accuracy import accuracies, on_both_parties
-from lanner.benchmarks.graphs import Built
-from lanner.benchmarks.networks import lenet, tabula_resnet34, tabula_vgg16
+from lanner.benchmarks.drawn import lenet_graph, tabula_resnet34_graph, tabula_vgg16_graph
+from lanner.benchmarks.graphs import Drawn
+from lanner.benchmarks.networks import drawn
 from lanner.options import Protocols
 
 #: How many images of every network, instead of the few that each test has: 50 take an hour or more.
@@ -32,8 +33,8 @@ def test_every_score_of_trained_networks_equals_the_reference(name: str, images:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("build", "images"), [(lenet, 50), (tabula_vgg16, 1), (tabula_resnet34, 1)])
-def test_every_score_of_drawn_networks_equals_the_reference(build: Callable[[Protocols], Built], images: int) -> None:
-    model, sample = build(Protocols("tabula"))
+@pytest.mark.parametrize(("draw", "images"), [(lenet_graph, 50), (tabula_vgg16_graph, 1), (tabula_resnet34_graph, 1)])
+def test_every_score_of_drawn_networks_equals_the_reference(draw: Callable[[], Drawn], images: int) -> None:
+    model, sample = drawn(draw, Protocols("tabula"))
     x = np.random.default_rng(7).random((IMAGES or images, *sample.shape), dtype=np.float32)
     assert on_both_parties(model, x) == {"images": len(x), "equal": len(x)}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lanner.benchmarks.cases import cases
-from lanner.benchmarks.graphs import Drawn
-from lanner.benchmarks.networks import (
+from lanner.benchmarks.drawn import (
+    delphi_resnet32_graph,
     lenet_graph,
     minionn_graph,
     resnet34_graph,
@@ -21,6 +21,7 @@ from lanner.benchmarks.networks import (
     tabula_vgg16_graph,
     vgg16_graph,
 )
+from lanner.benchmarks.graphs import Drawn
 from lanner.onnx.builder import GraphBuilder, Wire
 
 
@@ -60,6 +61,7 @@ def test_networks_have_the_layers_of_their_papers(
     [
         (lenet_graph, 58_624),
         (partial(resnet_graph, 5), 303_104),
+        (delphi_resnet32_graph, 303_104),
         (vgg16_graph, 276_480),
         (tabula_vgg16_graph, 284_672),
         (resnet34_graph, 966_656),

@@ -120,18 +120,14 @@ def _activations() -> list[Case]:
 
 
 def _networks(data: Path | None) -> list[Case]:
-    from lanner.benchmarks.networks import (
-        delphi_resnet32,
-        embedded,
-        lenet,
-        minionn,
-        pneumonia,
-        resnet,
-        resnet34,
-        tabula_resnet34,
-        tabula_vgg16,
-        vgg16,
+    from lanner.benchmarks.drawn import (
+        lenet_graph,
+        resnet34_graph,
+        tabula_resnet34_graph,
+        tabula_vgg16_graph,
+        vgg16_graph,
     )
+    from lanner.benchmarks.networks import delphi_resnet32, drawn, embedded, minionn, pneumonia, resnet
 
     def case(
         name: str,
@@ -151,11 +147,11 @@ def _networks(data: Path | None) -> list[Case]:
         case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),
         case("cifar100_delphi_resnet32", "cifar100_delphi_resnet32", delphi_resnet32, large),
-        Case("networks", "lenet", lenet),
-        Case("networks", "vgg16", vgg16, modes=large),
-        Case("networks", "resnet34", resnet34, modes=large),
-        Case("networks", "cifar100_tabula_vgg16", tabula_vgg16, modes=("tabula",)),
-        Case("networks", "cifar100_tabula_resnet34", tabula_resnet34, modes=("tabula",)),
+        Case("networks", "lenet", partial(drawn, lenet_graph)),
+        Case("networks", "vgg16", partial(drawn, vgg16_graph), modes=large),
+        Case("networks", "resnet34", partial(drawn, resnet34_graph), modes=large),
+        Case("networks", "cifar100_tabula_vgg16", partial(drawn, tabula_vgg16_graph), modes=("tabula",)),
+        Case("networks", "cifar100_tabula_resnet34", partial(drawn, tabula_resnet34_graph), modes=("tabula",)),
     ]
 
 
