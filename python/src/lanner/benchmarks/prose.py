@@ -154,10 +154,12 @@ of activations alone.
   convolutions to 32 and 64 channels without padding, an average pool, dense layers of 128 and 10; 58,624 ReLUs.
 - `resnet32` is for CIFAR-10 and has 303,104; `cifar100_delphi_resnet32` is Delphi's for CIFAR-100, with ReLU6.
 - The paper gives VGG-16 as 276K ReLUs in table 2 and as 284.7K in table 4. `vgg16` has 276,480, max-pools and one
-  dense layer; `cifar100_tabula_vgg16` has the average pools of the paper's code, and the two hidden dense layers of
-  4096 values that its code leaves out and that make 284,672.
+  dense layer; as a maximum may be rectified in place of what it is of, **ReLUs** counts fewer.
+  `cifar100_tabula_vgg16` has the average pools of the paper's code, and the two hidden dense layers of 4096 values that
+  its code leaves out and that make 284,672.
 - The paper's ResNet-34 has 1.47M, since its code rectifies both sides of its sums, too: `cifar100_tabula_resnet34`,
-  1,474,560. `resnet34` is He et al.'s, 966,656, for which the paper has no figure.
+  1,474,560. `resnet34` is He et al.'s, 966,656, for which the paper has no figure. A ReLU that no rescale follows, as
+  those of sums are there, goes by transfers as in mode `cheetah`, in more rounds.
 - Figure 5 draws the times of table 4, with 12 bits for lookups, against accuracies that are in no table. A lookup here
   keeps as many bits as its layer's ring leaves, for results that are [the reference's](numerics.md#how-many-bits).
 """
