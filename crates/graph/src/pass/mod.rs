@@ -4,7 +4,7 @@
 //! become squares; batch normalisation becomes a constant factor and a constant term; columns that are picked and joined go into the matrix behind them; an average whose divisor varies becomes one that
 //! counts its padding, times a factor for each place; transpositions move towards the output, where
 //! they meet and cancel; padding joins its convolution; quadratic activations between layers become squares; constants move into
-//! neighbouring weights and biases; what makes up for padding becomes factors of slices; max-pooling moves before the activation; ramps become a `Relu` and a tail; factors that no layer could take become layers of their own; layers and gates that need not wait for one another become one. A value with several users is changed for none.
+//! neighbouring weights and biases; a `Relu` of what is never negative goes; what makes up for padding becomes factors of slices; max-pooling moves before the activation; ramps become a `Relu` and a tail; factors that no layer could take become layers of their own; layers and gates that need not wait for one another become one. A value with several users is changed for none.
 //! What the passes cannot remove stays, and quantisation refuses it by name.
 
 mod average;
@@ -20,6 +20,7 @@ mod parallel;
 mod quadratic;
 mod ramp;
 mod regions;
+mod sign;
 mod tidy;
 mod transpose;
 
@@ -66,6 +67,8 @@ pub(crate) fn prepare_coded(
     pad::join(&mut draft)?;
     quadratic::complete(&mut draft)?;
     constant::fold(&mut draft)?;
+    sign::leave_out_relu(&mut draft);
+    tidy::remove_unused(&mut draft);
     regions::split(&mut draft)?;
     order::pool_before_activation(&mut draft)?;
     ramp::take_apart(&mut draft)?;

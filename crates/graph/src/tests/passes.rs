@@ -130,6 +130,29 @@ fn a_leaky_relu_that_decreases_stays_before_the_pool() {
 }
 
 #[test]
+fn a_relu_of_what_is_never_negative_goes() {
+    let node = |name: &str, op, inputs: &[&str]| crate::Node {
+        name: name.into(),
+        op,
+        inputs: inputs.iter().map(|&input| input.into()).collect(),
+    };
+    let branches = |second| {
+        let mut sketch = Sketch::new(&[6], 13).dense("a", 4).relu("r");
+        sketch.graph.nodes.extend([
+            node("q", second, &["a"]),
+            node("sum", Op::Add, &["r", "q"]),
+            node("s", Op::Relu, &["sum"]),
+        ]);
+        sketch.graph.output = "s".into();
+        sketch.dense("b", 3)
+    };
+    let square = names(&same_meaning(&branches(Op::Square)));
+    assert_eq!(square, ["MatMul", "Relu", "Square", "Add", "MatMul"]);
+    let leaky = names(&same_meaning(&branches(Op::LeakyRelu(LeakyRelu { alpha: 0.5 }))));
+    assert_eq!(leaky, ["MatMul", "Relu", "LeakyRelu", "Add", "Relu", "MatMul"]);
+}
+
+#[test]
 fn the_head_is_recorded_and_unused_nodes_go() {
     let scores = || Sketch::new(&[4], 12).dense("fc", 3);
     for (sketch, head) in [
