@@ -206,6 +206,7 @@ impl<'n> Planner<'n> {
                 local::Bias { guard, values, ring }.into()
             }
             FixedOp::Scale { factor } => local::Scale { factor: *factor, values, ring }.into(),
+            FixedOp::Narrow => self.narrow(index)?,
             FixedOp::Reshape => {
                 self.values[index + 1] = Some(inputs[0]);
                 return Ok(());
@@ -317,6 +318,17 @@ impl<'n> Planner<'n> {
         }
         let kernel = self.layout(node, &shape)?.kernel();
         Ok(gazelle::Linear { shape, prime, set: self.rotating, kernel }.into())
+    }
+
+    /// The same values in a smaller ring, with the bits of guard that they have.
+    fn narrow(&self, index: usize) -> Result<Protocol, PlanError> {
+        let node = &self.network.nodes()[index];
+        let (input, guard) = (node.inputs[0], self.guards.of(index + 1));
+        match [self.network.accumulator(input), node.accumulator].map(|ring_of| widened(ring(ring_of), guard))
+        {
+            [Ring::Pow2(from), Ring::Pow2(to)] => Ok(local::Narrow { values: node.len(), from, to }.into()),
+            _ => Err(unsupported(node, "it needs rings modulo powers of two".to_owned())),
+        }
     }
 
     /// The layout of a layer that is computed by rotations.

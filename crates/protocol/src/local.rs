@@ -66,6 +66,17 @@ pub struct Lift {
     pub values: usize,
 }
 
+/// `x` modulo `2^to`, of `x` over `Z_2^from`: the low bits of each share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Narrow {
+    /// Number of elements.
+    pub values: usize,
+    /// Bits of the ring of the input.
+    pub from: u32,
+    /// Bits of the ring of the output, no more than these.
+    pub to: u32,
+}
+
 /// Elements in another order or number, as the network's node says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Move {
@@ -165,6 +176,24 @@ impl Lift {
     }
 }
 
+impl Spec for Narrow {
+    fn name(&self) -> &'static str {
+        "local.narrow"
+    }
+
+    fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        if !(1..=self.from).contains(&self.to) {
+            return Err(ProtocolError::Shape { what: "the rings of a value that is narrowed" });
+        }
+        let known = ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
+        Ok(ValueType::shared(Ring::Pow2(self.to), self.values, known))
+    }
+
+    fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
+        Ok(Box::new(Map::Narrow(Ring::Pow2(self.to))))
+    }
+}
+
 impl Spec for Move {
     fn name(&self) -> &'static str {
         "local.move"
@@ -195,6 +224,8 @@ enum Map {
     Scale(i64),
     /// `2^guard x` in a ring that is wider by as many bits.
     Lift(u32, Ring),
+    /// x in a smaller ring.
+    Narrow(Ring),
     /// `x + b`; for who has no b, x.
     Bias(Option<Share>),
     /// Input and element that each element comes from; zero where there is none.
@@ -216,6 +247,9 @@ impl Map {
             (Self::Scale(factor), [share]) => share.scale(*factor),
             (Self::Lift(guard, ring), [share]) => {
                 Share::new(*ring, share.values().iter().map(|value| value << guard).collect())?
+            }
+            (Self::Narrow(ring), [share]) => {
+                Share::new(*ring, share.values().iter().map(|value| ring.embed(*value as i64)).collect())?
             }
             (Self::Bias(Some(bias)), [share]) => share.add(bias)?,
             (Self::Bias(None), [share]) => (*share).clone(),

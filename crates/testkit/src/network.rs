@@ -114,7 +114,7 @@ impl Drawing {
     fn operator(&mut self, choices: &mut Choices<'_>, rings: &[u64]) {
         let at = self.values.len() - 1 - choices.below(self.values.len());
         let Value { shape, ring, .. } = self.values[at].clone();
-        match (choices.below(16), shape.as_slice()) {
+        match (choices.below(17), shape.as_slice()) {
             (0..3, &[channels, height, width]) => self.convolution(choices, at, [channels, height, width]),
             (0..3, &[_]) => {
                 let outputs = choices.size(9);
@@ -159,6 +159,8 @@ impl Drawing {
                 let op = format!(r#"{{"MatrixProduct":{{"inner":{inner}}}}}"#);
                 self.push(&op, &[at, self.values.len() - 1], vec![groups, rows, rows], ring);
             }
+            // What is drawn may be no narrower ring.
+            (14, _) => self.push(r#""Narrow""#, &[at], shape, choices.of(rings)),
             // Shapes that the operators drawn above do not take become ones that they do.
             (_, &[count]) => self.push(r#""Reshape""#, &[at], vec![1, count, 1], ring),
             _ => self.push(r#""Reshape""#, &[at], vec![shape.iter().product()], ring),

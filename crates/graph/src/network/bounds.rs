@@ -68,6 +68,7 @@ impl Bound {
                 let area = window.area() as i128;
                 within(Some((low * area, high * area)), evidence, limit).inheriting(evidence)
             }
+            FixedOp::Narrow => within(Some((low, high)), evidence, limit).inheriting(evidence),
             FixedOp::Scale { factor } => within(Some(first.times(*factor)), evidence, limit),
             FixedOp::Add { factors } => {
                 let (a, b) = (first.times(factors[0]), inputs[1].times(factors[1]));
@@ -99,7 +100,7 @@ impl Bound {
         })
     }
 
-    /// A sum of few values is as certain as the values, unless it had to be cut at the limit.
+    /// A sum of few values, or a value in another ring, is as certain as the values, unless it had to be cut at the limit.
     fn inheriting(self, before: Evidence) -> Self {
         let evidence = if self.evidence == Evidence::Calibrated { self.evidence } else { before };
         Self { evidence, ..self }

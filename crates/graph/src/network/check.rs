@@ -100,8 +100,12 @@ fn check_node(network: &PublicNetwork, index: usize) -> Result<(), String> {
             Err(format!("a shift of {shift} bits is too large"))
         }
         FixedOp::Rescale { .. } => Ok(()),
+        FixedOp::Narrow if before.is_power_of_two() && after.is_power_of_two() => {
+            if after.bits() <= before.bits() { Ok(()) } else { Err("its ring is no smaller one".to_owned()) }
+        }
+        FixedOp::Narrow => Err("only rings modulo powers of two have smaller ones in them".to_owned()),
         _ if changes && !node.op.changes_ring() => {
-            Err("only Rescale and Function may change the ring".to_owned())
+            Err("only Rescale, Narrow and Function may change the ring".to_owned())
         }
         FixedOp::Add { factors } => factors.into_iter().try_for_each(check_factor),
         FixedOp::Scale { factor } => check_factor(factor),

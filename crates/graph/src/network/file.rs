@@ -54,14 +54,7 @@ impl Network {
     /// # Errors
     /// [`CompileError::TensorFile`] if the weights are too large for the format.
     pub fn to_parts(&self) -> Result<(NetworkManifest, Vec<u8>), CompileError> {
-        let seen = |value: &super::ValueReport| Calibrated {
-            scale: value.scale,
-            low: value.calibrated[0],
-            high: value.calibrated[1],
-            weight_error: value.weights.map(|weights| weights.error),
-            function: value.function,
-        };
-        let values = self.values.iter().map(seen).collect();
+        let values = (0..self.values.len()).map(|value| self.seen(value)).collect();
         let (format_version, public, set_aside) = (FORMAT_VERSION, self.public.clone(), self.set_aside);
         let manifest = NetworkManifest { format_version, public, values, set_aside, reached: self.reached };
         Ok((manifest, encode(&self.weights)?))

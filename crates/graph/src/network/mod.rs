@@ -6,8 +6,8 @@
 //! # Order of operators
 //!
 //! Value 0 is the input and value i + 1 is node i's output; a node takes values made before it, so there are no cycles. A value may
-//! have several users. Every value has one ring; all inputs of a node and its output share it, and only `Rescale` and `Function` move a
-//! value into another. Every value but the last, which is the output, has a user.
+//! have several users. Every value has one ring; all inputs of a node and its output share it, and only `Rescale`, `Narrow` and
+//! `Function` move a value into another. Every value but the last, which is the output, has a user.
 //!
 //! Where a nonlinear operator alone uses the value of another, the two belong to one run, which one circuit computes. In a compiled
 //! network a run has the order `MaxPool`, one of `Relu` and `LeakyRelu`, `Clip`, `Rescale`, as far as the model has them in this
@@ -19,6 +19,7 @@ mod faithful;
 mod features;
 mod file;
 mod input;
+mod lookups;
 mod op;
 mod public;
 mod report;
@@ -32,6 +33,7 @@ pub use features::{Features, Preprocessing};
 pub(crate) use features::{MAX_CENTRE, MAX_EXPONENT, position};
 pub use file::NetworkManifest;
 pub use input::{InputScale, NetworkInput};
+pub use lookups::Lookup;
 pub use op::{FixedNode, FixedOp, MAX_BIAS_BITS, MAX_FACTOR};
 pub use public::{Head, PublicNetwork};
 pub use report::{Calibrated, Evidence, FunctionFit, ValueReport, WeightReport};

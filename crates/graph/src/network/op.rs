@@ -14,7 +14,7 @@ pub const MAX_FACTOR: i64 = 1 << 20;
 pub const MAX_BIAS_BITS: u32 = 60;
 
 /// An integer operator. It takes one value unless it says otherwise, and its output lives in the ring of its inputs unless it is
-/// [`FixedOp::Rescale`] or [`FixedOp::Function`].
+/// [`FixedOp::Rescale`], [`FixedOp::Narrow`] or [`FixedOp::Function`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum FixedOp {
@@ -45,6 +45,8 @@ pub enum FixedOp {
         /// Bits dropped.
         shift: u32,
     },
+    /// `x` in a ring modulo a smaller power of two, or one as small: what is computed there has fewer bits.
+    Narrow,
     /// Any function of one element, by polynomials on segments of its domain. The output's ring may differ from the input's.
     Function(FixedFunction),
     /// `x * x`, whose scale is the square of x's.
@@ -107,6 +109,7 @@ impl FixedOp {
             Self::LeakyRelu(op) => ("LeakyRelu", Some(op)),
             Self::Clip(op) => ("Clip", Some(op)),
             Self::Rescale { .. } => ("Rescale", None),
+            Self::Narrow => ("Narrow", None),
             Self::Function(op) => ("Function", Some(op)),
             Self::Square => ("Square", Some(&Square)),
             Self::Mul => ("Mul", None),
@@ -165,13 +168,17 @@ impl FixedOp {
     /// Whether its output, which is bounded whatever the ring of its input, may live in another.
     #[must_use]
     pub fn changes_ring(&self) -> bool {
-        matches!(self, Self::Rescale { .. }) || self.elementwise().is_some_and(FixedElementwise::changes_ring)
+        matches!(self, Self::Rescale { .. } | Self::Narrow)
+            || self.elementwise().is_some_and(FixedElementwise::changes_ring)
     }
 
-    /// Whether its output can be larger than its inputs, and so exceed what the ring allows.
+    /// Whether its output can be larger than its inputs, or its ring smaller than theirs, and so exceed what the ring allows.
     pub(crate) fn may_grow(&self) -> bool {
         self.multiplies()
-            || matches!(self, Self::Bias { .. } | Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. })
+            || matches!(
+                self,
+                Self::Bias { .. } | Self::SumPool(_) | Self::Add { .. } | Self::Scale { .. } | Self::Narrow
+            )
     }
 }
 

@@ -101,6 +101,11 @@ impl PublicNetwork {
         Self { output_scale: None, ..self }
     }
 
+    /// The network with other nodes, and the same input and output.
+    pub(super) fn with_nodes(&self, nodes: Vec<FixedNode>) -> Result<Self, CompileError> {
+        Self::new(self.input.clone(), nodes, self.output_scale, self.head)
+    }
+
     /// The number of output scores.
     #[must_use]
     pub fn output_len(&self) -> usize {

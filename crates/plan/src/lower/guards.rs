@@ -145,6 +145,7 @@ pub(super) const fn is_local(op: &FixedOp) -> bool {
             | FixedOp::SumPool(_)
             | FixedOp::Add { .. }
             | FixedOp::Scale { .. }
+            | FixedOp::Narrow
             | FixedOp::Reshape
             | FixedOp::Transpose { .. }
             | FixedOp::Slice { .. }

@@ -57,6 +57,8 @@ protocols! {
     Scale(local::Scale),
     /// Each party's own share with zeros below its bits, in a wider ring.
     Lift(local::Lift),
+    /// The low bits of each party's own share, in a narrower ring.
+    Narrow(local::Narrow),
     /// Constants that the server adds to its share.
     Bias(local::Bias),
     /// Elements of each party's own shares in another order or number.
