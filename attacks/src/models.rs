@@ -143,6 +143,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         digits: Some(2),
         // Attacks name the messages of these bits.
         precision: Some(Precision::Bits(8)),
+        kept_bits: None,
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,

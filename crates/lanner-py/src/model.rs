@@ -60,6 +60,21 @@ impl NativeModel {
         loaded.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
     }
 
+    #[pyo3(signature = (bits, calibration, max_memory=None, max_seconds=None))]
+    fn keeping(
+        &self,
+        py: Python<'_>,
+        bits: u32,
+        calibration: PyReadonlyArrayDyn<'_, f32>,
+        max_memory: Option<u64>,
+        max_seconds: Option<u64>,
+    ) -> PyResult<Self> {
+        let (samples, limits) =
+            (values(&calibration), LimitOptions { memory: max_memory, seconds: max_seconds });
+        let model = py.detach(|| self.0.keeping(bits, &samples, limits));
+        model.map(|model| Self(Arc::new(model))).map_err(|error| raise(py, &error))
+    }
+
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.0.save(&path)).map_err(|error| raise(py, &error))
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lanner_graph::network::InputScale;
 use lanner_graph::{
     Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, PublicNetwork,
     Tensors, compile_to, outline,
@@ -84,7 +85,7 @@ impl Model {
         let cost = |network: &PublicNetwork| {
             bytes(network, policy, mode, &limits).map_err(|error| error.place().to_owned())
         };
-        let rings = options.quantization(mode);
+        let rings = options.quantization(mode)?;
         let mut network = compile_to(&graph, &tensors, calibration, &rings, options.aim(policy), &cost)?;
         tell("planning");
         if !policy.needs_scale() {
@@ -116,6 +117,40 @@ impl Model {
         let (_, weights) = network.to_parts()?;
         manifest.weights = hash_weights(&salt, &weights);
         Ok(Self { manifest: manifest.sealed()?, network, graph, tensors, salt })
+    }
+
+    /// The same float graph compiled for mode `tabula` with lookups that keep so many bits: name, output and input as this model has them.
+    /// `calibration` holds samples as for [`Self::compile`], since a model keeps none.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn keeping(&self, bits: u32, calibration: &[f32], limits: LimitOptions) -> Result<Self> {
+        let (public, entry) = (&self.manifest, self.network.public().input());
+        let (k, digits) = match public.policy {
+            Policy::TopK { k } => (k, None),
+            Policy::Probability { digits } => (1, Some(digits)),
+            _ => (1, None),
+        };
+        let options = CompileOptions {
+            name: public.name.clone(),
+            mode: Mode::Tabula.name().to_owned(),
+            rounding: None,
+            output: public.output.clone(),
+            k,
+            digits,
+            precision: None,
+            kept_bits: Some(bits),
+            allow_imprecise: false,
+            input_range: match entry.scale {
+                InputScale::Stated { low, high, .. } => Some([low, high]),
+                InputScale::Grid(_) => None,
+            },
+            public_preprocessing: entry.features.as_ref().is_some_and(|of| of.preprocessing.is_some()),
+            classes: public.classes.clone(),
+            image: public.image.clone(),
+            limits,
+        };
+        Self::compile(self.graph.clone(), self.tensors.clone(), calibration, &options)
     }
 
     /// Reads a file that [`Self::save`] wrote, if what a prediction takes is within the usual limits.

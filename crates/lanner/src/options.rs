@@ -9,6 +9,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Digits of a probability where none are asked for.
 const USUAL_DIGITS: u32 = 2;
+/// The fewest bits of inputs and weights where only those of lookups are asked for.
+const USUAL_BITS: u32 = 8;
 
 /// What the owner of a model chooses when compiling it.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,9 +31,12 @@ pub struct CompileOptions {
     /// Decimal digits that `probability` reveals, two where it is `None`, and those to which `value` rounds sums, which it tells whole where it
     /// is `None`.
     pub digits: Option<u32>,
-    /// The precision asked for; half a per cent where it is `None`.
+    /// The precision asked for; half a per cent where it is `None`, or with `kept_bits` as many bits, 8 at least, of inputs and weights.
     #[serde(default)]
     pub precision: Option<Precision>,
+    /// For mode `tabula`, the bits that each of its lookups keeps, 3 to 16; as many as the precision takes where it is `None`.
+    #[serde(default)]
+    pub kept_bits: Option<u32>,
     /// Whether a network that misses the precision asked for is taken, too.
     #[serde(default)]
     pub allow_imprecise: bool,
@@ -112,7 +117,10 @@ impl CompileOptions {
     /// What the network's precision is to be.
     pub(crate) fn aim(&self, policy: Policy) -> Aim {
         Aim {
-            precision: self.precision.unwrap_or_default(),
+            precision: self.precision.unwrap_or_else(|| match self.kept_bits {
+                Some(bits) => Precision::Bits(bits.clamp(USUAL_BITS, Precision::MOST_BITS)),
+                None => Precision::default(),
+            }),
             demanded: !self.allow_imprecise,
             told: match policy {
                 // Labels, their order and their probabilities are the same whatever is added to all scores.
@@ -124,16 +132,25 @@ impl CompileOptions {
         }
     }
 
-    /// The rings of a mode, and the input's range.
-    pub(crate) fn quantization(&self, mode: Mode) -> QuantizationOptions {
+    /// The rings of a mode, the bits of its lookups, and the input's range.
+    pub(crate) fn quantization(&self, mode: Mode) -> Result<QuantizationOptions> {
         let options = match mode {
-            Mode::Cheetah(_) | Mode::Tabula => QuantizationOptions::powers_of_two(),
+            Mode::Tabula => {
+                let kept_bits = self.kept_bits;
+                QuantizationOptions { narrow: true, kept_bits, ..QuantizationOptions::powers_of_two() }
+            }
+            _ if self.kept_bits.is_some() => {
+                let error =
+                    Error::new(ErrorKind::Misuse, "bits are kept by the lookups of mode tabula alone");
+                return Err(error.fix("compile with mode tabula, or give a precision instead"));
+            }
+            Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
         };
         let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);
         let output_unit =
             self.digits.filter(|_| self.output == "value").map(|digits| 0.1_f64.powi(digits as i32));
-        QuantizationOptions { input_range, public_preprocessing, output_unit, ..options }
+        Ok(QuantizationOptions { input_range, public_preprocessing, output_unit, ..options })
     }
 
     /// The output policy.

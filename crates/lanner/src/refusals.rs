@@ -49,7 +49,7 @@ pub(crate) fn foresee(
     }
     let (mode, policy) = (options.mode()?, options.policy()?);
     // Whatever else is wrong with one sample may be right with all.
-    let Ok(network) = compile(graph, tensors, &calibration[..length], &options.quantization(mode)) else {
+    let Ok(network) = compile(graph, tensors, &calibration[..length], &options.quantization(mode)?) else {
         return Ok(());
     };
     match plan_within(network.public(), policy, mode, &options.limits.limits()) {

@@ -34,6 +34,7 @@ fn model(seed: usize, output: &str) -> Model {
         k: 1,
         digits: Some(2),
         precision: None,
+        kept_bits: None,
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,

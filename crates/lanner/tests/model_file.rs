@@ -19,6 +19,7 @@ fn options(output: &str) -> CompileOptions {
         k: 1,
         digits: Some(2),
         precision: None,
+        kept_bits: None,
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,

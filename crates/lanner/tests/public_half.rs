@@ -20,6 +20,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         k: 2,
         digits: Some(2),
         precision: None,
+        kept_bits: None,
         allow_imprecise: false,
         input_range: None,
         public_preprocessing: false,

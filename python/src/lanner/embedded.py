@@ -18,6 +18,7 @@ def compile_embedded(
     output: str | None = None,
     rounding: str | None = None,
     precision: str | int | None = None,
+    kept_bits: int | None = None,
 ) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
@@ -27,6 +28,7 @@ def compile_embedded(
         output: As for `lanner.compile`.
         rounding: As for `lanner.compile`.
         precision: As for `lanner.compile`.
+        kept_bits: As for `lanner.compile`.
 
     Raises:
         MisuseError: If scikit-learn or onnx is not installed.
@@ -46,6 +48,7 @@ def compile_embedded(
             name=name,
             rounding=rounding,
             precision=precision,
+            kept_bits=kept_bits,
         )
 
 

@@ -21,7 +21,7 @@ from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
 from lanner.options import CompileOptions
-from lanner.precision import PrecisionWarning, Reached
+from lanner.precision import PrecisionWarning, Reached, check_kept_bits
 from lanner.reference import OnnxReference, reference_of
 
 if TYPE_CHECKING:
@@ -75,6 +75,29 @@ class Model:
         """
         with native_errors(str(path)):
             self.native.export_public(str(path))
+
+    def keeping(
+        self, bits: int, calibration: ArrayLike, *, max_memory: str | int | None = None, max_seconds: int | None = None
+    ) -> Model:
+        """The same network compiled for mode ``tabula`` with lookups that keep so many bits, as `compile` does.
+
+        Args:
+            bits: As `kept_bits` of `compile`.
+            calibration: Typical samples, shape (n, *input shape): a model keeps none of its own.
+            max_memory: As for `compile`.
+            max_seconds: As for `compile`.
+
+        Raises:
+            InputError: If the samples do not fit the model's input.
+            MisuseError: If lookups cannot keep so many bits.
+            ModelError: If no ring holds a layer's range.
+        """
+        check_kept_bits(bits)
+        batch = as_batch(to_float32(calibration, "calibration"), self.manifest.input, "calibration")
+        limits = limits_document(max_memory, max_seconds)
+        with native_errors(self.name):
+            native = interruptible(lambda: self.native.keeping(bits, batch, limits["memory"], limits["seconds"]))
+        return Model(native, self._reference, notes=self.notes)
 
     def predict_float(self, x: ArrayLike) -> NDArray[np.float32]:
         """The float reference's logits: onnxruntime's where the model was compiled here from ONNX, else native.
@@ -207,6 +230,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     input_range: tuple[float, float] | None = None,
     public_preprocessing: bool = False,
     precision: str | int | None = None,
+    kept_bits: int | None = None,
     allow_imprecise: bool = False,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
@@ -243,6 +267,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
             scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
             not given, it is 0.5%. ``model.precision`` tells what is reached.
+        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room for
+            twice the calibrated range among them: its preparation takes half as long with each bit less. Inputs and
+            weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner evaluate
+            --bits` tells what accuracy is left.
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
             a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have
@@ -271,6 +299,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         input_range,
         public_preprocessing,
         precision,
+        kept_bits,
         allow_imprecise,
         max_memory,
         max_seconds,

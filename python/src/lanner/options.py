@@ -11,7 +11,7 @@ from lanner.errors import MisuseError, UnsupportedOpError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
 from lanner.limits import limits_document
-from lanner.precision import parse_precision
+from lanner.precision import check_kept_bits, parse_precision
 from lanner.wording import counted
 
 #: Modes that this version computes. ``auto`` is ``cheetah`` with exact rounding.
@@ -38,11 +38,13 @@ class Protocols:
         mode: One of `MODES`.
         rounding: One of `ROUNDINGS`; None is ``exact``.
         precision: As for `lanner.compile`.
+        kept_bits: As for `lanner.compile`.
     """
 
     mode: str
     rounding: str | None = None
     precision: str | int | None = None
+    kept_bits: int | None = None
 
     def output(self, wanted: str) -> str:
         """The output policy for what would reveal `wanted`: ``faithful`` rounding goes with ``label`` alone."""
@@ -72,6 +74,8 @@ class CompileOptions:
             scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
         precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
             activations. None is 0.5%.
+        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, within `KEPT_BITS`; without a
+            precision inputs and weights then have as many, and 8 at least. None keeps what the precision takes.
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
@@ -88,6 +92,7 @@ class CompileOptions:
     input_range: tuple[float, float] | None = None
     public_preprocessing: bool = False
     precision: str | int | None = None
+    kept_bits: int | None = None
     allow_imprecise: bool = False
     max_memory: str | int | None = None
     max_seconds: int | None = None
@@ -108,6 +113,13 @@ class CompileOptions:
                 raise MisuseError("public preprocessing goes with no stated input range", fix="give one of the two")
         if self.precision is not None:
             parse_precision(self.precision)
+        if self.kept_bits is not None:
+            check_kept_bits(self.kept_bits)
+            if self.mode != "tabula":
+                raise MisuseError(
+                    f"bits are kept by the lookups of mode tabula alone, and the mode is {self.mode}",
+                    fix="compile with mode tabula, or give a precision instead",
+                )
         limits_document(self.max_memory, self.max_seconds)
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
@@ -138,6 +150,7 @@ class CompileOptions:
                 "image": None if self.image is None else self.image.document(),
                 "name": self.name,
                 "precision": None if self.precision is None else parse_precision(self.precision),
+                "kept_bits": self.kept_bits,
                 "allow_imprecise": self.allow_imprecise,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,

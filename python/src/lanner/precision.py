@@ -15,6 +15,9 @@ DEFAULT = "0.5%"
 #: The fewest and the most bits that may be asked for.
 BITS = (6, 16)
 
+#: The fewest and the most bits that lookups of mode tabula may be asked to keep.
+KEPT_BITS = (3, 16)
+
 _FIX = f"give a percentage with its sign, as {DEFAULT}, or a whole number of bits from {BITS[0]} to {BITS[1]}"
 
 
@@ -39,6 +42,16 @@ def parse_precision(asked: str | int) -> dict[str, float]:
     elif re.fullmatch(r"[0-9]+", text) and BITS[0] <= int(text) <= BITS[1]:
         return {"bits": int(text)}
     raise MisuseError(f"precision is {asked!r}", fix=_FIX)
+
+
+def check_kept_bits(bits: int) -> None:
+    """Check that lookups can keep so many bits.
+
+    Raises:
+        MisuseError: If they cannot.
+    """
+    if not KEPT_BITS[0] <= bits <= KEPT_BITS[1]:
+        raise MisuseError(f"{bits} bits are to be kept", fix=f"give {KEPT_BITS[0]} to {KEPT_BITS[1]}")
 
 
 @dataclass(frozen=True, slots=True)

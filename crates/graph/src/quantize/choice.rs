@@ -2,8 +2,8 @@
 
 use super::calibrate::{Samples, integer_ranges};
 use super::lower::{Source, lower};
-use super::refuse_all;
 use super::structure::{SquareBits, Squares, Structure};
+use super::{QuantizationOptions, refuse_all};
 use crate::CompileError;
 use crate::accumulator::Accumulator;
 use crate::network::{Calibrated, Evidence, Head, Network, ValueReport};
@@ -115,7 +115,11 @@ impl Choice<'_> {
                 let (measured, scores) = integer_ranges(&provisional, &self.samples)?;
                 let mut overflows = overflows(&provisional, &measured);
                 if overflows.is_empty() {
-                    let network = lowered.network(self.head, Some(&measured))?;
+                    let network = self.narrowed(lowered.network(self.head, Some(&measured))?)?;
+                    // Coarse integers may take more bits than the floats that shifts were chosen on.
+                    if slack < SLACK[SLACK.len() - 1] && !self.keeps_few(&network) {
+                        continue;
+                    }
                     let error = self.error(&scores, network.output_scale());
                     return Ok(Chosen { network, scores, error });
                 }
@@ -137,6 +141,18 @@ impl Choice<'_> {
                 least[group] = least[group].max(self.beyond(ring).ok_or(error)?);
             }
         }
+    }
+
+    /// The network with what is rescaled in rings of its own, if that is asked for.
+    fn narrowed(&self, network: Network) -> Result<Network, CompileError> {
+        let QuantizationOptions { narrow, kept_bits, .. } = self.source.options;
+        if *narrow { network.narrowed(kept_bits.is_some()) } else { Ok(network) }
+    }
+
+    /// Whether no rescale keeps more bits than are asked for.
+    fn keeps_few(&self, network: &Network) -> bool {
+        let asked = self.source.options.kept_bits;
+        asked.is_none_or(|most| network.public().lookups().all(|lookup| lookup.kept <= most))
     }
 
     /// The number of the next larger ring.

@@ -52,6 +52,11 @@ pub struct QuantizationOptions {
     pub squares_of_sums: bool,
     /// The fewest bits that activations and weights may be left with around such squares: 2 to 16.
     pub min_square_bits: u32,
+    /// Whether what is rescaled is taken in a ring of its own, the smallest with room for it: for modes whose rescales cost by its bits.
+    pub narrow: bool,
+    /// The bits that each of these rescales keeps of the calibrated range and as much again, its sign among them, instead of those that make
+    /// `activation_bits` of the typical range: 3 to 16. Goes with `narrow` alone, and ranges are those of calibration, whatever is proved.
+    pub kept_bits: Option<u32>,
     /// What a unit of the output is to be at most, if sums that the output is made of are to be rounded to it.
     pub output_unit: Option<f64>,
 }
@@ -69,6 +74,8 @@ impl Default for QuantizationOptions {
             public_preprocessing: false,
             squares_of_sums: true,
             min_square_bits: 5,
+            narrow: false,
+            kept_bits: None,
             output_unit: None,
         }
     }
@@ -142,6 +149,12 @@ fn check(options: &QuantizationOptions) -> Result<QuantizationOptions, CompileEr
             0,
             options.output_unit.is_none_or(|unit| unit.is_normal() && unit > 0.0),
             "a number above 0",
+        ),
+        (
+            "kept_bits",
+            u64::from(options.kept_bits.unwrap_or(0)),
+            options.kept_bits.is_none_or(|bits| options.narrow && (3..=16).contains(&bits)),
+            "3..=16, where values are narrowed",
         ),
         ("min_square_bits", u64::from(min_square_bits), (2..=16).contains(&min_square_bits), "2..=16"),
         ("accumulators", accumulators.len() as u64, !accumulators.is_empty(), "one or more rings"),

@@ -7,6 +7,7 @@ mod features;
 mod files;
 mod functions;
 mod kernels;
+mod lookups;
 mod operators;
 mod parallel;
 mod passes;

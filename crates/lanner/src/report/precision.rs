@@ -1,6 +1,7 @@
 //! What precision was asked of a model, what it reaches, and with how many bits.
 
 use lanner_graph::Network;
+use lanner_plan::Mode;
 use serde_json::{Value, json};
 
 /// What was asked and what is reached on the calibration samples; null for a network that nothing was asked of.
@@ -29,4 +30,14 @@ pub(super) fn layers(network: &Network) -> Vec<Value> {
         Some(json!({"name": value.name, "activations": activations, "weights": weights, "ring": ring}))
     };
     values.iter().skip(1).enumerate().filter_map(layer).collect()
+}
+
+/// In mode tabula, for each lookup the bits that it keeps, sign included, and those that it drops; null in other modes.
+pub(super) fn lookups(mode: &Mode, network: &Network) -> Value {
+    if *mode != Mode::Tabula {
+        return Value::Null;
+    }
+    let nodes = network.public().nodes();
+    let row = |lookup: lanner_graph::network::Lookup| json!({"name": nodes[lookup.rescale].name, "kept": lookup.kept, "dropped": lookup.dropped});
+    network.public().lookups().map(row).collect()
 }

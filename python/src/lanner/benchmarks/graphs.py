@@ -140,6 +140,7 @@ def build(graph: GraphBuilder, output: Wire, protocols: Protocols, policy: str =
         digits=digits,
         rounding=protocols.rounding,
         precision=protocols.precision or 8,
+        kept_bits=protocols.kept_bits,
     )
     return compile_graph(graph.finish(output), samples, options), samples[0]
 

@@ -23,7 +23,14 @@ def embedded(name: str, protocols: Protocols) -> Built:
     """A network that comes with the package, and a digit that training did not see."""
     from lanner.datasets import load_digits
 
-    model = compile_embedded(name, protocols.mode, protocols.output("logits"), protocols.rounding, protocols.precision)
+    model = compile_embedded(
+        name,
+        protocols.mode,
+        protocols.output("logits"),
+        protocols.rounding,
+        protocols.precision,
+        protocols.kept_bits,
+    )
     return model, load_digits("test")[0][0]
 
 
@@ -126,6 +133,7 @@ def trained(
         name=name,
         rounding=protocols.rounding,
         precision=protocols.precision,
+        kept_bits=protocols.kept_bits,
     )
     return model, model.manifest.input.clip(samples[-1])
 

@@ -13,7 +13,7 @@ from lanner.errors import MisuseError
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
 from lanner.options import LATER_MODES, MODES, OUTPUTS, ROUNDINGS, check_mode
-from lanner.precision import DEFAULT
+from lanner.precision import DEFAULT, KEPT_BITS
 from lanner.trust import Trust, parse_address
 
 #: What holds inputs, for help texts.
@@ -57,6 +57,14 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
         f"activations, as in --precision 12 (default: {DEFAULT}%)",
+    )
+    parser.add_argument(
+        "--kept-bits",
+        type=int,
+        metavar="K",
+        help=f"bits that each lookup of mode tabula keeps of a value, {KEPT_BITS[0]} to {KEPT_BITS[1]}: preparation takes "
+        "half as long with each bit less, and `lanner evaluate --bits` tells the accuracy (default: what --precision "
+        "takes)",
     )
     parser.add_argument(
         "--allow-imprecise",
@@ -182,7 +190,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     check_outputs(options)
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
-        *("input_range", "public_preprocessing", "precision", "allow_imprecise"),
+        *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
         *("max_memory", "max_seconds"),
     )
     keywords = {name: getattr(options, name) for name in names}

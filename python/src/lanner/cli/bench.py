@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "weights, 8 bits for random ones)",
     )
     parser.add_argument(
+        "--kept-bits", type=int, metavar="K", help="bits that each lookup of mode tabula keeps, as `lanner compile` has it"
+    )
+    parser.add_argument(
         "--network",
         action="append",
         metavar="NAME,...",
@@ -65,7 +68,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
     if importlib.util.find_spec("onnx") is None:
         raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
-    CompileOptions("bench", mode=options.mode, rounding=options.rounding, precision=options.precision)
+    CompileOptions(
+        "bench",
+        mode=options.mode,
+        rounding=options.rounding,
+        precision=options.precision,
+        kept_bits=options.kept_bits,
+    )
     if options.rounding == "faithful" and options.suite in ("layers", "activations", "all"):
         raise MisuseError(
             "faithful rounding goes with labels alone, and layers and activations have none",
@@ -103,7 +112,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
     from lanner.benchmarks.measure import measure
 
-    return measure(case, Protocols(options.mode, options.rounding, options.precision), networks, options.repeat)
+    protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits)
+    return measure(case, protocols, networks, options.repeat)
 
 
 def _chosen(options: argparse.Namespace) -> list[Case]:
@@ -134,6 +144,7 @@ def _command(options: argparse.Namespace) -> str:
     given = {
         "rounding": options.rounding,
         "precision": options.precision,
+        "kept-bits": options.kept_bits and str(options.kept_bits),
         "network": options.network and ",".join(options.network),
         "only": options.only,
     }

@@ -101,6 +101,7 @@ def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
     rest.pop("bits", None)
     _show_features(rest.pop("features", []), output)
     _show_layers(rest.pop("steps"), output)
+    _show_lookups(rest.pop("lookups", None) or [], output)
     _show_values(rest.pop("values"), output)
     return rest
 
@@ -173,6 +174,19 @@ def _show_layers(steps: Sequence[Mapping[str, Any]], output: Output) -> None:
     alone = len(steps) - len(spoken)
     if alone:
         output.section("", [("", f"and {counted(alone, 'step')} that each party computes alone")])
+
+
+def _show_lookups(lookups: Sequence[Mapping[str, Any]], output: Output) -> None:
+    rows = [
+        (name, *(_between([lookups[place][count] for place in places]) for count in ("kept", "dropped")))
+        for name, places in together(_names(lookups))
+    ]
+    output.table(("lookup", "bits kept", "bits dropped"), rows, width=TEXT_WIDTH)
+
+
+def _between(counts: Sequence[int]) -> str:
+    """The smallest and the largest, or the one that all are."""
+    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)}..{max(counts)}"
 
 
 def _rings(steps: Sequence[Mapping[str, Any]]) -> str | None:

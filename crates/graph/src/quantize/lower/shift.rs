@@ -11,6 +11,9 @@ impl Builder<'_> {
     /// The widest shift that any scale could ask for in this ring: the limit it leaves holds for every choice.
     pub(super) fn widest_shift(&self, reached: &[Reached], ring: Accumulator) -> u32 {
         let widest = |at: &Reached| {
+            if let Some(kept) = self.kept_bits(at.value) {
+                return ring.bits().saturating_sub(kept);
+            }
             let ends = ends(self.source.items, self.structure, at.value);
             let of_end = |end: &Reached| {
                 let sides = if self.source.range(end.value).low < 0.0 { 2.0 } else { 1.0 };
@@ -23,12 +26,41 @@ impl Builder<'_> {
     }
 
     /// The shift with which a value of this scale reaches the next products, joins or the output with the activation bits.
+    ///
+    /// Or that which keeps so many bits as are asked for, of twice what enters the run behind which the value lies.
     pub(super) fn shift(&self, value: usize, scale: f64) -> u32 {
+        if let Some(kept) = self.kept_bits(value) {
+            // As `Accumulator::limit` has it, of a ring of one bit more than are kept and dropped.
+            let most = f64::from((1_u32 << (kept - 1)) - 1);
+            let bits = ((2.0 * self.slack * self.entering(value) / scale + 2.0) / most).log2().ceil();
+            return if bits > 0.0 { bits.min(62.0) as u32 } else { 0 };
+        }
         let of_end = |end: &Reached| {
             let unit = scale * end.unit;
             self.shift_of(end, self.source.range(end.value).width() / unit).max(self.shift_to_join(end, unit))
         };
         ends(self.source.items, self.structure, value).iter().map(of_end).max().unwrap_or(0)
+    }
+
+    /// The bits that the rescale of a value keeps, where that is asked for: what a function takes, and an output with digits, has bits of its own.
+    fn kept_bits(&self, value: usize) -> Option<u32> {
+        let takes_any = |end: &Reached| {
+            let chooses = |user: &usize| self.source.items[*user].action.chooses_scale();
+            let is_output = end.value == self.source.items.len() && self.source.options.output_unit.is_some();
+            !is_output && !self.structure.users[end.value].iter().any(chooses)
+        };
+        let asked = self.source.options.kept_bits;
+        asked.filter(|_| ends(self.source.items, self.structure, value).iter().all(takes_any))
+    }
+
+    /// The largest absolute value of what the nonlinear operators up to a value take and make.
+    fn entering(&self, value: usize) -> f64 {
+        let before = |&value: &usize| {
+            let item = &self.source.items[value.checked_sub(1)?];
+            item.action.is_nonlinear().then_some(item.inputs[0])
+        };
+        let run = std::iter::successors(Some(value), before).filter_map(|value| value.checked_sub(1));
+        run.map(|item| self.source.items[item].seen.range.magnitude()).fold(0.0, f64::max)
     }
 
     /// The smallest shift behind which a value of this unit is not too fine for what it is joined with.
