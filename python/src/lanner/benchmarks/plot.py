@@ -9,7 +9,6 @@ little. Needs matplotlib: ``pip install 'lanner[plots]'``. The ending of FILE sa
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import math
 import sys
@@ -18,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lanner.errors import LannerError, MisuseError
+from lanner.errors import LannerError
+from lanner.plots import figure
 
 #: Kind of work, what is counted of it, and one panel each for time and bytes: unit, and units in a second or a byte.
 _PANELS = (
@@ -69,19 +69,14 @@ def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path, *, times: bool =
         LannerError: If no row tells its work.
         MisuseError: If matplotlib is not there.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MisuseError("plots need the package matplotlib", fix="pip install 'lanner[plots]'")
-    from matplotlib import colormaps, rc_context
-    from matplotlib.figure import Figure
+    panels = [panel for panel in _PANELS if times or panel[2] != "seconds"]
+    with figure(path, (_SIZE[0], _SIZE[1] * len(panels) / len(_PANELS))) as drawn_figure:
+        from matplotlib import colormaps
 
-    # No date and no random names in the file: the same figures are the same bytes.
-    with rc_context({"svg.hashsalt": "lanner", "svg.fonttype": "path"}):
-        panels = [panel for panel in _PANELS if times or panel[2] != "seconds"]
-        size = (_SIZE[0], _SIZE[1] * len(panels) / len(_PANELS))
-        figure, colours = Figure(figsize=size, layout="constrained"), colormaps["tab20"]
+        colours = colormaps["tab20"]
         names = list(dict.fromkeys(point.name for point in points(rows, mode, "linear", "seconds", 1.0)))
         for axes, (kind, counted, what, cost, units) in zip(
-            figure.subplots(len(panels) // 2, 2).flat, panels, strict=True
+            drawn_figure.subplots(len(panels) // 2, 2).flat, panels, strict=True
         ):
             drawn = points(rows, mode, kind, what, units)
             if not drawn:
@@ -98,9 +93,8 @@ def draw(rows: Sequence[dict[str, Any]], mode: str, path: Path, *, times: bool =
             axes.set_xlabel(counted)
             axes.set_ylabel(cost)
             axes.grid(visible=True, which="major", color="#dddddd")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right upper")
-        figure.suptitle(f"Mode {mode}: what one costs, in networks of all sizes (offline and online together)")
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        drawn_figure.legend(*drawn_figure.axes[0].get_legend_handles_labels(), loc="outside right upper")
+        drawn_figure.suptitle(f"Mode {mode}: what one costs, in networks of all sizes (offline and online together)")
 
 
 def main(arguments: Sequence[str]) -> int:
