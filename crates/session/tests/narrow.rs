@@ -17,7 +17,7 @@ const BOUNDED: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,
     {"name":"flat","op":"Flatten","inputs":["relu"]},
     {"name":"fc1","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]},
     {"name":"relu2","op":"Relu","inputs":["fc1"]},
-    {"name":"clip","op":{"Clip":{"high":0.25}},"inputs":["relu2"]},
+    {"name":"clip","op":{"Clip":{"min":0.0,"max":0.25}},"inputs":["relu2"]},
     {"name":"fc2","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["clip"]}],"output":"fc2"}"#;
 const SHAPES: [(&str, &[usize]); 6] =
     [("w1", &[3, 1, 2, 2]), ("b1", &[3]), ("w2", &[3, 5]), ("b2", &[5]), ("w3", &[5, 3]), ("b3", &[3])];

@@ -267,10 +267,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
             scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
             not given, it is 0.5%. ``model.precision`` tells what is reached.
-        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room for
-            twice the calibrated range among them: its preparation takes half as long with each bit less. Inputs and
-            weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner evaluate
-            --bits` tells what accuracy is left.
+        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room
+            for twice the calibrated range among them: preparation takes about half as long with each bit less. Inputs
+            and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner
+            evaluate --bits` tells what accuracy is left.
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
             a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have

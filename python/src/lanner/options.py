@@ -74,8 +74,8 @@ class CompileOptions:
             scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
         precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
             activations. None is 0.5%.
-        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, within `KEPT_BITS`; without a
-            precision inputs and weights then have as many, and 8 at least. None keeps what the precision takes.
+        kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16; without a precision
+            inputs and weights then have as many, and 8 at least. None keeps what the precision takes.
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.

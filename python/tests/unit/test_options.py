@@ -23,6 +23,7 @@ def test_document_has_the_agreed_members() -> None:
         "input_range": None,
         "public_preprocessing": False,
         "precision": None,
+        "kept_bits": None,
         "allow_imprecise": False,
         "limits": {"memory": None, "seconds": None},
     }

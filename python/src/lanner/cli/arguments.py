@@ -62,9 +62,9 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--kept-bits",
         type=int,
         metavar="K",
-        help=f"bits that each lookup of mode tabula keeps of a value, {KEPT_BITS[0]} to {KEPT_BITS[1]}: preparation takes "
-        "half as long with each bit less, and `lanner evaluate --bits` tells the accuracy (default: what --precision "
-        "takes)",
+        help=f"bits that each lookup of mode tabula keeps of a value, {KEPT_BITS[0]} to {KEPT_BITS[1]}: preparation "
+        "takes about half as long with each bit less, and `lanner evaluate --bits` tells the accuracy (default: what "
+        "--precision takes)",
     )
     parser.add_argument(
         "--allow-imprecise",

@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "weights, 8 bits for random ones)",
     )
     parser.add_argument(
-        "--kept-bits", type=int, metavar="K", help="bits that each lookup of mode tabula keeps, as `lanner compile` has it"
+        "--kept-bits",
+        type=int,
+        metavar="K",
+        help="bits that each lookup of mode tabula keeps, as `lanner compile` has it",
     )
     parser.add_argument(
         "--network",

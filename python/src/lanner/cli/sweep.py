@@ -1,0 +1,114 @@
+"""``lanner evaluate --bits``: what is left of a network's accuracy with each number of bits that lookups keep."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.cli.arguments import KINDS, check_target, read_limits
+from lanner.cli.measured import BATCH, SHOWN, against_float, as_results, document_of, integers_of, metric_cell
+from lanner.cli.output import Output
+from lanner.curve import Point, draw, read_bits
+from lanner.errors import MisuseError
+from lanner.evaluation import Results, Task
+from lanner.inputs import NUMPY, as_batch, load_array, read_sources, stack_sources
+from lanner.model import Model
+from lanner.plots import check_plots
+from lanner.wording import counted
+
+
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """The options that ask for other numbers of bits."""
+    parser.add_argument(
+        "--bits",
+        type=read_bits,
+        metavar="A..B",
+        help="measure the network as mode tabula computes it, compiled again for lookups that keep each number of bits "
+        "from A to B; takes --calibration, since MODEL.lanner keeps the float network and no samples",
+    )
+    parser.add_argument(
+        "--calibration", type=Path, metavar="X.npy", help=f"typical samples for --bits, as `compile` takes: {KINDS}"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="F.png", help="draw the accuracy over --bits: .png, .svg or .pdf, with matplotlib"
+    )
+
+
+def check_sweep(options: argparse.Namespace) -> None:
+    """Check, before anything is computed, that what goes with --bits is given with it alone."""
+    if options.bits is None:
+        for name in ("calibration", "plot"):
+            if getattr(options, name) is not None:
+                raise MisuseError(f"--{name} goes with --bits", fix="give both, or leave it out")
+        return
+    if options.calibration is None:
+        raise MisuseError(
+            "--bits compiles the network again, and a model keeps no samples to calibrate it on",
+            where="--calibration",
+            fix="give the typical samples that the model was compiled with",
+        )
+    if options.secure:
+        raise MisuseError(
+            "--bits measures the fixed-point reference, which secure predictions equal",
+            where="--secure",
+            fix="compile with --mode tabula --kept-bits K and evaluate that with --secure",
+        )
+    if options.plot is not None:
+        check_plots()
+        check_target(options.plot)
+
+
+def sweep(options: argparse.Namespace, model: Model, task: Task, x: NDArray[np.float32], output: Output) -> int:
+    """Measure the network with each number of bits that its lookups keep."""
+    samples = _calibration_of(options.calibration, model)
+    batches = [x[start : start + BATCH] for start in range(0, len(x), BATCH)]
+    exact = task.of_scores(np.concatenate([model.predict_float(batch) for batch in batches]))
+    document: dict[str, Any] = {"samples": len(x), "task": task.kind, "float": document_of(task, exact), "bits": []}
+    with output.progress("bits", len(options.bits)) as advance:
+        for bits in options.bits:
+            advance(f"{bits} bits", 0)
+            narrow = model.keeping(bits, samples, **read_limits(options))
+            document["bits"].append({"bits": bits, **_measured(narrow, batches, task, exact)})
+            advance()
+    _show_sweep(document, output)
+    if options.plot is not None:
+        metric = next(name for name in SHOWN if name in document["float"])
+        points = [Point(row["bits"], row[metric]) for row in document["bits"] if row[metric] is not None]
+        draw(model.name, SHOWN[metric][0], points, document["float"][metric], options.plot)
+        output.say(f"drawn in {options.plot}")
+    output.document(document)
+    return 0
+
+
+def _measured(model: Model, batches: list[NDArray[np.float32]], task: Task, exact: Results) -> dict[str, Any]:
+    """What a model reaches on the samples, and what its lookups keep."""
+    integers, overflows = zip(*(integers_of(model, batch) for batch in batches), strict=True)
+    fixed = task.of_scores(as_results(np.concatenate(integers), model))
+    found = document_of(task, fixed) | against_float(fixed, exact)
+    return found | {"overflows": sum(overflows), "lookups": model.report()["lookups"]}
+
+
+def _calibration_of(source: Path, model: Model) -> NDArray[np.float32]:
+    entry = model.manifest.input
+    if source.suffix.lower() in NUMPY and not source.is_dir():
+        return as_batch(load_array(source), entry, str(source))
+    return stack_sources(read_sources([source]), entry, model.manifest.image, model.name)
+
+
+def _show_sweep(document: dict[str, Any], output: Output) -> None:
+    shown = [name for name in SHOWN if name in document["float"]]
+    rows: list[tuple[object, ...]] = [
+        ("float", *(metric_cell(name, document["float"]) for name in shown), None, None, None)
+    ]
+    for row in document["bits"]:
+        kept = sorted({lookup["kept"] for lookup in row["lookups"]})
+        said = "" if not kept else str(kept[0]) if len(kept) == 1 else f"{kept[0]}..{kept[-1]}"
+        agree = row.get("labels_agree", row.get("largest_difference"))
+        rows.append((row["bits"], *(metric_cell(name, row) for name in shown), said, agree, row["overflows"]))
+    against = "off by at most" if document["task"] == "values" else "labels as float"
+    output.table(("bits", *(SHOWN[name][0] for name in shown), "kept by lookups", against, "overflows"), rows)
+    output.say(f"{counted(document['samples'], 'sample')}; bits count a sign and room for twice the calibrated range")
