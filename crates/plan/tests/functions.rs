@@ -45,6 +45,34 @@ fn a_function_takes_the_rescale_before_it_along_with_its_guard() {
     assert_eq!(function, Some((21, 7, 16)));
 }
 
+/// A value is narrowed with the guard that it has, and looked up, or compared, in the ring that is left.
+#[test]
+fn a_narrow_value_is_looked_up_in_its_own_ring() {
+    let (large, narrow, small) = (1 << 24, 1 << 20, 1 << 16);
+    let network = network(&[
+        (LAYER, &[0], large),
+        (r#""Narrow""#, &[1], narrow),
+        (r#""Relu""#, &[2], narrow),
+        (RESCALE, &[3], small),
+    ]);
+    let (plan, names) = names(&network, Mode::Tabula);
+    assert_eq!(names, ["delphi.fc", "local.narrow", "tabula.lookup", "share.reveal"]);
+    let rings = |plan: &Plan| -> Vec<[u32; 2]> {
+        let of_step = |step: &lanner_plan::Step| match &step.protocol {
+            Protocol::Narrow(narrow) => Some([narrow.from, narrow.to]),
+            Protocol::TabulaLookup(lookup) => Some([lookup.from, lookup.shift]),
+            Protocol::RingActivation(activation) => Some([activation.from, activation.function.shift]),
+            _ => None,
+        };
+        plan.steps().filter_map(of_step).collect()
+    };
+    assert_eq!(rings(&plan), [[25, 21], [21, 7]]);
+    assert_eq!(rings(&lanner_plan::plan(&network, Policy::Logits, CHEETAH).unwrap()), [[25, 21], [21, 7]]);
+    let lookups: Vec<_> =
+        network.lookups().map(|lookup| (lookup.first, lookup.kept, lookup.dropped)).collect();
+    assert_eq!(lookups, [(2, 13, 6)]);
+}
+
 #[test]
 fn what_else_is_read_is_rescaled_alone() {
     let ring = 1 << 20;
