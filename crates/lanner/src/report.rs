@@ -196,6 +196,10 @@ fn numbers(network: &PublicNetwork) -> String {
             "the factors of sums and joins (ratios of rounded scales)",
         ),
         (
+            has(|op| matches!(op, FixedOp::Narrow)),
+            "the ranges of what is looked up (those of the calibration samples, to a doubling)",
+        ),
+        (
             has(|op| matches!(op, FixedOp::Bias { .. })),
             "the bits of terms behind no layer (in units of rounded scales)",
         ),
