@@ -26,7 +26,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "mode": manifest.plan.mode,
         "precision": precision::reached(network),
         "bits": precision::layers(network),
-        "lookups": precision::lookups(&manifest.plan.mode, network),
+        "lookups": precision::lookups(manifest.plan.mode, network),
         "values": network.values(),
         "calibration": {"samples_set_aside": network.set_aside()},
         "steps": steps.collect::<Vec<_>>(),

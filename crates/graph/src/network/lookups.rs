@@ -20,7 +20,7 @@ pub struct Lookup {
 }
 
 impl PublicNetwork {
-    /// The runs that mode `tabula` looks up, in order: rescales, with the maxima, ReLUs and bounds before each that nothing else reads.
+    /// The runs that mode `tabula` looks up, in order: rescales, with the maxima, `ReLUs` and bounds before each that nothing else reads.
     pub fn lookups(&self) -> impl Iterator<Item = Lookup> + '_ {
         let of_node = |(rescale, node): (usize, &FixedNode)| {
             let FixedOp::Rescale { shift: dropped @ 1.. } = node.op else { return None };
