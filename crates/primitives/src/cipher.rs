@@ -10,6 +10,26 @@ use crate::arch::WideCipher;
 /// How many blocks go to the cipher at once: enough to fill its widest pipeline, few enough to stay in the first cache.
 pub(crate) const BATCH: usize = 64;
 
+/// Tweaks of consecutive blocks.
+#[derive(Clone, Copy)]
+pub(crate) enum Numbering {
+    /// A number each from this one on, wrapping at `2^64`.
+    From(u64),
+    /// The same of all.
+    All(u64),
+}
+
+impl Numbering {
+    /// That of a block.
+    #[inline]
+    pub(crate) const fn of(self, block: usize) -> u64 {
+        match self {
+            Self::From(first) => first.wrapping_add(block as u64),
+            Self::All(tweak) => tweak,
+        }
+    }
+}
+
 /// An AES-128 key schedule; zeroized on drop.
 pub(crate) enum Cipher {
     /// Where the processor has vector AES instructions.

@@ -12,7 +12,7 @@
 use zeroize::Zeroizing;
 
 use crate::Block;
-use crate::cipher::{BATCH, Cipher};
+use crate::cipher::{BATCH, Cipher, Numbering};
 
 /// The linear orthomorphism `sigma(hi || lo) = (hi xor lo) || hi`, `hi` being the upper 64 bits.
 #[must_use]
@@ -48,9 +48,18 @@ impl CorrelationRobustHash {
 
     /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`: the sender's second string of a correlated pair.
     pub fn hash_masked_in_place(&self, x: &mut [Block], offset: Block, first: u64) {
+        self.hash_numbered(x, offset, Numbering::From(first));
+    }
+
+    /// Replaces every `x[j]` by `H(x[j], tweak)`.
+    pub fn hash_alike_in_place(&self, x: &mut [Block], tweak: u64) {
+        self.hash_numbered(x, Block::ZERO, Numbering::All(tweak));
+    }
+
+    fn hash_numbered(&self, x: &mut [Block], offset: Block, tweaks: Numbering) {
         match &self.cipher {
-            Cipher::Wide(cipher) => cipher.hash(x, offset, first),
-            Cipher::Portable(_) => self.hash_batches(x, offset, |j| first.wrapping_add(j as u64)),
+            Cipher::Wide(cipher) => cipher.hash(x, offset, tweaks),
+            Cipher::Portable(_) => self.hash_batches(x, offset, tweaks),
         }
     }
 
@@ -90,19 +99,19 @@ impl CorrelationRobustHash {
             let hashed = &mut hashed[..filled.len()];
             hashed.iter_mut().zip(filled).for_each(|(slot, offset)| *slot = *x ^ *offset);
             let tweak = first.wrapping_add(number as u64);
-            self.hash_batches(hashed, Block::ZERO, |_| tweak);
+            self.hash_batches(hashed, Block::ZERO, Numbering::All(tweak));
             for (row, out) in out.iter_mut().enumerate() {
                 *out = hashed.iter().rev().fold(0, |bits, block| bits << 1 | (block.0 >> row) as u16 & 1);
             }
         }
     }
 
-    fn hash_batches(&self, x: &mut [Block], offset: Block, tweak: impl Fn(usize) -> u64) {
+    fn hash_batches(&self, x: &mut [Block], offset: Block, tweaks: Numbering) {
         let mut input = [Block::ZERO; BATCH];
         for (number, batch) in x.chunks_mut(BATCH).enumerate() {
             for (j, (a, s)) in batch.iter_mut().zip(&mut input).enumerate() {
                 *a = sigma(*a ^ offset);
-                *s = *a ^ Block(u128::from(tweak(number * BATCH + j)));
+                *s = *a ^ Block(u128::from(tweaks.of(number * BATCH + j)));
             }
             // A whole batch runs through the cipher's pipeline; single blocks would not.
             let used = if batch.len() == 1 { 1 } else { BATCH };
@@ -118,13 +127,22 @@ impl CorrelationRobustHash {
     ///
     /// Returns the sum of the first half with all bits. The length of `nodes` is even.
     pub fn expand_in_place(&self, nodes: &mut [Block], first: u64, keep: Block) -> Block {
+        self.expand_numbered(nodes, Numbering::From(first), keep)
+    }
+
+    /// The same with one tweak for all, and with all bits of all children.
+    pub fn expand_alike_in_place(&self, nodes: &mut [Block], tweak: u64) -> Block {
+        self.expand_numbered(nodes, Numbering::All(tweak), Block::ONES)
+    }
+
+    fn expand_numbered(&self, nodes: &mut [Block], tweaks: Numbering, keep: Block) -> Block {
         debug_assert!(nodes.len().is_multiple_of(2));
         if let Cipher::Wide(cipher) = &self.cipher {
-            return cipher.expand(nodes, first, keep);
+            return cipher.expand(nodes, tweaks, keep);
         }
         let (left, right) = nodes.split_at_mut(nodes.len() / 2);
         right.copy_from_slice(left);
-        self.hash_in_place(left, first);
+        self.hash_numbered(left, Block::ZERO, tweaks);
         let mut sum = Block::ZERO;
         for (left, right) in left.iter_mut().zip(right) {
             sum ^= *left;
@@ -213,6 +231,12 @@ mod tests {
                 assert!((0..half).all(|j| nodes[j] == left(j) & keep));
                 assert!((0..half).all(|j| nodes[half + j] == (parents[j] ^ left(j)) & keep));
                 assert!(sum == (0..half).fold(Block::ZERO, |sum, j| sum ^ left(j)));
+                let (mut alike, mut hashed) = ([&parents[..], &parents[..]].concat(), parents.clone());
+                hash.hash_alike_in_place(&mut hashed, first);
+                let sum = hash.expand_alike_in_place(&mut alike, first);
+                assert!((0..half).all(|j| hashed[j] == hash.hash(parents[j], first) && alike[j] == hashed[j]));
+                assert!((0..half).all(|j| alike[half + j] == parents[j] ^ hashed[j]));
+                assert!(sum == hashed.iter().fold(Block::ZERO, |sum, hash| sum ^ *hash));
             }
         }
     }

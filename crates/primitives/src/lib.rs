@@ -32,6 +32,6 @@ pub use low_bits::{bit_of_words, low_bits};
 pub use prg::Prg;
 pub use ring::{Factor, Ring};
 pub use seed::{Direction, Label, Seed, derive_seed};
-pub use siblings::add_at_siblings;
+pub use siblings::{add_at_siblings, add_by_parents};
 pub use stream::PrgStream;
 pub use transpose::{TRANSPOSE_ROWS, transpose};

@@ -1,4 +1,4 @@
-//! Addition at a secret place.
+//! Additions at a secret place, or under secret bits.
 
 use crate::{Block, arch};
 
@@ -10,4 +10,13 @@ use crate::{Block, arch};
 pub fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block; 2]) {
     debug_assert!(blocks.len().is_multiple_of(2));
     arch::add_at_siblings(blocks, place, values);
+}
+
+/// Adds `value` to both blocks of each pair of siblings, one in each half of `blocks`, whose sum has a low bit: the correction of a half tree's level,
+/// whose nodes add up to their parent, under the parent's control bit.
+///
+/// All blocks are read and written. The length of `blocks` is even.
+pub fn add_by_parents(blocks: &mut [Block], value: Block) {
+    debug_assert!(blocks.len().is_multiple_of(2));
+    arch::add_by_parents(blocks, value);
 }

@@ -10,26 +10,27 @@ use std::arch::x86_64::{
 use super::registers::{LANES, halves_of, load, load_few, spread, store, store_few};
 use super::vaes::{WideCipher, broadcast};
 use crate::Block;
+use crate::cipher::Numbering;
 
 impl WideCipher {
-    /// Replaces every `x[j]` by `H(x[j] xor offset, first + j)`.
-    pub(crate) fn hash(&self, x: &mut [Block], offset: Block, first: u64) {
+    /// Replaces every `x[j]` by `H(x[j] xor offset, tweak j)`.
+    pub(crate) fn hash(&self, x: &mut [Block], offset: Block, tweaks: Numbering) {
         // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { hash(self.keys(), x, offset, first) }
+        unsafe { hash(self.keys(), x, offset, tweaks) }
     }
 
-    /// Makes of every `x` in the first half of `nodes` its children `H(x, first + j)`, in its place, and `x xor H(x, first + j)`, in the
+    /// Makes of every `x` in the first half of `nodes` its children `H(x, tweak j)`, in its place, and `x xor H(x, tweak j)`, in the
     /// second half, both without the bits that `keep` lacks; returns the sum of the former with all bits.
-    pub(crate) fn expand(&self, nodes: &mut [Block], first: u64, keep: Block) -> Block {
+    pub(crate) fn expand(&self, nodes: &mut [Block], tweaks: Numbering, keep: Block) -> Block {
         // SAFETY: a value of this type exists only where the features were detected.
-        unsafe { expand(self.keys(), nodes, first, keep) }
+        unsafe { expand(self.keys(), nodes, tweaks, keep) }
     }
 }
 
 #[target_feature(enable = "avx512f,vaes")]
-fn hash(keys: &[__m128i; 11], x: &mut [Block], offset: Block, first: u64) {
+fn hash(keys: &[__m128i; 11], x: &mut [Block], offset: Block, tweaks: Numbering) {
     let (keys, offset) = (broadcast(keys), spread(offset));
-    let mut tweaks = Tweaks::new(first);
+    let mut tweaks = Tweaks::new(tweaks);
     let (groups, few) = x.as_chunks_mut();
     let (batches, groups) = groups.as_chunks_mut();
     for batch in batches {
@@ -62,9 +63,9 @@ fn hash_batch<const GROUPS: usize>(
 }
 
 #[target_feature(enable = "avx512f,vaes")]
-fn expand(keys: &[__m128i; 11], nodes: &mut [Block], first: u64, keep: Block) -> Block {
+fn expand(keys: &[__m128i; 11], nodes: &mut [Block], tweaks: Numbering, keep: Block) -> Block {
     let (keys, keep) = (broadcast(keys), spread(keep));
-    let mut tweaks = Tweaks::new(first);
+    let mut tweaks = Tweaks::new(tweaks);
     let mut sum = _mm512_setzero_si512();
     let (left, right) = nodes.split_at_mut(nodes.len() / 2);
     let ((left, left_few), (right, right_few)) = (left.as_chunks_mut(), right.as_chunks_mut());
@@ -111,15 +112,17 @@ fn expand_batch<const GROUPS: usize>(
     sum
 }
 
-/// Tweaks of consecutive blocks, four at a time: those of the next ones.
-pub(super) struct Tweaks(__m512i);
+/// Tweaks of consecutive blocks, four at a time: those of the next ones, and what they grow by.
+pub(super) struct Tweaks(__m512i, __m512i);
 
 impl Tweaks {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn new(first: u64) -> Self {
-        let numbers = _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0);
-        Self(_mm512_add_epi64(spread(Block(u128::from(first))), numbers))
+    pub(super) fn new(tweaks: Numbering) -> Self {
+        let of = |block: usize| tweaks.of(block).cast_signed();
+        let first = _mm512_set_epi64(0, of(3), 0, of(2), 0, of(1), 0, of(0));
+        let step = tweaks.of(LANES).wrapping_sub(tweaks.of(0));
+        Self(first, spread(Block(u128::from(step))))
     }
 
     /// Of the next groups.
@@ -129,7 +132,7 @@ impl Tweaks {
         let mut tweaks = [self.0; GROUPS];
         for tweak in &mut tweaks {
             *tweak = self.0;
-            self.0 = _mm512_add_epi64(self.0, spread(Block(LANES as u128)));
+            self.0 = _mm512_add_epi64(self.0, self.1);
         }
         tweaks
     }

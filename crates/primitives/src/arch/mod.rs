@@ -32,6 +32,8 @@ pub(crate) use local_code_x86::MAX_INPUTS as MAX_WIDE_INPUTS;
 pub(crate) use vaes::WideCipher;
 
 use crate::Block;
+#[cfg(not(target_arch = "x86_64"))]
+use crate::cipher::Numbering;
 
 /// Transposes `rows` (128 rows of `out.len() / 128` blocks) into `out`; the lengths are equal multiples of 128.
 pub(crate) fn transpose(rows: &[Block], out: &mut [Block]) {
@@ -49,6 +51,15 @@ pub(crate) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block
         return;
     }
     portable::add_at_siblings(blocks, place, values);
+}
+
+/// Adds `value` to both blocks of each pair of siblings, one in each half of `blocks`, whose sum has a low bit; the length is even.
+pub(crate) fn add_by_parents(blocks: &mut [Block], value: Block) {
+    #[cfg(target_arch = "x86_64")]
+    if siblings_x86::add_by_parents(blocks, value) {
+        return;
+    }
+    portable::add_by_parents(blocks, value);
 }
 
 /// The low bits of at most 64 blocks.
@@ -92,7 +103,7 @@ impl WideCipher {
         None
     }
 
-    pub(crate) fn hash(&self, _x: &mut [Block], _offset: Block, _first: u64) {
+    pub(crate) fn hash(&self, _x: &mut [Block], _offset: Block, _tweaks: Numbering) {
         match *self {}
     }
 
@@ -100,7 +111,7 @@ impl WideCipher {
         match *self {}
     }
 
-    pub(crate) fn expand(&self, _nodes: &mut [Block], _first: u64, _keep: Block) -> Block {
+    pub(crate) fn expand(&self, _nodes: &mut [Block], _tweaks: Numbering, _keep: Block) -> Block {
         match *self {}
     }
 
@@ -144,6 +155,19 @@ mod tests {
             transpose(&rows, &mut fast);
             portable::transpose(&rows, &mut plain);
             prop_assert!(fast == plain);
+        }
+
+        #[test]
+        fn addition_by_parents_equals_its_portable_twin(seed: [u8; 16], half in 0..70_usize) {
+            let mut blocks = vec![Block::ZERO; 2 * half + 1];
+            Prg::from_seed(seed).fill_blocks(&mut blocks);
+            let value = blocks.pop().unwrap_or_default();
+            let (mut fast, mut plain) = (blocks.clone(), blocks.clone());
+            add_by_parents(&mut fast, value);
+            portable::add_by_parents(&mut plain, value);
+            let due = |j: usize| (blocks[j % half] ^ blocks[half + j % half]).lsb();
+            let direct = (0..2 * half).map(|j| if due(j) { blocks[j] ^ value } else { blocks[j] });
+            prop_assert!(fast == plain && direct.eq(plain));
         }
 
         #[test]

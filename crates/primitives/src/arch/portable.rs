@@ -61,6 +61,16 @@ pub(super) fn add_at_siblings(blocks: &mut [Block], place: usize, values: [Block
     }
 }
 
+/// Adds a value to siblings under a mask of their sum's low bit.
+pub(super) fn add_by_parents(blocks: &mut [Block], value: Block) {
+    let (left, right) = blocks.split_at_mut(blocks.len() / 2);
+    for (left, right) in left.iter_mut().zip(right) {
+        let value = Block::mask((*left ^ *right).lsb()) & value;
+        *left ^= value;
+        *right ^= value;
+    }
+}
+
 /// The low bits of at most 64 blocks.
 pub(super) fn low_bits(blocks: &[Block]) -> u64 {
     blocks.iter().rev().fold(0, |word, block| word << 1 | block.0 as u64 & 1)

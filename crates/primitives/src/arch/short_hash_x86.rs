@@ -9,6 +9,7 @@ use super::hash_x86::{BATCH, Tweaks, hash_groups};
 use super::registers::{LANES, bits_of, load, low_words, spread, store_words};
 use super::vaes::{WideCipher, broadcast};
 use crate::Block;
+use crate::cipher::Numbering;
 
 impl WideCipher {
     /// Writes the low word of `H(x[j] xor offset, first + j)` to `out[j]`, of as many as there are of both.
@@ -36,7 +37,7 @@ const WORDS: usize = 2 * LANES;
 #[target_feature(enable = "avx512f,vaes")]
 fn hash_low_words(cipher: &WideCipher, x: &[Block], offset: Block, first: u64, out: &mut [u64]) {
     let (keys, offset) = (broadcast(cipher.keys()), spread(offset));
-    let mut tweaks = Tweaks::new(first);
+    let mut tweaks = Tweaks::new(Numbering::From(first));
     let count = x.len().min(out.len());
     let ((x, x_few), (out, out_few)) = (x[..count].as_chunks(), out[..count].as_chunks_mut());
     for (x, out) in x.iter().zip(out) {

@@ -1,8 +1,9 @@
-//! Additions at a secret place, four blocks to a register.
+//! Additions at a secret place or under secret bits, four blocks to a register.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{
     _mm512_add_epi64, _mm512_cmpeq_epi64_mask, _mm512_mask_xor_epi64, _mm512_set_epi64, _mm512_set1_epi64,
+    _mm512_shuffle_epi32, _mm512_test_epi64_mask, _mm512_xor_si512,
 };
 
 use super::registers::{LANES, load, spread, store};
@@ -35,3 +36,29 @@ fn add_wide(blocks: &mut [Block], place: usize, values: [Block; 2]) {
         numbers = _mm512_add_epi64(numbers, advance);
     }
 }
+
+/// Adds `value` to siblings whose sum has a low bit, if the processor has the instructions.
+pub(super) fn add_by_parents(blocks: &mut [Block], value: Block) -> bool {
+    let available = (blocks.len() / 2).is_multiple_of(LANES) && is_x86_feature_detected!("avx512f");
+    if available {
+        // SAFETY: the feature that the function needs was just detected.
+        unsafe { add_by_parents_wide(blocks, value) };
+    }
+    available
+}
+
+#[target_feature(enable = "avx512f")]
+fn add_by_parents_wide(blocks: &mut [Block], value: Block) {
+    let (left, right) = blocks.split_at_mut(blocks.len() / 2);
+    let (value, low_bit) = (spread(value), _mm512_set1_epi64(1));
+    for (left, right) in left.as_chunks_mut().0.iter_mut().zip(right.as_chunks_mut().0) {
+        let (x, y) = (load(left), load(right));
+        let low_halves = _mm512_shuffle_epi32::<LOW_TWICE>(_mm512_xor_si512(x, y));
+        let mask = _mm512_test_epi64_mask(low_halves, low_bit);
+        store(left, _mm512_mask_xor_epi64(x, mask, x, value));
+        store(right, _mm512_mask_xor_epi64(y, mask, y, value));
+    }
+}
+
+/// For [`_mm512_shuffle_epi32`]: the lower half of each block twice.
+const LOW_TWICE: i32 = 0b01_00_01_00;
