@@ -1,79 +1,69 @@
 //! How two parties grow the trees of keys together, level by level.
 
-use lanner_primitives::{Block, CorrelationRobustHash, parallel};
+use std::ops::Range;
+
+use lanner_primitives::{Block, CorrelationRobustHash, add_by_parents, parallel};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::{DpfError, MAX_BITS, POINTS, VALUES, WORDS};
+use crate::salts::{CHILDREN, VALUES};
+use crate::{DpfError, GROUP, Salts, Shape};
 
 /// One party's trees of many keys, down to a level.
 ///
 /// ```text
-/// for each level but the last:   sums = grow()
+/// for each level but the last:   sums()
 ///                                both open CW = hashes_0 xor hashes_1 xor not(a_i) Delta, of which they have shares
 ///                                correct(CW)
-/// for the last:                  sums = finish(), or for the last three finish_tail()
+/// for the last:                  sums()
 /// ```
 ///
-/// and of the sums of values and of control bits of all levels they make the corrections of values, whenever they like.
-pub struct Growth<'h> {
-    hash: &'h CorrelationRobustHash,
+/// and of the sums of values and of control bits of all stops they make the corrections of values, whenever they like.
+///
+/// Nodes of the last levels, the most, are not stored but grown anew for each level, a piece of a tree at a time, in the processor's nearest cache.
+pub struct Growth<'s> {
+    shape: Shape,
+    salts: &'s Salts,
+    /// This party's part of Delta.
     root: Block,
-    level: u32,
-    groups: Vec<Trees>,
-    keys: usize,
-    /// What corrects the nodes of the last level, of each key, until these are read; none of the roots.
-    corrections: Vec<Block>,
-}
-
-/// The trees of some keys.
-#[derive(Default)]
-struct Trees {
-    /// The number of the first key.
-    first: u64,
-    keys: usize,
-    /// The nodes of the last level, not corrected: rows of one node of every key, the two children of a row's nodes next to each other.
+    keys: Range<usize>,
+    depth: usize,
+    is_read: bool,
+    /// The nodes of the last level that is stored, key by key; both children of each are as far apart as there are nodes.
     nodes: Zeroizing<Vec<Block>>,
-    /// Room for the next level.
-    next: Zeroizing<Vec<Block>>,
+    /// Of the levels behind the first, of each key.
+    corrections: Vec<Vec<Block>>,
 }
-
-/// A row of nodes.
-type Row = Zeroizing<[Block; GROUP]>;
 
 /// A party's sums over all nodes of a level, for each key.
+#[derive(Default)]
 pub struct Sums {
-    /// What nodes hash to, added modulo two; zeros of the last level, which has no children.
+    /// What nodes hash to, added modulo two; none of the last level, which has no children.
     pub hashes: Vec<Block>,
-    /// What their values hash to, word by word modulo `2^64`.
-    pub values: [Vec<u64>; WORDS],
-    /// Their control bits, as integers: both parties' differ by 1.
+    /// At a stop what their values hash to, for each word, number by number ([`Shape::number`]).
+    pub values: Vec<Vec<Block>>,
+    /// At a stop their control bits, as integers: both parties' differ by 1.
     pub controls: Vec<u64>,
 }
 
 impl Sums {
-    fn new(keys: usize) -> Self {
+    fn new(shape: Shape, depth: usize, keys: usize) -> Self {
+        let zeros = |are_due: bool| if are_due { vec![Block::ZERO; keys] } else { Vec::new() };
+        let is_stop = shape.stop(depth).is_some();
         Self {
-            hashes: vec![Block::ZERO; keys],
-            values: [vec![0; keys], vec![0; keys]],
-            controls: vec![0; keys],
+            hashes: zeros(depth < shape.depth()),
+            values: if is_stop { vec![zeros(true); shape.words()] } else { Vec::new() },
+            controls: vec![0; if is_stop { keys } else { 0 }],
         }
     }
 
-    /// Appends those of other keys.
-    pub fn append(&mut self, others: &Self) {
+    /// Appends those of further keys.
+    fn append(&mut self, others: &Self) {
         self.hashes.extend_from_slice(&others.hashes);
+        self.controls.extend_from_slice(&others.controls);
+        self.values.resize_with(others.values.len(), Vec::new);
         for (values, others) in self.values.iter_mut().zip(&others.values) {
             values.extend_from_slice(others);
         }
-        self.controls.extend_from_slice(&others.controls);
-    }
-}
-
-impl TailSums {
-    /// Appends those of other keys.
-    pub fn append(&mut self, others: &Self) {
-        self.values.extend_from_slice(&others.values);
-        self.controls.extend_from_slice(&others.controls);
     }
 }
 
@@ -87,26 +77,6 @@ impl Drop for Sums {
     }
 }
 
-/// A party's sums over all nodes above a tail, for each key.
-pub struct TailSums {
-    /// What their values hash to, for each point modulo `2^16`.
-    pub values: Vec<[u16; POINTS]>,
-    /// Their control bits, as integers.
-    pub controls: Vec<u64>,
-}
-
-impl ZeroizeOnDrop for TailSums {}
-
-impl Drop for TailSums {
-    fn drop(&mut self) {
-        self.values.zeroize();
-        self.controls.zeroize();
-    }
-}
-
-/// Keys whose trees are grown at a time: the nodes of a row are hashed in one go, with the tweaks of their keys.
-const GROUP: usize = 256;
-
 impl ZeroizeOnDrop for Growth<'_> {}
 
 impl Drop for Growth<'_> {
@@ -115,162 +85,166 @@ impl Drop for Growth<'_> {
     }
 }
 
-impl<'h> Growth<'h> {
-    /// Trees of a root each, this party's part of Delta: the low bits of both parties' parts differ. `first` is the number of the first of the keys, below
-    /// `2^62` with all others of the same Delta.
+/// Levels of the deepest nodes that are not stored.
+const FLYING: usize = 2;
+
+/// Nodes of a stored level whose children are grown at a time.
+const PIECE: usize = 128;
+
+/// Nodes that are hashed at a time.
+const ROOM: usize = PIECE << FLYING;
+
+impl<'s> Growth<'s> {
+    /// No trees yet; `root` is this party's part of Delta: the low bits of both parties' parts differ.
     #[must_use]
-    pub fn new(hash: &'h CorrelationRobustHash, root: Block, keys: usize, first: u64) -> Self {
-        let mut growth = Self { hash, root, level: 0, groups: Vec::new(), keys: 0, corrections: Vec::new() };
-        growth.restart(keys, first);
-        growth
+    pub fn new(shape: Shape, salts: &'s Salts, root: Block) -> Self {
+        let (nodes, corrections) = (Zeroizing::new(Vec::new()), Vec::new());
+        Self { shape, salts, root, keys: 0..0, depth: 0, is_read: false, nodes, corrections }
     }
 
-    /// Begins the trees of other keys of the same root, in the same memory.
-    pub fn restart(&mut self, keys: usize, first: u64) {
-        (self.level, self.keys) = (0, keys);
+    /// Nodes of a key that are stored.
+    #[must_use]
+    pub const fn stored(shape: Shape) -> usize {
+        1 << stored_depth(shape)
+    }
+
+    /// Begins the trees of keys of these numbers, in the same memory, with shares of their thresholds' highest bit times Delta; the first number
+    /// is a multiple of [`GROUP`].
+    ///
+    /// # Errors
+    /// [`DpfError::Shape`] if there are not as many shares, or the first number is another one.
+    pub fn restart(
+        &mut self,
+        keys: Range<usize>,
+        shares: impl ExactSizeIterator<Item = Block>,
+    ) -> Result<(), DpfError> {
+        if shares.len() != keys.len() || !keys.start.is_multiple_of(GROUP) {
+            return Err(DpfError::Shape { what: "the keys of trees" });
+        }
+        let stored = Self::stored(self.shape);
+        if self.nodes.len() < keys.len() * stored {
+            // What would be moved when the room grows is none.
+            self.nodes = Zeroizing::new(vec![Block::ZERO; keys.len() * stored]);
+        }
+        for (nodes, share) in self.nodes.chunks_mut(stored).zip(shares) {
+            (nodes[0], nodes[1]) = (share ^ self.root, share);
+        }
+        (self.keys, self.depth, self.is_read) = (keys, 1, false);
         self.corrections.clear();
-        self.groups.resize_with(keys.div_ceil(GROUP), Trees::default);
-        for (trees, start) in self.groups.iter_mut().zip((0..).step_by(GROUP)) {
-            (trees.first, trees.keys) = (first + start as u64, GROUP.min(keys - start));
-            trees.nodes.clear();
-            trees.nodes.resize(trees.keys, self.root);
-        }
+        Ok(())
     }
 
-    /// Grows a level, which is to be corrected next; the sums over the nodes above it.
+    /// The sums over the nodes of the level; once.
     ///
     /// # Errors
-    /// [`DpfError::Shape`] if there are [`MAX_BITS`] levels.
-    pub fn grow(&mut self) -> Result<Sums, DpfError> {
-        if self.level + 1 >= MAX_BITS {
-            return Err(DpfError::Shape { what: "the levels of a tree" });
+    /// [`DpfError::Shape`] if they were read.
+    pub fn sums(&mut self) -> Result<Sums, DpfError> {
+        if std::mem::replace(&mut self.is_read, true) {
+            return Err(DpfError::Shape { what: "the sums of a level" });
         }
-        self.level += 1;
-        Ok(self.add(true))
-    }
-
-    /// The sums over the nodes of the last level, which has no more children.
-    #[must_use]
-    pub fn finish(&mut self) -> Sums {
-        self.add(false)
-    }
-
-    /// The sums over the nodes of the last level, which has a tail.
-    #[must_use]
-    pub fn finish_tail(&self) -> TailSums {
-        let Self { hash, keys, corrections, groups, .. } = self;
-        let mut sums = TailSums { values: vec![[0; POINTS]; *keys], controls: vec![0; *keys] };
-        let of_groups = sums.values.chunks_mut(GROUP).zip(sums.controls.chunks_mut(GROUP));
-        let items = groups.iter().zip(of_groups).zip((0..).step_by(GROUP));
-        parallel::for_each(items, |((trees, (values, controls)), from)| {
-            let mut hashed = Row::new([Block::ZERO; GROUP]);
-            trees.each_row(corrections.get(from..), |row| {
-                add_controls(row, controls);
-                for (sums, value) in values.iter_mut().zip(trees.values(hash, row, &mut hashed)) {
-                    for (sum, point) in sums.iter_mut().zip(points(*value)) {
-                        *sum = sum.wrapping_add(point);
-                    }
-                }
-            });
+        let Self { shape, salts, keys, depth, corrections, nodes, .. } = self;
+        let (stored, first) = (Self::stored(*shape), keys.start / GROUP);
+        let groups = nodes[..keys.len() * stored].chunks_mut(GROUP * stored).enumerate();
+        let sums = parallel::map(groups, |(number, nodes)| {
+            let corrections = corrections.iter().map(|of_keys| &of_keys[number * GROUP..]).collect();
+            let hash = salts.group(first + number);
+            let mut group = Group {
+                shape: *shape,
+                depth: *depth,
+                hash,
+                corrections,
+                sums: Sums::new(*shape, *depth, nodes.len() / stored),
+                room: Zeroizing::new(vec![Block::ZERO; ROOM]),
+            };
+            let mut flying = Zeroizing::new(vec![Block::ZERO; ROOM]);
+            nodes.chunks_mut(stored).enumerate().for_each(|(key, nodes)| group.add(key, nodes, &mut flying));
+            group.sums
         });
-        sums
+        let mut all = Sums::default();
+        sums.iter().for_each(|sums| all.append(sums));
+        Ok(all)
     }
 
-    /// The sums over the nodes of the last level, which then gets children, if it does.
-    fn add(&mut self, grows: bool) -> Sums {
-        let Self { hash, groups, corrections, .. } = self;
-        let mut sums = Sums::new(self.keys);
-        let [low, high] = &mut sums.values;
-        let values = low.chunks_mut(GROUP).zip(high.chunks_mut(GROUP)).zip(sums.controls.chunks_mut(GROUP));
-        let items =
-            groups.iter_mut().zip(sums.hashes.chunks_mut(GROUP)).zip(values).zip((0..).step_by(GROUP));
-        parallel::for_each(items, |(((trees, hashes), ((low, high), controls)), from)| {
-            let mut next = std::mem::take(&mut trees.next);
-            // What would be moved when the room grows is wiped before.
-            next.zeroize();
-            next.reserve_exact(if grows { 2 * trees.nodes.len() } else { 0 });
-            let mut hashed = Row::new([Block::ZERO; GROUP]);
-            trees.each_row(corrections.get(from..), |row| {
-                add_controls(row, controls);
-                let values = trees.values(hash, row, &mut hashed);
-                for ((low, high), value) in low.iter_mut().zip(&mut *high).zip(values) {
-                    *low = low.wrapping_add(value.0 as u64);
-                    *high = high.wrapping_add((value.0 >> 64) as u64);
-                }
-                if grows {
-                    trees.grow(hash, row, &mut next, hashes);
-                }
-            });
-            trees.next = std::mem::replace(&mut trees.nodes, next);
-        });
-        corrections.clear();
-        sums
-    }
-
-    /// Corrects the last level, given the opened correction of each key.
+    /// Goes on to the next level, given the opened correction of each key.
     ///
     /// # Errors
-    /// [`DpfError::Shape`] unless there is one for each key, and a level was grown.
-    pub fn correct(&mut self, corrections: &[Block]) -> Result<(), DpfError> {
-        if corrections.len() != self.keys || self.level == 0 {
+    /// [`DpfError::Shape`] unless there is one for each key, and a next level of which the sums were read.
+    pub fn correct(&mut self, corrections: Vec<Block>) -> Result<(), DpfError> {
+        if corrections.len() != self.keys.len() || !self.is_read || self.depth >= self.shape.depth() {
             return Err(DpfError::Shape { what: "the corrections of a level" });
         }
-        self.corrections = corrections.to_vec();
+        self.corrections.push(corrections);
+        (self.depth, self.is_read) = (self.depth + 1, false);
         Ok(())
     }
 }
 
-impl Trees {
-    /// Reads all rows, corrected where there are corrections.
-    fn each_row(&self, corrections: Option<&[Block]>, mut read: impl FnMut(&[Block])) {
-        let Some(corrections) = corrections.filter(|corrections| !corrections.is_empty()) else {
-            return self.nodes.chunks(self.keys).for_each(read);
-        };
-        let mut rows = [(); 2].map(|()| Row::new([Block::ZERO; GROUP]));
-        for pair in self.nodes.chunks(2 * self.keys) {
-            let (left, right) = pair.split_at(self.keys);
-            let [corrected_left, corrected_right] = &mut rows;
-            let corrected = corrected_left.iter_mut().zip(corrected_right.iter_mut());
-            for ((corrected, (left, right)), correction) in
-                corrected.zip(left.iter().zip(right)).zip(corrections)
-            {
-                // The sum of both children is their node.
-                let correction = Block::mask((*left ^ *right).lsb()) & *correction;
-                (*corrected.0, *corrected.1) = (*left ^ correction, *right ^ correction);
+const fn stored_depth(shape: Shape) -> usize {
+    if shape.depth() > FLYING { shape.depth() - FLYING } else { 1 }
+}
+
+/// What is read of the trees of a group.
+struct Group<'g> {
+    shape: Shape,
+    depth: usize,
+    hash: CorrelationRobustHash,
+    /// Of the levels behind the first, of the group's keys.
+    corrections: Vec<&'g [Block]>,
+    sums: Sums,
+    room: Zeroizing<Vec<Block>>,
+}
+
+impl Group<'_> {
+    /// Adds up the level of a key, whose stored nodes these are.
+    fn add(&mut self, key: usize, nodes: &mut [Block], flying: &mut [Block]) {
+        let (depth, stored) = (self.depth, stored_depth(self.shape));
+        if depth > stored {
+            for piece in nodes.chunks(PIECE) {
+                flying[..piece.len()].copy_from_slice(piece);
+                for below in stored + 1..=depth {
+                    let grown = &mut flying[..piece.len() << (below - stored)];
+                    self.hash.expand_alike_in_place(grown, CHILDREN);
+                    self.correct(below, key, grown);
+                }
+                self.read(key, &flying[..piece.len() << (depth - stored)]);
             }
-            for row in &rows {
-                read(&row[..self.keys]);
-            }
+            return;
+        }
+        let count = 1 << depth;
+        self.correct(depth, key, &mut nodes[..count]);
+        self.read(key, &nodes[..count]);
+        if depth < stored {
+            self.sums.hashes[key] = self.hash.expand_alike_in_place(&mut nodes[..2 * count], CHILDREN);
         }
     }
 
-    /// What values of a row hash to.
-    fn values<'r>(&self, hash: &CorrelationRobustHash, row: &[Block], hashed: &'r mut Row) -> &'r [Block] {
-        let hashed = &mut hashed[..row.len()];
-        hashed.copy_from_slice(row);
-        hash.hash_in_place(hashed, self.first + VALUES);
-        hashed
+    fn correct(&self, depth: usize, key: usize, nodes: &mut [Block]) {
+        if let Some(corrections) = depth.checked_sub(2).and_then(|level| self.corrections.get(level)) {
+            add_by_parents(nodes, corrections[key]);
+        }
     }
 
-    /// Appends the children of a row, and adds what it hashes to.
-    fn grow(&self, hash: &CorrelationRobustHash, row: &[Block], next: &mut Vec<Block>, hashes: &mut [Block]) {
-        let start = next.len();
-        next.extend_from_slice(row);
-        hash.hash_in_place(&mut next[start..], self.first);
-        next.extend_from_within(start..);
-        let (left, right) = next[start..].split_at_mut(row.len());
-        for (((left, right), node), sum) in left.iter().zip(right).zip(row).zip(hashes) {
-            *right = *left ^ *node;
-            *sum ^= *left;
+    /// Adds what nodes of a key hash to: their values, and their children where these are not stored.
+    fn read(&mut self, key: usize, nodes: &[Block]) {
+        let Self { shape, depth, hash, sums, room, .. } = self;
+        for nodes in nodes.chunks(ROOM) {
+            let room = &mut room[..nodes.len()];
+            for (values, tweak) in sums.values.iter_mut().zip(VALUES..) {
+                hashed(hash, nodes, room, tweak);
+                values[key] = shape.sum(values[key], room);
+            }
+            if let Some(controls) = sums.controls.get_mut(key) {
+                *controls = nodes.iter().fold(*controls, |sum, node| sum + (node.0 as u64 & 1));
+            }
+            if *depth >= stored_depth(*shape) && *depth < shape.depth() {
+                hashed(hash, nodes, room, CHILDREN);
+                sums.hashes[key] = room.iter().fold(sums.hashes[key], |sum, hash| sum ^ *hash);
+            }
         }
     }
 }
 
-fn add_controls(row: &[Block], controls: &mut [u64]) {
-    controls.iter_mut().zip(row).for_each(|(controls, node)| *controls += node.0 as u64 & 1);
-}
-
-/// The values of all points of a tail that its node hashes to.
-pub(crate) fn points(hash: Block) -> [u16; POINTS] {
-    std::array::from_fn(|point| (hash.0 >> (16 * point)) as u16)
+fn hashed(hash: &CorrelationRobustHash, nodes: &[Block], room: &mut [Block], tweak: u64) {
+    room.copy_from_slice(nodes);
+    hash.hash_alike_in_place(room, tweak);
 }

@@ -3,32 +3,27 @@
 use lanner_primitives::{Block, CorrelationRobustHash, parallel};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::growth::points as values_of;
-use crate::{DpfError, MAX_BITS, POINTS, TAIL_BITS, VALUES, WORDS};
+use crate::salts::{CHILDREN, VALUES};
+use crate::{DpfError, GROUP, Salts, Shape, WORDS};
 
-/// The opened corrections of a level, of each key.
-#[derive(Clone, Debug)]
-pub struct Level {
-    /// Of children; none of the last level, if there is no tail behind it.
-    pub nodes: Vec<Block>,
-    /// Of values, word by word; of a word that is not there, none.
-    pub values: [Vec<u64>; WORDS],
+/// What was opened of keys.
+#[derive(Clone, Debug, Default)]
+pub struct Corrections {
+    /// Of nodes, of each level behind the first and each key.
+    pub nodes: Vec<Vec<Block>>,
+    /// Of values: of each word those of all stops and then those of all points of the tail, of each key.
+    pub values: Vec<Vec<u64>>,
 }
 
-/// The opened corrections of the last three levels, which are one: of each key those of the values of all points but the last one, modulo `2^16`.
-#[derive(Clone, Debug)]
-pub struct Tail(pub Vec<[u16; POINTS]>);
-
-/// One party's keys of a number of comparison functions on so many bits, with the root that all have.
+/// One party's keys of a number of comparison functions of one shape.
 ///
-/// They have no more than what is opened, but for the root, which is this party's secret.
+/// They have no more than what is opened, but for this party's part of Delta and its shares of the highest bit of thresholds times Delta: its secrets.
 pub struct Keys {
+    shape: Shape,
     root: Block,
-    first: u64,
+    shares: Zeroizing<Vec<Block>>,
     is_second: bool,
-    levels: Vec<Level>,
-    tail: Option<Tail>,
-    count: usize,
+    corrections: Corrections,
 }
 
 impl ZeroizeOnDrop for Keys {}
@@ -39,145 +34,211 @@ impl Drop for Keys {
     }
 }
 
-/// Keys that are evaluated side by side.
-const BATCH: usize = 256;
+/// Keys that are evaluated in one go: some groups.
+const BATCH: usize = 16 * GROUP;
 
 impl Keys {
-    /// The keys of a party, the first or the second, with the root and the number that their trees were grown with; the level of the highest bit comes
-    /// first.
+    /// The keys of a party, the first or the second, with what their trees began with.
     ///
     /// # Errors
-    /// [`DpfError::Shape`] unless there are corrections for 1 to [`MAX_BITS`] bits of as many keys, with as many words of values in all levels.
+    /// [`DpfError::Shape`] unless there are corrections of all levels and values of as many keys as shares.
     pub fn new(
+        shape: Shape,
         root: Block,
-        first: u64,
+        shares: Zeroizing<Vec<Block>>,
         is_second: bool,
-        levels: Vec<Level>,
-        tail: Option<Tail>,
+        corrections: Corrections,
     ) -> Result<Self, DpfError> {
-        let refuse = |what| Err(DpfError::Shape { what });
-        let bits = levels.len() + if tail.is_some() { TAIL_BITS as usize } else { 0 };
-        if bits == 0 || bits > MAX_BITS as usize {
-            return refuse("the levels of keys");
+        let Corrections { nodes, values } = &corrections;
+        let counts = [nodes.len(), values.len()];
+        let lengths = nodes.iter().map(Vec::len).chain(values.iter().map(Vec::len));
+        if counts != [shape.corrected(), shape.words() * shape.numbers()]
+            || lengths.into_iter().any(|keys| keys != shares.len())
+        {
+            return Err(DpfError::Shape { what: "the corrections of keys" });
         }
-        let of_levels = levels.first().map(|level| level.values[0].len());
-        let of_tail = tail.as_ref().map(|tail| tail.0.len());
-        let count = of_levels.or(of_tail).unwrap_or(0);
-        let words = levels
-            .first()
-            .map_or([true; WORDS], |level| level.values.each_ref().map(|word| !word.is_empty()));
-        let last = if of_tail.is_some() { levels.len() } else { levels.len() - 1 };
-        let is_like = |(number, level): (usize, &Level)| {
-            let lengths = level.values.iter().zip(words);
-            level.nodes.len() == if number == last { 0 } else { count }
-                && lengths.into_iter().all(|(word, there)| word.len() == if there { count } else { 0 })
-        };
-        if !levels.iter().enumerate().all(is_like) || of_tail.is_some_and(|keys| keys != count) {
-            return refuse("the corrections of keys");
-        }
-        Ok(Self { root, first, is_second, levels, tail, count })
+        Ok(Self { shape, root, shares, is_second, corrections })
     }
 
     /// How many there are.
     #[must_use]
-    pub const fn count(&self) -> usize {
-        self.count
+    pub fn count(&self) -> usize {
+        self.shares.len()
     }
 
-    /// Bits of an `x`.
-    #[must_use]
-    pub const fn bits(&self) -> u32 {
-        self.levels.len() as u32 + if self.tail.is_some() { TAIL_BITS } else { 0 }
-    }
-
-    /// The party's root: its secret.
+    /// The party's part of Delta: its secret.
     #[must_use]
     pub const fn root(&self) -> Block {
         self.root
     }
 
-    /// The corrections, the level of the highest bit first.
+    /// Its shares of the thresholds' highest bits times Delta.
     #[must_use]
-    pub fn levels(&self) -> &[Level] {
-        &self.levels
+    pub fn shares(&self) -> &[Block] {
+        &self.shares
     }
 
-    /// The corrections of the tail, if there is one.
+    /// What was opened.
     #[must_use]
-    pub const fn tail(&self) -> Option<&Tail> {
-        self.tail.as_ref()
+    pub const fn corrections(&self) -> &Corrections {
+        &self.corrections
     }
 
-    /// This party's parts of `f(x)` for each key at an `x` of its own, word by word modulo `2^64`. Each `x` is public.
+    /// This party's parts of `f(x)` for each key at an `x` of its own, word by word, modulo what values are; further bits are of no use. Each `x` is public.
     ///
     /// # Errors
     /// [`DpfError::Shape`] unless there is one for each key.
     pub fn evaluate(
         &self,
-        hash: &CorrelationRobustHash,
+        salts: &Salts,
         points: &[u64],
     ) -> Result<[Zeroizing<Vec<u64>>; WORDS], DpfError> {
-        if points.len() != self.count {
+        if points.len() != self.count() {
             return Err(DpfError::Shape { what: "the points of keys" });
         }
-        let mut sums = [0; WORDS].map(|_| Zeroizing::new(vec![0; self.count]));
+        let mut sums = [0; WORDS].map(|_| Zeroizing::new(vec![0; points.len()]));
         let [low, high] = &mut sums;
         let batches = points.chunks(BATCH).zip(low.chunks_mut(BATCH).zip(high.chunks_mut(BATCH)));
-        parallel::for_each((0..).step_by(BATCH).zip(batches), |(start, (points, sums))| {
-            self.evaluate_batch(hash, start, points, sums);
+        parallel::for_each((0..).step_by(BATCH).zip(batches), |(start, (points, (low, high)))| {
+            let groups = points.chunks(GROUP).zip(low.chunks_mut(GROUP).zip(high.chunks_mut(GROUP)));
+            let (mut aside, mut room) = (Aside::new(), Zeroizing::new(Vec::with_capacity(ASIDE + GROUP)));
+            for (start, (points, (low, high))) in (start..).step_by(GROUP).zip(groups) {
+                let hash = salts.group(start / GROUP);
+                let mut group = Group { keys: self, start, hash: &hash, points, sums: [low, high] };
+                group.evaluate(&mut aside, &mut room);
+            }
         });
         Ok(sums)
     }
+}
 
-    fn evaluate_batch(
-        &self,
-        hash: &CorrelationRobustHash,
-        start: usize,
-        points: &[u64],
-        (low, high): (&mut [u64], &mut [u64]),
-    ) {
-        let (count, tweak) = (points.len(), self.first + start as u64);
-        let mut nodes = Zeroizing::new([self.root; BATCH]);
-        let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
-        let (nodes, hashed) = (&mut nodes[..count], &mut hashed[..count]);
-        let bits = self.bits();
-        for (level, corrections) in self.levels.iter().enumerate() {
-            let bit = |point: u64| point >> (bits - 1 - level as u32) & 1;
-            let of_batch = |words: &[u64], key: usize| words.get(start + key).copied().unwrap_or(0);
-            hashed.copy_from_slice(nodes);
-            hash.hash_in_place(hashed, tweak + VALUES);
-            for (key, (node, value)) in nodes.iter().zip(&*hashed).enumerate() {
-                let [counts, control] =
-                    [bit(points[key]).wrapping_sub(1), (node.0 as u64 & 1).wrapping_neg()];
-                let part =
-                    |value: u64, words: &[u64]| value.wrapping_add(of_batch(words, key) & control) & counts;
-                low[key] = low[key].wrapping_add(part(value.0 as u64, &corrections.values[0]));
-                high[key] = high[key].wrapping_add(part((value.0 >> 64) as u64, &corrections.values[1]));
+/// Nodes to the right of the way, whose values are added up at the next stop, and whose keys these are.
+struct Aside {
+    nodes: Zeroizing<Vec<Block>>,
+    keys: Vec<u8>,
+}
+
+/// The most nodes aside of a group: all that are behind a stop's nodes but those on the ways. There is room for as many, so that none is moved.
+const ASIDE: usize = GROUP * ((1 << Shape::STRIDE) - 1);
+
+impl Aside {
+    fn new() -> Self {
+        Self { nodes: Zeroizing::new(Vec::with_capacity(ASIDE)), keys: Vec::with_capacity(ASIDE) }
+    }
+
+    fn push(&mut self, key: usize, node: Block) {
+        self.nodes.push(node);
+        self.keys.push(key as u8);
+    }
+}
+
+/// A group in evaluation.
+struct Group<'g> {
+    keys: &'g Keys,
+    /// The number of the first.
+    start: usize,
+    hash: &'g CorrelationRobustHash,
+    points: &'g [u64],
+    sums: [&'g mut [u64]; WORDS],
+}
+
+impl Group<'_> {
+    fn evaluate(&mut self, aside: &mut Aside, room: &mut Zeroizing<Vec<Block>>) {
+        let (shape, count) = (self.keys.shape, self.points.len());
+        let shares = &self.keys.shares[self.start..self.start + count];
+        let mut ways = Zeroizing::new([Block::ZERO; GROUP]);
+        let ways = &mut ways[..count];
+        for (key, (way, share)) in ways.iter_mut().zip(shares).enumerate() {
+            *way = self.turn(1, key, *share ^ self.keys.root, *share, aside);
+        }
+        for depth in 1..=shape.depth() {
+            if let Some(stop) = shape.stop(depth) {
+                self.add_stop(stop, aside, room);
             }
-            if corrections.nodes.is_empty() {
-                continue;
-            }
-            hashed.copy_from_slice(nodes);
-            hash.hash_in_place(hashed, tweak);
-            for (key, (node, hashed)) in nodes.iter_mut().zip(&*hashed).enumerate() {
-                let right = Block::mask(bit(points[key]) == 1) & *node;
-                let corrected = Block::mask(node.lsb()) & corrections.nodes[start + key];
-                *node = *hashed ^ right ^ corrected;
+            if depth < shape.depth() {
+                self.descend(depth, ways, aside, room);
             }
         }
-        if let Some(Tail(corrections)) = &self.tail {
-            hashed.copy_from_slice(nodes);
-            hash.hash_in_place(hashed, tweak + VALUES);
-            for (key, (node, value)) in nodes.iter().zip(&*hashed).enumerate() {
-                let point = points[key] as usize % POINTS;
-                let control = (node.0 as u16 & 1).wrapping_neg();
-                let part = values_of(*value)[point].wrapping_add(corrections[start + key][point] & control);
-                // The last point is below no threshold.
-                low[key] = low[key].wrapping_add(if point + 1 < POINTS { u64::from(part) } else { 0 });
-            }
-        }
-        if self.is_second {
-            low.iter_mut().chain(high).for_each(|sum| *sum = sum.wrapping_neg());
+        self.add_tail(ways, room);
+        if self.keys.is_second {
+            self.sums.iter_mut().flat_map(|sums| sums.iter_mut()).for_each(|sum| *sum = sum.wrapping_neg());
         }
     }
+
+    /// The child on the way at a depth; what is to the right of it is kept aside.
+    fn turn(&self, depth: usize, key: usize, left: Block, right: Block, aside: &mut Aside) -> Block {
+        let bit = self.points[key] >> (self.keys.shape.bits() as usize - depth) & 1;
+        if bit == 1 {
+            return right;
+        }
+        aside.push(key, right);
+        left
+    }
+
+    /// Goes from a depth to the next.
+    fn descend(&self, depth: usize, ways: &mut [Block], aside: &mut Aside, room: &mut Vec<Block>) {
+        let corrections = &self.keys.corrections.nodes[depth - 1][self.start..];
+        let children = |node: Block, hashed: Block, key: usize| {
+            let left = hashed ^ (Block::mask(node.lsb()) & corrections[key]);
+            (left, left ^ node)
+        };
+        room.clear();
+        room.extend_from_slice(ways);
+        room.extend_from_slice(&aside.nodes);
+        self.hash.hash_alike_in_place(room, CHILDREN);
+        let (of_ways, of_aside) = room.split_at(ways.len());
+        for (place, hashed) in of_aside.iter().enumerate() {
+            let (node, key) = (aside.nodes[place], aside.keys[place]);
+            let (left, right) = children(node, *hashed, usize::from(key));
+            aside.nodes[place] = left;
+            aside.push(usize::from(key), right);
+        }
+        for (key, (way, hashed)) in ways.iter_mut().zip(of_ways).enumerate() {
+            let (left, right) = children(*way, *hashed, key);
+            *way = self.turn(depth + 1, key, left, right, aside);
+        }
+    }
+
+    /// Adds the values of the nodes aside, and forgets them.
+    fn add_stop(&mut self, stop: usize, aside: &mut Aside, room: &mut Vec<Block>) {
+        let shape = self.keys.shape;
+        for (word, sums) in self.sums.iter_mut().take(shape.words()).enumerate() {
+            let corrections = &self.keys.corrections.values[word * shape.numbers() + stop][self.start..];
+            room.clear();
+            room.extend_from_slice(&aside.nodes);
+            self.hash.hash_alike_in_place(room, VALUES + word as u64);
+            for ((node, key), hashed) in aside.nodes.iter().zip(&aside.keys).zip(&*room) {
+                let key = usize::from(*key);
+                let value = shape.number(*hashed, shape.points());
+                sums[key] = sums[key].wrapping_add(corrected(value, *node, corrections[key]));
+            }
+        }
+        aside.nodes.clear();
+        aside.keys.clear();
+    }
+
+    /// Adds the values of the points behind the ways.
+    fn add_tail(&mut self, ways: &[Block], room: &mut Vec<Block>) {
+        let shape = self.keys.shape;
+        for (word, sums) in self.sums.iter_mut().take(shape.words()).enumerate() {
+            room.clear();
+            room.extend_from_slice(ways);
+            self.hash.hash_alike_in_place(room, VALUES + word as u64);
+            let corrections = &self.keys.corrections.values[word * shape.numbers() + shape.stops()..];
+            for (key, (way, hashed)) in ways.iter().zip(&*room).enumerate() {
+                // The last point is below no threshold.
+                let point = self.points[key] as usize & shape.points();
+                if point < shape.points() {
+                    let value = shape.number(*hashed, point);
+                    let correction = corrections[point][self.start + key];
+                    sums[key] = sums[key].wrapping_add(corrected(value, *way, correction));
+                }
+            }
+        }
+    }
+}
+
+/// A value of a node, with its correction where the node's control bit says so.
+const fn corrected(value: u64, node: Block, correction: u64) -> u64 {
+    value.wrapping_add(correction & (node.0 as u64 & 1).wrapping_neg())
 }

@@ -12,52 +12,45 @@
 //! CW_i = H(s_0) xor H(s_1) xor not(a_i) Delta         for the nodes on the way to a, s_0 and s_1, at level i
 //! ```
 //!
-//! so the child that is not on the way becomes alike: the left one where `a_i` is 1. A value is due where a way leaves that to a to the left, at a node of
-//! the way to a whose bit `a_i` is 1 while `x_i` is 0. At each level whose `x_i` is 0 a party adds what its node hashes to, and where t says so a
-//! correction:
+//! so the child that is not on the way becomes alike: the left one where `a_i` is 1. Both children of the root need no correction: with shares of `a_1 Delta`
+//! as right ones, and those and the parts of Delta as left ones, they are what they should be ([`Growth::restart`]).
+//!
+//! Where a way leaves that to a to the left, a is behind a node to its right. At every third depth, a *stop*, a party adds what all nodes hash to that are to
+//! the right of its way and behind the same node of the stop before, and where t says so a correction:
 //!
 //! ```text
-//! (-1)^party (G(s) + t V_i),   V_i = (t_0 - t_1) (a_i b - (G(s_0) - G(s_1)))
+//! (-1)^party (G(s) + t V),   V = (t_0 - t_1) (b - (G(s_0) - G(s_1)))        of the nodes on the way to a at the stop
 //! ```
 //!
-//! which cancel where nodes are alike, and add up to `a_i b` on the way to a. As all nodes off the way cancel, both corrections follow from sums over all nodes
-//! of a level: parties that know neither a nor the way exchange their own sums ([`Growth`]). Domains are small, so whole trees are grown.
+//! which cancel where nodes are alike, and add up to b for the node on the way to a, if it is among them: at one stop at most. As all nodes off the way
+//! cancel, both corrections follow from sums over all nodes of a level: parties that know neither a nor the way exchange their own sums ([`Growth`]).
+//! Domains are small, so whole trees are grown, but for the last levels: the last stop's nodes hash to as many numbers as go into a block, one for
+//! themselves and one for each point below but the last, with the value `b [point < low bits of a]`, of which a party adds that of its point ([`Shape`]).
 //!
-//! Where values are a bit modulo `2^16` the last three levels are one ([`Tail`]): a node above them hashes to a value for each of the eight points below it, of
-//! which a party adds that of its point, with a correction of its own. So trees are an eighth as large.
-//!
-//! Roots are the parties' own parts of Delta, the same for all keys; so hashes are tweaked by the key's number. `H` and `G` are one circular
-//! correlation-robust hash with different tweaks ([`CorrelationRobustHash`](lanner_primitives::CorrelationRobustHash)).
+//! `H` and `G` are one circular correlation-robust hash with different tweaks ([`CorrelationRobustHash`](lanner_primitives::CorrelationRobustHash)),
+//! with a key of the cipher for each [`GROUP`] of keys ([`Salts`]).
 //!
 //! Threat model: semi-honest. A party's key hides a and b from it as long as the hash is correlation robust under the other's part of Delta.
 
 mod growth;
 mod keys;
+mod salts;
+mod shape;
 
-pub use growth::{Growth, Sums, TailSums};
-pub use keys::{Keys, Level, Tail};
+pub use growth::{Growth, Sums};
+pub use keys::{Corrections, Keys};
+pub use salts::{GROUP, Salts};
+pub use shape::Shape;
 
 /// Bits of computational security. Of the other party's part of Delta one bit is known, and one is lost; and whoever evaluates the hash's cipher once tries
-/// one guess at all hashes under its salt that have Delta in them, of which there may be `2^26` for [`MAX_KEYS`] keys.
-pub const SECURITY_BITS: u32 = 100;
-
-/// The most keys under one salt.
-pub const MAX_KEYS: usize = 1 << 20;
+/// one guess at all hashes under one key of it that have Delta in them, of which there are `2^11` at most: [`Shape::hashes`] for each of a [`GROUP`].
+pub const SECURITY_BITS: u32 = 115;
 
 /// The most bits of an `x`: whole trees are grown to make keys.
 pub const MAX_BITS: u32 = 16;
 
-/// Numbers of a value: two words, added by themselves.
+/// The most numbers of a value, added by themselves.
 pub const WORDS: usize = 2;
-
-/// Bits of a point below the node of a tail.
-pub const TAIL_BITS: u32 = 3;
-
-/// Points below the node of a tail, the last of which is below no threshold.
-pub const POINTS: usize = 1 << TAIL_BITS;
-
-/// What distinguishes the tweaks of values from those of children: no key has a number as large.
-const VALUES: u64 = 1 << 62;
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

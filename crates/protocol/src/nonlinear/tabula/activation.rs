@@ -64,9 +64,8 @@ impl Activation {
             return Err(ProtocolError::Shape { what: "the bits of an activation" });
         }
         // A mask's low bits count modulo 2^w, the borrow modulo 2^k.
-        let borrow = Comparison { bits: dropped, to: kept, threshold: kept + dropped, with_threshold: false };
-        let with_threshold = shape != Shape::Identity;
-        let sign = Comparison { bits: kept, to, threshold: to, with_threshold };
+        let borrow = Comparison::new(dropped, kept, kept + dropped, false)?;
+        let sign = Comparison::new(kept, to, to, shape != Shape::Identity)?;
         let making = Making::new(vec![borrow, sign], values)?;
         Ok(Self { dropped, kept, to, shape, making })
     }
@@ -194,8 +193,8 @@ impl Activation {
         let masks = Zeroizing::new(reader.packed(count, self.bits())?);
         let missing = || DecodeError::Invalid { what: "keys" };
         let mut made = Vec::new();
-        for (number, of) in self.making.comparisons().iter().enumerate() {
-            made.push(Made::decode(*of, (number * count) as u64, count, party, reader)?);
+        for of in self.making.comparisons() {
+            made.push(Made::decode(*of, count, party, reader)?);
         }
         let signs = made.pop().ok_or_else(missing)?;
         let borrows = made.pop().ok_or_else(missing)?;

@@ -3,15 +3,15 @@
 //! ```text
 //! bits of thresholds a: the choices of random transfers of both directions, a = a_C xor a_S
 //! a_i Delta, Delta = Delta_C xor Delta_S: each party's own product, and what a transfer of either direction has
-//! for each level, of all keys:
+//! for each level but the first, of many keys:
 //!   sum of H over all nodes xor its part of not(a_i) Delta  ------>  <------  the same: CW, opened
-//! V of all levels: products of shared signs and values, opened likewise
+//! V of all stops and points: products of shared signs and values, opened likewise
 //! ```
 
 use std::ops::Range;
 
-use lanner_dpf::{Growth, Keys, Level, POINTS, Sums, Tail, TailSums, WORDS};
-use lanner_primitives::{Block, CorrelationRobustHash, Ring};
+use lanner_dpf::{Corrections as Opened, GROUP, Growth, Keys, Salts, Sums};
+use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, pack_bits, packed_len};
 use rand_core::CryptoRng;
@@ -21,8 +21,11 @@ use super::corrections::{Comparison, Corrections};
 use crate::nonlinear::ot_nonlinear::{Correlations, CotSupply, Layer, Transfers};
 use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
 
-/// Nodes that are grown at a time, of all keys.
-const NODES: usize = 1 << 21;
+/// Nodes that are stored of the trees of one comparison.
+const NODES: usize = 1 << 22;
+
+/// The most keys, which are numbered.
+const MAX_KEYS: usize = 1 << 30;
 
 /// Lanes of the corrections' program.
 const LANES: u32 = 64;
@@ -40,23 +43,22 @@ pub(super) struct Made {
     pub(super) thresholds: Zeroizing<Vec<u64>>,
 }
 
-/// What trees of a comparison have in sum, level by level, and its bits.
+/// What a party has of trees of a comparison, of all keys.
 struct Grown {
-    sums: Vec<Sums>,
-    tail: Option<TailSums>,
-    nodes: Vec<Vec<Block>>,
+    /// Its shares of the thresholds' bits, the highest first.
     bits: Zeroizing<Vec<u64>>,
+    /// Of the highest times Delta.
+    shares: Zeroizing<Vec<Block>>,
+    /// Of each stop its share of the sign.
+    signs: Vec<Zeroizing<Vec<u64>>>,
+    /// Its part of the sums of values, number by number.
+    values: Vec<Zeroizing<Vec<u64>>>,
+    opened: Opened,
 }
 
 impl Making {
     pub(super) fn new(comparisons: Vec<Comparison>, keys: usize) -> Result<Self, ProtocolError> {
-        let fits = |of: &Comparison| {
-            (1..=lanner_dpf::MAX_BITS).contains(&of.bits)
-                && of.to >= 2
-                && of.threshold >= of.to
-                && of.threshold <= 62
-        };
-        if !(1..=lanner_dpf::MAX_KEYS / 2).contains(&keys) || !comparisons.iter().all(fits) {
+        if !(1..=MAX_KEYS).contains(&keys) {
             return Err(ProtocolError::Shape { what: "the keys of a comparison" });
         }
         let inputs = comparisons.iter().map(|of| of.inputs(keys)).sum();
@@ -72,9 +74,9 @@ impl Making {
         self.layer.program().keys
     }
 
-    /// Transfers of each direction besides those of the products.
+    /// Transfers of each direction besides those of the products: for the bits that trees are grown for.
     fn bits(&self) -> usize {
-        self.comparisons().iter().map(|of| of.bits as usize * self.keys()).sum()
+        self.comparisons().iter().map(|of| of.shape.depth() * self.keys()).sum()
     }
 
     /// Transfers that a party sends.
@@ -82,14 +84,15 @@ impl Making {
         self.bits() + self.layer.transfers(sender)
     }
 
-    /// Levels whose nodes are corrected of the deepest trees.
-    fn opened_levels(&self) -> usize {
-        self.comparisons().iter().map(|of| of.opened()).max().unwrap_or(0)
+    /// The depth of the deepest trees.
+    fn depth(&self) -> usize {
+        self.comparisons().iter().map(|of| of.shape.depth()).max().unwrap_or(0)
     }
 
-    /// Keys whose trees are grown at a time.
+    /// Keys whose trees are grown at a time: whole groups.
     fn chunk(&self) -> usize {
-        self.keys().min(NODES >> self.opened_levels()).max(1)
+        let stored = self.comparisons().iter().map(|of| Growth::stored(of.shape)).max().unwrap_or(1);
+        (NODES / stored).min(self.keys().next_multiple_of(GROUP))
     }
 
     /// The keys whose trees are grown together, part by part.
@@ -98,22 +101,17 @@ impl Making {
         (0..keys).step_by(chunk).map(move |start| start..keys.min(start + chunk))
     }
 
-    /// The comparisons whose nodes are corrected at a level, and their numbers.
-    fn growing(&self, level: usize) -> impl Iterator<Item = usize> + '_ {
-        let of_level = move |(number, of): (usize, &Comparison)| (of.opened() > level).then_some(number);
-        self.comparisons().iter().enumerate().filter_map(of_level)
-    }
-
-    /// The bytes that each party sends of some keys at each level.
+    /// The bytes that each party sends of some keys at each depth.
     fn exchanges(&self) -> impl Iterator<Item = usize> + '_ {
-        let bytes = |keys: usize, level: usize| self.growing(level).count() * keys * Block::BYTES;
-        self.chunks()
-            .flat_map(move |keys| (0..self.opened_levels()).map(move |level| bytes(keys.len(), level)))
+        let growing = |depth: usize| self.comparisons().iter().filter(move |of| of.shape.depth() > depth);
+        self.chunks().flat_map(move |keys| {
+            (1..self.depth()).map(move |depth| growing(depth).count() * keys.len() * Block::BYTES)
+        })
     }
 
-    /// Bytes that are held while keys are made: nodes and their children of some keys, and of all keys transfers, sums and lanes.
+    /// Bytes that are held while keys are made: stored nodes of some keys, and of all keys transfers, sums and lanes.
     pub(super) fn working(&self) -> usize {
-        let of = |of: &Comparison| 3 * Block::BYTES * (self.chunk() << of.opened());
+        let of = |of: &Comparison| Block::BYTES * self.chunk() * (Growth::stored(of.shape) + of.shape.depth());
         let nodes: usize = self.comparisons().iter().map(of).sum();
         let products =
             [Party::Client, Party::Server].map(|party| self.layer.held(party)).into_iter().sum::<u64>();
@@ -122,7 +120,7 @@ impl Making {
 
     /// Bytes that each party opens of the values' corrections.
     fn opened(&self) -> usize {
-        let of = |of: &Comparison| packed_len(of.values() * self.keys(), of.to);
+        let of = |of: &Comparison| packed_len(of.values() * self.keys(), of.to());
         self.comparisons().iter().map(of).sum()
     }
 
@@ -146,14 +144,50 @@ impl Making {
     ) -> Result<Vec<Made>, ProtocolError> {
         let party = transfers.party();
         let correlations = transfers.both_ways(channel, self.bits())?;
-        let hash = CorrelationRobustHash::new(salt);
         let root = root(party, &correlations);
-        let grown = self.grow(channel, party, &hash, root, &correlations)?;
-        let inputs = self.inputs(party, &grown)?;
+        let mut grown = self.begin(party, root, &correlations, rng);
+        self.grow(channel, party, salt, root, &correlations, &mut grown)?;
+        drop(correlations);
+        let inputs = self.inputs(&grown)?;
         let request = self.layer.request(channel, transfers)?;
         let material = self.layer.prepare(channel, transfers, request, rng)?;
         let outputs = self.layer.online(channel, party, material, &[&inputs])?;
         self.open(channel, party, root, outputs.values(), grown)
+    }
+
+    /// Draws thresholds: choices of transfers for the bits that trees are grown for, and others.
+    fn begin(
+        &self,
+        party: Party,
+        root: Block,
+        correlations: &Correlations,
+        rng: &mut impl CryptoRng,
+    ) -> Vec<Grown> {
+        let keys = self.keys();
+        let mut grown = Vec::new();
+        for (of, first) in self.comparisons().iter().zip(self.firsts()) {
+            let chosen = first..first + of.shape.depth() * keys;
+            let mut bits = Zeroizing::new(Vec::with_capacity(of.shape.bits() as usize * keys));
+            bits.extend(chosen.map(|index| u64::from(correlations.choices.get(index))));
+            bits.extend((0..of.shape.tail() as usize * keys).map(|_| rng.next_u64() & 1));
+            let shares = (first..first + keys).map(|index| product(party, root, correlations, index));
+            let room = |rows: usize| (0..rows).map(|_| Zeroizing::new(Vec::with_capacity(keys))).collect();
+            let nodes = vec![Vec::with_capacity(keys); of.shape.corrected()];
+            grown.push(Grown {
+                bits,
+                shares: Zeroizing::new(shares.collect()),
+                signs: room(of.shape.stops()),
+                values: room(of.values()),
+                opened: Opened { nodes, values: Vec::new() },
+            });
+        }
+        grown
+    }
+
+    /// The numbers of each comparison's first transfers.
+    fn firsts(&self) -> impl Iterator<Item = usize> + '_ {
+        let lengths = self.comparisons().iter().map(|of| of.shape.depth() * self.keys());
+        lengths.scan(0, |first, length| Some(std::mem::replace(first, *first + length)))
     }
 
     /// Grows all trees, some keys at a time, those of all comparisons together.
@@ -161,76 +195,53 @@ impl Making {
         &self,
         channel: &mut dyn Channel,
         party: Party,
-        hash: &CorrelationRobustHash,
+        salt: Block,
         root: Block,
         correlations: &Correlations,
-    ) -> Result<Vec<Grown>, ProtocolError> {
-        let (keys, mut firsts, mut grown) = (self.keys(), vec![0], Vec::new());
-        for (of, number) in self.comparisons().iter().zip(0..) {
-            let first: usize = firsts[number];
-            let bits = first..first + of.bits as usize * keys;
-            firsts.push(bits.end);
-            let bits = bits.map(|index| u64::from(correlations.choices.get(index)));
-            let nodes = vec![Vec::with_capacity(keys); of.opened()];
-            grown.push(Grown { sums: Vec::new(), tail: None, nodes, bits: Zeroizing::new(bits.collect()) });
-        }
-        let tree = |_: &Comparison| Growth::new(hash, root, 0, 0);
-        let mut trees: Vec<Growth<'_>> = self.comparisons().iter().map(tree).collect();
-        for Range { start: from, end } in self.chunks() {
-            let count = end - from;
-            // A number for each key of each comparison.
-            for (number, trees) in trees.iter_mut().enumerate() {
-                trees.restart(count, (number * keys + from) as u64);
+        grown: &mut [Grown],
+    ) -> Result<(), ProtocolError> {
+        let salts: Vec<Salts> = (0..).take(grown.len()).map(|number| Salts::new(salt, number)).collect();
+        let of_each = self.comparisons().iter().zip(&salts);
+        let mut trees: Vec<Growth<'_>> =
+            of_each.map(|(of, salts)| Growth::new(of.shape, salts, root)).collect();
+        for keys in self.chunks() {
+            for (trees, grown) in trees.iter_mut().zip(&*grown) {
+                trees.restart(keys.clone(), grown.shares[keys.clone()].iter().copied())?;
             }
-            for level in 0..self.opened_levels() {
+            for depth in 1..=self.depth() {
                 let mut mine = Zeroizing::new(Vec::new());
-                for number in self.growing(level) {
-                    let sums = trees[number].grow()?;
-                    let first = firsts[number] + level * keys + from;
-                    let shares = sums.hashes.iter().zip(first..);
-                    mine.extend(
-                        shares.map(|(hashes, index)| {
-                            *hashes ^ root ^ product(party, root, correlations, index)
-                        }),
-                    );
-                    grown[number].add(level, sums);
+                for (number, first) in self.firsts().enumerate() {
+                    let of = self.comparisons()[number];
+                    if of.shape.depth() >= depth {
+                        let sums = trees[number].sums()?;
+                        // Of not(a_i) Delta for the bit of the next level.
+                        let shares = (first + depth * self.keys() + keys.start..)
+                            .map(|index| root ^ product(party, root, correlations, index));
+                        mine.extend(sums.hashes.iter().zip(shares).map(|(hashes, share)| *hashes ^ share));
+                        grown[number].add(of, depth, party, &sums);
+                    }
                 }
-                let mut opened = exchange(channel, party, &mine)?.into_iter();
-                for number in self.growing(level) {
-                    let corrections: Vec<Block> = opened.by_ref().take(count).collect();
-                    trees[number].correct(&corrections)?;
-                    grown[number].nodes[level].extend(corrections);
+                if mine.is_empty() {
+                    break;
                 }
-            }
-            for ((of, trees), grown) in self.comparisons().iter().zip(&mut trees).zip(&mut grown) {
-                if of.has_tail() {
-                    grown.add_tail(trees.finish_tail());
-                } else {
-                    grown.add(of.opened(), trees.finish());
+                let opened = exchange(channel, party, &mine)?;
+                let mut opened = opened.chunks(keys.len());
+                let growing = self.comparisons().iter().zip(&mut trees).zip(&mut *grown);
+                for ((_, trees), grown) in growing.filter(|((of, _), _)| of.shape.depth() > depth) {
+                    let corrections = opened.next().unwrap_or_default();
+                    trees.correct(corrections.to_vec())?;
+                    grown.opened.nodes[depth - 1].extend_from_slice(corrections);
                 }
             }
         }
-        Ok(grown)
+        Ok(())
     }
 
     /// This party's shares of what corrections are made of.
-    fn inputs(&self, party: Party, grown: &[Grown]) -> Result<Share, ProtocolError> {
+    fn inputs(&self, grown: &[Grown]) -> Result<Share, ProtocolError> {
         let mut lanes = Vec::with_capacity(self.layer.inputs());
-        // The control bits' difference is 1 or -1: the second bit of it modulo four.
-        let borrow = |controls: &u64| if party == Party::Server { controls & 1 } else { 0 };
-        let is_negative = |controls: &u64| (controls >> 1 & 1) ^ borrow(controls);
-        let sign = |value: u64| if party == Party::Server { value.wrapping_neg() } else { value };
-        for (of, Grown { sums, tail, bits, .. }) in self.comparisons().iter().zip(grown) {
-            lanes.extend_from_slice(bits);
-            let controls =
-                sums.iter().map(|sums| &sums.controls).chain(tail.iter().map(|tail| &tail.controls));
-            lanes.extend(controls.flatten().map(is_negative));
-            for word in 0..of.words() {
-                lanes.extend(sums.iter().flat_map(|sums| &sums.values[word]).map(|value| sign(*value)));
-            }
-            for (point, tail) in (0..of.points()).zip(tail.iter().cycle()) {
-                lanes.extend(tail.values.iter().map(|values| sign(u64::from(values[point]))));
-            }
+        for Grown { bits, signs, values, .. } in grown {
+            std::iter::once(bits).chain(signs).chain(values).for_each(|row| lanes.extend_from_slice(row));
         }
         Ok(Share::new(Ring::Pow2(LANES), lanes)?)
     }
@@ -254,24 +265,19 @@ impl Making {
             outputs = rest;
         }
         let message: Vec<u8> =
-            self.comparisons().iter().zip(&mine).flat_map(|(of, values)| pack_bits(values, of.to)).collect();
+            self.comparisons().iter().zip(&mine).flat_map(|(of, values)| pack_bits(values, of.to())).collect();
         let theirs = swap(channel, party, kind::KEY_VALUES, &message)?;
         let mut theirs = Reader::new(&theirs);
         let mut made = Vec::new();
-        let parts = self.comparisons().iter().zip(mine).zip(grown).zip(thresholds).enumerate();
-        for (number, (((of, mine), grown), thresholds)) in parts {
-            let ring = Ring::Pow2(of.to);
-            let theirs = theirs.packed(mine.len(), of.to).map_err(ChannelError::from)?;
-            let opened: Vec<u64> = mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect();
-            let (of_words, points) = opened.split_at(of.words() * of.levels() * keys);
-            let mut words = of_words.chunks(keys);
-            let mut all: [Vec<Vec<u64>>; WORDS] = Default::default();
-            for word in all.iter_mut().take(of.words()) {
-                word.extend(words.by_ref().take(of.levels()).map(<[u64]>::to_vec));
-            }
-            let (first, levels, tail) =
-                ((number * keys) as u64, levels(grown.nodes, all), tail(*of, points, keys));
-            let keys = Keys::new(root, first, party == Party::Server, levels, tail)?;
+        let parts = self.comparisons().iter().zip(mine).zip(grown).zip(thresholds);
+        for (((of, mine), Grown { shares, mut opened, .. }), thresholds) in parts {
+            let ring = Ring::Pow2(of.to());
+            let theirs = theirs.packed(mine.len(), of.to()).map_err(ChannelError::from)?;
+            let row = |(mine, theirs): (&[u64], &[u64])| -> Vec<u64> {
+                mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, *b)).collect()
+            };
+            opened.values = mine.chunks(keys).zip(theirs.chunks(keys)).map(row).collect();
+            let keys = Keys::new(of.shape, root, shares, party == Party::Server, opened)?;
             made.push(Made { keys, thresholds });
         }
         Ok(made)
@@ -283,79 +289,52 @@ impl Made {
     pub(super) fn encode(&self, of: Comparison, writer: &mut Writer) {
         writer.packed(&self.thresholds, of.threshold);
         writer.u128(self.keys.root().0);
-        for level in self.keys.levels() {
-            writer.bytes(Block::slice_as_bytes(&level.nodes));
-            level.values[..of.words()].iter().for_each(|words| writer.packed(words, of.to));
-        }
-        if let Some(Tail(values)) = self.keys.tail() {
-            let points =
-                (0..of.points()).flat_map(|point| values.iter().map(move |values| u64::from(values[point])));
-            writer.packed(&points.collect::<Vec<_>>(), of.to);
-        }
+        let Opened { nodes, values } = self.keys.corrections();
+        writer.bytes(Block::slice_as_bytes(self.keys.shares()));
+        nodes.iter().for_each(|nodes| writer.bytes(Block::slice_as_bytes(nodes)));
+        values.iter().for_each(|values| writer.packed(values, of.to()));
     }
 
-    /// Reads what [`Self::encode`] wrote of `count` keys of a comparison, of which the first has number `first`.
+    /// Reads what [`Self::encode`] wrote of `count` keys of a comparison.
     pub(super) fn decode(
         of: Comparison,
-        first: u64,
         count: usize,
         party: Party,
         reader: &mut Reader<'_>,
     ) -> Result<Self, DecodeError> {
         let thresholds = Zeroizing::new(reader.packed(count, of.threshold)?);
         let root = Block(reader.u128()?);
-        let (mut nodes, mut values): (Vec<Vec<Block>>, [Vec<Vec<u64>>; WORDS]) = Default::default();
-        for level in 0..of.levels() {
-            if level < of.opened() {
-                let bytes = reader.bytes(count * Block::BYTES)?;
-                nodes.push(bytes.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes)).collect());
-            }
-            for words in &mut values[..of.words()] {
-                words.push(reader.packed(count, of.to)?);
-            }
-        }
-        let points = reader.packed(of.points() * count, of.to)?;
-        let tail = tail(of, &points, count);
-        let keys = Keys::new(root, first, party == Party::Server, levels(nodes, values), tail);
-        let keys = keys.map_err(|_| DecodeError::Invalid { what: "keys" })?;
-        Ok(Self { keys, thresholds })
+        let shares = Zeroizing::new(read_blocks(reader, count)?);
+        let nodes = (0..of.shape.corrected()).map(|_| read_blocks(reader, count)).collect::<Result<_, _>>()?;
+        let values = (0..of.values()).map(|_| reader.packed(count, of.to())).collect::<Result<_, _>>()?;
+        let keys = Keys::new(of.shape, root, shares, party == Party::Server, Opened { nodes, values });
+        Ok(Self { keys: keys.map_err(|_| DecodeError::Invalid { what: "keys" })?, thresholds })
     }
+}
+
+fn read_blocks(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Block>, DecodeError> {
+    let bytes = reader.bytes(count * Block::BYTES)?;
+    Ok(bytes.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes)).collect())
 }
 
 impl Grown {
-    /// Adds the sums of further keys at a level.
-    fn add(&mut self, level: usize, sums: Sums) {
-        match self.sums.get_mut(level) {
-            Some(before) => before.append(&sums),
-            None => self.sums.push(sums),
+    /// Adds the sums of further keys at a depth: at a stop this party's part of signs and values.
+    fn add(&mut self, of: Comparison, depth: usize, party: Party, sums: &Sums) {
+        let Some(stop) = of.shape.stop(depth) else { return };
+        // The control bits' difference is 1 or -1: the second bit of it modulo four.
+        let borrow = |controls: &u64| if party == Party::Server { controls & 1 } else { 0 };
+        let is_negative = |controls: &u64| (controls >> 1 & 1) ^ borrow(controls);
+        self.signs[stop].extend(sums.controls.iter().map(is_negative));
+        let sign = |value: u64| if party == Party::Server { value.wrapping_neg() } else { value };
+        let points = if depth == of.shape.depth() { of.shape.points() } else { 0 };
+        for (values, sums) in self.values.chunks_mut(of.shape.numbers()).zip(&sums.values) {
+            let (stops, of_points) = values.split_at_mut(of.shape.stops());
+            let of_point = of_points.iter_mut().zip(0..points);
+            for (values, place) in of_point.chain([(&mut stops[stop], of.shape.points())]) {
+                values.extend(sums.iter().map(|sum| sign(of.shape.number(*sum, place))));
+            }
         }
     }
-
-    fn add_tail(&mut self, sums: TailSums) {
-        match &mut self.tail {
-            Some(before) => before.append(&sums),
-            None => self.tail = Some(sums),
-        }
-    }
-}
-
-/// The levels of keys, of the nodes' corrections and those of each word of the values.
-fn levels(nodes: Vec<Vec<Block>>, values: [Vec<Vec<u64>>; WORDS]) -> Vec<Level> {
-    let [low, high] = values;
-    let mut nodes = nodes.into_iter();
-    let mut high = high.into_iter();
-    let level = |low| {
-        let (nodes, high) = (nodes.next().unwrap_or_default(), high.next().unwrap_or_default());
-        Level { nodes, values: [low, high] }
-    };
-    low.into_iter().map(level).collect()
-}
-
-/// The tail of keys, if they have one, of values that lie point by point.
-fn tail(of: Comparison, points: &[u64], keys: usize) -> Option<Tail> {
-    let value = |key: usize, point: usize| points.get(point * keys + key).map_or(0, |value| *value as u16);
-    let values = |key: usize| -> [u16; POINTS] { std::array::from_fn(|point| value(key, point)) };
-    of.has_tail().then(|| Tail((0..keys).map(values).collect()))
 }
 
 /// A party's part of Delta: the low bit of the client's is 1, that of the server's 0.

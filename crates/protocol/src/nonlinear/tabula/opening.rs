@@ -1,6 +1,7 @@
 //! One party's part of the online phase: both openings, and what follows from them.
 
-use lanner_primitives::{CorrelationRobustHash, Ring};
+use lanner_dpf::Salts;
+use lanner_primitives::Ring;
 use lanner_wire::{Channel, ChannelError, Reader, pack_bits, packed_len};
 
 use super::{Activation, Material, Shape};
@@ -10,13 +11,14 @@ use crate::{Party, ProtocolError, kind};
 pub(super) struct Opening<'a> {
     layer: &'a Activation,
     party: Party,
-    hash: CorrelationRobustHash,
+    /// Of the borrows' keys, and of the signs'.
+    salts: [Salts; 2],
     material: Material,
 }
 
 impl<'a> Opening<'a> {
     pub(super) fn new(layer: &'a Activation, party: Party, material: Material) -> Self {
-        Self { layer, party, hash: CorrelationRobustHash::new(material.salt), material }
+        Self { layer, party, salts: [0, 1].map(|number| Salts::new(material.salt, number)), material }
     }
 
     /// e, given this party's part of v.
@@ -66,7 +68,7 @@ impl<'a> Opening<'a> {
     fn rescaled(&self, v: &[u64]) -> Result<Vec<u64>, ProtocolError> {
         let (Material { masks, borrows, signs, .. }, dropped) = (&self.material, self.layer.dropped);
         let points: Vec<u64> = v.iter().map(|v| v & ((1 << dropped) - 1)).collect();
-        let [borrowed, _] = borrows.keys.evaluate(&self.hash, &points)?;
+        let [borrowed, _] = borrows.keys.evaluate(&self.salts[0], &points)?;
         let (ring, wide) = (Ring::Pow2(self.layer.kept), Ring::Pow2(self.layer.bits()));
         let share = |i: usize| {
             // A mask less its low bits is a multiple of 2^d: what this party drew.
@@ -97,8 +99,8 @@ impl<'a> Opening<'a> {
     fn parts(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
         let (kept, ring, signs) = (self.layer.kept, Ring::Pow2(self.layer.to), &self.material.signs);
         let moved: Vec<u64> = e.iter().map(|e| e ^ 1 << (kept - 1)).collect();
-        let [c1, c1_t] = signs.keys.evaluate(&self.hash, e)?;
-        let [c2, c2_t] = signs.keys.evaluate(&self.hash, &moved)?;
+        let [c1, c1_t] = signs.keys.evaluate(&self.salts[1], e)?;
+        let [c2, c2_t] = signs.keys.evaluate(&self.salts[1], &moved)?;
         let part = |i: usize| {
             let (e, t, upper) = (e[i], signs.thresholds[i], e[i] >> (kept - 1));
             // Nothing of what counts where e is in the lower half alone.
