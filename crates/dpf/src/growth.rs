@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lanner_primitives::{Block, CorrelationRobustHash, add_by_parents, parallel};
+use lanner_primitives::{Block, CorrelationRobustHash, add_by_parents, low_bits, parallel};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::salts::{CHILDREN, VALUES};
@@ -39,7 +39,7 @@ pub struct Growth<'s> {
 pub struct Sums {
     /// What nodes hash to, added modulo two; none of the last level, which has no children.
     pub hashes: Vec<Block>,
-    /// At a stop what their values hash to, for each word, number by number ([`Shape::number`]).
+    /// At a stop what their values hash to, in as many hashes as these take ([`Shape::place`]), number by number ([`Shape::number`]).
     pub values: Vec<Vec<Block>>,
     /// At a stop their control bits, as integers: both parties' differ by 1.
     pub controls: Vec<u64>,
@@ -51,7 +51,7 @@ impl Sums {
         let is_stop = shape.stop(depth).is_some();
         Self {
             hashes: zeros(depth < shape.depth()),
-            values: if is_stop { vec![zeros(true); shape.words()] } else { Vec::new() },
+            values: if is_stop { vec![zeros(true); shape.blocks(depth)] } else { Vec::new() },
             controls: vec![0; if is_stop { keys } else { 0 }],
         }
     }
@@ -155,6 +155,7 @@ impl<'s> Growth<'s> {
                 corrections,
                 sums: Sums::new(*shape, *depth, nodes.len() / stored),
                 room: Zeroizing::new(vec![Block::ZERO; ROOM]),
+                words: Zeroizing::new(Vec::with_capacity(ROOM / 64)),
             };
             let mut flying = Zeroizing::new(vec![Block::ZERO; ROOM]);
             nodes.chunks_mut(stored).enumerate().for_each(|(key, nodes)| group.add(key, nodes, &mut flying));
@@ -192,6 +193,8 @@ struct Group<'g> {
     corrections: Vec<&'g [Block]>,
     sums: Sums,
     room: Zeroizing<Vec<Block>>,
+    /// Their low bits.
+    words: Zeroizing<Vec<u64>>,
 }
 
 impl Group<'_> {
@@ -226,7 +229,7 @@ impl Group<'_> {
 
     /// Adds what nodes of a key hash to: their values, and their children where these are not stored.
     fn read(&mut self, key: usize, nodes: &[Block]) {
-        let Self { shape, depth, hash, sums, room, .. } = self;
+        let Self { shape, depth, hash, sums, room, words, .. } = self;
         for nodes in nodes.chunks(ROOM) {
             let room = &mut room[..nodes.len()];
             for (values, tweak) in sums.values.iter_mut().zip(VALUES..) {
@@ -234,7 +237,9 @@ impl Group<'_> {
                 values[key] = shape.sum(values[key], room);
             }
             if let Some(controls) = sums.controls.get_mut(key) {
-                *controls = nodes.iter().fold(*controls, |sum, node| sum + (node.0 as u64 & 1));
+                words.clear();
+                low_bits(nodes, words);
+                *controls += words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
             }
             if *depth >= stored_depth(*shape) && *depth < shape.depth() {
                 hashed(hash, nodes, room, CHILDREN);

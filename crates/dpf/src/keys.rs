@@ -88,11 +88,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`DpfError::Shape`] unless there is one for each key.
-    pub fn evaluate(
-        &self,
-        salts: &Salts,
-        points: &[u64],
-    ) -> Result<[Zeroizing<Vec<u64>>; WORDS], DpfError> {
+    pub fn evaluate(&self, salts: &Salts, points: &[u64]) -> Result<[Zeroizing<Vec<u64>>; WORDS], DpfError> {
         if points.len() != self.count() {
             return Err(DpfError::Shape { what: "the points of keys" });
         }
@@ -116,19 +112,27 @@ impl Keys {
 struct Aside {
     nodes: Zeroizing<Vec<Block>>,
     keys: Vec<u8>,
+    count: usize,
 }
 
 /// The most nodes aside of a group: all that are behind a stop's nodes but those on the ways. There is room for as many, so that none is moved.
-const ASIDE: usize = GROUP * ((1 << Shape::STRIDE) - 1);
+const ASIDE: usize = GROUP * ((2 << Shape::STRIDE) - 1);
 
 impl Aside {
     fn new() -> Self {
-        Self { nodes: Zeroizing::new(Vec::with_capacity(ASIDE)), keys: Vec::with_capacity(ASIDE) }
+        // One more is written before it is known whether it counts.
+        Self { nodes: Zeroizing::new(vec![Block::ZERO; ASIDE + 1]), keys: vec![0; ASIDE + 1], count: 0 }
     }
 
-    fn push(&mut self, key: usize, node: Block) {
-        self.nodes.push(node);
-        self.keys.push(key as u8);
+    /// The nodes and their keys.
+    fn all(&self) -> (&[Block], &[u8]) {
+        (&self.nodes[..self.count], &self.keys[..self.count])
+    }
+
+    /// Adds a node, or none: without a branch, which would often go the other way than the processor thinks.
+    fn push(&mut self, key: u8, node: Block, is_due: bool) {
+        (self.nodes[self.count], self.keys[self.count]) = (node, key);
+        self.count += usize::from(is_due);
     }
 }
 
@@ -149,7 +153,7 @@ impl Group<'_> {
         let mut ways = Zeroizing::new([Block::ZERO; GROUP]);
         let ways = &mut ways[..count];
         for (key, (way, share)) in ways.iter_mut().zip(shares).enumerate() {
-            *way = self.turn(1, key, *share ^ self.keys.root, *share, aside);
+            *way = self.turn(1, key, [*share ^ self.keys.root, self.keys.root], aside);
         }
         for depth in 1..=shape.depth() {
             if let Some(stop) = shape.stop(depth) {
@@ -159,80 +163,81 @@ impl Group<'_> {
                 self.descend(depth, ways, aside, room);
             }
         }
-        self.add_tail(ways, room);
+        if shape.points() > 0 {
+            self.add_tail(ways, room);
+        }
         if self.keys.is_second {
             self.sums.iter_mut().flat_map(|sums| sums.iter_mut()).for_each(|sum| *sum = sum.wrapping_neg());
         }
     }
 
-    /// The child on the way at a depth; what is to the right of it is kept aside.
-    fn turn(&self, depth: usize, key: usize, left: Block, right: Block, aside: &mut Aside) -> Block {
-        let bit = self.points[key] >> (self.keys.shape.bits() as usize - depth) & 1;
-        if bit == 1 {
-            return right;
-        }
-        aside.push(key, right);
-        left
+    /// The child on the way at a depth, of a left child and its parent; what is to the right of it is kept aside.
+    fn turn(&self, depth: usize, key: usize, [left, node]: [Block; 2], aside: &mut Aside) -> Block {
+        let is_right = self.points[key] >> (self.keys.shape.bits() as usize - depth) & 1 == 1;
+        aside.push(key as u8, left ^ node, !is_right);
+        left ^ (Block::mask(is_right) & node)
     }
 
     /// Goes from a depth to the next.
     fn descend(&self, depth: usize, ways: &mut [Block], aside: &mut Aside, room: &mut Vec<Block>) {
         let corrections = &self.keys.corrections.nodes[depth - 1][self.start..];
-        let children = |node: Block, hashed: Block, key: usize| {
-            let left = hashed ^ (Block::mask(node.lsb()) & corrections[key]);
-            (left, left ^ node)
-        };
+        let left =
+            |node: Block, hashed: Block, correction: Block| hashed ^ (Block::mask(node.lsb()) & correction);
         room.clear();
         room.extend_from_slice(ways);
-        room.extend_from_slice(&aside.nodes);
+        room.extend_from_slice(aside.all().0);
         self.hash.hash_alike_in_place(room, CHILDREN);
         let (of_ways, of_aside) = room.split_at(ways.len());
         for (place, hashed) in of_aside.iter().enumerate() {
             let (node, key) = (aside.nodes[place], aside.keys[place]);
-            let (left, right) = children(node, *hashed, usize::from(key));
+            let left = left(node, *hashed, corrections[usize::from(key)]);
             aside.nodes[place] = left;
-            aside.push(usize::from(key), right);
+            aside.push(key, left ^ node, true);
         }
-        for (key, (way, hashed)) in ways.iter_mut().zip(of_ways).enumerate() {
-            let (left, right) = children(*way, *hashed, key);
-            *way = self.turn(depth + 1, key, left, right, aside);
+        let of_ways = of_ways.iter().zip(corrections);
+        for (key, (way, (hashed, correction))) in ways.iter_mut().zip(of_ways).enumerate() {
+            *way = self.turn(depth + 1, key, [left(*way, *hashed, *correction), *way], aside);
         }
     }
 
     /// Adds the values of the nodes aside, and forgets them.
     fn add_stop(&mut self, stop: usize, aside: &mut Aside, room: &mut Vec<Block>) {
         let shape = self.keys.shape;
+        room.clear();
+        let (nodes, keys) = aside.all();
+        room.extend_from_slice(nodes);
+        self.hash.hash_alike_in_place(room, VALUES);
         for (word, sums) in self.sums.iter_mut().take(shape.words()).enumerate() {
             let corrections = &self.keys.corrections.values[word * shape.numbers() + stop][self.start..];
-            room.clear();
-            room.extend_from_slice(&aside.nodes);
-            self.hash.hash_alike_in_place(room, VALUES + word as u64);
-            for ((node, key), hashed) in aside.nodes.iter().zip(&aside.keys).zip(&*room) {
+            let (_, number) = shape.place(word, None);
+            for ((node, key), hashed) in nodes.iter().zip(keys).zip(&*room) {
                 let key = usize::from(*key);
-                let value = shape.number(*hashed, shape.points());
+                let value = shape.number(*hashed, number);
                 sums[key] = sums[key].wrapping_add(corrected(value, *node, corrections[key]));
             }
         }
-        aside.nodes.clear();
-        aside.keys.clear();
+        aside.count = 0;
     }
 
     /// Adds the values of the points behind the ways.
     fn add_tail(&mut self, ways: &[Block], room: &mut Vec<Block>) {
         let shape = self.keys.shape;
-        for (word, sums) in self.sums.iter_mut().take(shape.words()).enumerate() {
-            room.clear();
+        room.clear();
+        for block in 0..shape.blocks(shape.depth()) {
             room.extend_from_slice(ways);
-            self.hash.hash_alike_in_place(room, VALUES + word as u64);
+            self.hash.hash_alike_in_place(&mut room[block * ways.len()..], VALUES + block as u64);
+        }
+        for (word, sums) in self.sums.iter_mut().take(shape.words()).enumerate() {
             let corrections = &self.keys.corrections.values[word * shape.numbers() + shape.stops()..];
-            for (key, (way, hashed)) in ways.iter().zip(&*room).enumerate() {
-                // The last point is below no threshold.
+            for (key, way) in ways.iter().enumerate() {
+                // The last point is below no threshold: any other stands for it, and counts nothing.
                 let point = self.points[key] as usize & shape.points();
-                if point < shape.points() {
-                    let value = shape.number(*hashed, point);
-                    let correction = corrections[point][self.start + key];
-                    sums[key] = sums[key].wrapping_add(corrected(value, *way, correction));
-                }
+                let counts = u64::from(point < shape.points()).wrapping_neg();
+                let point = point.min(shape.points() - 1);
+                let (block, number) = shape.place(word, Some(point));
+                let value = shape.number(room[block * ways.len() + key], number);
+                let value = corrected(value, *way, corrections[point][self.start + key]);
+                sums[key] = sums[key].wrapping_add(value & counts);
             }
         }
     }

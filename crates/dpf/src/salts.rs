@@ -24,8 +24,8 @@ impl Salts {
     }
 }
 
-/// Tweak of what children are made of.
+/// Tweak of what children are made of: of values the next ones.
 pub(crate) const CHILDREN: u64 = 0;
 
-/// Tweak of the values' first word.
+/// Tweak of the values' first hash.
 pub(crate) const VALUES: u64 = 1;

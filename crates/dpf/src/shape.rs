@@ -8,14 +8,14 @@ use crate::{DpfError, MAX_BITS, WORDS};
 ///
 /// ```text
 /// depth 1      both children of the root
-/// stops        every STRIDE levels up to the last one: their nodes have a value
-/// the last     its nodes are hashed to lanes: the value of the node, and those of all points of its tail but the last
+/// stops        every STRIDE levels up to the last one, and none at depth 1 before others: their nodes have a value
+/// the last     its nodes are hashed to the value of the node, and those of all points of its tail but the last
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     bits: u32,
     words: usize,
-    /// Bits of a number that a hash is cut into.
+    /// Bits of the numbers that a hash is cut into.
     lane: u32,
 }
 
@@ -49,7 +49,7 @@ impl Shape {
     /// Levels below the last nodes, which are not grown.
     #[must_use]
     pub const fn tail(self) -> u32 {
-        let all = (Block::BYTES as u32 * 8 / self.lane).ilog2();
+        let all = self.lanes().ilog2();
         if all < self.bits { all } else { self.bits - 1 }
     }
 
@@ -74,14 +74,16 @@ impl Shape {
     /// Levels whose nodes have values.
     #[must_use]
     pub const fn stops(self) -> usize {
-        self.depth().div_ceil(Self::STRIDE)
+        let all = self.depth().div_ceil(Self::STRIDE);
+        if all > 1 && self.depth() % Self::STRIDE == 1 { all - 1 } else { all }
     }
 
     /// Which of the stops a depth is.
     #[must_use]
     pub const fn stop(self, depth: usize) -> Option<usize> {
         let above = self.depth() - depth;
-        if above.is_multiple_of(Self::STRIDE) { Some(self.stops() - 1 - above / Self::STRIDE) } else { None }
+        let is_stop = above.is_multiple_of(Self::STRIDE) && above / Self::STRIDE < self.stops();
+        if is_stop { Some(self.stops() - 1 - above / Self::STRIDE) } else { None }
     }
 
     /// Numbers of one word of a key that are corrected: of all stops, then of all points of the tail.
@@ -93,44 +95,78 @@ impl Shape {
     /// Hashes under one key of the cipher that a party's part of Delta is in, of one key: of the nodes on the way to the threshold.
     #[must_use]
     pub const fn hashes(self) -> usize {
-        self.corrected() + self.words * self.stops()
+        self.corrected() + self.stops() - 1 + self.blocks(self.depth())
     }
 
-    /// A number of a hash or of a sum of hashes: of a tail's point, or of the node behind them.
+    /// Numbers of a hash.
+    const fn lanes(self) -> usize {
+        (Block::BYTES * 8) >> self.lane.ilog2()
+    }
+
+    /// Hashes for the values of a node at a stop.
     #[must_use]
-    pub const fn number(self, hash: Block, place: usize) -> u64 {
-        (hash.0 >> (self.lane as usize * place)) as u64 & (u64::MAX >> (64 - self.lane))
+    pub const fn blocks(self, depth: usize) -> usize {
+        if depth < self.depth() { 1 } else { (self.words << self.tail()).div_ceil(self.lanes()) }
+    }
+
+    /// The hash, and the number of it, that a word of the value of a node is, or of a point of its tail: the words of one value are in one hash.
+    #[must_use]
+    pub const fn place(self, word: usize, point: Option<usize>) -> (usize, usize) {
+        let number = word
+            + match point {
+                Some(point) => (1 + point) * self.words,
+                None => 0,
+            };
+        (number >> self.lanes().ilog2(), number & (self.lanes() - 1))
+    }
+
+    /// A number of a hash or of a sum of hashes.
+    #[must_use]
+    pub const fn number(self, hash: Block, number: usize) -> u64 {
+        (hash.0 >> (self.lane as usize * number)) as u64 & (u64::MAX >> (64 - self.lane))
     }
 
     /// The sum of a block and hashes, number by number.
     pub(crate) fn sum(self, first: Block, hashes: &[Block]) -> Block {
         match self.lane {
-            16 => sum::<[u16; 8]>(first, hashes),
-            32 => sum::<[u32; 4]>(first, hashes),
-            _ => sum::<[u64; 2]>(first, hashes),
+            16 => sum::<[u16; 8 * LANES]>(first, hashes),
+            32 => sum::<[u32; 4 * LANES]>(first, hashes),
+            _ => sum::<[u64; 2 * LANES]>(first, hashes),
         }
     }
 }
 
-/// Numbers that a block is cut into.
-trait Lanes: bytemuck::Pod {
-    /// Both, number by number.
-    fn plus(self, other: Self) -> Self;
+/// Blocks whose numbers are added at once.
+const LANES: usize = 4;
+
+/// Numbers that so many blocks are cut into.
+trait Numbers: bytemuck::Pod {
+    /// Adds others to them.
+    fn add(&mut self, others: &Self);
 }
 
-macro_rules! lanes {
+macro_rules! numbers {
     ($($number:ty: $count:literal),*) => {$(
-        impl Lanes for [$number; $count] {
-            fn plus(self, other: Self) -> Self {
-                std::array::from_fn(|place| self[place].wrapping_add(other[place]))
+        impl Numbers for [$number; $count * LANES] {
+            fn add(&mut self, others: &Self) {
+                self.iter_mut().zip(others).for_each(|(sum, number)| *sum = sum.wrapping_add(*number));
             }
         }
     )*};
 }
 
-lanes!(u16: 8, u32: 4, u64: 2);
+numbers!(u16: 8, u32: 4, u64: 2);
 
-fn sum<L: Lanes>(first: Block, hashes: &[Block]) -> Block {
-    let add = |sum: L, hash: &Block| sum.plus(bytemuck::cast(*hash));
-    bytemuck::cast(hashes.iter().fold(bytemuck::cast(first), add))
+fn sum<N: Numbers>(first: Block, hashes: &[Block]) -> Block {
+    let mut sums = N::zeroed();
+    let (groups, few) = hashes.as_chunks::<LANES>();
+    groups.iter().for_each(|group| sums.add(bytemuck::cast_ref(group)));
+    let blocks: [Block; LANES] = bytemuck::cast(sums);
+    let mut all = N::zeroed();
+    for block in blocks.iter().chain(few).chain([&first]) {
+        let alone: [Block; LANES] =
+            std::array::from_fn(|place| if place == 0 { *block } else { Block::ZERO });
+        all.add(bytemuck::cast_ref(&alone));
+    }
+    bytemuck::cast::<N, [Block; LANES]>(all)[0]
 }

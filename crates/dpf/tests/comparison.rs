@@ -34,13 +34,7 @@ fn keys(shape: Shape, thresholds: &[u64], values: &[[u64; WORDS]], seed: u8) -> 
     keys_of(shape, thresholds, values, seed, Broken::Not)
 }
 
-fn keys_of(
-    shape: Shape,
-    thresholds: &[u64],
-    values: &[[u64; WORDS]],
-    seed: u8,
-    broken: Broken,
-) -> [Keys; 2] {
+fn keys_of(shape: Shape, thresholds: &[u64], values: &[[u64; WORDS]], seed: u8, broken: Broken) -> [Keys; 2] {
     let (salts, rng, count) = (salts(), &mut rng(seed), thresholds.len());
     let roots = [Block::random(rng).with_lsb(true), Block::random(rng).with_lsb(false)];
     let delta = roots[0] ^ roots[1];
@@ -62,20 +56,21 @@ fn keys_of(
         if let Some(stop) = shape.stop(depth) {
             let low = |key: usize| thresholds[key] as usize & shape.points();
             for word in 0..shape.words() {
-                let number = |key: usize, place: usize| {
-                    let [a, b] = [&zero, &one].map(|sums| shape.number(sums.values[word][key], place));
+                let number = |key: usize, point: Option<usize>| {
+                    let (block, place) = shape.place(word, point);
+                    let [a, b] = [&zero, &one].map(|sums| shape.number(sums.values[block][key], place));
                     let sign = zero.controls[key].wrapping_sub(one.controls[key]);
                     assert!(broken != Broken::Not || sign == 1 || sign == u64::MAX);
-                    let place = place + usize::from(broken == Broken::Tail);
-                    let due = if place < shape.points() { u64::from(place < low(key)) } else { 1 };
+                    let point = point.map(|point| point + usize::from(broken == Broken::Tail));
+                    let due = point.map_or(1, |point| u64::from(point < low(key)));
                     let correction = (due * values[key][word]).wrapping_sub(a.wrapping_sub(b));
                     if broken == Broken::Signs { correction } else { sign.wrapping_mul(correction) }
                 };
                 let first = word * shape.numbers();
-                corrections.values[first + stop] = (0..count).map(|key| number(key, shape.points())).collect();
+                corrections.values[first + stop] = (0..count).map(|key| number(key, None)).collect();
                 for point in (0..shape.points()).filter(|_| depth == shape.depth()) {
                     corrections.values[first + shape.stops() + point] =
-                        (0..count).map(|key| number(key, point)).collect();
+                        (0..count).map(|key| number(key, Some(point))).collect();
                 }
             }
         }
@@ -98,7 +93,8 @@ fn keys_of(
 /// What both parties' parts add up to at a point of each key's, modulo so many bits.
 fn compared(keys: &[Keys; 2], points: &[u64], ring: u32) -> Vec<[u64; WORDS]> {
     let [zero, one] = keys.each_ref().map(|keys| keys.evaluate(&salts(), points).unwrap());
-    let sum = |word: usize, key: usize| zero[word][key].wrapping_add(one[word][key]) & (u64::MAX >> (64 - ring));
+    let sum =
+        |word: usize, key: usize| zero[word][key].wrapping_add(one[word][key]) & (u64::MAX >> (64 - ring));
     (0..points.len()).map(|key| [sum(0, key), sum(1, key)]).collect()
 }
 
@@ -294,6 +290,9 @@ fn trees_that_begin_again_are_new_ones() {
     let mut again = Growth::new(shape, &salts, root);
     sums(&mut again, 0..130);
     for keys in [64..100, 0..200, 128..129] {
-        assert!(sums(&mut again, keys.clone()) == sums(&mut Growth::new(shape, &salts, root), keys.clone()), "{keys:?}");
+        assert!(
+            sums(&mut again, keys.clone()) == sums(&mut Growth::new(shape, &salts, root), keys.clone()),
+            "{keys:?}"
+        );
     }
 }

@@ -234,7 +234,9 @@ mod tests {
                 let (mut alike, mut hashed) = ([&parents[..], &parents[..]].concat(), parents.clone());
                 hash.hash_alike_in_place(&mut hashed, first);
                 let sum = hash.expand_alike_in_place(&mut alike, first);
-                assert!((0..half).all(|j| hashed[j] == hash.hash(parents[j], first) && alike[j] == hashed[j]));
+                assert!(
+                    (0..half).all(|j| hashed[j] == hash.hash(parents[j], first) && alike[j] == hashed[j])
+                );
                 assert!((0..half).all(|j| alike[half + j] == parents[j] ^ hashed[j]));
                 assert!(sum == hashed.iter().fold(Block::ZERO, |sum, hash| sum ^ *hash));
             }

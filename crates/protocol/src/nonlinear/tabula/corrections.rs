@@ -194,7 +194,8 @@ impl Corrections {
             for (of, products) in inputs.iter_mut().filter(deep).zip(products) {
                 let products: Vec<D::Values> = products.iter().map(|words| words.bits(self.keys)).collect();
                 let top = of.bit(weight).clone();
-                let either = |(below, both): (&D::Values, &D::Values)| top.zip_map(below, xor).zip_map(both, xor);
+                let either =
+                    |(below, both): (&D::Values, &D::Values)| top.zip_map(below, xor).zip_map(both, xor);
                 let either: Vec<D::Values> = of.below.iter().zip(&products).map(either).collect();
                 of.below = [either, vec![top], products.clone()].concat();
                 of.products.extend(products);
@@ -218,7 +219,8 @@ fn bits<V: Lanes>(inputs: &[Inputs<V>]) -> Vec<(V, u32)> {
 /// The thresholds, of the values of their bits, the highest first.
 fn threshold<V: Lanes>(of: Comparison, bits: &[V]) -> V {
     let ring = Ring::Pow2(of.threshold);
-    let double_and_add = |sum: V, next: &V| sum.zip_map(next, |sum, bit| ring.embed((sum << 1).wrapping_add(bit) as i64));
+    let double_and_add =
+        |sum: V, next: &V| sum.zip_map(next, |sum, bit| ring.embed((sum << 1).wrapping_add(bit) as i64));
     let zero = bits[0].map(|_| 0);
     bits.iter().fold(zero, double_and_add)
 }

@@ -111,7 +111,8 @@ impl Making {
 
     /// Bytes that are held while keys are made: stored nodes of some keys, and of all keys transfers, sums and lanes.
     pub(super) fn working(&self) -> usize {
-        let of = |of: &Comparison| Block::BYTES * self.chunk() * (Growth::stored(of.shape) + of.shape.depth());
+        let of =
+            |of: &Comparison| Block::BYTES * self.chunk() * (Growth::stored(of.shape) + of.shape.depth());
         let nodes: usize = self.comparisons().iter().map(of).sum();
         let products =
             [Party::Client, Party::Server].map(|party| self.layer.held(party)).into_iter().sum::<u64>();
@@ -264,8 +265,12 @@ impl Making {
             thresholds.push(Zeroizing::new(threshold.to_vec()));
             outputs = rest;
         }
-        let message: Vec<u8> =
-            self.comparisons().iter().zip(&mine).flat_map(|(of, values)| pack_bits(values, of.to())).collect();
+        let message: Vec<u8> = self
+            .comparisons()
+            .iter()
+            .zip(&mine)
+            .flat_map(|(of, values)| pack_bits(values, of.to()))
+            .collect();
         let theirs = swap(channel, party, kind::KEY_VALUES, &message)?;
         let mut theirs = Reader::new(&theirs);
         let mut made = Vec::new();
@@ -305,7 +310,8 @@ impl Made {
         let thresholds = Zeroizing::new(reader.packed(count, of.threshold)?);
         let root = Block(reader.u128()?);
         let shares = Zeroizing::new(read_blocks(reader, count)?);
-        let nodes = (0..of.shape.corrected()).map(|_| read_blocks(reader, count)).collect::<Result<_, _>>()?;
+        let nodes =
+            (0..of.shape.corrected()).map(|_| read_blocks(reader, count)).collect::<Result<_, _>>()?;
         let values = (0..of.values()).map(|_| reader.packed(count, of.to())).collect::<Result<_, _>>()?;
         let keys = Keys::new(of.shape, root, shares, party == Party::Server, Opened { nodes, values });
         Ok(Self { keys: keys.map_err(|_| DecodeError::Invalid { what: "keys" })?, thresholds })
@@ -327,11 +333,12 @@ impl Grown {
         self.signs[stop].extend(sums.controls.iter().map(is_negative));
         let sign = |value: u64| if party == Party::Server { value.wrapping_neg() } else { value };
         let points = if depth == of.shape.depth() { of.shape.points() } else { 0 };
-        for (values, sums) in self.values.chunks_mut(of.shape.numbers()).zip(&sums.values) {
+        for (word, values) in self.values.chunks_mut(of.shape.numbers()).enumerate() {
             let (stops, of_points) = values.split_at_mut(of.shape.stops());
-            let of_point = of_points.iter_mut().zip(0..points);
-            for (values, place) in of_point.chain([(&mut stops[stop], of.shape.points())]) {
-                values.extend(sums.iter().map(|sum| sign(of.shape.number(*sum, place))));
+            let of_points = of_points.iter_mut().zip((0..points).map(Some));
+            for (values, point) in of_points.chain([(&mut stops[stop], None)]) {
+                let (block, number) = of.shape.place(word, point);
+                values.extend(sums.values[block].iter().map(|sum| sign(of.shape.number(*sum, number))));
             }
         }
     }

@@ -46,11 +46,11 @@ impl Spec for Lookup {
     }
 
     fn work(&self) -> Work {
-        // Of either comparison as many nodes are hashed as there are points below an eighth or a half of all; both parties' hashes of 94 take as long as
-        // reading an element of a window is said to take.
+        // As many nodes are hashed as a few times the points of a tail's node; both parties' of 700 points take as long as reading an element of a window is
+        // said to take, and the transfers of a value as long as 15.
         let left = self.from.saturating_sub(self.shift).min(MAX_BITS);
         let nodes = (1_u64 << left) + (1 << self.shift.min(MAX_BITS)) / 4;
-        Work { window_elements: (self.values as u64).saturating_mul(1 + nodes / 94), ..Work::default() }
+        Work { window_elements: (self.values as u64).saturating_mul(15 + nodes / 700), ..Work::default() }
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
