@@ -42,5 +42,5 @@ const DIGESTS: [&str; 4] = [
     "0814316f8222defb 7bde237b2ced1c69",
     "533b57a4a11aa680 e807f27e500c07d0",
     "f3e14486d9efe865 51a2c3e327ba589d",
-    "937dfa7e7c4a316b 1a2aa6c70907978e",
+    "1cb9ef4207237822 5b1985a726ab1d30",
 ];
