@@ -162,7 +162,9 @@ impl<'s> Growth<'s> {
             group.sums
         });
         let mut all = Sums::default();
-        sums.iter().for_each(|sums| all.append(sums));
+        for sums in &sums {
+            all.append(sums);
+        }
         Ok(all)
     }
 

@@ -160,7 +160,9 @@ numbers!(u16: 8, u32: 4, u64: 2);
 fn sum<N: Numbers>(first: Block, hashes: &[Block]) -> Block {
     let mut sums = N::zeroed();
     let (groups, few) = hashes.as_chunks::<LANES>();
-    groups.iter().for_each(|group| sums.add(bytemuck::cast_ref(group)));
+    for group in groups {
+        sums.add(bytemuck::cast_ref(group));
+    }
     let blocks: [Block; LANES] = bytemuck::cast(sums);
     let mut all = N::zeroed();
     for block in blocks.iter().chain(few).chain([&first]) {

@@ -55,7 +55,7 @@ fn keys_of(shape: Shape, thresholds: &[u64], values: &[[u64; WORDS]], seed: u8, 
         let [zero, one] = trees.each_mut().map(|trees| trees.sums().unwrap());
         if let Some(stop) = shape.stop(depth) {
             let low = |key: usize| thresholds[key] as usize & shape.points();
-            for word in 0..shape.words() {
+            for (word, corrected) in corrections.values.chunks_mut(shape.numbers()).enumerate() {
                 let number = |key: usize, point: Option<usize>| {
                     let (block, place) = shape.place(word, point);
                     let [a, b] = [&zero, &one].map(|sums| shape.number(sums.values[block][key], place));
@@ -66,10 +66,9 @@ fn keys_of(shape: Shape, thresholds: &[u64], values: &[[u64; WORDS]], seed: u8, 
                     let correction = (due * values[key][word]).wrapping_sub(a.wrapping_sub(b));
                     if broken == Broken::Signs { correction } else { sign.wrapping_mul(correction) }
                 };
-                let first = word * shape.numbers();
-                corrections.values[first + stop] = (0..count).map(|key| number(key, None)).collect();
+                corrected[stop] = (0..count).map(|key| number(key, None)).collect();
                 for point in (0..shape.points()).filter(|_| depth == shape.depth()) {
-                    corrections.values[first + shape.stops() + point] =
+                    corrected[shape.stops() + point] =
                         (0..count).map(|key| number(key, Some(point))).collect();
                 }
             }
@@ -80,7 +79,9 @@ fn keys_of(shape: Shape, thresholds: &[u64], values: &[[u64; WORDS]], seed: u8, 
                 zero.hashes[key] ^ one.hashes[key] ^ (Block::mask(is_left) & delta)
             };
             let nodes: Vec<Block> = (0..count).map(node).collect();
-            trees.iter_mut().for_each(|trees| trees.correct(nodes.clone()).unwrap());
+            for trees in &mut trees {
+                trees.correct(nodes.clone()).unwrap();
+            }
             corrections.nodes.push(nodes);
         }
     }

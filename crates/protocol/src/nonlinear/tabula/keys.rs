@@ -296,8 +296,12 @@ impl Made {
         writer.u128(self.keys.root().0);
         let Opened { nodes, values } = self.keys.corrections();
         writer.bytes(Block::slice_as_bytes(self.keys.shares()));
-        nodes.iter().for_each(|nodes| writer.bytes(Block::slice_as_bytes(nodes)));
-        values.iter().for_each(|values| writer.packed(values, of.to()));
+        for nodes in nodes {
+            writer.bytes(Block::slice_as_bytes(nodes));
+        }
+        for values in values {
+            writer.packed(values, of.to());
+        }
     }
 
     /// Reads what [`Self::encode`] wrote of `count` keys of a comparison.
