@@ -323,8 +323,10 @@ fn known_shelf(party: protocol::Party) -> (Shelf, TempDir) {
     let met = Pairing { id, secret: Secret([3; 32]), model, model_name, peer, certificate: None };
     stock.pair(&met, None).unwrap();
     let Pairing { model_name, peer, .. } = met;
-    let (transcript, pairing, secret) = ([0; 32], PairingId::from_bytes([4; 16]), Secret([5; 32]));
-    let meeting = Meeting { transcript, pairing, secret, model, model_name, peer, certificate: None };
+    let (transcript, challenge, pairing, secret) =
+        ([0; 32], [6; 32], PairingId::from_bytes([4; 16]), Secret([5; 32]));
+    let meeting =
+        Meeting { transcript, challenge, pairing, secret, model, model_name, peer, certificate: None };
     (Shelf::new(Arc::new(stock), meeting), directory)
 }
 

@@ -195,9 +195,9 @@ pub(crate) fn meeting(
     peer: String,
     certificate: Option<String>,
 ) -> Meeting {
-    let (pairing, secret) = agreement.pairing();
+    let (pairing, secret, challenge) = agreement.pairing();
     let (transcript, model_name) = (agreement.transcript(), model.name.clone());
-    Meeting { transcript, pairing, secret, model: model.commitment, model_name, peer, certificate }
+    Meeting { transcript, challenge, pairing, secret, model: model.commitment, model_name, peer, certificate }
 }
 
 fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {

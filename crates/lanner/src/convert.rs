@@ -104,12 +104,20 @@ fn from_store(error: &StoreError) -> Error {
                 "free some space if the disk is full; else remove {folder}: what is kept there is lost, and made anew"
             )
         }
-        StoreError::Key { .. } | StoreError::Version { .. } => {
+        StoreError::Key { path } => {
+            let path = path.display();
+            format!(
+                "remove {path} and the folder material beside it: what is kept there is lost, and made anew"
+            )
+        }
+        StoreError::Version { .. } => {
             "remove the folder material in the state directory: what is kept there is lost, and made anew"
                 .into()
         }
         StoreError::NoName { .. } => "give 32 hexadecimal digits, as lanner pairings prints them".into(),
-        StoreError::Damaged { .. } | StoreError::DamagedPairing => "try again".into(),
+        StoreError::Busy { .. } | StoreError::Damaged { .. } | StoreError::DamagedPairing => {
+            "try again".into()
+        }
         _ => String::new(),
     };
     Error::new(ErrorKind::Misuse, error.to_string()).fix(fix)

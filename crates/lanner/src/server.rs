@@ -72,11 +72,7 @@ impl Server {
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
-        let bytes = config
-            .max_stock
-            .unwrap_or_else(|| (lanner_store::free_bytes(&config.state_dir) / 4).min(MOST_STOCK));
-        let kept = StockLimits { bytes, pairing_bytes: bytes / 2, ..StockLimits::default() };
-        let stock = Arc::new(Stock::new(&config.state_dir, Party::Server, kept));
+        let stock = Arc::new(stock(&config));
         let models = Arc::new(Models::new(models, limits(config.timeout)?.stall, stock)?);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let ended = Snapshot::default();
@@ -168,6 +164,17 @@ impl Server {
     }
 }
 
+/// What is kept on disk for clients, as much as asked or the default: a quarter of what is free or kept already.
+fn stock(config: &ServerConfig) -> Stock {
+    let of = |bytes| {
+        let limits = StockLimits { bytes, pairing_bytes: bytes / 2, ..StockLimits::default() };
+        Stock::new(&config.state_dir, Party::Server, limits)
+    };
+    let kept = || of(0).held().unwrap_or_default().bytes;
+    let room = || lanner_store::free_bytes(&config.state_dir).saturating_add(kept());
+    of(config.max_stock.unwrap_or_else(|| (room() / 4).min(MOST_STOCK)))
+}
+
 /// The certificate to show, and the fingerprint that clients pin.
 fn secure(config: &ServerConfig) -> Result<(Security, Option<String>)> {
     if config.insecure_plaintext {
@@ -248,7 +255,11 @@ impl Handler for ModelHandler {
         let model = &self.0.served[index];
         // One for each prediction that is prepared. They outlive the material, however the session ends.
         let mut prepared: Vec<Reservation> = Vec::new();
-        let certificate = channel.peer_certificate().map(|certificate| certificate.to_string());
+        // What was made without TLS is nobody's, and of no use under it.
+        let certificate = match binding {
+            Some(_) => channel.peer_certificate().map(|certificate| certificate.to_string()),
+            None => Some("without TLS".to_owned()),
+        };
         let met = &self.0.offers[index].model;
         let meeting = meeting(&agreement, met, session.peer.ip().to_string(), certificate);
         let shelf = Shelf::new(Arc::clone(&self.0.stock), meeting);
@@ -265,7 +276,9 @@ impl Handler for ModelHandler {
                     prepared.push(session.reserve(bytes)?);
                     None
                 }
-                Request::Keep | Request::PredictKept(_) => Some(session.reserve(bytes)?),
+                Request::Keep => Some(session.reserve(bytes)?),
+                // The client has used its part up, and being busy would cost it that.
+                Request::PredictKept(_) => session.reserve(bytes).ok(),
                 _ => None,
             };
             service.answer(channel, request)?;

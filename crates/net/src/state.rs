@@ -3,6 +3,7 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -68,7 +69,8 @@ impl StateDirectory {
     /// [`NetError::State`] on any failure of the file system.
     pub fn create_once(&self, name: &str, content: &[u8]) -> Result<Vec<u8>, NetError> {
         let path = self.path.join(name);
-        let draft = self.path.join(format!(".{name}.{}", std::process::id()));
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = self.path.join(format!(".{name}.{}.{number}", std::process::id()));
         let written = write_draft(&draft, content).and_then(|()| match fs::hard_link(&draft, &path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
@@ -105,6 +107,9 @@ pub fn create_private(path: &Path) -> std::io::Result<File> {
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
 }
+
+/// Drafts of this process so far.
+static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 fn write_draft(path: &Path, content: &[u8]) -> std::io::Result<()> {
     // A draft of this process's number can only be left from a process that crashed.

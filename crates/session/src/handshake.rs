@@ -127,14 +127,18 @@ impl Agreement {
         self.transcript
     }
 
-    /// The name and the secret of a pairing that the parties may make of this session.
+    /// The name and the secret of a pairing that the parties may make of this session, and what an earlier one's proofs in it are over.
     #[must_use]
-    pub fn pairing(&self) -> (PairingId, Secret) {
+    pub fn pairing(&self) -> (PairingId, Secret, [u8; 32]) {
         let seed = |op, index| self.seed(0, op, index, Direction::ServerToClient);
-        let mut secret = Secret([0; 32]);
-        secret.0[..16].copy_from_slice(seed("pairing secret", 0).as_bytes());
-        secret.0[16..].copy_from_slice(seed("pairing secret", 1).as_bytes());
-        (PairingId::from_bytes(*seed("pairing name", 0).as_bytes()), secret)
+        let long = |op| {
+            let mut bytes = [0; 32];
+            bytes[..16].copy_from_slice(seed(op, 0).as_bytes());
+            bytes[16..].copy_from_slice(seed(op, 1).as_bytes());
+            bytes
+        };
+        let id = PairingId::from_bytes(*seed("pairing name", 0).as_bytes());
+        (id, Secret(long("pairing secret")), long("pairing challenge"))
     }
 
     /// The seed that both parties derive for one purpose.

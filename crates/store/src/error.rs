@@ -66,6 +66,12 @@ pub enum StoreError {
         /// Its file.
         path: PathBuf,
     },
+    /// Other processes hold the index.
+    #[error("the index {path} is in use by other processes", path = path.display())]
+    Busy {
+        /// Its file.
+        path: PathBuf,
+    },
     /// The index failed.
     #[error("the index {path}: {source}", path = path.display())]
     Index {

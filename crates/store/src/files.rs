@@ -1,8 +1,10 @@
 //! Named files in a private directory, each written whole or not at all.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use lanner_net::{StateDirectory, create_private};
 
@@ -44,10 +46,22 @@ impl Files {
         }
     }
 
-    /// Removes a file and what a crash left of writing it. Nothing depends on it: the index says what may be read.
-    pub(crate) fn remove(&self, name: &str) {
-        let _ = fs::remove_file(self.0.path().join(name));
+    /// Removes a file and what a crash left of writing it; whether this call removed it.
+    pub(crate) fn remove(&self, name: &str) -> bool {
         let _ = fs::remove_file(self.0.path().join(format!("{name}{DRAFT}")));
+        fs::remove_file(self.0.path().join(name)).is_ok()
+    }
+
+    /// Removes files with a prefix that nobody has touched for a while, but for those in use.
+    pub(crate) fn sweep(&self, prefix: &str, used: &HashSet<String>, age: Duration) {
+        let Ok(entries) = fs::read_dir(self.0.path()) else { return };
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let old = || entry.metadata().and_then(|metadata| metadata.modified()).ok()?.elapsed().ok();
+            if name.starts_with(prefix) && !used.contains(&name) && old().is_some_and(|old| old > age) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 }
 

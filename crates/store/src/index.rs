@@ -3,10 +3,11 @@
 //! `SQLite` in its write-ahead mode with full synchronisation: what a statement changed is durable when it returns.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use lanner_protocol::Party;
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, named_params};
 
 use crate::seal::Salt;
 use crate::{Held, MaterialId, Pairing, PairingEntry, PairingId, Secret, StoreError};
@@ -36,17 +37,21 @@ pub(crate) struct PairingRow {
 impl Index {
     /// Opens the index, and makes it where it is new. The file exists.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Index { path: path.to_owned(), source };
-        let connection = Connection::open(path).map_err(failed)?;
+        let failed = |source| failed(path, source);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         let set_up = || -> Result<u32, rusqlite::Error> {
             connection.busy_timeout(BUSY)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
-            connection.pragma_update(None, "synchronous", "FULL")?;
+            // At least as much as FULL in every journal mode; and where fsync leaves bytes in the drive, more than that.
+            connection.pragma_update(None, "synchronous", "EXTRA")?;
+            connection.pragma_update(None, "fullfsync", true)?;
+            connection.pragma_update(None, "checkpoint_fullfsync", true)?;
             connection.pragma_update(None, "secure_delete", true)?;
             connection.pragma_update(None, "foreign_keys", true)?;
             connection.pragma_query_value(None, "user_version", |row| row.get(0))
         };
-        match set_up().map_err(failed)? {
+        match patiently(set_up).map_err(failed)? {
             0 => connection.execute_batch(SCHEMA).map_err(failed)?,
             VERSION => {}
             theirs => return Err(StoreError::Version { ours: VERSION, theirs }),
@@ -127,7 +132,7 @@ impl Index {
 
     /// Forgets where the keys of a pairing are.
     pub(crate) fn forget_keys(&self, party: Party, id: PairingId) -> Result<(), StoreError> {
-        let statement = "UPDATE pairings SET keys = NULL, key_bytes = 0 WHERE party = ? AND id = ?";
+        let statement = "UPDATE pairings SET keys = NULL WHERE party = ? AND id = ?";
         self.execute(statement, (code(party), id.as_bytes())).map(drop)
     }
 
@@ -251,16 +256,41 @@ impl Index {
         self.list(statement, (code(party), pairing.as_bytes()), |row| Ok(MaterialId::from_bytes(row.get(0)?)))
     }
 
-    /// Names whose files are of no use any more: of what has expired, was used, or was being written by a process that must have died.
+    /// Some of the names whose files are of no use any more: of what has expired, was used, or was being written by a process that must have died.
     pub(crate) fn stale(&self, party: Party, now: u64, begun: u64) -> Result<Vec<MaterialId>, StoreError> {
-        let statement = "SELECT id FROM material WHERE party = ? AND (state = 2 OR state = 1 AND expires <= ? OR state = 0 AND created < ?)";
+        let statement = "SELECT id FROM material WHERE party = ? AND (state = 2 OR state = 1 AND expires <= ? OR state = 0 AND created < ?) LIMIT 256";
         self.list(statement, (code(party), now, begun), |row| Ok(MaterialId::from_bytes(row.get(0)?)))
     }
 
-    /// Notes that a name that was used has no file any more.
-    pub(crate) fn settle(&self, party: Party, id: MaterialId) -> Result<(), StoreError> {
-        let statement = "UPDATE material SET state = 3, salt = zeroblob(32) WHERE party = ? AND id = ?";
-        self.execute(statement, (code(party), id.as_bytes())).map(drop)
+    /// Uses names up whose files are about to be removed.
+    pub(crate) fn retire(&self, party: Party, ids: &[MaterialId]) -> Result<(), StoreError> {
+        self.mark(party, ids, "UPDATE material SET state = 2, salt = zeroblob(32) WHERE party = ? AND id = ?")
+    }
+
+    /// Notes that the files of names that were used are removed.
+    pub(crate) fn settle(&self, party: Party, ids: &[MaterialId]) -> Result<(), StoreError> {
+        self.mark(party, ids, "UPDATE material SET state = 3 WHERE party = ? AND id = ?")
+    }
+
+    /// The same change for all of these, in one transaction.
+    fn mark(&self, party: Party, ids: &[MaterialId], statement: &str) -> Result<(), StoreError> {
+        let change = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            for id in ids {
+                transaction.execute(statement, (code(party), id.as_bytes()))?;
+            }
+            transaction.commit()
+        };
+        if ids.is_empty() { Ok(()) } else { self.checked(change()) }
+    }
+
+    /// The names of all files that are in use: of material and of pairings.
+    pub(crate) fn names(&self, party: Party) -> Result<(Vec<MaterialId>, Vec<PairingId>), StoreError> {
+        let statement = "SELECT id FROM material WHERE party = ? AND state < 2";
+        let material = self.list(statement, [code(party)], |row| Ok(MaterialId::from_bytes(row.get(0)?)))?;
+        let statement = "SELECT id FROM pairings WHERE party = ? AND keys IS NOT NULL";
+        let keys = self.list(statement, [code(party)], |row| Ok(PairingId::from_bytes(row.get(0)?)))?;
+        Ok((material, keys))
     }
 
     /// Forgets names that have long expired: no session that could give them again lives.
@@ -301,7 +331,7 @@ impl Index {
     }
 
     fn checked<T>(&self, result: Result<T, rusqlite::Error>) -> Result<T, StoreError> {
-        result.map_err(|source| StoreError::Index { path: self.path.clone(), source })
+        result.map_err(|source| failed(&self.path, source))
     }
 }
 
@@ -311,6 +341,27 @@ impl PairingRow {
         let Self { model_name, peer, certificate, .. } = self;
         Pairing { id, secret: Secret(secret), model, model_name, peer, certificate }
     }
+}
+
+/// Sets up again while another process does: some of the statements do not wait by themselves.
+fn patiently<T>(set_up: impl Fn() -> Result<T, rusqlite::Error>) -> Result<T, rusqlite::Error> {
+    let patience = Instant::now() + BUSY;
+    loop {
+        match set_up() {
+            Err(error) if is_busy(&error) && Instant::now() < patience => thread::sleep(BUSY / 1000),
+            done => return done,
+        }
+    }
+}
+
+fn failed(path: &Path, source: rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    if is_busy(&source) { StoreError::Busy { path } } else { StoreError::Index { path, source } }
+}
+
+/// Whether another process holds the index.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 const fn code(party: Party) -> u8 {
@@ -326,7 +377,7 @@ const BUSY: Duration = Duration::from_secs(30);
 /// Changes with [`SCHEMA`].
 const VERSION: u32 = 1;
 
-/// A name's state: 0 while it is being written, 1 while it can be taken, 2 once it was used, 3 once its file is gone for sure.
+/// A name's state: 0 while it is being written, 1 while it can be taken, 2 once it was used, 3 once its file was removed.
 const SCHEMA: &str = "
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS pairings (
@@ -356,5 +407,8 @@ CREATE TABLE IF NOT EXISTS material (
     PRIMARY KEY (party, id),
     FOREIGN KEY (party, pairing) REFERENCES pairings (party, id) ON DELETE CASCADE
 ) STRICT;
+CREATE INDEX IF NOT EXISTS material_of_pairing ON material (party, pairing, state, expires, bytes);
+CREATE INDEX IF NOT EXISTS material_by_state ON material (party, state, expires, bytes);
+CREATE INDEX IF NOT EXISTS material_by_expiry ON material (party, expires);
 PRAGMA user_version = 1;
 COMMIT;";

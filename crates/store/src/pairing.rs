@@ -4,7 +4,7 @@ use serde::Serialize;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::index::PairingRow;
-use crate::stock::{Opened, now};
+use crate::stock::{OVERHEAD, Opened, now};
 use crate::{Material, PairingId, Stock, StoreError};
 
 /// What both parties of a pairing know, and nobody else: it proves in a later session who made the pairing.
@@ -66,9 +66,9 @@ impl Stock {
     /// # Errors
     /// [`StoreError::Full`] if it does not fit; [`StoreError`] if the disk fails.
     pub fn pair(&self, pairing: &Pairing, keys: Option<Material>) -> Result<(), StoreError> {
-        let opened = self.open()?;
+        let key_bytes = keys.as_ref().map_or(0, |keys| keys.as_bytes().len() as u64) + OVERHEAD;
+        let opened = self.open_for(key_bytes)?;
         self.tidy(&opened)?;
-        let key_bytes = keys.as_ref().map_or(0, |keys| keys.as_bytes().len() as u64);
         opened.index(|index| self.check_room(index, pairing.id, key_bytes))?;
         let mut secret = Material::new(pairing.secret.0.to_vec());
         let salt = opened.key.seal(&self.name("pairing", pairing.id), &mut secret)?;
@@ -86,7 +86,11 @@ impl Stock {
             peer: pairing.peer.clone(),
             certificate: pairing.certificate.clone(),
         };
-        opened.index(|index| index.add_pairing(self.party, pairing, &row, key_bytes, now()))
+        let added = opened.index(|index| index.add_pairing(self.party, pairing, &row, key_bytes, now()));
+        if added.is_err() {
+            opened.files.remove(&name);
+        }
+        added
     }
 
     /// The pairing of a name over a model; none if there is no such, or it was revoked.
@@ -139,6 +143,7 @@ impl Stock {
                 let sealed = opened.files.read(&name)?.map(Material::new);
                 let keys = sealed.and_then(|sealed| opened.key.open_sealed(&name, &salt, sealed));
                 if keys.is_none() {
+                    opened.files.remove(&name);
                     opened.index(|index| index.forget_keys(self.party, id))?;
                     return Err(StoreError::DamagedPairing);
                 }

@@ -1,7 +1,8 @@
 //! Authenticated encryption at rest.
 //!
 //! Whatever is sealed has a key of its own, from the store's key, a random salt and its name: so the nonce is always zero. The salt lies in
-//! the index, and is erased there when the material is used: what a removed file leaves on the disk opens no more.
+//! the index, and is overwritten there when the material is used: what a removed file leaves on the disk opens no more once the index's
+//! log has been written over, too.
 
 use hkdf::Hkdf;
 use lanner_net::StateDirectory;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lanner_net::{StateDirectory, create_private};
 use lanner_protocol::Party;
@@ -16,7 +16,7 @@ use crate::{Material, MaterialId, PairingId, StoreError};
 /// How much may be kept, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of material and keys, of all pairings together.
+    /// Bytes of material and keys, of all pairings together, 4 KiB for each pairing and piece among them.
     pub bytes: u64,
     /// Bytes of one pairing.
     pub pairing_bytes: u64,
@@ -38,7 +38,7 @@ pub struct Held {
     pub pairings: u64,
     /// Predictions for which there is material.
     pub predictions: u64,
-    /// Bytes of material and keys.
+    /// Bytes of material and keys, 4 KiB for each pairing and piece among them.
     pub bytes: u64,
 }
 
@@ -70,9 +70,9 @@ impl Stock {
     /// [`StoreError::Duplicate`] if the name was used before, [`StoreError::Full`] if it does not fit, [`StoreError::Unpaired`] if the pairing
     /// was revoked; [`StoreError`] if the disk fails.
     pub fn put(&self, pairing: PairingId, id: MaterialId, mut material: Material) -> Result<(), StoreError> {
-        let opened = self.open()?;
+        let bytes = material.as_bytes().len() as u64 + OVERHEAD;
+        let opened = self.open_for(bytes)?;
         self.tidy(&opened)?;
-        let bytes = material.as_bytes().len() as u64;
         let now = now();
         let expires = now.saturating_add(self.limits.seconds);
         opened.index(|index| {
@@ -114,12 +114,13 @@ impl Stock {
                 return Ok(absent());
             }
             boundary("burnt");
-            opened.files.remove(&name);
+            // Whatever the index's locks are worth on this file system, a name is removed once.
+            let removed = opened.files.remove(&name);
             boundary("removed");
             if piece.expires <= now() {
                 return Ok(absent());
             }
-            let sealed = sealed.map(Material::new);
+            let sealed = sealed.filter(|_| removed).map(Material::new);
             let opened = sealed.and_then(|sealed| opened.key.open_sealed(&name, &piece.salt, sealed));
             Ok(opened.ok_or(StoreError::Damaged { id }))
         })?
@@ -169,11 +170,15 @@ impl Stock {
     /// Removes what is of no use any more.
     pub(crate) fn tidy(&self, opened: &Opened) -> Result<(), StoreError> {
         let now = now();
-        for id in opened.index(|index| index.stale(self.party, now, now.saturating_sub(HOUR)))? {
-            opened.index(|index| index.burn(self.party, id))?;
+        let stale = opened.index(|index| {
+            let stale = index.stale(self.party, now, now.saturating_sub(HOUR))?;
+            index.retire(self.party, &stale)?;
+            Ok(stale)
+        })?;
+        for id in &stale {
             opened.files.remove(&self.name("material", id));
-            opened.index(|index| index.settle(self.party, id))?;
         }
+        opened.index(|index| index.settle(self.party, &stale))?;
         opened.index(|index| index.forget(self.party, now.saturating_sub(DAY)))?;
         let since = now.saturating_sub(30 * DAY);
         for id in opened.index(|index| index.idle_pairings(self.party, now, since))? {
@@ -188,7 +193,10 @@ impl Stock {
             Party::Client => "client",
             Party::Server => "server",
         };
-        format!("{party}-{kind}-{id}")
+        match kind {
+            "" => format!("{party}-"),
+            kind => format!("{party}-{kind}-{id}"),
+        }
     }
 
     /// Works with what is on the disk, or says what there is without.
@@ -200,7 +208,15 @@ impl Stock {
         if self.state.join(DIRECTORY).join(INDEX).exists() { work(&*self.open()?) } else { Ok(nothing()) }
     }
 
-    pub(crate) fn open(&self) -> Result<Arc<Opened>, StoreError> {
+    /// Opens the stock to add to it. One that may keep nothing is not made.
+    pub(crate) fn open_for(&self, added: u64) -> Result<Arc<Opened>, StoreError> {
+        match self.limits.bytes {
+            0 => Err(StoreError::Full { held: 0, added, limit: 0 }),
+            _ => self.open(),
+        }
+    }
+
+    fn open(&self) -> Result<Arc<Opened>, StoreError> {
         // What is opened is complete, whoever panicked.
         let mut slot = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*slot {
@@ -208,6 +224,10 @@ impl Stock {
         }
         let opened = Arc::new(Opened::at(&self.state)?);
         self.tidy(&opened)?;
+        let (material, keys) = opened.index(|index| index.names(self.party))?;
+        let material = material.into_iter().map(|id| self.name("material", id));
+        let used = material.chain(keys.into_iter().map(|id| self.name("keys", id))).collect();
+        opened.files.sweep(&self.name("", ""), &used, Duration::from_secs(HOUR));
         Ok(Arc::clone(slot.insert(opened)))
     }
 }
@@ -252,5 +272,7 @@ pub(crate) fn now() -> u64 {
 
 const DIRECTORY: &str = "material";
 const INDEX: &str = "index";
+/// What a pairing or a piece counts beside its bytes: its file's last block, and its place in the index.
+pub(crate) const OVERHEAD: u64 = 4096;
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;

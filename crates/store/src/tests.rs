@@ -89,7 +89,7 @@ fn what_is_put_is_taken_once_in_any_order() {
         stock.put(PAIRING, id(number), material(bytes)).unwrap();
     }
     assert_eq!(stock.available(PAIRING).unwrap(), [id(1), id(2), id(3)]);
-    assert_eq!(stock.held().unwrap(), Held { pairings: 1, predictions: 3, bytes: 8 });
+    assert_eq!(stock.held().unwrap(), Held { pairings: 1, predictions: 3, bytes: 8 + 4 * 4096 });
     assert_eq!(stock.take(PAIRING, id(3)).unwrap().as_bytes(), b"three");
     assert!(is_absent(&stock.take(PAIRING, id(3))));
     assert_eq!(stock.take(PAIRING, id(2)).unwrap().as_bytes(), b"");
@@ -144,7 +144,7 @@ fn a_revoked_pairing_is_gone_with_all_that_was_made() {
     assert_eq!(stock.pairing(PAIRING, &MODEL).unwrap().unwrap().secret.0, [7; 32]);
     assert_eq!(stock.keys(PAIRING, &MODEL).unwrap().unwrap().as_bytes(), b"keys");
     let [entry] = &stock.entries().unwrap()[..] else { panic!("one pairing") };
-    assert_eq!((entry.party, entry.predictions, entry.bytes), ("server", 1, 5));
+    assert_eq!((entry.party, entry.predictions, entry.bytes), ("server", 1, 5 + 2 * 4096));
     assert_eq!(entry.id.parse::<PairingId>().unwrap(), PAIRING);
     assert!(stock.revoke(PAIRING).unwrap());
     assert!(!stock.revoke(PAIRING).unwrap());
@@ -157,16 +157,47 @@ fn a_revoked_pairing_is_gone_with_all_that_was_made() {
 #[test]
 fn a_full_store_takes_no_more_until_something_is_used() {
     let root = tempfile::tempdir().unwrap();
-    let stock = paired(&root, Limits { bytes: 10, pairing_bytes: 8, ..Limits::default() });
+    let of = |pieces: u64, bytes: u64| pieces * 4096 + bytes;
+    let stock = paired(&root, Limits { bytes: of(4, 10), pairing_bytes: of(2, 8), ..Limits::default() });
     let full = |result| matches!(result, Err(StoreError::Full { .. }));
     assert!(full(stock.put(PAIRING, id(1), material(&[0; 9]))), "more than a pairing may have");
     stock.put(PAIRING, id(1), material(&[0; 6])).unwrap();
-    assert!(full(stock.put(PAIRING, id(2), material(&[0; 3]))));
-    assert!(full(stock.pair(&pairing(8), Some(material(&[0; 5])))), "keys count");
+    assert!(full(stock.put(PAIRING, id(2), material(&[]))));
     stock.pair(&pairing(8), Some(material(&[0; 4]))).unwrap();
-    assert!(full(stock.put(PAIRING, id(2), material(&[0; 1]))));
+    assert!(full(stock.pair(&pairing(9), Some(material(&[0; 1])))), "keys count");
+    stock.pair(&pairing(9), None).unwrap();
+    assert!(full(stock.put(pairing(8).id, id(2), material(&[]))), "names count");
     stock.take(PAIRING, id(1)).unwrap();
     stock.put(PAIRING, id(2), material(&[0; 6])).unwrap();
+}
+
+#[test]
+fn who_may_keep_nothing_makes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let stock = stock(&root, Limits { bytes: 0, ..Limits::default() });
+    assert!(matches!(stock.pair(&pairing(7), None), Err(StoreError::Full { .. })));
+    assert!(!state(&root).exists());
+}
+
+#[test]
+fn files_that_the_index_does_not_name_are_swept() {
+    let root = tempfile::tempdir().unwrap();
+    let stock = paired(&root, Limits::default());
+    stock.put(PAIRING, id(1), material(b"a")).unwrap();
+    drop(stock);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    for (number, age) in [(1, Some(old)), (2, Some(old)), (3, None)] {
+        let path = file_of(&root, id(number));
+        let file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        if let Some(age) = age {
+            file.set_modified(age).unwrap();
+        }
+    }
+    let stock = self::stock(&root, Limits::default());
+    stock.held().unwrap();
+    assert!(!file_of(&root, id(2)).exists(), "old and not named");
+    assert!(file_of(&root, id(3)).exists(), "perhaps just being written");
+    assert_eq!(stock.take(PAIRING, id(1)).unwrap().as_bytes(), b"a");
 }
 
 #[test]

@@ -241,7 +241,7 @@ mod tests {
         newer.extend([1; 100]);
         assert!(matches!(
             Hello::check(&newer, Role::Server),
-            Err(HandshakeError::Version { ours: 1, theirs: 9 })
+            Err(HandshakeError::Version { ours: WIRE_VERSION, theirs: 9 })
         ));
         for end in 0..hello.len() {
             assert!(Hello::check(&hello[..end], Role::Server).is_err());

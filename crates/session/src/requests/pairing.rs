@@ -6,8 +6,8 @@
 //!                                      <--    the number of the first whose proof is right, proof_S; or none
 //! ```
 //!
-//! A proof is a pseudorandom function, under the pairing's secret, of this session's handshake and of who proves: it serves once, and nobody
-//! else's. The secret is derived from the handshake of the session that made the pairing, whose key only its two ends know (under TLS).
+//! A proof is a pseudorandom function, under the pairing's secret, of a value that only the two ends of this session derive, and of who proves:
+//! it serves once, between these two. The secret is derived from the handshake of the session that made the pairing, whose key only its two ends know (under TLS).
 
 use hkdf::Hkdf;
 use lanner_protocol::Party;
@@ -15,6 +15,7 @@ use lanner_store::{PairingId, Secret};
 use lanner_wire::{Channel, ChannelError};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
+use tracing::warn;
 
 use super::{PAIRINGS, RESUMED, Shelf};
 use crate::executor::ExecutionError;
@@ -24,11 +25,11 @@ const OFFERED: usize = 8;
 
 /// The client offers its pairings; whether the server knows one.
 pub(super) fn offer(channel: &mut dyn Channel, shelf: &mut Shelf) -> Result<bool, ExecutionError> {
-    let offered = candidates(shelf)?;
+    let offered = candidates(shelf);
     let mut message = [[0; 16 + PROOF_BYTES]; OFFERED];
     for (entry, (id, secret)) in message.iter_mut().zip(&offered) {
         entry[..16].copy_from_slice(id.as_bytes());
-        entry[16..].copy_from_slice(&proof(secret, &shelf.meeting.transcript, Party::Client));
+        entry[16..].copy_from_slice(&proof(secret, &shelf.meeting.challenge, Party::Client));
     }
     channel.send(PAIRINGS, message.as_flattened())?;
     let mut answer = [0; 1 + PROOF_BYTES];
@@ -38,23 +39,32 @@ pub(super) fn offer(channel: &mut dyn Channel, shelf: &mut Shelf) -> Result<bool
     }
     let (id, secret) =
         offered.get(usize::from(answer[0])).ok_or(ChannelError::Malformed { what: "pairing's number" })?;
-    if !bool::from(proof(secret, &shelf.meeting.transcript, Party::Server).ct_eq(&answer[1..])) {
+    if !bool::from(proof(secret, &shelf.meeting.challenge, Party::Server).ct_eq(&answer[1..])) {
         return Err(ChannelError::Malformed { what: "pairing's proof" }.into());
     }
-    shelf.resume(*id)?;
+    shelf.resume(*id);
     Ok(true)
 }
 
 /// Whether the client has pairings to offer.
-pub(super) fn has_candidates(shelf: &Shelf) -> Result<bool, ExecutionError> {
-    Ok(!shelf.stock.pairings_with(&shelf.meeting.peer, &shelf.meeting.model)?.is_empty())
+pub(super) fn has_candidates(shelf: &Shelf) -> bool {
+    !names(shelf).is_empty()
 }
 
-fn candidates(shelf: &Shelf) -> Result<Vec<(PairingId, Secret)>, ExecutionError> {
-    let ids = shelf.stock.pairings_with(&shelf.meeting.peer, &shelf.meeting.model)?;
+fn candidates(shelf: &Shelf) -> Vec<(PairingId, Secret)> {
     // One that is damaged serves nobody, and the next may.
-    let known = ids.into_iter().filter_map(|id| shelf.stock.pairing(id, &shelf.meeting.model).ok().flatten());
-    Ok(known.map(|pairing| (pairing.id, pairing.secret)).take(OFFERED).collect())
+    let known = names(shelf)
+        .into_iter()
+        .filter_map(|id| shelf.stock.pairing(id, &shelf.meeting.model).ok().flatten());
+    known.map(|pairing| (pairing.id, pairing.secret)).take(OFFERED).collect()
+}
+
+/// The pairings with this server over this model; none where the disk fails, without which a session goes on.
+fn names(shelf: &Shelf) -> Vec<PairingId> {
+    shelf.stock.pairings_with(&shelf.meeting.peer, &shelf.meeting.model).unwrap_or_else(|error| {
+        warn!(%error, "pairings cannot be read");
+        Vec::new()
+    })
 }
 
 /// The server takes the first pairing that it knows and that is proved. Without a shelf it knows none.
@@ -67,10 +77,10 @@ pub(super) fn accept(channel: &mut dyn Channel, shelf: Option<&mut Shelf>) -> Re
             let (id, proved) = entry.split_at(16);
             let id = PairingId::from_bytes(id.try_into().unwrap_or_default());
             let Some(secret) = known(shelf, id) else { continue };
-            if bool::from(proof(&secret, &shelf.meeting.transcript, Party::Client).ct_eq(proved)) {
+            if bool::from(proof(&secret, &shelf.meeting.challenge, Party::Client).ct_eq(proved)) {
                 answer[0] = number as u8;
-                answer[1..].copy_from_slice(&proof(&secret, &shelf.meeting.transcript, Party::Server));
-                shelf.resume(id)?;
+                answer[1..].copy_from_slice(&proof(&secret, &shelf.meeting.challenge, Party::Server));
+                shelf.resume(id);
                 break;
             }
         }
@@ -85,13 +95,13 @@ fn known(shelf: &Shelf, id: PairingId) -> Option<Secret> {
     (pairing.certificate == shelf.meeting.certificate).then_some(pairing.secret)
 }
 
-fn proof(secret: &Secret, transcript: &[u8; 32], party: Party) -> [u8; PROOF_BYTES] {
+fn proof(secret: &Secret, challenge: &[u8; 32], party: Party) -> [u8; PROOF_BYTES] {
     let info: &[u8] = match party {
         Party::Client => b"lanner pairing, the client",
         Party::Server => b"lanner pairing, the server",
     };
     let mut proof = [0; PROOF_BYTES];
-    let expanded = Hkdf::<Sha256>::new(Some(transcript), &secret.0).expand(info, &mut proof);
+    let expanded = Hkdf::<Sha256>::new(Some(challenge), &secret.0).expand(info, &mut proof);
     debug_assert!(expanded.is_ok(), "HKDF-SHA256 gives up to 8160 bytes");
     proof
 }

@@ -69,7 +69,7 @@ impl Requester {
     /// does.
     pub fn resume(&mut self, channel: &mut dyn Channel) -> Result<bool, ExecutionError> {
         let Some(shelf) = &mut self.shelf else { return Ok(false) };
-        if self.session.is_some() || shelf.is_paired() || !pairing::has_candidates(shelf)? {
+        if self.session.is_some() || shelf.is_paired() || !pairing::has_candidates(shelf) {
             return Ok(shelf.is_paired());
         }
         begin(&mut self.broken)?;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use lanner_primitives::Prg;
-use lanner_store::{MaterialId, StoreError};
+use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
+use tracing::warn;
 
 use super::queue::Queue;
 use super::{Request, Shelf, pairing, say_ready};
@@ -81,16 +82,13 @@ impl Responder {
     }
 
     fn set_up_again(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
-        let rng = self.rng.take().ok_or_else(out_of_turn)?;
         let kept = match shelf(&mut self.shelf)?.keys() {
             Ok(Some(kept)) => ServerSession::read_keys(&self.model, &kept).ok(),
             Ok(None) => None,
             Err(error) => return refuse(channel, error),
         };
-        let Some(keys) = kept else {
-            self.rng = Some(rng);
-            return say_refused(channel);
-        };
+        let Some(keys) = kept else { return say_refused(channel) };
+        let rng = self.rng.take().ok_or_else(out_of_turn)?;
         say_ready(channel)?;
         self.session = Some(ServerSession::setup_again(channel, Arc::clone(&self.model), keys, rng)?);
         Ok(())
@@ -115,10 +113,10 @@ impl Responder {
 
     fn pair(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let session = self.session.as_ref().ok_or_else(out_of_turn)?;
-        let Some(shelf) = self.shelf.as_mut() else { return say_refused(channel) };
-        if shelf.is_paired() {
-            return Err(out_of_turn());
-        }
+        // A client that could not keep its side asks again, and can keep nothing in this session.
+        let Some(shelf) = self.shelf.as_mut().filter(|shelf| !shelf.is_paired()) else {
+            return say_refused(channel);
+        };
         match shelf.pair(Some(session.keys())) {
             Ok(()) => say_ready(channel),
             Err(error) => refuse(channel, error),
@@ -170,19 +168,18 @@ fn say_refused(channel: &mut dyn Channel) -> Result<(), ExecutionError> {
     Ok(channel.flush()?)
 }
 
-/// Tells the client that the server does not go on. What a client can bring about by asking is no failure of the session.
+/// Tells the client that the server does not go on. Neither what a client can bring about by asking nor a disk that fails is a failure of the
+/// session, which can do without.
 fn refuse(channel: &mut dyn Channel, error: ExecutionError) -> Result<(), ExecutionError> {
     say_refused(channel)?;
     match error {
         ExecutionError::NotKept { .. }
         | ExecutionError::OtherMaterial { .. }
-        | ExecutionError::Store(
-            StoreError::Absent { .. }
-            | StoreError::Duplicate { .. }
-            | StoreError::Full { .. }
-            | StoreError::Unpaired
-            | StoreError::DamagedPairing,
-        ) => Ok(()),
+        | ExecutionError::Material(_) => Ok(()),
+        ExecutionError::Store(error) => {
+            warn!(%error, "cannot keep, or not find, what a client asks for");
+            Ok(())
+        }
         error => Err(error),
     }
 }

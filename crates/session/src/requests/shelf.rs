@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lanner_primitives::{Direction, Label};
 use lanner_protocol::step::PartyState;
 use lanner_store::{Material, MaterialId, Pairing, PairingId, Secret, Stock};
+use tracing::warn;
 
 use crate::executor::{ExecutionError, PartyPlan, Prepared};
 
@@ -12,6 +13,8 @@ use crate::executor::{ExecutionError, PartyPlan, Prepared};
 pub struct Meeting {
     /// The hash of the handshake.
     pub transcript: [u8; 32],
+    /// What only the two ends of this session know: the proofs in it are over that.
+    pub challenge: [u8; 32],
     /// The name of a pairing that is made in this session.
     pub pairing: PairingId,
     /// What will prove it.
@@ -56,10 +59,11 @@ impl Shelf {
     }
 
     /// Goes on with a pairing of an earlier session.
-    pub(super) fn resume(&mut self, id: PairingId) -> Result<(), ExecutionError> {
-        self.stock.touch(id)?;
+    pub(super) fn resume(&mut self, id: PairingId) {
+        if let Err(error) = self.stock.touch(id) {
+            warn!(%error, "a pairing's use is not noted");
+        }
         self.pairing = Some(id);
-        Ok(())
     }
 
     /// Keeps a new pairing; it is durable on return.
