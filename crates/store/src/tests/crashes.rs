@@ -31,25 +31,30 @@ fn child() {
     // Standard output is the test harness's.
     let mut said = std::io::stderr();
     if let Err(error) = put_and_take(&stock, first, &mut said) {
-        writeln!(said, "failed {error}").unwrap();
+        say(&mut said, &format!("failed {error}"));
     }
 }
 
 fn put_and_take(stock: &Stock, first: u64, said: &mut impl Write) -> Result<(), StoreError> {
     for number in first.. {
-        writeln!(said, "begin {number}").unwrap();
+        say(said, &format!("begin {number}"));
         stock.put(PAIRING, id(number), material(&number.to_le_bytes()))?;
-        writeln!(said, "put {number}").unwrap();
+        say(said, &format!("put {number}"));
         if number % 3 == 0 {
             continue;
         }
         let oldest = stock.available(PAIRING)?[0];
-        writeln!(said, "take {}", number_of(oldest)).unwrap();
+        say(said, &format!("take {}", number_of(oldest)));
         let taken = stock.take(PAIRING, oldest)?;
         assert_eq!(taken.as_bytes(), number_of(oldest).to_le_bytes());
-        writeln!(said, "served {}", number_of(oldest)).unwrap();
+        say(said, &format!("served {}", number_of(oldest)));
     }
     Ok(())
+}
+
+/// Says a line whole or not at all.
+fn say(said: &mut impl Write, line: &str) {
+    said.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 /// What children said, over all their lives.
