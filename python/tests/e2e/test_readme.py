@@ -79,13 +79,17 @@ def pasted_server(block: str, folder: Path) -> Iterator[str]:
 
 
 def test_quick_start(folder: Path, address: str) -> None:
-    (_, prepare), (_, serve), (_, predict), (language, program) = blocks("Quick start")
+    (_, setting_up), (_, serve), (_, predict), (_, prepare), (language, program) = blocks("Quick start")
     assert language == "python"
-    printed = paste(prepare, folder)
+    printed = paste(setting_up, folder)
     assert "What each party learns" in printed
     with pasted_server(serve.replace(ADDRESS, address), folder) as fingerprint:
-        printed = paste(predict.replace(ADDRESS, address).replace("sha256:...", fingerprint), folder)
-    truth = re.findall(r"image\.npy +one digit to classify, a (\d)", paste(prepare.splitlines()[0], folder))[0]
+        ahead, printed = (
+            paste(command.replace(ADDRESS, address).replace("sha256:...", fingerprint), folder)
+            for command in (prepare, predict)
+        )
+    assert "10 in stock" in ahead
+    truth = re.findall(r"image\.npy +one digit to classify, a (\d)", paste(setting_up.splitlines()[0], folder))[0]
     assert printed.splitlines()[1].split() == ["image.npy", "0", truth]
     (folder / "program.py").write_text(program)
     assert paste(".venv/bin/python program.py", folder).strip() == truth
