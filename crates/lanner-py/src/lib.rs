@@ -73,8 +73,8 @@ mod _native {
 
     /// Forgets a pairing; whether there was one.
     #[pyfunction]
-    fn revoke(py: Python<'_>, state_dir: PathBuf, id: &str) -> PyResult<bool> {
-        let revoked = py.detach(|| lanner::revoke(&state_dir, id));
+    fn revoke(py: Python<'_>, state_dir: PathBuf, pairing: &str) -> PyResult<bool> {
+        let revoked = py.detach(|| lanner::revoke(&state_dir, pairing));
         revoked.map_err(|error| super::error::raise(py, &error))
     }
 

@@ -43,8 +43,8 @@ class Client:
             GiB where it is not given. A model that takes more is refused before any work is done for it.
         max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
             given.
-        state_dir: Where pairings and material are kept for later sessions, and found again; see `lanner.state`. Without it
-            nothing is kept.
+        state_dir: Where pairings and material are kept for later sessions, and found again; see `lanner.state`.
+            Without it nothing is kept.
 
     Raises:
         MisuseError: If an argument is wrong.

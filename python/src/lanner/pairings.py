@@ -26,13 +26,13 @@ def pairings(state_dir: str | Path) -> list[dict[str, Any]]:
     return found
 
 
-def revoke(state_dir: str | Path, id: str) -> bool:
+def revoke(state_dir: str | Path, pairing: str) -> bool:
     """Forget a pairing with its keys and material: what the other side has of it serves nobody any more.
 
     Returns whether there was one.
 
     Raises:
-        MisuseError: If `id` names no pairing, or the directory cannot be used.
+        MisuseError: If `pairing` is no name of one, or the directory cannot be used.
     """
     with native_errors():
-        return _native.revoke(str(state_dir), id)
+        return _native.revoke(str(state_dir), pairing)

@@ -35,8 +35,8 @@ class Server:
         max_sessions: Sessions at once.
         max_material: Bytes of one-time material that all sessions together may keep, beyond which clients are told
             that the server is busy; a quarter of the machine's memory if left out.
-        max_stock: Bytes of material and keys that are kept on disk for clients, none of which may have more than half; a
-            quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
+        max_stock: Bytes of material and keys that are kept on disk for clients, none of which may have more than
+            half; a quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
         timeout: Seconds without a byte after which a session is closed.
         insecure_plaintext: Whether to speak without TLS.
 

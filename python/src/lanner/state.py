@@ -11,7 +11,7 @@ from lanner.errors import MisuseError
 
 
 def state_path(given: str | Path | None = None) -> Path:
-    """Where the state directory is, or would be: `given`, else ``$LANNER_HOME``, else the platform's place for state."""
+    """Where the state directory is or would be: `given`, else ``$LANNER_HOME``, else the platform's place for it."""
     return Path(given or os.environ.get("LANNER_HOME") or _platform_directory()).expanduser()
 
 

@@ -43,7 +43,7 @@ def serve_metrics(address: str | None, server: Server) -> Iterator[str | None]:
 
 
 def metrics_text(stats: Mapping[str, object], kept: Mapping[str, object], computed: Sequence[Mapping[str, Any]]) -> str:
-    """The counters as lines of ``lanner_NAME VALUE``, the stock as ``lanner_kept_...``, and the seconds computed for each step."""
+    """The counters as lines of ``lanner_NAME VALUE``, the stock on disk, and the seconds computed for each step."""
     named = {**stats, **{f"kept_{name}": value for name, value in kept.items()}}
     numbers = {name: value for name, value in named.items() if isinstance(value, int | float)}
     lines = [f"lanner_{name} {value!r}" for name, value in sorted(numbers.items())]

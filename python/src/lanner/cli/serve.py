@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-stock",
         type=int,
         metavar="BYTES",
-        help="material and keys kept on disk for clients, 0 for none (default: a quarter of what is free, 16 GiB at most)",
+        help="material and keys kept on disk for clients, or 0 (default: a quarter of what is free, 16 GiB at most)",
     )
     parser.add_argument(
         "--timeout",
