@@ -4,7 +4,7 @@ use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::Transfers;
-use lanner_protocol::nonlinear::tabula::{Activation, Shape};
+use lanner_protocol::nonlinear::tabula::{Activation, Rounding, Shape};
 use lanner_testkit::{Domains, Transcript};
 
 use crate::common::{Party as End, rng, run};
@@ -17,7 +17,15 @@ const VALUES: usize = 512;
 
 /// A bound, whose values need keys with their thresholds.
 pub fn session(number: u8, shares: Shares) -> Transcript {
-    let layer = Activation::new(VALUES, KEPT, DROPPED, TO, Shape::Clip(30)).unwrap();
+    session_of(Rounding::Exact, number, shares)
+}
+
+fn stochastic(number: u8, shares: Shares) -> Transcript {
+    session_of(Rounding::Stochastic, number, shares)
+}
+
+fn session_of(rounding: Rounding, number: u8, shares: Shares) -> Transcript {
+    let layer = Activation::rounding(rounding, VALUES, [KEPT, DROPPED, TO], Shape::Clip(30)).unwrap();
     let from = Ring::Pow2(KEPT + DROPPED);
     let party = |end: &mut End, me: Party| {
         let rng = &mut rng(60 + 2 * number + u8::from(me == Party::Server));
@@ -46,9 +54,12 @@ fn domains() -> Domains {
 #[test]
 fn openings_and_keys_are_uniform_whatever_the_shares() {
     check_uniform(session, &domains(), &EXTREMES);
+    check_uniform(stochastic, &domains(), &EXTREMES);
 }
 
 #[test]
 fn openings_need_their_masks() {
-    check_masks(session, &domains(), &[("client", 0x7a), ("server", 0x7a)]);
+    for session in [session, stochastic] {
+        check_masks(session, &domains(), &[("client", 0x7a), ("server", 0x7a)]);
+    }
 }

@@ -8,6 +8,7 @@ use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::corrections::Comparison;
+use super::dither::{Dither, Rounding};
 use super::keys::{Made, Making};
 use super::opening::Opening;
 use crate::nonlinear::ot_nonlinear::{CotSupply, Transfers};
@@ -25,7 +26,7 @@ pub enum Shape {
 }
 
 /// `floor((x + 2^(d-1)) / 2^d)` of values of `w` bits with their sign, or what a [`Shape`] makes of it, modulo `2^to`: of what is below `2^w` of larger
-/// ones.
+/// ones. Of a stochastic one `floor((x + u) / 2^d)`, u uniform.
 #[derive(Clone, Debug)]
 pub struct Activation {
     /// d.
@@ -35,6 +36,8 @@ pub struct Activation {
     pub(super) to: u32,
     pub(super) shape: Shape,
     making: Making,
+    /// What makes the low bits of masks where no key compares with them, since the rescale is stochastic.
+    dither: Option<Dither>,
 }
 
 /// One party's one-time material: masks and keys.
@@ -42,7 +45,8 @@ pub struct Material {
     pub(super) salt: Block,
     /// This party's shares of s, modulo `2^w`.
     pub(super) masks: Zeroizing<Vec<u64>>,
-    pub(super) borrows: Made,
+    /// None of a stochastic rescale.
+    pub(super) borrows: Option<Made>,
     pub(super) signs: Made,
 }
 
@@ -55,6 +59,19 @@ impl Activation {
     /// [`ProtocolError::Shape`] unless there are values, 2 to 16 bits that are kept, 1 to 16 that are dropped, `to` is 62 at most and no less
     /// than what is kept, and a bound is at most the largest number of `kept` bits.
     pub fn new(values: usize, kept: u32, dropped: u32, to: u32, shape: Shape) -> Result<Self, ProtocolError> {
+        Self::rounding(Rounding::Exact, values, [kept, dropped, to], shape)
+    }
+
+    /// The same with either rounding, of the bits that are kept, those that are dropped, and those of the results.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn rounding(
+        rounding: Rounding,
+        values: usize,
+        [kept, dropped, to]: [u32; 3],
+        shape: Shape,
+    ) -> Result<Self, ProtocolError> {
         let bound = if let Shape::Clip(high) = shape { high } else { 0 };
         if !(2..=MAX_BITS).contains(&kept)
             || !(1..=MAX_BITS).contains(&dropped)
@@ -66,8 +83,12 @@ impl Activation {
         // A mask's low bits count modulo 2^w, the borrow modulo 2^k.
         let borrow = Comparison::new(dropped, kept, kept + dropped, false)?;
         let sign = Comparison::new(kept, to, to, shape != Shape::Identity)?;
-        let making = Making::new(vec![borrow, sign], values)?;
-        Ok(Self { dropped, kept, to, shape, making })
+        let (comparisons, dither) = match rounding {
+            Rounding::Exact => (vec![borrow, sign], None),
+            Rounding::Stochastic => (vec![sign], Some(Dither::new(dropped, kept + dropped, values)?)),
+        };
+        let making = Making::new(comparisons, values)?;
+        Ok(Self { dropped, kept, to, shape, making, dither })
     }
 
     /// Number of values.
@@ -91,7 +112,7 @@ impl Activation {
     /// Transfers that a party sends for one run.
     #[must_use]
     pub fn transfers(&self, sender: Party) -> usize {
-        self.making.transfers(sender)
+        self.making.transfers(sender) + self.dither.as_ref().map_or(0, |dither| dither.transfers(sender))
     }
 
     /// Offline: what the client begins with, a public salt.
@@ -125,21 +146,34 @@ impl Activation {
         salt: Block,
         rng: &mut impl CryptoRng,
     ) -> Result<Material, ProtocolError> {
-        let mut made = self.making.make(channel, transfers, salt, rng)?.into_iter();
+        let mut made = self.making.make(channel, transfers, salt, rng)?;
         let missing = || ProtocolError::Shape { what: "the keys of an activation" };
-        let (borrows, signs) = (made.next().ok_or_else(missing)?, made.next().ok_or_else(missing)?);
-        let ring = Ring::Pow2(self.bits());
-        // The high bits need no keys: each party draws its share.
-        let masks = borrows
-            .thresholds
-            .iter()
-            .map(|low| ring.add(ring.embed((rng.next_u64() << self.dropped) as i64), *low));
-        Ok(Material { salt, masks: Zeroizing::new(masks.collect()), borrows, signs })
+        let signs = made.pop().ok_or_else(missing)?;
+        let (borrows, ring) = (made.pop(), Ring::Pow2(self.bits()));
+        let mask = |(high, low): (u64, &u64)| ring.add(ring.embed((high << self.dropped) as i64), *low);
+        let masks = match (&self.dither, &borrows) {
+            // The high bits are what signs are told by.
+            (Some(dither), _) => {
+                let low = dither.draw(channel, transfers, rng)?;
+                signs.thresholds.iter().copied().zip(low.iter()).map(mask).collect()
+            }
+            // The high bits need no keys: each party draws its share.
+            (None, Some(borrows)) => {
+                let high = std::iter::repeat_with(|| rng.next_u64());
+                high.zip(borrows.thresholds.iter()).map(mask).collect()
+            }
+            (None, None) => return Err(missing()),
+        };
+        Ok(Material { salt, masks: Zeroizing::new(masks), borrows, signs })
     }
 
     /// What preparation sends.
     pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
-        let OfflineCost { request, answer } = self.making.cost(supply);
+        let OfflineCost { request, mut answer } = self.making.cost(supply);
+        if let Some(dither) = &self.dither {
+            let drawn = dither.cost(supply);
+            answer = answer.then(drawn.request).then(drawn.answer);
+        }
         OfflineCost { request: Cost::NONE.client(Block::BYTES).then(request), answer }
     }
 
@@ -147,7 +181,10 @@ impl Activation {
     #[must_use]
     pub fn online_cost(&self) -> Cost {
         let [masked, high] = [self.bits(), self.kept].map(|bits| packed_len(self.values(), bits));
-        Cost::NONE.client(masked).server(masked + high).client(high)
+        match self.dither {
+            None => Cost::NONE.client(masked).server(masked + high).client(high),
+            Some(_) => Cost::NONE.client(masked).server(high),
+        }
     }
 
     /// Online: this party's share of the results.
@@ -178,7 +215,7 @@ impl Activation {
     pub fn encode(&self, material: &Material, writer: &mut Writer) {
         writer.u128(material.salt.0);
         writer.packed(&material.masks, self.bits());
-        for (made, of) in [&material.borrows, &material.signs].into_iter().zip(self.making.comparisons()) {
+        for (made, of) in material.borrows.iter().chain([&material.signs]).zip(self.making.comparisons()) {
             made.encode(*of, writer);
         }
     }
@@ -197,14 +234,13 @@ impl Activation {
             made.push(Made::decode(*of, count, party, reader)?);
         }
         let signs = made.pop().ok_or_else(missing)?;
-        let borrows = made.pop().ok_or_else(missing)?;
-        Ok(Material { salt, masks, borrows, signs })
+        Ok(Material { salt, masks, borrows: made.pop(), signs })
     }
 
     /// Bytes that either party holds while it makes the material or computes, at most and besides it.
     #[must_use]
     pub fn working(&self) -> u64 {
-        self.making.working() as u64
+        self.making.working() as u64 + self.dither.as_ref().map_or(0, Dither::working)
     }
 
     /// Bytes of a party's material.

@@ -17,15 +17,20 @@
 //! With `h = [e >= 2^(k-1)]`, which is public, u is not negative where `1 - c_1 + c_2 - h` is 1, and then it is `e - t + 2^k c_2 (1 - h)`. So the result is
 //! a sum of what both have, and no message follows. A bound takes off the positive part of u less it, of e less it and the same keys.
 //!
+//! A *stochastic* rescale has no borrow: t is `s_hi`, C learns e = v_hi alone, and u is `floor((x + s_lo) / 2^d)`. S, which has v, knows the low bits of x + s_lo, and
+//! no result; C, which gets the result, knows nothing of them ([`Rounding`]).
+//!
 //! Threat model: semi-honest. v and e are uniform, since s and t are, each used once: both openings are reduced modulo exactly what the masks are uniform in.
 //! Deviations from the paper: it opens 64 bits under a mask of k and drops low bits of each share by itself, whose error depends on shares that a party
 //! knows; here the borrow of the dropped bits is computed. Tables of `2^k` words a value are keys of some hundred bytes.
 
 mod activation;
 mod corrections;
+mod dither;
 mod keys;
 mod opening;
 mod step;
 
 pub use activation::{Activation, Material, Shape};
+pub use dither::Rounding;
 pub use step::Lookup;

@@ -4,6 +4,7 @@ use lanner_dpf::Salts;
 use lanner_primitives::Ring;
 use lanner_wire::{Channel, ChannelError, Reader, pack_bits, packed_len};
 
+use super::keys::Made;
 use super::{Activation, Material, Shape};
 use crate::{Party, ProtocolError, kind};
 
@@ -18,21 +19,46 @@ pub(super) struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     pub(super) fn new(layer: &'a Activation, party: Party, material: Material) -> Self {
-        Self { layer, party, salts: [0, 1].map(|number| Salts::new(material.salt, number)), material }
+        // There are no keys of borrows in a stochastic rescale: those of signs are the first.
+        let numbers = [0, u32::from(material.borrows.is_some())];
+        Self { layer, party, salts: numbers.map(|number| Salts::new(material.salt, number)), material }
     }
 
     /// e, given this party's part of v.
     pub(super) fn open(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>, ProtocolError> {
-        let (mine, theirs) = match self.party {
-            Party::Client => self.ask(channel, masked)?,
-            Party::Server => self.answer(channel, masked)?,
+        let (kept, ring) = (self.layer.kept, Ring::Pow2(self.layer.kept));
+        let (mine, theirs) = match (self.party, &self.material.borrows) {
+            (Party::Client, Some(borrows)) => self.ask(channel, masked, borrows)?,
+            (Party::Server, Some(borrows)) => self.answer(channel, masked, borrows)?,
+            // A stochastic rescale is what is left of v, whose low bits the client must not see.
+            (Party::Client, None) => {
+                send(channel, &pack_bits(masked, self.layer.bits()))?;
+                return receive(channel, masked.len(), kept);
+            }
+            (Party::Server, None) => {
+                let v = self.sum(channel, masked)?;
+                let e: Vec<u64> = v.iter().map(|v| v >> self.layer.dropped).collect();
+                send(channel, &pack_bits(&e, kept))?;
+                return Ok(e);
+            }
         };
-        let ring = Ring::Pow2(self.layer.kept);
         Ok(mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect())
     }
 
+    /// The server's sum of both parties' parts of v.
+    fn sum(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        let (bits, ring) = (self.layer.bits(), Ring::Pow2(self.layer.bits()));
+        let theirs = receive(channel, masked.len(), bits)?;
+        Ok(masked.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect())
+    }
+
     /// The client's share of e, and the server's.
-    fn ask(&self, channel: &mut dyn Channel, masked: &[u64]) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
+    fn ask(
+        &self,
+        channel: &mut dyn Channel,
+        masked: &[u64],
+        borrows: &Made,
+    ) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
         let (wide, kept) = (self.layer.bits(), self.layer.kept);
         let length = |bits: u32| packed_len(masked.len(), bits);
         send(channel, &pack_bits(masked, wide))?;
@@ -40,7 +66,7 @@ impl<'a> Opening<'a> {
         let mut message = Reader::new(&message);
         let v = message.packed(masked.len(), wide).map_err(ChannelError::from)?;
         let theirs = message.packed(masked.len(), kept).map_err(ChannelError::from)?;
-        let mine = self.rescaled(&v)?;
+        let mine = self.rescaled(&v, borrows)?;
         send(channel, &pack_bits(&mine, kept))?;
         Ok((mine, theirs))
     }
@@ -50,23 +76,19 @@ impl<'a> Opening<'a> {
         &self,
         channel: &mut dyn Channel,
         masked: &[u64],
+        borrows: &Made,
     ) -> Result<(Vec<u64>, Vec<u64>), ProtocolError> {
         let (wide, kept) = (self.layer.bits(), self.layer.kept);
-        let read = |channel: &mut dyn Channel, bits: u32| -> Result<Vec<u64>, ProtocolError> {
-            let message = channel.receive(kind::MASKED_VALUES, packed_len(masked.len(), bits))?;
-            Ok(Reader::new(&message).packed(masked.len(), bits).map_err(ChannelError::from)?)
-        };
         let (ring, half) = (Ring::Pow2(wide), 1 << (self.layer.dropped - 1));
-        let both = masked.iter().zip(read(channel, wide)?);
-        let v: Vec<u64> = both.map(|(a, b)| ring.add(ring.add(*a, b), half)).collect();
-        let mine = self.rescaled(&v)?;
+        let v: Vec<u64> = self.sum(channel, masked)?.iter().map(|v| ring.add(*v, half)).collect();
+        let mine = self.rescaled(&v, borrows)?;
         send(channel, &[pack_bits(&v, wide), pack_bits(&mine, kept)].concat())?;
-        Ok((mine, read(channel, kept)?))
+        Ok((mine, receive(channel, masked.len(), kept)?))
     }
 
     /// This party's share of e: `v_hi - s_hi - [v_lo < s_lo] + t`.
-    fn rescaled(&self, v: &[u64]) -> Result<Vec<u64>, ProtocolError> {
-        let (Material { masks, borrows, signs, .. }, dropped) = (&self.material, self.layer.dropped);
+    fn rescaled(&self, v: &[u64], borrows: &Made) -> Result<Vec<u64>, ProtocolError> {
+        let (Material { masks, signs, .. }, dropped) = (&self.material, self.layer.dropped);
         let points: Vec<u64> = v.iter().map(|v| v & ((1 << dropped) - 1)).collect();
         let [borrowed, _] = borrows.keys.evaluate(&self.salts[0], &points)?;
         let (ring, wide) = (Ring::Pow2(self.layer.kept), Ring::Pow2(self.layer.bits()));
@@ -127,4 +149,10 @@ impl<'a> Opening<'a> {
 fn send(channel: &mut dyn Channel, message: &[u8]) -> Result<(), ProtocolError> {
     channel.send(kind::MASKED_VALUES, message)?;
     Ok(channel.flush()?)
+}
+
+/// Values of a message of the peer's.
+fn receive(channel: &mut dyn Channel, count: usize, bits: u32) -> Result<Vec<u64>, ProtocolError> {
+    let message = channel.receive(kind::MASKED_VALUES, packed_len(count, bits))?;
+    Ok(Reader::new(&message).packed(count, bits).map_err(ChannelError::from)?)
 }

@@ -5,7 +5,7 @@ use lanner_primitives::{Block, Ring};
 use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, Material, Shape};
+use super::{Activation, Material, Rounding, Shape};
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
@@ -24,8 +24,11 @@ pub struct Lookup {
     pub values: usize,
     /// Bits of the ring of the input.
     pub from: u32,
-    /// Bits that are dropped, rounded.
+    /// Bits that are dropped.
     pub shift: u32,
+    /// How they are.
+    #[serde(default, skip_serializing_if = "Rounding::is_exact")]
+    pub rounding: Rounding,
     /// Whether what is below zero becomes zero.
     pub relu: bool,
     /// The least upper bound, where there is one, of the result.
@@ -49,12 +52,13 @@ impl Spec for Lookup {
         // As many nodes are hashed as a few times the points of a tail's node; both parties' of 700 points take as long as reading an element of a window is
         // said to take, and the transfers of a value as long as 15.
         let left = self.from.saturating_sub(self.shift).min(MAX_BITS);
-        let nodes = (1_u64 << left) + (1 << self.shift.min(MAX_BITS)) / 4;
+        let compared = if self.rounding.is_exact() { self.shift.min(MAX_BITS) } else { 0 };
+        let nodes = (1_u64 << left) + (1 << compared) / 4;
         Work { window_elements: (self.values as u64).saturating_mul(15 + nodes / 700), ..Work::default() }
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let &Self { values, from, shift, relu, high, to } = self;
+        let &Self { values, from, shift, rounding, relu, high, to } = self;
         let left = from.saturating_sub(shift);
         let (shape, kept) = match (relu, high) {
             (false, None) => (Shape::Identity, left.saturating_sub(1)),
@@ -62,7 +66,7 @@ impl Spec for Lookup {
             (true, Some(high)) => (Shape::Clip(high), left),
             (false, Some(_)) => return Err(ProtocolError::Shape { what: "an upper bound without ReLU" }),
         };
-        Ok(Box::new(Activation::new(values, kept, shift, to, shape)?))
+        Ok(Box::new(Activation::rounding(rounding, values, [kept, shift, to], shape)?))
     }
 }
 

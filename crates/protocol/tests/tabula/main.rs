@@ -1,7 +1,9 @@
 //! Activations by masked openings and comparison keys equal their formulas, send what they say, and open nothing.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod stochastic;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
