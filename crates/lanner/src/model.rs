@@ -9,7 +9,6 @@ use lanner_graph::{
 };
 use lanner_plan::{Limits, Mode, PlanError, plan_within};
 use lanner_primitives::Prg;
-use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::softmax::Likely;
 use serde::{Deserialize, Serialize};
 
@@ -259,14 +258,16 @@ impl Model {
         Ok(Some(Likely::of(scores, digits, self.network.output_scale(), bits)?.probability()))
     }
 
-    /// How far a secure score may be from [`Self::fixed`]'s integer: 0 unless the model rounds faithfully, then what `docs/numerics.md`
+    /// How far a secure score may be from [`Self::fixed`]'s integer: 0 unless the model rounds faithfully or stochastically, then what `docs/numerics.md`
     /// proves for its network.
     #[must_use]
     pub fn secure_error(&self) -> i64 {
-        match self.manifest.plan.mode {
-            Mode::Cheetah(Rounding::Faithful) => self.network.faithful_errors().last().copied().unwrap_or(0),
-            _ => 0,
-        }
+        let errors = match self.manifest.plan.mode {
+            mode if mode.is_exact() => return 0,
+            Mode::Tabula(_) => self.network.stochastic_errors(),
+            _ => self.network.faithful_errors(),
+        };
+        errors.last().copied().unwrap_or(0)
     }
 
     /// The float graph on samples that follow one another: the scores before any final softmax or arg-max.

@@ -3,6 +3,7 @@
 use lanner_graph::{Aim, Policy, Precision, QuantizationOptions, Told};
 use lanner_plan::{Limits, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use serde::Deserialize;
 
 use crate::{Error, ErrorKind, Result};
@@ -18,11 +19,11 @@ const USUAL_BITS: u32 = 8;
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
-    /// `gazelle`, `falcon`, `cheetah`, or `auto`, which is `cheetah` with exact rounding until the planner chooses for each layer.
+    /// `gazelle`, `falcon`, `cheetah`, `tabula`, or `auto`, which is `cheetah` with exact rounding until the planner chooses for each layer.
     pub mode: String,
-    /// `exact`, also where it is `None`, or `faithful`, for mode `cheetah` with output `label` alone. Exact results equal the reference's in
-    /// every integer. Faithful ones depend on random shares, which the client knows its own of: asked again, they tell more of the weights
-    /// than the results of the reference do. The other modes are exact.
+    /// `exact`, also where it is `None`, or with output `label` alone `faithful`, for mode `cheetah`, or `stochastic`, for mode `tabula`. Exact
+    /// results equal the reference's in every integer. Faithful ones depend on random shares, which the client knows its own of, stochastic ones on
+    /// numbers that it does not: asked again, either tell more of the weights than the results of the reference do.
     pub rounding: Option<String>,
     /// `label`, `labels`, `probability`, `top-k`, `logits` or `value`.
     pub output: String,
@@ -75,43 +76,40 @@ impl LimitOptions {
 }
 
 impl CompileOptions {
-    /// The mode, which must be one that the output goes with.
+    /// The mode, which must be one that the rounding and the output go with.
     pub(crate) fn mode(&self) -> Result<Mode> {
-        let rounding = self.rounding()?;
-        match (self.mode.as_str(), rounding) {
-            ("cheetah", Rounding::Faithful) if self.output != "label" => {
-                let what = format!(
-                    "faithful rounding goes with output label alone: from {} a client that repeats one query can compute weights",
-                    self.output
-                );
-                let error = Error::new(ErrorKind::Misuse, what).at("rounding");
-                Err(error.fix("compile with rounding exact, or with output label"))
+        let rounding = self.rounding.as_deref().unwrap_or("exact");
+        let misuse =
+            |what: String, fix: &str| Err(Error::new(ErrorKind::Misuse, what).at("rounding").fix(fix));
+        let mode = match (self.mode.as_str(), rounding) {
+            ("gazelle", "exact") => Mode::Gazelle,
+            ("falcon", "exact") => Mode::Falcon,
+            ("cheetah" | "auto", "exact") => Mode::Cheetah(Rounding::Exact),
+            ("cheetah", "faithful") => Mode::Cheetah(Rounding::Faithful),
+            ("tabula", "exact") => Mode::Tabula(tabula::Rounding::Exact),
+            ("tabula", "stochastic") => Mode::Tabula(tabula::Rounding::Stochastic),
+            ("gazelle" | "falcon" | "cheetah" | "tabula" | "auto", "faithful" | "stochastic") => {
+                let alone = if rounding == "faithful" { "cheetah" } else { "tabula" };
+                let what =
+                    format!("{rounding} rounding goes with mode {alone} alone, and this is {}", self.mode);
+                return misuse(what, &format!("compile with mode {alone}, or with rounding exact"));
             }
-            ("cheetah", rounding) => Ok(Mode::Cheetah(rounding)),
-            ("auto", Rounding::Exact) => Ok(Mode::Cheetah(Rounding::Exact)),
-            ("gazelle", Rounding::Exact) => Ok(Mode::Gazelle),
-            ("falcon", Rounding::Exact) => Ok(Mode::Falcon),
-            ("tabula", Rounding::Exact) => Ok(Mode::Tabula),
-            ("gazelle" | "falcon" | "tabula" | "auto", Rounding::Faithful) => {
-                let error = Error::new(ErrorKind::Misuse, format!("mode {} rounds exactly", self.mode));
-                Err(error.fix("compile with cheetah, or with exact rounding"))
+            ("gazelle" | "falcon" | "cheetah" | "tabula" | "auto", other) => {
+                return misuse(format!("there is no rounding {other}"), "give exact, faithful or stochastic");
             }
             (other, _) => {
                 let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
-                Err(error.fix("compile with gazelle, falcon, cheetah, tabula or auto"))
+                return Err(error.fix("compile with gazelle, falcon, cheetah, tabula or auto"));
             }
+        };
+        if mode.is_exact() || self.output == "label" {
+            return Ok(mode);
         }
-    }
-
-    fn rounding(&self) -> Result<Rounding> {
-        match self.rounding.as_deref() {
-            None | Some("exact") => Ok(Rounding::Exact),
-            Some("faithful") => Ok(Rounding::Faithful),
-            Some(other) => {
-                let error = Error::new(ErrorKind::Misuse, format!("there is no rounding {other}"));
-                Err(error.fix("give exact or faithful"))
-            }
-        }
+        let what = format!(
+            "{rounding} rounding goes with output label alone: from {} a client that repeats one query can compute weights",
+            self.output
+        );
+        misuse(what, "compile with rounding exact, or with output label")
     }
 
     /// What the network's precision is to be.
@@ -135,7 +133,7 @@ impl CompileOptions {
     /// The rings of a mode, the bits of its lookups, and the input's range.
     pub(crate) fn quantization(&self, mode: Mode) -> Result<QuantizationOptions> {
         let options = match mode {
-            Mode::Tabula => {
+            Mode::Tabula(_) => {
                 let kept_bits = self.kept_bits;
                 QuantizationOptions { narrow: true, kept_bits, ..QuantizationOptions::powers_of_two() }
             }

@@ -4,14 +4,15 @@ mod precision;
 
 use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{Account, BuiltPlan, BuiltStep};
+use lanner_plan::{Account, BuiltPlan, BuiltStep, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::ValueType;
 use serde_json::{Value, json};
 
 use crate::{Manifest, Result};
 
-/// Ranges, bits, operations, circuits and leakage; in mode cheetah, how it rounds.
+/// Ranges, bits, operations, circuits and leakage; over powers of two, how it rounds.
 pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let built = manifest.plan.build()?;
     let (set_up, account) = (built.set_up()?, built.account()?);
@@ -39,8 +40,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     if let Some(features) = features(network.public().input()) {
         report["features"] = features;
     }
-    if let Some(rounding) = manifest.plan.mode.rounding() {
-        let (said, leak) = said_of(rounding);
+    if let Some((said, leak)) = said_of(manifest.plan.mode) {
         report["rounding"] = json!(said);
         if let Some(leak) = leak {
             report["leakage"]["rounding"] = json!(leak);
@@ -100,17 +100,27 @@ fn step_report(step: &BuiltStep) -> Value {
 }
 
 /// How a model rounds, and what that tells a client, for people.
-fn said_of(rounding: Rounding) -> (&'static str, Option<&'static str>) {
-    match rounding {
-        Rounding::Exact => ("exact: every result is a function of the input and the weights", None),
-        Rounding::Faithful => (
+fn said_of(mode: Mode) -> Option<(&'static str, Option<&'static str>)> {
+    Some(match mode {
+        Mode::Gazelle | Mode::Falcon => return None,
+        Mode::Cheetah(Rounding::Exact) | Mode::Tabula(tabula::Rounding::Exact) => {
+            ("exact: every result is a function of the input and the weights", None)
+        }
+        Mode::Tabula(tabula::Rounding::Stochastic) => (
+            "stochastic, as its owner asked, but for the last rescale: labels may differ from run to run",
+            Some(
+                "each hidden value is rounded up as often as the fraction that it loses says; a client that repeats one query and counts the labels \
+                 learns more of hidden values and weights than its label, and a server that is told the labels more of the input",
+            ),
+        ),
+        Mode::Cheetah(Rounding::Faithful) => (
             "faithful, as its owner asked: labels may differ from run to run",
             Some(
                 "whether a value was rounded up follows from low bits that the client's own share and the hidden value have; a client that \
                  repeats one query and compares the labels learns more of hidden values and weights than its label",
             ),
         ),
-    }
+    })
 }
 
 /// How far ciphertexts may be from ones that do not depend on the weights: `2^-bits`; no bits where masks are uniform.

@@ -88,7 +88,7 @@ fn every_mode_predicts_what_its_reference_does() {
         let sample = [0.1, 0.9, 0.3, 0.5];
         let prediction = lanner::run(&model, &sample).unwrap();
         assert_eq!(prediction.integers.as_ref(), model.fixed(&sample).unwrap().scores.first());
-        assert_eq!(model.report().unwrap()["mode"].is_object(), mode == "cheetah");
+        assert_eq!(model.report().unwrap()["mode"].is_object(), ["cheetah", "tabula"].contains(&mode));
         assert_eq!(model.secure_error(), 0);
     }
 }
@@ -165,16 +165,32 @@ fn a_faithful_model_says_what_it_leaks() {
 }
 
 #[test]
-fn faithful_rounding_goes_with_mode_cheetah_and_labels_alone() {
-    for output in &OUTPUTS[1..] {
-        let error = compile(&rounded(Some("faithful"), "cheetah", output)).err().unwrap();
-        assert_eq!((error.kind, error.place.as_str()), (ErrorKind::Misuse, "rounding"));
-        assert!(error.what.contains(output) && error.fix.contains("rounding exact"), "{error}");
+fn each_rounding_goes_with_its_mode_and_labels_alone() {
+    for (rounding, of) in [("faithful", "cheetah"), ("stochastic", "tabula")] {
+        for output in &OUTPUTS[1..] {
+            let error = compile(&rounded(Some(rounding), of, output)).err().unwrap();
+            assert_eq!((error.kind, error.place.as_str()), (ErrorKind::Misuse, "rounding"));
+            assert!(error.what.contains(output) && error.fix.contains("rounding exact"), "{error}");
+        }
+        for mode in ["gazelle", "falcon", "cheetah", "tabula", "auto"].into_iter().filter(|mode| *mode != of)
+        {
+            let error = compile(&rounded(Some(rounding), mode, "label")).err().unwrap();
+            assert_eq!((error.kind, error.place.as_str()), (ErrorKind::Misuse, "rounding"));
+            let expected = format!("{rounding} rounding goes with mode {of} alone, and this is {mode}");
+            assert_eq!(error.what, expected);
+        }
     }
-    for mode in ["gazelle", "falcon", "auto"] {
-        let error = compile(&rounded(Some("faithful"), mode, "label")).err().unwrap();
-        assert_eq!(error.kind, ErrorKind::Misuse);
-    }
+}
+
+/// What stochastic rounding tells is told, and how far scores may be off; of a network with one rescale nothing is rounded so.
+#[test]
+fn a_stochastic_model_says_what_it_leaks() {
+    let model = compile(&rounded(Some("stochastic"), "tabula", "label")).unwrap();
+    let report = model.report().unwrap();
+    assert_eq!(report["mode"], serde_json::json!({"tabula": "stochastic"}));
+    assert!(report["rounding"].as_str().unwrap().starts_with("stochastic, as its owner asked"));
+    assert!(report["leakage"]["rounding"].as_str().unwrap().contains("repeats one query"));
+    assert_eq!(model.secure_error(), *model.network().stochastic_errors().last().unwrap());
 }
 
 #[test]

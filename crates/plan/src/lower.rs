@@ -155,7 +155,7 @@ impl<'n> Planner<'n> {
             rotating,
             steps: Vec::new(),
             values,
-            in_result: cheetah::in_result(network),
+            in_result: network.in_result(),
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
@@ -272,7 +272,8 @@ impl<'n> Planner<'n> {
         let (name, from) = (&network.nodes()[last].name, ring(network.accumulator(value)));
         let to = ring(network.nodes()[last].accumulator);
         let guard = self.guards.of(value);
-        let looked_up = self.lookup(name, input, &fused, [widened(from, guard), to], guard)?;
+        let rounding = self.lookup_rounding(&nodes);
+        let looked_up = self.lookup(name, input, &fused, [widened(from, guard), to], (guard, rounding))?;
         self.values[last + 1] = Some(if let Some(made) = looked_up {
             made
         } else if let Some(activation) = self.activation(&fused, from, to, guard) {
@@ -309,7 +310,11 @@ impl<'n> Planner<'n> {
         let node = &self.network.nodes()[index];
         if let Some(rounding) = self.mode.rounding() {
             let layer = self.coefficient_layer(index, shape, rounding)?;
-            return Ok(if self.mode == Mode::Tabula { delphi::Linear(layer).into() } else { layer.into() });
+            return Ok(if matches!(self.mode, Mode::Tabula(_)) {
+                delphi::Linear(layer).into()
+            } else {
+                layer.into()
+            });
         }
         let prime = prime(node)?;
         if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {

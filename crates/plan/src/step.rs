@@ -3,6 +3,7 @@
 use lanner_graph::Policy;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::Protocol;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ pub enum Mode {
     /// Cheetah: coefficient-encoded layers over powers of two, oblivious transfer between them.
     Cheetah(Rounding),
     /// Tabula: layers split so that the online phase is plaintext arithmetic, openings under masks between them, over powers of two.
-    Tabula,
+    Tabula(tabula::Rounding),
 }
 
 impl Mode {
@@ -28,18 +29,24 @@ impl Mode {
             Self::Gazelle => "gazelle",
             Self::Falcon => "falcon",
             Self::Cheetah(_) => "cheetah",
-            Self::Tabula => "tabula",
+            Self::Tabula(_) => "tabula",
         }
     }
 
-    /// How values are rescaled over powers of two; none of a mode over primes.
+    /// How transfers rescale values over powers of two; none of a mode over primes.
     #[must_use]
     pub const fn rounding(self) -> Option<Rounding> {
         match self {
             Self::Gazelle | Self::Falcon => None,
             Self::Cheetah(rounding) => Some(rounding),
-            Self::Tabula => Some(Rounding::Exact),
+            Self::Tabula(_) => Some(Rounding::Exact),
         }
+    }
+
+    /// Whether every result is the reference's.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        !matches!(self, Self::Cheetah(Rounding::Faithful) | Self::Tabula(tabula::Rounding::Stochastic))
     }
 }
 

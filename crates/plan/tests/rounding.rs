@@ -1,4 +1,4 @@
-//! What a plan of mode cheetah rounds, and which results may show it.
+//! What a plan over powers of two rounds, and which results may show it.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -6,7 +6,9 @@ mod common;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, PlanError, plan};
 use lanner_protocol::linear::cheetah::Accuracy;
+use lanner_protocol::linear::delphi;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::Protocol;
 
 const POLICIES: [Policy; 6] = [
@@ -49,7 +51,9 @@ fn networks() -> [PublicNetwork; 3] {
 
 fn accuracies(plan: &Plan) -> Vec<Accuracy> {
     let layers = plan.steps().filter_map(|step| match &step.protocol {
-        Protocol::CheetahLinear(layer) => Some(layer.accuracy),
+        Protocol::CheetahLinear(layer) | Protocol::DelphiLinear(delphi::Linear(layer)) => {
+            Some(layer.accuracy)
+        }
         _ => None,
     });
     layers.collect()
@@ -218,15 +222,69 @@ fn transfers_of_the_result_alone_pay_for_their_set_up() {
 }
 
 #[test]
-fn faithful_plans_reveal_labels_alone() {
-    for (network, policy) in networks().iter().flat_map(|network| POLICIES.map(|policy| (network, policy))) {
-        let planned = plan(network, policy, Mode::Cheetah(Rounding::Faithful));
+fn plans_that_are_not_exact_reveal_labels_alone() {
+    let stochastic = Mode::Tabula(tabula::Rounding::Stochastic);
+    let modes = [Mode::Cheetah(Rounding::Faithful), stochastic];
+    let each = |mode| POLICIES.map(|policy| (policy, mode));
+    for (network, (policy, mode)) in networks()
+        .iter()
+        .flat_map(|network| modes.into_iter().flat_map(each).map(move |which| (network, which)))
+    {
+        let planned = plan(network, policy, mode);
         if policy == Policy::Label {
-            assert!(roundings(&planned.unwrap()).contains(&Rounding::Faithful));
+            assert!(mode == stochastic || roundings(&planned.unwrap()).contains(&Rounding::Faithful));
             continue;
         }
         let refusal = planned.unwrap_err();
         assert!(matches!(refusal, PlanError::Policy { policy: name, .. } if name == policy.name()));
         assert_eq!(refusal.fix(), "round exactly, or choose label");
     }
+}
+
+/// How each lookup of a plan rounds.
+fn lookups(plan: &Plan) -> Vec<tabula::Rounding> {
+    let lookups = plan.steps().filter_map(|step| match &step.protocol {
+        Protocol::TabulaLookup(lookup) => Some(lookup.rounding),
+        _ => None,
+    });
+    lookups.collect()
+}
+
+/// What a stochastic rescale takes has no guard, since it would move what is added; and what the result is made of is rescaled exactly.
+#[test]
+fn the_last_rescale_of_a_stochastic_plan_is_exact() {
+    use Accuracy::Guarded;
+    use tabula::Rounding::{Exact, Stochastic};
+    let planned =
+        |network: &PublicNetwork, rounding| plan(network, Policy::Label, Mode::Tabula(rounding)).unwrap();
+    let deep = network(&[
+        (WIDE, &[0], 16),
+        (RELU, &[1], 16),
+        (RESCALE, &[2], 16),
+        (WIDE, &[3], 16),
+        (RELU, &[4], 16),
+        (RESCALE, &[5], 16),
+        (WIDE, &[6], 16),
+        (RESCALE, &[7], 16),
+        (SCORES, &[8], 4),
+    ]);
+    let of_deep = planned(&deep, Stochastic);
+    assert_eq!(lookups(&of_deep), [Stochastic, Stochastic, Exact]);
+    assert_eq!(accuracies(&of_deep), [Accuracy::Exact, Accuracy::Exact, Guarded(1), Guarded(1)]);
+    assert_eq!(lookups(&planned(&deep, Exact)), [Exact; 3]);
+    assert_eq!(accuracies(&planned(&deep, Exact)), [Guarded(1); 4]);
+    for network in networks() {
+        let both = [Exact, Stochastic].map(|rounding| planned(&network, rounding).items);
+        assert_eq!(both[0], both[1]);
+    }
+    // A value that the result reads on a shortcut, too, is in it.
+    let through = network(&[
+        (WIDE, &[0], 16),
+        (RESCALE, &[1], 16),
+        (WIDE, &[2], 16),
+        (RESCALE, &[3], 16),
+        (r#"{"Add":{"factors":[1,1]}}"#, &[2, 4], 16),
+        (SCORES, &[5], 4),
+    ]);
+    assert_eq!(lookups(&planned(&through, Stochastic)), [Exact; 2]);
 }

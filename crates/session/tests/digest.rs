@@ -6,6 +6,7 @@ mod common;
 use lanner_graph::{Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 
 use common::{Digested, network, session};
 
@@ -32,7 +33,7 @@ fn a_seeded_session_sends_the_same_bytes_as_ever() {
         digest(Mode::Gazelle, &primes),
         digest(Mode::Falcon, &primes),
         digest(Mode::Cheetah(Rounding::Exact), &powers),
-        digest(Mode::Tabula, &powers),
+        digest(Mode::Tabula(tabula::Rounding::Exact), &powers),
     ];
     assert_eq!(digests, DIGESTS);
 }

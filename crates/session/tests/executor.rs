@@ -12,6 +12,7 @@ use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::nonlinear::ot_nonlinear::{DropGuard, Rounding};
 use lanner_protocol::nonlinear::softmax::Likely;
+use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::Protocol;
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, Phase, ServedModel, ServerSession, StepCost,
@@ -20,7 +21,10 @@ use lanner_session::requests::{Request, Responder};
 
 /// Every mode over primes, and every one over powers of two, whose outputs are exact.
 const OVER_PRIMES: [Mode; 2] = [Mode::Gazelle, Mode::Falcon];
-const OVER_POWERS: [Mode; 2] = [Mode::Cheetah(Rounding::Exact), Mode::Tabula];
+const OVER_POWERS: [Mode; 2] = [Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
+
+/// Those whose outputs are near the reference's.
+const NEAR: [Mode; 2] = [Mode::Cheetah(Rounding::Faithful), Mode::Tabula(tabula::Rounding::Stochastic)];
 
 fn rng(seed: u8) -> Prg {
     Prg::new(Seed::from_bytes([seed; 16]))
@@ -124,7 +128,7 @@ fn check_costs(predicted: &PlanCost, setup: &StepCost, steps: &[StepCost], mode:
         assert_eq!((total.bytes(), total.rounds()), (bytes, rounds));
     }
     // All layers are prepared in one round, but for keys, which take some for each of their levels.
-    assert!(predicted.offline_total().rounds() <= 1 || mode == Mode::Tabula);
+    assert!(predicted.offline_total().rounds() <= 1 || matches!(mode, Mode::Tabula(_)));
 }
 
 /// The linear layers of a plan follow its mode.
@@ -141,7 +145,7 @@ fn check_mode(plan: &Plan) {
     let layers = plan.steps().filter(linear).map(|step| step.protocol.spec().name());
     let layers: Vec<_> = layers.collect();
     assert!(!layers.is_empty());
-    let family = if plan.mode == Mode::Tabula { "delphi" } else { plan.mode.name() };
+    let family = if matches!(plan.mode, Mode::Tabula(_)) { "delphi" } else { plan.mode.name() };
     assert!(layers.iter().all(|name| name.starts_with(family)), "{layers:?}");
     // Over powers of two, transfers compute everything but slopes.
     let circuit =
@@ -154,7 +158,7 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     check_exact(&network, &samples, &OVER_PRIMES);
     let network = network_over_powers(json, shapes, &samples);
     check_exact(&network, &samples, &OVER_POWERS);
-    check_faithful(&network, &samples);
+    NEAR.iter().for_each(|mode| check_near(&network, &samples, *mode));
 }
 
 fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
@@ -211,12 +215,13 @@ fn check_probability(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: 
 }
 
 /// Every output is within the bound that is proved for the network, and labels differ only where the two largest scores are that near.
-fn check_faithful(network: &Network, samples: &[Vec<f32>]) {
+fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
     let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
         samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
-    let mode = Mode::Cheetah(Rounding::Faithful);
-    let bound = *network.faithful_errors().last().unwrap();
+    let errors =
+        if matches!(mode, Mode::Tabula(_)) { network.stochastic_errors() } else { network.faithful_errors() };
+    let bound = *errors.last().unwrap();
     let labelling = plan(network.public(), Policy::Label, mode).unwrap();
     let labels = run_plan(network, &labelling, &inputs);
     let logits = run_plan(network, &revealing(labelling, network), &inputs);
@@ -234,7 +239,7 @@ fn check_faithful(network: &Network, samples: &[Vec<f32>]) {
     }
 }
 
-/// A plan that reveals the scores in the place of their label: no planner makes one of faithful steps.
+/// A plan that reveals the scores in the place of their label: no planner makes one of such steps.
 fn revealing(plan: Plan, network: &Network) -> Plan {
     let mut items = plan.items;
     let Item::Step(last) = items.last_mut().unwrap() else { panic!("another end") };
@@ -363,8 +368,8 @@ fn check_transcripts(network: &Network, mode: Mode, sample: &[f32]) {
     let input = network.public().input().quantize(sample).unwrap();
     let probability = Policy::Probability { digits: 2 };
     let every = [Policy::Label, Policy::Labels, probability, Policy::TopK { k: 2 }, Policy::Logits];
-    // Faithful rounding goes with labels alone.
-    let policies = if mode == Mode::Cheetah(Rounding::Faithful) { &every[..1] } else { &every };
+    // Other than exact rounding goes with labels alone.
+    let policies = if !mode.is_exact() { &every[..1] } else { &every };
     for &policy in policies {
         let transcript = transcripts(network, policy, mode, &input);
         assert!(transcript[0].len() > 20);
@@ -403,8 +408,8 @@ fn alike(json: &str, shapes: &[(&str, &[usize])]) {
         check_transcripts(&network, mode, &samples[0]);
     }
     let network = network_over_powers(json, shapes, &samples);
-    for rounding in [Rounding::Exact, Rounding::Faithful] {
-        check_transcripts(&network, Mode::Cheetah(rounding), &samples[0]);
+    for mode in [Mode::Cheetah(Rounding::Exact), NEAR[0], NEAR[1]] {
+        check_transcripts(&network, mode, &samples[0]);
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use lanner_graph::{Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::PartyState;
 use lanner_session::executor::{ClientPlan, ExecutionError, PartyPlan, Prepared, ServedModel};
 use lanner_wire::DecodeError;
@@ -51,11 +52,12 @@ const MATRICES_SHAPES: [(&str, &[usize]); 5] =
 
 const EXACT: Mode = Mode::Cheetah(Rounding::Exact);
 const FAITHFUL: Mode = Mode::Cheetah(Rounding::Faithful);
+const STOCHASTIC: Mode = Mode::Tabula(tabula::Rounding::Stochastic);
 
 /// The network over the rings of a mode.
 fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec<i64>) {
     let options = match mode {
-        Mode::Cheetah(_) | Mode::Tabula => QuantizationOptions::powers_of_two(),
+        Mode::Cheetah(_) | Mode::Tabula(_) => QuantizationOptions::powers_of_two(),
         Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
     };
     let inputs = if json == IMAGES { 36 } else { 20 };
@@ -69,7 +71,8 @@ fn plans() -> Vec<(Network, Vec<i64>, Plan)> {
     let probability = Policy::Probability { digits: 2 };
     let policies = [Policy::Label, Policy::Labels, Policy::TopK { k: 2 }, probability, Policy::Logits];
     let images = [Mode::Gazelle, EXACT].into_iter().flat_map(|mode| policies.map(|policy| (mode, policy)));
-    let images = images.chain([(Mode::Falcon, Policy::Label), (FAITHFUL, Policy::Label)]);
+    let images =
+        images.chain([(Mode::Falcon, Policy::Label), (FAITHFUL, Policy::Label), (STOCHASTIC, Policy::Label)]);
     let images = images.map(|(mode, policy)| (IMAGES, &IMAGES_SHAPES, mode, policy));
     let squares = [Mode::Gazelle, Mode::Falcon, EXACT];
     let squares = squares.map(|mode| (SQUARES, &SQUARES_SHAPES, mode, Policy::Logits));

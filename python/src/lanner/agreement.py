@@ -34,6 +34,15 @@ def labels_of(scores: NDArray[np.floating] | NDArray[np.integer], output: str) -
     return best
 
 
+def agreement_name(model: Model) -> str:
+    """What it is called in a document that a prediction is what it must be.
+
+    Results of a model that does not round exactly are never said to agree with the reference, only to be as near as is
+    proved.
+    """
+    return "agrees_with_reference" if model.manifest.is_exact else "within_bound_of_reference"
+
+
 def agreeing(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
     """On how many samples two sets of labels are equal."""
     return int((a == b).reshape(len(a), -1).all(1).sum())
@@ -42,7 +51,7 @@ def agreeing(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
 def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -> bool:
     """Whether all that a prediction reveals is what the reference's scores give.
 
-    Only the label of a model that rounds faithfully may be that of scores within `Model.secure_error` of them.
+    Only the label of a model that does not round exactly may be that of scores within `Model.secure_error` of them.
     """
     if prediction.integers is not None:
         return np.array_equal(prediction.integers, reference)

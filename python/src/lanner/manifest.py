@@ -144,9 +144,14 @@ class Manifest:
 
     @property
     def rounding(self) -> str | None:
-        """How mode ``cheetah`` rounds: ``exact`` or ``faithful``. None in other modes."""
+        """How modes ``cheetah`` and ``tabula`` round: one of `lanner.options.ROUNDINGS`. None in other modes."""
         mode = self.document["plan"]["mode"]
         return str(mode[self.mode]) if isinstance(mode, Mapping) else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every result is the fixed-point reference's."""
+        return self.rounding in (None, "exact")
 
     @property
     def digits(self) -> int | None:

@@ -188,10 +188,10 @@ class Model:
 
     @property
     def secure_error(self) -> int:
-        """How far a secure integer logit may be from that of `predict_integers`: 0 unless rounding is faithful.
+        """How far a secure integer logit may be from that of `predict_integers`: 0 where rounding is exact.
 
-        Of a model that rounds faithfully it is the proved bound of its network, far above the usual difference. Its
-        labels may differ where the two largest logits are at most twice as far apart.
+        Elsewhere it is the proved bound of the model's network, far above the usual difference. Its labels may differ
+        where the two largest logits are at most twice as far apart.
         """
         return self.native.secure_error
 
@@ -256,8 +256,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             classes.
         image: How a PNG or JPEG becomes an input: a description, or the path of its TOML file.
         name: The name on the server; the file's name without its suffix where it is not given.
-        rounding: For mode ``cheetah``: exact, which is the default, or faithful, which takes fewer bytes, goes with
-            output ``label`` alone, and tells a client that repeats a query more than its label; see SECURITY.md.
+        rounding: exact, which is the default, or faithful for mode ``cheetah``, or stochastic for mode ``tabula``;
+            either takes fewer bytes, goes with output ``label`` alone, and tells a client that repeats a query more
+            than its label; see SECURITY.md.
         input_range: The smallest and the largest value that an input may have, 0 between them; (0, 1) for pixels. Where
             it is not given, twice the range of the calibration samples is accepted, and the client learns it to the
             next step of 2^(1/8); of features that differ much in size, of each the range to a power of two and the

@@ -20,8 +20,8 @@ MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
 #: Modes that the interface names, and that a later version may compute.
 LATER_MODES = ("spectral",)
 
-#: How mode cheetah rounds.
-ROUNDINGS = ("exact", "faithful")
+#: How values are rescaled: of mode cheetah exactly or faithfully, of mode tabula exactly or stochastically.
+ROUNDINGS = ("exact", "faithful", "stochastic")
 
 #: Output policies that an owner can choose. Of labels that do not exclude each other ``label`` is ``labels``.
 OUTPUTS = ("label", "probability", "top-k", "logits", "value")
@@ -47,8 +47,8 @@ class Protocols:
     kept_bits: int | None = None
 
     def output(self, wanted: str) -> str:
-        """The output policy for what would reveal `wanted`: ``faithful`` rounding goes with ``label`` alone."""
-        return "label" if self.rounding == "faithful" else wanted
+        """The output policy for what would reveal `wanted`: rounding that is not exact goes with ``label`` alone."""
+        return wanted if self.rounding in (None, "exact") else "label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,12 @@ class CompileOptions:
             ``value`` rounds, None for all that it has.
         classes: The names of the classes in the order of the outputs.
         image: How a picture becomes an input.
-        rounding: One of `ROUNDINGS`, for mode ``cheetah``: results that are ``exact``, as they are for None, equal the
-            fixed-point reference in every integer. ``faithful`` takes fewer bytes and goes with output ``label``
+        rounding: One of `ROUNDINGS`: results that are ``exact``, as they are for None, equal the fixed-point reference
+            in every integer. ``faithful``, of mode ``cheetah``, takes fewer bytes and goes with output ``label``
             alone: whether a value is rounded up depends on the client's own random share, so a client that repeats a
-            query learns more of the weights than one label tells. Other modes are exact.
+            query learns more of the weights than one label tells. ``stochastic``, of mode ``tabula``, takes fewer
+            bytes, too, and goes with ``label`` alone: values are rounded up as often as their fraction says, by
+            numbers that the client does not know; the last rescale is exact.
         input_range: The smallest and the largest value that an input may have, 0 between them. None takes twice the
             range of the calibration samples, of which the client then learns.
         public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a

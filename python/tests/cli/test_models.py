@@ -66,20 +66,35 @@ def test_same_model_has_another_commitment_each_time() -> None:
     assert first.commitment != second.commitment
 
 
-@pytest.mark.parametrize("rounding", [None, "exact", "faithful"])
-def test_compile_and_inspect_say_how_mode_cheetah_rounds_and_what_that_leaks(
-    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], rounding: str | None
+@pytest.mark.parametrize(
+    ("mode", "rounding"),
+    [
+        ("cheetah", None),
+        ("cheetah", "exact"),
+        ("cheetah", "faithful"),
+        ("tabula", None),
+        ("tabula", "exact"),
+        ("tabula", "stochastic"),
+    ],
+)
+def test_compile_and_inspect_say_how_a_mode_rounds_and_what_that_leaks(
+    tmp_path: Path,
+    tiny_onnx: Path,
+    calibration: Path,
+    capsys: pytest.CaptureFixture[str],
+    mode: str,
+    rounding: str | None,
 ) -> None:
     target = str(tmp_path / "net.lanner")
     given = [] if rounding is None else ["--rounding", rounding]
-    arguments = ["compile", str(tiny_onnx), "-o", target, "--calibration", str(calibration), "--mode", "cheetah"]
+    arguments = ["compile", str(tiny_onnx), "-o", target, "--calibration", str(calibration), "--mode", mode]
     assert main([*arguments, *given, "--json"]) == 0
     report = document_of(capsys)["report"]
     chosen = rounding or "exact"
     assert lanner.load(target).manifest.rounding == chosen
     assert report["rounding"].startswith(chosen)
     leak = report["leakage"].get("rounding")
-    assert (leak is not None) == (rounding == "faithful")
+    assert (leak is None) == (chosen == "exact")
     assert main(["inspect", target]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert f"rounding {report['rounding']}" in told
@@ -112,13 +127,20 @@ def test_inspect_says_what_the_ciphertexts_of_many_predictions_tell_and_what_sec
     assert security.get("comparison keys") == (115 if mode == "tabula" else None)
 
 
+@pytest.mark.parametrize(("mode", "rounding"), [("cheetah", "faithful"), ("tabula", "stochastic")])
 @pytest.mark.parametrize("output", ["probability", "top-k", "logits"])
-def test_faithful_rounding_goes_with_labels_alone(
-    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str], output: str
+def test_rounding_that_is_not_exact_goes_with_labels_alone(
+    tmp_path: Path,
+    tiny_onnx: Path,
+    calibration: Path,
+    capsys: pytest.CaptureFixture[str],
+    mode: str,
+    rounding: str,
+    output: str,
 ) -> None:
     target = tmp_path / "net.lanner"
-    arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration), "--mode", "cheetah"]
-    assert main([*arguments, "--rounding", "faithful", "--output", output, "--json"]) == 2
+    arguments = ["compile", str(tiny_onnx), "-o", str(target), "--calibration", str(calibration), "--mode", mode]
+    assert main([*arguments, "--rounding", rounding, "--output", output, "--json"]) == 2
     error = document_of(capsys)["error"]
     assert (error["kind"], error["where"]) == ("misuse", "rounding")
     assert output in error["what"]

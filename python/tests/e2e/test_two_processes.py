@@ -180,13 +180,18 @@ def test_evaluate_counts_what_agrees(tiny_logits: Path, samples_file: Path) -> N
     assert result.document["secure"]["agrees_with_reference"] == 2
 
 
-def test_evaluate_holds_faithful_labels_within_their_bound(tmp_path: Path, samples_file: Path) -> None:
-    model = library.compile(tiny_classifier(), tiny_samples(), mode="cheetah", rounding="faithful")
-    assert model.secure_error > 0
-    model.save(tmp_path / "faithful.lanner")
-    result = lanner("evaluate", tmp_path / "faithful.lanner", "--data", samples_file, "--secure")
+@pytest.mark.parametrize(("mode", "rounding"), [("cheetah", "faithful"), ("tabula", "stochastic")])
+def test_evaluate_holds_labels_that_are_not_exact_within_their_bound(
+    tmp_path: Path, samples_file: Path, mode: str, rounding: str
+) -> None:
+    model = library.compile(tiny_classifier(), tiny_samples(), mode=mode, rounding=rounding)
+    assert (model.secure_error > 0) == (rounding == "faithful")
+    model.save(tmp_path / "near.lanner")
+    result = lanner("evaluate", tmp_path / "near.lanner", "--data", samples_file, "--secure")
     assert result.code == 0, result.errors
-    assert result.document["secure"]["agrees_with_reference"] == 3
+    secure = result.document["secure"]
+    assert secure["within_bound_of_reference"] == 3
+    assert "agrees_with_reference" not in secure
 
 
 def test_demo_classifies_digits_that_training_did_not_see() -> None:
@@ -207,6 +212,7 @@ def test_demo_rounds_as_asked() -> None:
         prediction = result.document["predictions"][0]
         # Faithful rounding goes with labels alone.
         assert (prediction["probability"] is None) == (rounding == "faithful")
+        assert ("agrees_with_reference" in prediction) == (rounding == "exact")
         sent[rounding] = sum(phase["bytes_sent"] + phase["bytes_received"] for phase in prediction["phases"].values())
     assert sent["faithful"] < sent["exact"]
 

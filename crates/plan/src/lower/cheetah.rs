@@ -1,6 +1,6 @@
 //! The steps of mode cheetah, over powers of two.
 
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_graph::{FixedNode, Policy};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
@@ -14,18 +14,20 @@ use crate::{Mode, PlanError};
 /// Checks that a mode rounds in a way that the policy's results may show.
 ///
 /// A faithful carry is a function of the client's own share and of hidden bits: a client that repeats one query and sees scores
-/// solves for the weights behind it.
+/// solves for the weights behind it. Of a stochastic one it knows nothing, but two scores of one query differ by multiples of weights.
 ///
 /// # Errors
-/// [`PlanError::Policy`] for faithful rounding with any policy but `label`.
+/// [`PlanError::Policy`] for faithful or stochastic rounding with any policy but `label`.
 pub(super) fn check_rounding(policy: Policy, mode: Mode) -> Result<(), PlanError> {
-    if mode != Mode::Cheetah(Rounding::Faithful) || policy == Policy::Label {
+    if mode.is_exact() || policy == Policy::Label {
         return Ok(());
     }
-    let reason = "it shows how values were rounded, and under faithful rounding a client that repeats one query can compute \
-                  weights from that";
+    let rounding = if matches!(mode, Mode::Tabula(_)) { "stochastic" } else { "faithful" };
+    let reason = format!(
+        "it shows how values were rounded, and under {rounding} rounding a client that repeats one query can compute weights from that"
+    );
     let fix = "round exactly, or choose label";
-    Err(PlanError::Policy { policy: policy.name(), reason: reason.to_owned(), fix: fix.to_owned() })
+    Err(PlanError::Policy { policy: policy.name(), reason, fix: fix.to_owned() })
 }
 
 impl Planner<'_> {
@@ -73,19 +75,6 @@ impl Planner<'_> {
         let activation = RingActivation { function, windows, from, to, rounding };
         activation.build(&self.sets).is_ok().then_some(activation)
     }
-}
-
-/// For each value of a network, whether the result is made of it without a rescale in between, behind which one unit of a sum is a
-/// small part of one.
-pub(super) fn in_result(network: &PublicNetwork) -> Vec<bool> {
-    let mut found = vec![false; network.nodes().len()];
-    found.push(true);
-    for (index, node) in network.nodes().iter().enumerate().rev() {
-        if found[index + 1] && !matches!(node.op, FixedOp::Rescale { shift } if shift > 0) {
-            node.inputs.iter().for_each(|input| found[*input] = true);
-        }
-    }
-    found
 }
 
 /// The square of every element.

@@ -86,6 +86,10 @@ impl Planner<'_> {
             return run.shift > 0;
         }
         let Run { nodes, fused } = self.run(first);
+        // What is below a sum would move what a stochastic rescale adds.
+        if !self.lookup_rounding(&nodes).is_exact() {
+            return false;
+        }
         let from = ring(self.network.accumulator(node.inputs[0]));
         nodes.last().is_some_and(|last| {
             let to = ring(self.network.nodes()[*last].accumulator);

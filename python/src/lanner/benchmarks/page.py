@@ -65,7 +65,7 @@ def _sections(document: dict[str, Any]) -> Iterator[str]:
         if rows := [row for row in document["rows"] if row["mode"] == mode]:
             yield f"## Mode `{mode}`\n"
             # What models are by default comes first.
-            rows.sort(key=lambda row: row.get("rounding") == "faithful")
+            rows.sort(key=lambda row: row.get("rounding") not in (None, "exact"))
             yield from _mode(rows, WORDS.get(mode, Words()))
             if mode == "tabula":
                 yield from _lookups(rows, document)

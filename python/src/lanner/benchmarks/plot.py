@@ -55,7 +55,7 @@ def points(rows: Sequence[dict[str, Any]], mode: str, kind: str, what: str, unit
     found = []
     for row in rows:
         work = row.get("work")
-        is_wanted = row["mode"] == mode and row["network"] == "loopback" and row.get("rounding") != "faithful"
+        is_wanted = row["mode"] == mode and row["network"] == "loopback" and row.get("rounding") in (None, "exact")
         if work and is_wanted and work[kind]["count"]:
             count = work[kind]["count"]
             found.append(Point(row["name"], count, units * work[kind][what] / count))

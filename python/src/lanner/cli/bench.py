@@ -78,9 +78,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         precision=options.precision,
         kept_bits=options.kept_bits,
     )
-    if options.rounding == "faithful" and options.suite in ("layers", "activations", "all"):
+    if options.rounding in ("faithful", "stochastic") and options.suite in ("layers", "activations", "all"):
         raise MisuseError(
-            "faithful rounding goes with labels alone, and layers and activations have none",
+            f"{options.rounding} rounding goes with labels alone, and layers and activations have none",
             where="--rounding",
             fix="measure the suite networks, imagenet or recurrent, or round exactly",
         )

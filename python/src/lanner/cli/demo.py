@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.agreement import agrees
+from lanner.agreement import agreement_name, agrees
 from lanner.cli.arguments import add_protocol_options
 from lanner.cli.example import save_example
 from lanner.cli.output import Output, duration
@@ -53,10 +53,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     reference = model.predict_integers(x)[0]
     agreement = [agrees(prediction, row, model) for prediction, row in zip(predictions, reference, strict=True)]
     document = [
-        {**prediction.document(), "truth": int(truth), "agrees_with_reference": agree}
+        {**prediction.document(), "truth": int(truth), agreement_name(model): agree}
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)
     ]
-    _show(predictions, y, agreement, output)
+    _show(predictions, y, agreement, model.manifest.is_exact, output)
     done = f"{counted(len(x), 'digit')} in {duration(seconds)} in mode {model.manifest.mode}"
     output.say(f"{done}; the server saw no pixel, the client no weight")
     output.document({"predictions": document})
@@ -91,8 +91,15 @@ def _classify(path: Path, x: NDArray[np.float32], output: Output) -> tuple[list[
         return predictions, time.perf_counter() - started
 
 
-def _show(predictions: Sequence[Prediction], y: NDArray[np.int64], agreement: Sequence[bool], output: Output) -> None:
-    columns = ["index", "label", "truth", "agrees with the fixed-point reference"]
+def _show(
+    predictions: Sequence[Prediction],
+    y: NDArray[np.int64],
+    agreement: Sequence[bool],
+    is_exact: bool,
+    output: Output,
+) -> None:
+    agrees_with = "agrees with the fixed-point reference" if is_exact else "within its bound of the reference"
+    columns = ["index", "label", "truth", agrees_with]
     rows: list[list[object]] = [
         [prediction.index, prediction.label, int(truth), agree]
         for prediction, truth, agree in zip(predictions, y, agreement, strict=True)

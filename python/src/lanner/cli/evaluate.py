@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.agreement import agrees
+from lanner.agreement import agreement_name, agrees
 from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.measured import (
     BATCH,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         agree = [
             agrees(prediction, reference, model) for prediction, reference in zip(predictions, integers, strict=True)
         ]
-        compared = {"agrees_with_reference": sum(agree), "samples": len(predictions)}
+        compared = {agreement_name(model): sum(agree), "samples": len(predictions)}
         document["secure"] = document_of(task, results["secure"]) | compared
     _show(document, task, predictions, output)
     output.document(document)
@@ -158,7 +158,11 @@ def _show(document: dict[str, Any], task: Task, predictions: list[Prediction], o
         against = f"off by at most {fixed['largest_difference']:.3g}"
     computed = [("float", document["float"], ""), ("fixed-point", fixed, against)]
     if secure is not None:
-        agreement = f"as fixed-point on {secure['agrees_with_reference']} of {secure['samples']}"
+        of = f"{secure['samples']}"
+        if "agrees_with_reference" in secure:
+            agreement = f"as fixed-point on {secure['agrees_with_reference']} of {of}"
+        else:
+            agreement = f"within the bound of fixed-point on {secure['within_bound_of_reference']} of {of}"
         computed.append(("secure", secure, agreement))
     shown = [name for name in SHOWN if name in document["float"]]
     rows = [(name, *(metric_cell(metric, values) for metric in shown), said) for name, values, said in computed]
