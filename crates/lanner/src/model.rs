@@ -132,7 +132,7 @@ impl Model {
         };
         let options = CompileOptions {
             name: public.name.clone(),
-            mode: Mode::Tabula.name().to_owned(),
+            mode: Mode::Tabula(tabula::Rounding::Exact).name().to_owned(),
             rounding: None,
             output: public.output.clone(),
             k,

@@ -6,6 +6,7 @@ mod common;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_protocol::step::Protocol;
 
 const CHEETAH: Mode = Mode::Cheetah(Rounding::Exact);
@@ -55,7 +56,7 @@ fn a_narrow_value_is_looked_up_in_its_own_ring() {
         (r#""Relu""#, &[2], narrow),
         (RESCALE, &[3], small),
     ]);
-    let (plan, names) = names(&network, Mode::Tabula);
+    let (plan, names) = names(&network, Mode::Tabula(tabula::Rounding::Exact));
     assert_eq!(names, ["delphi.fc", "local.narrow", "tabula.lookup", "share.reveal"]);
     let rings = |plan: &Plan| -> Vec<[u32; 2]> {
         let of_step = |step: &lanner_plan::Step| match &step.protocol {

@@ -12,6 +12,7 @@ use lanner_net::memory;
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::Party;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, ServedModel};
 use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
@@ -174,7 +175,7 @@ fn is_refused<T>(result: &Result<T, ExecutionError>) -> bool {
 
 #[test]
 fn what_was_kept_serves_once_after_both_have_restarted() {
-    let modes = [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Tabula];
+    let modes = [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
     for world in modes.map(World::of) {
         world.keep(1, world.bring(), 2);
         assert_eq!(world.held(), [2, 2]);

@@ -8,6 +8,7 @@ use lanner_graph::network::Lookup;
 use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
 use lanner_session::executor::Outcome;
 
 const BOUNDED: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,2]}],"nodes":[
@@ -64,7 +65,7 @@ fn results_are_the_references_up_to_the_edges() {
             all.filter(|input| executor.run(input).unwrap().overflow_count() == 0).collect();
         inside.sort_by(|a, b| share_of_room(&network, b).total_cmp(&share_of_room(&network, a)));
         assert!(share_of_room(&network, &inside[0]) > 0.9, "{}", share_of_room(&network, &inside[0]));
-        for mode in [Mode::Tabula, Mode::Cheetah(Rounding::Exact)] {
+        for mode in [Mode::Tabula(tabula::Rounding::Exact), Mode::Cheetah(Rounding::Exact)] {
             let plan = plan(network.public(), Policy::Logits, mode).unwrap();
             for input in inside.iter().take(4) {
                 let (_, outcome, _) = session(&network, &plan, input, |channel| channel);

@@ -34,7 +34,7 @@ pub(super) fn layers(network: &Network) -> Vec<Value> {
 
 /// In mode tabula, for each lookup the bits that it keeps, sign included, and those that it drops; null in other modes.
 pub(super) fn lookups(mode: Mode, network: &Network) -> Value {
-    if mode != Mode::Tabula {
+    if !matches!(mode, Mode::Tabula(_)) {
         return Value::Null;
     }
     let nodes = network.public().nodes();

@@ -2,8 +2,8 @@
 
 use lanner_graph::FixedOp;
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{self, RingActivation};
-use lanner_protocol::nonlinear::tabula::{Lookup, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply, RingActivation, parameters};
+use lanner_protocol::nonlinear::tabula::{Lookup, Maxima, Rounding};
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::step::Spec;
 
@@ -13,7 +13,7 @@ use crate::{Mode, PlanError};
 
 impl Planner<'_> {
     /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where no keys are that wide. Maxima over
-    /// windows come first, by transfers.
+    /// windows come first, by transfers, or last, by keys, whichever sends less online.
     pub(super) fn lookup(
         &mut self,
         name: &str,
@@ -26,28 +26,42 @@ impl Planner<'_> {
             return Ok(None);
         };
         let Function { relu, slope, high, shift } = fused.function;
-        let shift = shift + guard;
-        let values = fused.windows.count().unwrap_or(0);
+        let (windows, shift) = (fused.windows, shift + guard);
         // A bound beyond what values can be never binds.
         let left = from.saturating_sub(shift + 2);
         let Ok(high) = high.map(u64::try_from).transpose() else { return Ok(None) };
         let high = high.filter(|high| high >> left == 0);
-        let lookup = Lookup { values, from, shift, rounding, relu, high, to };
-        if slope.is_some() || lookup.build(&self.sets).is_err() {
+        let of = |values| Lookup { values, from, shift, rounding, relu, high, to };
+        let (before, after) = (of(windows.count().unwrap_or(0)), of(windows.inputs()));
+        if slope.is_some() || before.build(&self.sets).is_err() {
             return Ok(None);
         }
-        let input = if fused.windows.are_elements() {
-            input
-        } else {
-            let function = Function { relu: false, slope: None, high: None, shift: 0 };
-            let windows = fused.windows;
-            self.push(
-                name,
-                vec![input],
-                RingActivation { function, windows, from, to: from, rounding: ot_nonlinear::Rounding::Exact },
-            )?
+        if windows.are_elements() {
+            return self.push(name, vec![input], before).map(Some);
+        }
+        let function = Function { relu: false, slope: None, high: None, shift: 0 };
+        let exact = ot_nonlinear::Rounding::Exact;
+        let transfers = RingActivation { function, windows, from, to: from, rounding: exact };
+        // A difference of two that are not negative is no longer than either with its sign.
+        let maxima = Maxima { windows, kept: if relu { left + 1 } else { left + 2 }, ring: to };
+        let [by_keys, by_transfers] =
+            [[&after as &dyn Spec, &maxima], [&transfers, &before]].map(|specs| self.online_bytes(&specs));
+        if by_keys.is_some_and(|bytes| by_transfers.is_none_or(|others| bytes < others)) {
+            let input = self.push(name, vec![input], after)?;
+            return self.push(name, vec![input], maxima).map(Some);
+        }
+        let input = self.push(name, vec![input], transfers)?;
+        self.push(name, vec![input], before).map(Some)
+    }
+
+    /// What steps send online; none if one cannot be built.
+    fn online_bytes(&self, specs: &[&dyn Spec]) -> Option<u64> {
+        let bytes = |spec: &&dyn Spec| {
+            // What was sent offline makes no difference.
+            let mut supply = CotSupply::new(parameters([0; 2]));
+            Some(spec.build(&self.sets).ok()?.cost(&mut supply).ok()?.online.bytes())
         };
-        self.push(name, vec![input], lookup).map(Some)
+        specs.iter().map(bytes).sum()
     }
 
     /// How a run of operators is rescaled if it is looked up: exactly but where the model's owner says otherwise, and exactly where the result is made of

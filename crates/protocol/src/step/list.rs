@@ -79,6 +79,8 @@ protocols! {
     RingMatrixProduct(ot_nonlinear::RingMatrixProduct),
     /// The rescale of each element, or its positive part, by openings under masks with comparison keys.
     TabulaLookup(tabula::Lookup),
+    /// The largest element of each window, by openings under masks with comparison keys.
+    TabulaMaxima(tabula::Maxima),
     /// Each element without the bits of guard below it, by oblivious transfer.
     DropGuard(ot_nonlinear::DropGuard),
     /// An oblivious arg-max whose result the client learns.

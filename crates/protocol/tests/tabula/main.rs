@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod maxima;
 mod stochastic;
 
 use common::{Party as End, edge_share, rng, run, signed, split};

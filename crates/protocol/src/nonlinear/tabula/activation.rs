@@ -125,14 +125,7 @@ impl Activation {
         party: Party,
         rng: &mut impl CryptoRng,
     ) -> Result<Block, ProtocolError> {
-        if party == Party::Server {
-            let bytes = channel.receive(kind::KEY_SALT, Block::BYTES)?;
-            let salt = bytes.first_chunk().ok_or(ChannelError::Malformed { what: "salt" })?;
-            return Ok(Block::from_bytes(*salt));
-        }
-        let salt = Block::random(rng);
-        channel.send(kind::KEY_SALT, &salt.to_bytes())?;
-        Ok(salt)
+        request_salt(channel, party, rng)
     }
 
     /// Offline: makes masks and keys with the other party.
@@ -249,4 +242,20 @@ impl Activation {
         let keys: usize = self.making.comparisons().iter().map(|of| of.held(self.values())).sum();
         (Block::BYTES + packed_len(self.values(), self.bits()) + keys) as u64
     }
+}
+
+/// What the client begins the making of keys with, a public salt.
+pub(super) fn request_salt(
+    channel: &mut dyn Channel,
+    party: Party,
+    rng: &mut impl CryptoRng,
+) -> Result<Block, ProtocolError> {
+    if party == Party::Server {
+        let bytes = channel.receive(kind::KEY_SALT, Block::BYTES)?;
+        let salt = bytes.first_chunk().ok_or(ChannelError::Malformed { what: "salt" })?;
+        return Ok(Block::from_bytes(*salt));
+    }
+    let salt = Block::random(rng);
+    channel.send(kind::KEY_SALT, &salt.to_bytes())?;
+    Ok(salt)
 }

@@ -25,7 +25,7 @@ use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
 const NODES: usize = 1 << 22;
 
 /// The most keys, which are numbered.
-const MAX_KEYS: usize = 1 << 30;
+pub(super) const MAX_KEYS: usize = 1 << 30;
 
 /// Lanes of the corrections' program.
 const LANES: u32 = 64;
@@ -380,7 +380,7 @@ fn exchange(channel: &mut dyn Channel, party: Party, mine: &[Block]) -> Result<V
 }
 
 /// Sends a message and receives one as long: the client first.
-fn swap(
+pub(super) fn swap(
     channel: &mut dyn Channel,
     party: Party,
     kind: lanner_wire::Kind,

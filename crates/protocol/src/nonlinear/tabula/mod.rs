@@ -28,9 +28,12 @@ mod activation;
 mod corrections;
 mod dither;
 mod keys;
+mod maxima;
 mod opening;
+mod signs;
 mod step;
 
 pub use activation::{Activation, Material, Shape};
 pub use dither::Rounding;
+pub use maxima::{Maxima, MaximaMaterial, Tournament};
 pub use step::Lookup;

@@ -5,6 +5,7 @@ use lanner_primitives::Ring;
 use lanner_wire::{Channel, ChannelError, Reader, pack_bits, packed_len};
 
 use super::keys::Made;
+use super::signs::Signs;
 use super::{Activation, Material, Shape};
 use crate::{Party, ProtocolError, kind};
 
@@ -103,41 +104,19 @@ impl<'a> Opening<'a> {
 
     /// This party's shares of the results, given e.
     pub(super) fn results(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
-        let (shape, ring) = (self.layer.shape, Ring::Pow2(self.layer.to));
-        let mut results = self.parts(e)?;
-        if let Shape::Clip(high) = shape {
-            // What is above the bound, the positive part of u less that, is taken off.
-            let kept = Ring::Pow2(self.layer.kept);
-            let above: Vec<u64> = e.iter().map(|e| kept.sub(*e, high)).collect();
-            results
-                .iter_mut()
-                .zip(self.parts(&above)?)
-                .for_each(|(result, above)| *result = ring.sub(*result, above));
+        let Activation { kept, to, shape, .. } = *self.layer;
+        let signs = Signs { party: self.party, salts: &self.salts[1], made: &self.material.signs, kept, to };
+        match shape {
+            Shape::Identity => signs.values(e),
+            Shape::Relu => signs.positive(e),
+            Shape::Clip(high) => {
+                // What is above the bound, the positive part of u less that, is taken off.
+                let (of, ring) = (Ring::Pow2(kept), Ring::Pow2(to));
+                let above = signs.positive(&e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>())?;
+                let both = signs.positive(e)?.into_iter().zip(above);
+                Ok(both.map(|(positive, above)| ring.sub(positive, above)).collect())
+            }
         }
-        Ok(results)
-    }
-
-    /// This party's shares of `e - t` as a number with its sign, or of its positive part.
-    fn parts(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
-        let (kept, ring, signs) = (self.layer.kept, Ring::Pow2(self.layer.to), &self.material.signs);
-        let moved: Vec<u64> = e.iter().map(|e| e ^ 1 << (kept - 1)).collect();
-        let [c1, c1_t] = signs.keys.evaluate(&self.salts[1], e)?;
-        let [c2, c2_t] = signs.keys.evaluate(&self.salts[1], &moved)?;
-        let part = |i: usize| {
-            let (e, t, upper) = (e[i], signs.thresholds[i], e[i] >> (kept - 1));
-            // Nothing of what counts where e is in the lower half alone.
-            let lower = upper.wrapping_sub(1);
-            let wraps = c2[i] << kept;
-            let value = if self.layer.shape == Shape::Identity {
-                self.public(e.wrapping_sub(upper << kept)).wrapping_sub(t).wrapping_add(wraps)
-            } else {
-                let is_positive = self.public(1 - upper).wrapping_sub(c1[i]).wrapping_add(c2[i]);
-                let t = (t & lower).wrapping_sub(c1_t[i]).wrapping_add(c2_t[i]);
-                e.wrapping_mul(is_positive).wrapping_sub(t).wrapping_add(wraps & lower)
-            };
-            ring.embed(value as i64)
-        };
-        Ok((0..e.len()).map(part).collect())
     }
 
     /// This party's share of a public number.

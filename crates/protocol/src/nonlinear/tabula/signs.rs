@@ -1,0 +1,60 @@
+//! What follows from opened values under masks that keys compare with.
+
+use lanner_dpf::Salts;
+use lanner_primitives::Ring;
+
+use super::keys::Made;
+use crate::{Party, ProtocolError};
+
+/// A party's view of values u of `kept` bits with their sign, `e = u + t mod 2^kept`, whose t the keys have as thresholds.
+pub(super) struct Signs<'a> {
+    pub(super) party: Party,
+    /// Of the keys.
+    pub(super) salts: &'a Salts,
+    pub(super) made: &'a Made,
+    pub(super) kept: u32,
+    /// Bits of the ring of the results.
+    pub(super) to: u32,
+}
+
+impl Signs<'_> {
+    /// This party's shares of `e - t` as numbers with their signs, given e.
+    pub(super) fn values(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        self.parts(e, |e, upper, t, _, [c2, _]| {
+            self.public(e.wrapping_sub(upper << self.kept)).wrapping_sub(t).wrapping_add(c2 << self.kept)
+        })
+    }
+
+    /// This party's shares of their positive parts.
+    pub(super) fn positive(&self, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        self.parts(e, |e, upper, t, [c1, c1_t], [c2, c2_t]| {
+            // Nothing of what counts where e is in the lower half alone.
+            let lower = upper.wrapping_sub(1);
+            let is_positive = self.public(1 - upper).wrapping_sub(c1).wrapping_add(c2);
+            let t = (t & lower).wrapping_sub(c1_t).wrapping_add(c2_t);
+            e.wrapping_mul(is_positive).wrapping_sub(t).wrapping_add(c2 << self.kept & lower)
+        })
+    }
+
+    /// Of each e, its upper bit, this party's share of t, and its parts of `[e < t]` and `[e + 2^(kept-1) < t]`, times 1 and t.
+    fn parts(
+        &self,
+        e: &[u64],
+        part: impl Fn(u64, u64, u64, [u64; 2], [u64; 2]) -> u64,
+    ) -> Result<Vec<u64>, ProtocolError> {
+        let (ring, top) = (Ring::Pow2(self.to), self.kept - 1);
+        let moved: Vec<u64> = e.iter().map(|e| e ^ 1 << top).collect();
+        let [c1, c1_t] = self.made.keys.evaluate(self.salts, e)?;
+        let [c2, c2_t] = self.made.keys.evaluate(self.salts, &moved)?;
+        let of = |i: usize| {
+            let t = self.made.thresholds[i];
+            ring.embed(part(e[i], e[i] >> top, t, [c1[i], c1_t[i]], [c2[i], c2_t[i]]) as i64)
+        };
+        Ok((0..e.len()).map(of).collect())
+    }
+
+    /// This party's share of a public number.
+    fn public(&self, number: u64) -> u64 {
+        if self.party == Party::Server { number } else { 0 }
+    }
+}
