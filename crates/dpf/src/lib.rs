@@ -34,11 +34,13 @@
 
 mod growth;
 mod keys;
+mod point;
 mod salts;
 mod shape;
 
 pub use growth::{Growth, Sums};
 pub use keys::{Corrections, Keys};
+pub use point::{POINT_WORDS, PointGrowth, PointKeys, PointShape, PointSums};
 pub use salts::{GROUP, Salts};
 pub use shape::Shape;
 

@@ -3,6 +3,7 @@
 
 mod common;
 
+use lanner_graph::elementwise::FixedFunction;
 use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -72,6 +73,50 @@ fn a_narrow_value_is_looked_up_in_its_own_ring() {
     let lookups: Vec<_> =
         network.lookups().map(|lookup| (lookup.first, lookup.kept, lookup.dropped)).collect();
     assert_eq!(lookups, [(2, 13, 6)]);
+}
+
+#[test]
+fn mode_tabula_has_tables_of_functions_of_few_bits() {
+    let ring = 1 << 20;
+    let tabula = Mode::Tabula(tabula::Rounding::Exact);
+    let of = |shift: u32| {
+        let rescale = format!(r#"{{"Rescale":{{"shift":{shift}}}}}"#);
+        let network = network(&[(LAYER, &[0], ring), (&rescale, &[1], ring), (LINES, &[2], ring)]);
+        let (plan, names) = names(&network, tabula);
+        plan.build().unwrap();
+        (names[1], plan)
+    };
+    let (name, plan) = of(8);
+    assert_eq!(name, "tabula.table");
+    let table = plan.steps().find_map(|step| match &step.protocol {
+        Protocol::TabulaTable(table) => Some((table.from, table.shift, table.to, table.expanded)),
+        _ => None,
+    });
+    assert_eq!(table, Some((21, 9, 20, false)));
+    // 13 bits with their sign are more than a table's, and a function without a rescale has all of the ring's.
+    assert_eq!(of(6).0, "ot.function");
+    let (_, names) = names(&network(&[(LAYER, &[0], ring), (LINES, &[1], ring)]), tabula);
+    assert_eq!(names[1], "ot.function");
+}
+
+/// What a step's polynomials are at an integer is what the network's are, in the domain, beyond it, and with factors.
+#[test]
+fn functions_in_the_clear_are_the_networks() {
+    let factors = r#","factors":{"values":[3,-5,70,1],"shift":5}"#;
+    for (low, polynomials, shift, factors) in [
+        (-512, "[[0,1],[512,0],[512,1],[1024,-1]]", 2, ""),
+        (-100, "[[7,-9,3,-1],[1000,0,-2,1]]", 4, ""),
+        (5, "[[77],[-3]]", 0, ""),
+        (-512, "[[40,-3,1],[9,9,-1]]", 3, factors),
+    ] {
+        let json =
+            format!(r#"{{"low":{low},"bits":10,"polynomials":{polynomials},"shift":{shift}{factors}}}"#);
+        let function: FixedFunction = serde_json::from_str(&json).unwrap();
+        let polynomials = lanner_plan::polynomials(&function);
+        for x in (-3000..3000).chain([i64::MIN / 4, i64::MAX / 4]) {
+            assert_eq!(polynomials.at(x).unwrap(), function.at(x), "{json} {x}");
+        }
+    }
 }
 
 #[test]

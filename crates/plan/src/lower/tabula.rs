@@ -2,8 +2,8 @@
 
 use lanner_graph::FixedOp;
 use lanner_primitives::Ring;
-use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply, RingActivation, parameters};
-use lanner_protocol::nonlinear::tabula::{Lookup, Maxima, Rounding};
+use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply, RingActivation, RingFunction, parameters};
+use lanner_protocol::nonlinear::tabula::{Lookup, Maxima, Rounding, Table};
 use lanner_protocol::nonlinear::yao::Function;
 use lanner_protocol::step::Spec;
 
@@ -52,6 +52,13 @@ impl Planner<'_> {
         }
         let input = self.push(name, vec![input], transfers)?;
         self.push(name, vec![input], before).map(Some)
+    }
+
+    /// The table of a function of what is rescaled, in mode tabula and where few enough bits are kept.
+    pub(super) fn table(&self, step: &RingFunction) -> Option<Table> {
+        let RingFunction { ref function, values, from, to, shift } = *step;
+        let table = Table { values, from, shift, function: function.clone(), to, expanded: false };
+        (matches!(self.mode, Mode::Tabula(_)) && table.build(&self.sets).is_ok()).then_some(table)
     }
 
     /// What steps send online; none if one cannot be built.

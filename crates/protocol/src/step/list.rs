@@ -81,6 +81,8 @@ protocols! {
     TabulaLookup(tabula::Lookup),
     /// The largest element of each window, by openings under masks with comparison keys.
     TabulaMaxima(tabula::Maxima),
+    /// A function of each rescaled element as a table, by openings under masks with point keys.
+    TabulaTable(tabula::Table),
     /// Each element without the bits of guard below it, by oblivious transfer.
     DropGuard(ot_nonlinear::DropGuard),
     /// An oblivious arg-max whose result the client learns.

@@ -5,6 +5,7 @@
 mod common;
 mod maxima;
 mod stochastic;
+mod table;
 
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;

@@ -91,6 +91,25 @@ impl Polynomials {
         Ok(split)
     }
 
+    /// The function at an integer, in the clear.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] unless it is a function.
+    pub fn at(&self, x: i64) -> Result<i64, ProtocolError> {
+        let Split { factor: _, segment, rest } = self.split()?;
+        let place = x.saturating_sub(self.low).clamp(0, (1 << self.bits) - 1);
+        let (h, e) = (place >> rest & ((1 << segment) - 1), place & ((1 << rest) - 1));
+        let refuse = || ProtocolError::Shape { what: "the polynomials of a function" };
+        let polynomial = self.polynomials.get(h as usize).ok_or_else(refuse)?;
+        // Sums have at most 59 bits with all terms positive.
+        let value = polynomial.iter().rev().fold(0, |value: i64, c| value * e + c);
+        let cut = |value: i64, shift: u32| (value + half(shift) as i64) >> shift;
+        let value = cut(value, self.shift);
+        let Some(factors) = &self.factors else { return Ok(value) };
+        let factor = factors.values.get((place >> (rest + segment)) as usize).ok_or_else(refuse)?;
+        Ok(cut(factor * value, factors.shift))
+    }
+
     /// The largest absolute value of a sum, rounding included.
     fn magnitude(&self, rest: u32) -> u128 {
         let of = |polynomial: &Vec<i64>| -> u128 {

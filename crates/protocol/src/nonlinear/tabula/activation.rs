@@ -1,6 +1,6 @@
 //! The rescale and ReLU of values, with the keys that were made for them.
 
-use lanner_dpf::MAX_BITS;
+use lanner_dpf::{MAX_BITS, Salts};
 use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, packed_len};
@@ -11,6 +11,7 @@ use super::corrections::Comparison;
 use super::dither::{Dither, Rounding};
 use super::keys::{Made, Making};
 use super::opening::Opening;
+use super::signs::Signs;
 use crate::nonlinear::ot_nonlinear::{CotSupply, Transfers};
 use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
 
@@ -30,11 +31,11 @@ pub enum Shape {
 #[derive(Clone, Debug)]
 pub struct Activation {
     /// d.
-    pub(super) dropped: u32,
+    dropped: u32,
     /// k.
-    pub(super) kept: u32,
-    pub(super) to: u32,
-    pub(super) shape: Shape,
+    kept: u32,
+    to: u32,
+    shape: Shape,
     making: Making,
     /// What makes the low bits of masks where no key compares with them, since the rescale is stochastic.
     dither: Option<Dither>,
@@ -42,12 +43,12 @@ pub struct Activation {
 
 /// One party's one-time material: masks and keys.
 pub struct Material {
-    pub(super) salt: Block,
+    salt: Block,
     /// This party's shares of s, modulo `2^w`.
-    pub(super) masks: Zeroizing<Vec<u64>>,
+    masks: Zeroizing<Vec<u64>>,
     /// None of a stochastic rescale.
-    pub(super) borrows: Option<Made>,
-    pub(super) signs: Made,
+    borrows: Option<Made>,
+    signs: Made,
 }
 
 impl ZeroizeOnDrop for Material {}
@@ -196,12 +197,37 @@ impl Activation {
         if !narrow || share.len() != self.values() || material.masks.len() != self.values() {
             return Err(ProtocolError::Shape { what: "the input share of an activation" });
         }
-        let ring = Ring::Pow2(self.bits());
-        let masked = share.values().iter().zip(material.masks.iter());
-        let masked: Vec<u64> = masked.map(|(x, s)| ring.add(ring.embed(*x as i64), *s)).collect();
-        let opening = Opening::new(self, party, material);
-        let e = opening.open(channel, &masked)?;
-        Ok(Share::new(Ring::Pow2(self.to), opening.results(&e)?)?)
+        let Material { masks, borrows, signs, .. } = &material;
+        // There are no keys of borrows in a stochastic rescale: those of signs are the first.
+        let numbers = [0, u32::from(borrows.is_some())];
+        let [of_borrows, of_signs] = numbers.map(|number| Salts::new(material.salt, number));
+        let opening = Opening {
+            party,
+            salts: &of_borrows,
+            kept: self.kept,
+            dropped: self.dropped,
+            masks,
+            borrows: borrows.as_ref(),
+            t: &signs.thresholds,
+        };
+        let e = opening.rescale(channel, share.values())?;
+        let signs = Signs { party, salts: &of_signs, made: signs, kept: self.kept, to: self.to };
+        Ok(Share::new(Ring::Pow2(self.to), self.results(&signs, &e)?)?)
+    }
+
+    /// This party's shares of the results, given e.
+    fn results(&self, signs: &Signs<'_>, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        match self.shape {
+            Shape::Identity => signs.values(e),
+            Shape::Relu => signs.positive(e),
+            Shape::Clip(high) => {
+                // What is above the bound, the positive part of u less that, is taken off.
+                let (of, ring) = (Ring::Pow2(self.kept), Ring::Pow2(self.to));
+                let above = signs.positive(&e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>())?;
+                let both = signs.positive(e)?.into_iter().zip(above);
+                Ok(both.map(|(positive, above)| ring.sub(positive, above)).collect())
+            }
+        }
     }
 
     /// Appends all of the material.

@@ -349,7 +349,7 @@ impl Grown {
 }
 
 /// A party's part of Delta: the low bit of the client's is 1, that of the server's 0.
-fn root(party: Party, correlations: &Correlations) -> Block {
+pub(super) fn root(party: Party, correlations: &Correlations) -> Block {
     match party {
         Party::Client => correlations.delta,
         Party::Server => doubled(correlations.delta),
@@ -361,7 +361,7 @@ const fn doubled(block: Block) -> Block {
 }
 
 /// This party's share of a threshold's bit times Delta, of a transfer of either direction.
-fn product(party: Party, root: Block, correlations: &Correlations, index: usize) -> Block {
+pub(super) fn product(party: Party, root: Block, correlations: &Correlations, index: usize) -> Block {
     let own = Block::mask(correlations.choices.get(index)) & root;
     // The server's part of Delta is doubled, and so is all that belongs to it.
     let [sent, received] = [correlations.sent[index], correlations.received[index]];
@@ -373,7 +373,11 @@ fn product(party: Party, root: Block, correlations: &Correlations, index: usize)
 }
 
 /// The sums of both parties' blocks.
-fn exchange(channel: &mut dyn Channel, party: Party, mine: &[Block]) -> Result<Vec<Block>, ProtocolError> {
+pub(super) fn exchange(
+    channel: &mut dyn Channel,
+    party: Party,
+    mine: &[Block],
+) -> Result<Vec<Block>, ProtocolError> {
     let theirs = swap(channel, party, kind::KEY_NODES, Block::slice_as_bytes(mine))?;
     let theirs = theirs.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes));
     Ok(mine.iter().zip(theirs).map(|(mine, theirs)| *mine ^ theirs).collect())

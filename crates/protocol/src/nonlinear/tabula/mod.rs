@@ -30,10 +30,13 @@ mod dither;
 mod keys;
 mod maxima;
 mod opening;
+mod points;
 mod signs;
 mod step;
+mod table;
 
 pub use activation::{Activation, Material, Shape};
 pub use dither::Rounding;
 pub use maxima::{Maxima, MaximaMaterial, Tournament};
 pub use step::Lookup;
+pub use table::{Table, TableLookup, TableMaterial};

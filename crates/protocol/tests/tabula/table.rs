@@ -1,0 +1,145 @@
+//! Tables by point keys are the function of every value that is kept, whether keys are expanded before or when they are read.
+
+use lanner_ot::silent::Parameters;
+use lanner_primitives::{Block, Ring};
+use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Factors, Polynomials, Transfers};
+use lanner_protocol::nonlinear::tabula::{Table, TableLookup};
+use lanner_protocol::{Cost, Party};
+use lanner_share::Share;
+use lanner_testkit::{chi_square_limit, uniform_chi_square};
+use lanner_wire::{Reader, Writer};
+
+use super::{End, MASKED_VALUES, edge_share, rng, run, split};
+
+const SETS: [Parameters; 2] = [Parameters::ALL[0]; 2];
+
+/// Both parties' outputs; material is written and read again, and what is sent is what is said.
+fn outputs(ends: &mut (End, End), spec: &Table, secrets: &[i64], server: &Share) -> Vec<i64> {
+    let step = TableLookup::new(spec).unwrap();
+    let party = |end: &mut End, me: Party| {
+        let rng = &mut rng(50 + me as u8);
+        let mut transfers = Transfers::setup(end, me, SETS, rng).unwrap();
+        let sent = |end: &End| end.sent.iter().map(|(_, payload)| 6 + payload.len() as u64).sum::<u64>();
+        let due = |cost: Cost| if me == Party::Client { cost.client_bytes() } else { cost.server_bytes() };
+        let before = sent(end);
+        let material = step.prepare(end, &mut transfers, Block(5), rng).unwrap();
+        let offline = step.offline_cost(&mut CotSupply::new(SETS));
+        let salt = if me == Party::Client { 6 + Block::BYTES as u64 } else { 0 };
+        assert_eq!(sent(end) - before + salt, due(offline.request.then(offline.answer)));
+        let mut writer = Writer::new();
+        step.encode(&material, &mut writer);
+        let bytes = writer.into_bytes();
+        assert_eq!(bytes.len() as u64, step.held());
+        assert!(step.decode(&mut Reader::new(&bytes[..bytes.len() - 1]), me).is_err());
+        let material = step.decode(&mut Reader::new(&bytes), me).unwrap();
+        let share = if me == Party::Client { split(server.ring(), secrets, server) } else { server.clone() };
+        let before = sent(end);
+        let output = step.online(end, me, &material, &share).unwrap();
+        assert_eq!(sent(end) - before, due(step.online_cost()));
+        output
+    };
+    let (client, server) = run(ends, |end| party(end, Party::Client), |end| party(end, Party::Server));
+    client.reveal(&server).unwrap()
+}
+
+fn functions() -> [Polynomials; 3] {
+    let of = |low, bits, polynomials: &[&[i64]], shift, factors| Polynomials {
+        low,
+        bits,
+        polynomials: polynomials.iter().map(|of| of.to_vec()).collect(),
+        shift,
+        factors,
+    };
+    let factors = Factors { values: vec![-9, 300, 2, 1], shift: 4 };
+    [
+        of(-8, 4, &[&[0, 1], &[40, -3]], 1, None),
+        of(-4, 3, &[&[700, -33, 5]], 3, None),
+        of(-8, 4, &[&[20, 7], &[3, -9]], 0, Some(factors)),
+    ]
+}
+
+#[test]
+fn every_value_that_is_kept() {
+    for function in functions() {
+        // The last has a domain as large as what is left.
+        for (from, shift, to, expanded) in
+            [(10, 3, 20, false), (10, 3, 20, true), (9, 2, 40, false), (12, 7, 12, true), (8, 4, 33, false)]
+        {
+            let whole = from - shift == function.bits;
+            if from - shift < function.bits || (whole && function.low != -1 << (function.bits - 1)) {
+                continue;
+            }
+            let most = 1_i64 << (from - if whole { 1 } else { 2 });
+            let half = 1 << (shift - 1);
+            let secrets: Vec<i64> = (-most..most - half).collect();
+            let server = edge_share(Ring::Pow2(from), secrets.len(), &mut rng(8));
+            let spec = Table { values: secrets.len(), from, shift, function: function.clone(), to, expanded };
+            let expected: Vec<i64> =
+                secrets.iter().map(|x| function.at((x + half) >> shift).unwrap()).collect();
+            assert_eq!(outputs(&mut End::pair(), &spec, &secrets, &server), expected, "{spec:?}");
+        }
+    }
+}
+
+#[test]
+fn wide_tables_at_their_edges() {
+    let [_, function, _] = functions();
+    for (from, shift, to) in [(25, 12, 24), (23, 12, 41)] {
+        let most = 1_i64 << (from - 2);
+        let mut secrets: Vec<i64> = (0..90).map(|i| (i * 7919 * 517) % (2 * most) - most).collect();
+        secrets.extend([0, 1, -1, -most, most - (1 << shift)]);
+        let server = edge_share(Ring::Pow2(from), secrets.len(), &mut rng(8));
+        let spec =
+            Table { values: secrets.len(), from, shift, function: function.clone(), to, expanded: false };
+        let rescaled = |x: &i64| function.at((x + (1 << (shift - 1))) >> shift).unwrap();
+        let expected: Vec<i64> = secrets.iter().map(rescaled).collect();
+        assert_eq!(outputs(&mut End::pair(), &spec, &secrets, &server), expected);
+    }
+}
+
+#[test]
+fn what_tables_open_is_uniform() {
+    const BUCKETS: usize = 32;
+    let count = 4000;
+    let [function, ..] = functions();
+    for (value, share) in [(0, 0), (-64, 1023), (63, 1)] {
+        let server = Share::new(Ring::Pow2(10), vec![share; count]).unwrap();
+        let spec =
+            Table { values: count, from: 10, shift: 4, function: function.clone(), to: 20, expanded: false };
+        let mut ends = End::pair();
+        outputs(&mut ends, &spec, &vec![value; count], &server);
+        for (sent, numbers) in [(&ends.0, vec![9, 5]), (&ends.1, vec![9])] {
+            for (message, bits) in sent.sent_of(MASKED_VALUES.0).iter().zip(numbers) {
+                let mut counts = vec![0; BUCKETS];
+                for number in Reader::new(message).packed(count, bits).unwrap() {
+                    counts[(number >> (bits - 5)) as usize] += 1;
+                }
+                assert!(
+                    uniform_chi_square(&counts) < chi_square_limit(BUCKETS - 1),
+                    "{value} {share}: {counts:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_that_are_too_large_or_none_are_refused() {
+    let [function, ..] = functions();
+    let of = |values, from, shift, to| {
+        TableLookup::new(&Table { values, from, shift, function: function.clone(), to, expanded: false })
+            .is_ok()
+    };
+    assert!(of(1, 21, 8, 20) && of(1, 12, 8, 62));
+    for (values, from, shift, to) in [
+        (0, 21, 8, 20),
+        (1, 22, 8, 20),
+        (1, 11, 8, 20),
+        (1, 13, 0, 20),
+        (1, 30, 17, 20),
+        (1, 21, 8, 1),
+        (1, 21, 8, 63),
+    ] {
+        assert!(!of(values, from, shift, to), "{values} {from} {shift} {to}");
+    }
+}
