@@ -508,6 +508,12 @@ fn functions_and_products_of_two_values_equal_the_reference() {
     check(json, &shapes, 20);
     let functions = |names: &[&str]| names.iter().filter(|name| **name == "ot.function").count();
     assert_eq!(functions(&protocols(json, &shapes, 20)), 3);
+    let (_, samples) = network(json, &shapes, 20);
+    let powers = network_over_powers(json, &shapes, &samples);
+    let plan = plan(powers.public(), Policy::Logits, OVER_POWERS[1]).unwrap();
+    let names: Vec<_> = plan.steps().map(|step| step.protocol.spec().name()).collect();
+    // What is read behind a rescale keeps few bits; the tail's argument is in the ring of a sum.
+    assert_eq!([functions(&names), names.iter().filter(|name| **name == "tabula.table").count()], [1, 2]);
 }
 
 /// Terms that no layer takes: of sums that two branches read, and of a gate.
