@@ -163,8 +163,9 @@ def _add_rounding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounding",
         choices=ROUNDINGS,
-        help="how values are rescaled (default: exact); faithful (mode cheetah) and stochastic (mode tabula) take fewer "
-        "bytes, go with output label alone, and tell a client that repeats a query more of the weights than its label",
+        help="how values are rescaled (default: exact); faithful (mode cheetah) and stochastic (mode tabula) take "
+        "fewer bytes, go with output label alone, and tell a client that repeats a query more of the weights than its "
+        "label",
     )
 
 
