@@ -76,7 +76,7 @@ impl PointShape {
     /// The words of a hash.
     fn split(self, hash: Block) -> [u64; POINT_WORDS] {
         std::array::from_fn(|word| match self.below() {
-            2 => (hash.0 >> (32 * word)) as u32 as u64,
+            2 => u64::from((hash.0 >> (32 * word)) as u32),
             _ if word < 2 => (hash.0 >> (64 * word)) as u64,
             _ => 0,
         })

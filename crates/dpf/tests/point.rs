@@ -1,7 +1,7 @@
 //! Point functions whose keys two parties grow together are shares of unit vectors, for every point.
 #![allow(clippy::unwrap_used)]
 
-use lanner_dpf::{GROUP, POINT_WORDS, PointGrowth, PointKeys, PointShape, SECURITY_BITS, Salts};
+use lanner_dpf::{GROUP, MAX_BITS, POINT_WORDS, PointGrowth, PointKeys, PointShape, SECURITY_BITS, Salts};
 use lanner_primitives::{Block, Prg, Seed};
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
 
@@ -18,7 +18,9 @@ fn keys(shape: PointShape, points: &[u64], salt: Block, seed: u8) -> [PointKeys;
         let both = zero.iter().zip(one).zip(points);
         let nodes: Vec<Block> =
             both.map(|((zero, one), point)| *zero ^ one ^ (Block::mask(is_left(*point)) & delta)).collect();
-        trees.iter_mut().for_each(|trees| trees.correct(&nodes).unwrap());
+        for trees in &mut trees {
+            trees.correct(&nodes).unwrap();
+        }
         levels.push(nodes);
     }
     let [zero, one] = trees.each_ref().map(PointGrowth::finish);
@@ -69,13 +71,15 @@ fn corrections_and_shares_are_uniform() {
         let salt = Block(9);
         let keys = keys(shape, &vec![point; count], salt, 7);
         for of in expanded(&keys[0], salt) {
-            [0, 6, 15].iter().for_each(|at| shares[of[*at] as usize % BUCKETS] += 1);
+            for at in [0, 6, 15] {
+                shares[of[at] as usize % BUCKETS] += 1;
+            }
         }
-        for nodes in keys[0].nodes() {
-            nodes.iter().for_each(|node| opened[node.0 as usize % BUCKETS] += 1);
+        for node in keys[0].nodes().iter().flatten() {
+            opened[node.0 as usize % BUCKETS] += 1;
         }
-        for words in keys[0].words() {
-            words.iter().for_each(|word| opened[(word >> 18 & 63) as usize] += 1);
+        for word in keys[0].words().iter().flatten() {
+            opened[(word >> 18 & 63) as usize] += 1;
         }
         for counts in [opened, shares] {
             assert!(uniform_chi_square(&counts) < chi_square_limit(BUCKETS - 1), "{point}: {counts:?}");
@@ -99,4 +103,13 @@ fn shapes_that_do_not_fit_are_refused() {
     };
     assert!(of(2, 3, 3).is_ok() && of(1, 3, 3).is_err() && of(3, 3, 3).is_err() && of(2, 2, 3).is_err());
     assert!(of(2, 3, 3).unwrap().expand(&salts, &mut [0; 2], |_, _, _| ()).is_err());
+}
+
+/// Of all keys of a group each hashes its nodes on the way to its point, unknown to the other party, and the last one's words.
+#[test]
+fn strength_follows_from_the_hashes_under_one_key() {
+    for (bits, to) in [(3, 20), (12, 24), (16, 33), (MAX_BITS, 62)] {
+        let hashes = GROUP * (PointShape::new(bits, to).unwrap().levels() + 1);
+        assert!(hashes.ilog2() < 126 - SECURITY_BITS, "{bits} {to}: {hashes}");
+    }
 }

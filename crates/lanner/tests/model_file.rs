@@ -88,7 +88,10 @@ fn every_mode_predicts_what_its_reference_does() {
         let sample = [0.1, 0.9, 0.3, 0.5];
         let prediction = lanner::run(&model, &sample).unwrap();
         assert_eq!(prediction.integers.as_ref(), model.fixed(&sample).unwrap().scores.first());
-        assert_eq!(model.report().unwrap()["mode"].is_object(), ["cheetah", "tabula"].contains(&mode));
+        assert_eq!(
+            model.report().unwrap()["mode"].is_object(),
+            ["cheetah", "tabula"].contains(&mode.as_str())
+        );
         assert_eq!(model.secure_error(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Times what lookups could be, beside each other: `cargo run -p lanner-protocol --release --example tabula_variants_bench [-- REPEATS [VALUES]]`.
 //!
-//! ReLUs with an exact and with a stochastic rescale; any function as a table by point keys, expanded online and ahead; and in place of the exact rescale's borrow key a
+//! A rescale and `ReLU`, exact and stochastic; any function as a table by point keys, expanded online and ahead; and in place of the exact rescale's borrow key a
 //! carry by transfers, by itself. Both parties run at once, a thread each, over queues in memory; results are checked outside the clock. Medians for one value; bytes are those of both
 //! parties, a session's set-up apart.
 
@@ -156,7 +156,7 @@ fn measure(
                     let material = layer.prepare(channel, &mut source, salt, rng)?;
                     times[0].push(start.elapsed().as_secs_f64() * 1e6);
                     let start = Instant::now();
-                    (layer.online(channel, party, &material, &share)?, start)
+                    (layer.online(channel, party, material, &share)?, start)
                 }
                 Variant::Carry(layer) => {
                     let request = layer.request(channel, &mut source)?;
@@ -180,7 +180,8 @@ fn measure(
     if let Variant::Carry(_) = variant {
         for (repeat, results) in results.iter().enumerate() {
             let [client, server] = shares(repeat)?;
-            let low = |share: &Share| share.values().iter().map(|x| x & ((1 << dropped) - 1)).collect::<Vec<_>>();
+            let low =
+                |share: &Share| share.values().iter().map(|x| x & ((1 << dropped) - 1)).collect::<Vec<_>>();
             let sums = low(&client).into_iter().zip(low(&server)).map(|(a, b)| (a + b) >> dropped);
             if !results.iter().map(|carry| *carry as u64).eq(sums) {
                 return Err("a carry is wrong".into());
@@ -193,11 +194,5 @@ fn measure(
         Variant::Table(layer) => (layer.offline_cost(supply), layer.online_cost(), layer.held()),
         Variant::Carry(layer) => (layer.offline_cost(supply), layer.online_cost(), layer.held(Party::Client)),
     };
-    Ok(Measured {
-        times: times.map(median),
-        results,
-        offline: request.then(answer),
-        online,
-        held,
-    })
+    Ok(Measured { times: times.map(median), results, offline: request.then(answer), online, held })
 }

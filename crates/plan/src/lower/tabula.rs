@@ -13,7 +13,7 @@ use crate::{Mode, PlanError};
 
 impl Planner<'_> {
     /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where no keys are that wide. Maxima over
-    /// windows come first, by transfers, or last, by keys, whichever sends less online.
+    /// windows come first, by transfers, or last, by keys, if these are short and send less online.
     pub(super) fn lookup(
         &mut self,
         name: &str,
@@ -46,7 +46,8 @@ impl Planner<'_> {
         let maxima = Maxima { windows, kept: if relu { left + 1 } else { left + 2 }, ring: to };
         let [by_keys, by_transfers] =
             [[&after as &dyn Spec, &maxima], [&transfers, &before]].map(|specs| self.online_bytes(&specs));
-        if by_keys.is_some_and(|bytes| by_transfers.is_none_or(|others| bytes < others)) {
+        let is_less = by_keys.is_some_and(|bytes| by_transfers.is_none_or(|others| bytes < others));
+        if is_less && maxima.kept <= MAX_MAXIMA_BITS {
             let input = self.push(name, vec![input], after)?;
             return self.push(name, vec![input], maxima).map(Some);
         }
@@ -81,3 +82,6 @@ impl Planner<'_> {
         }
     }
 }
+
+/// The most bits of the differences that maxima are taken by with keys: a window has several, and each doubles what its keys take to make.
+const MAX_MAXIMA_BITS: u32 = 12;

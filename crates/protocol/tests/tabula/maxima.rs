@@ -20,7 +20,7 @@ fn maxima(ends: &mut (End, End), spec: Maxima, secrets: &[i64], server: &Share) 
         let material = step.prepare(end, &mut transfers, Block(77), rng).unwrap();
         let share = if me == Party::Client { split(server.ring(), secrets, server) } else { server.clone() };
         let before = end.sent.len();
-        let output = step.online(end, me, &material, &share).unwrap();
+        let output = step.online(end, me, material, &share).unwrap();
         let sent: u64 = end.sent[before..].iter().map(|(_, payload)| 6 + payload.len() as u64).sum();
         let cost = step.online_cost();
         assert_eq!(sent, if me == Party::Client { cost.client_bytes() } else { cost.server_bytes() });
@@ -48,7 +48,7 @@ fn the_largest_of_each_window() {
             let mut secrets = signed(windows.inputs(), most, &mut rng(kept as u8));
             (0..secrets.len()).step_by(5).for_each(|i| secrets[i] = [most, -most][i % 2]);
             if !is_signed {
-                secrets.iter_mut().for_each(|secret| *secret += most);
+                secrets = secrets.into_iter().map(|secret| secret + most).collect();
             }
             let server = edge_share(Ring::Pow2(ring), secrets.len(), &mut rng(5));
             let got = maxima(&mut End::pair(), Maxima { windows, kept, ring }, &secrets, &server);

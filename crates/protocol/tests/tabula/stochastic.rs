@@ -118,10 +118,9 @@ fn nothing_that_a_client_has_goes_with_the_rounding() {
     let ring = Ring::Pow2(wide + 1);
     let shares = super::split(ring, &vec![x; REPEATS], &server(ring));
     let shares = shares.values();
-    let top = |low: u64| (low % unit as u64 >> (DROPPED - 3)) as usize;
+    let top = |low: u64| (low as usize % unit as usize) >> (DROPPED - 3);
     let fraction = LOW as f64 / unit as f64;
-    type Has<'a> = &'a dyn Fn(usize) -> usize;
-    let has: [Has<'_>; 5] = [
+    let has: [&dyn Fn(usize) -> usize; 5] = [
         &|i| top(shares[i]),
         &|i| top(sent[i]),
         &|i| top(sent[i].wrapping_sub(shares[i])),

@@ -34,7 +34,7 @@ fn outputs(ends: &mut (End, End), spec: &Table, secrets: &[i64], server: &Share)
         let material = step.decode(&mut Reader::new(&bytes), me).unwrap();
         let share = if me == Party::Client { split(server.ring(), secrets, server) } else { server.clone() };
         let before = sent(end);
-        let output = step.online(end, me, &material, &share).unwrap();
+        let output = step.online(end, me, material, &share).unwrap();
         assert_eq!(sent(end) - before, due(step.online_cost()));
         output
     };

@@ -197,21 +197,21 @@ impl Activation {
         if !narrow || share.len() != self.values() || material.masks.len() != self.values() {
             return Err(ProtocolError::Shape { what: "the input share of an activation" });
         }
-        let Material { masks, borrows, signs, .. } = &material;
+        let Material { salt, masks, borrows, signs } = material;
         // There are no keys of borrows in a stochastic rescale: those of signs are the first.
         let numbers = [0, u32::from(borrows.is_some())];
-        let [of_borrows, of_signs] = numbers.map(|number| Salts::new(material.salt, number));
+        let [of_borrows, of_signs] = numbers.map(|number| Salts::new(salt, number));
         let opening = Opening {
             party,
             salts: &of_borrows,
             kept: self.kept,
             dropped: self.dropped,
-            masks,
+            masks: &masks,
             borrows: borrows.as_ref(),
             t: &signs.thresholds,
         };
         let e = opening.rescale(channel, share.values())?;
-        let signs = Signs { party, salts: &of_signs, made: signs, kept: self.kept, to: self.to };
+        let signs = Signs { party, salts: &of_signs, made: &signs, kept: self.kept, to: self.to };
         Ok(Share::new(Ring::Pow2(self.to), self.results(&signs, &e)?)?)
     }
 

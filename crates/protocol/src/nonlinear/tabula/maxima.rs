@@ -149,7 +149,7 @@ impl Tournament {
         &self,
         channel: &mut dyn Channel,
         party: Party,
-        material: &MaximaMaterial,
+        material: MaximaMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
         let Maxima { windows, kept, ring: to } = self.spec;
@@ -157,9 +157,10 @@ impl Tournament {
         if share.ring() != ring || share.len() != windows.inputs() {
             return Err(ProtocolError::Shape { what: "the input share of maxima" });
         }
+        let MaximaMaterial { salt, signs } = material;
         let mut values: Vec<u64> = self.elements.iter().map(|element| share.values()[*element]).collect();
-        let salts = (0..).map(|number| Salts::new(material.salt, number));
-        let mut keys = material.signs.iter().zip(salts);
+        let salts = (0..).map(|number| Salts::new(salt, number));
+        let mut keys = signs.iter().zip(salts);
         for pairs in self.levels() {
             let made: Vec<(&Made, Salts)> = keys.by_ref().take(pairs).collect();
             let (a, rest) = values.split_at(pairs * count);
@@ -268,6 +269,6 @@ impl<P: PartyState> Step<P> for Tournament {
         material: MaximaMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, P::PARTY, &material, inputs.share()?).map(Value::Shared)
+        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
     }
 }

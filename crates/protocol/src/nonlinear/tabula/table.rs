@@ -204,7 +204,7 @@ impl TableLookup {
         &self,
         channel: &mut dyn Channel,
         party: Party,
-        material: &TableMaterial,
+        material: TableMaterial,
         share: &Share,
     ) -> Result<Share, ProtocolError> {
         let (kept, dropped, count) = (self.kept, self.dropped, self.values());
@@ -212,19 +212,20 @@ impl TableLookup {
         if !narrow || share.len() != count {
             return Err(ProtocolError::Shape { what: "the input share of a table" });
         }
-        let salts = [0, 1].map(|number| Salts::new(material.salt, number));
-        let t = match &material.points {
+        let TableMaterial { salt, masks, borrows, points } = material;
+        let salts = [0, 1].map(|number| Salts::new(salt, number));
+        let t = match &points {
             Vectors::Keys(points) => &points.places,
             Vectors::Expanded(_, places) => places,
         };
-        let (masks, borrows) = (&material.masks, Some(&material.borrows));
+        let (masks, borrows) = (&masks, Some(&borrows));
         let opening = Opening { party, salts: &salts[0], kept, dropped, masks, borrows, t };
         let e = opening.rescale(channel, share.values())?;
         let mut results = vec![0; count];
-        match &material.points {
+        match &points {
             Vectors::Keys(points) => {
                 points.keys.expand(&salts[1], &mut results, |key, shares, result| {
-                    *result = self.read(e[key], shares)
+                    *result = self.read(e[key], shares);
                 })?;
             }
             Vectors::Expanded(vectors, _) => {
@@ -289,7 +290,7 @@ impl Built for TableLookup {
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        let expanded = if self.expanded { 8 * (self.values() as u64) << self.kept } else { 0 };
+        let expanded = if self.expanded { (8 * self.values() as u64) << self.kept } else { 0 };
         let (held, working) =
             (self.held(), (self.making.working() as u64).max(self.points.working()).max(expanded));
         Ok(Memory {
@@ -349,6 +350,6 @@ impl<P: PartyState> Step<P> for TableLookup {
         material: TableMaterial,
         inputs: &Inputs,
     ) -> Result<Value, ProtocolError> {
-        self.online(channel, P::PARTY, &material, inputs.share()?).map(Value::Shared)
+        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
     }
 }
