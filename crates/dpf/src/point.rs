@@ -159,12 +159,7 @@ impl PointGrowth {
     ///
     /// # Errors
     /// [`DpfError::Shape`] if it is not.
-    pub fn new(
-        shape: PointShape,
-        salts: &Salts,
-        root: Block,
-        keys: Range<usize>,
-    ) -> Result<Self, DpfError> {
+    pub fn new(shape: PointShape, salts: &Salts, root: Block, keys: Range<usize>) -> Result<Self, DpfError> {
         if !keys.start.is_multiple_of(GROUP) {
             return Err(DpfError::Shape { what: "the first of a group of keys" });
         }

@@ -10,6 +10,7 @@ use lanner_graph::{
 use lanner_plan::{Limits, Mode, PlanError, plan_within};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::softmax::Likely;
+use lanner_protocol::nonlinear::tabula;
 use serde::{Deserialize, Serialize};
 
 use crate::file::Contents;

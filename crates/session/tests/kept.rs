@@ -175,7 +175,8 @@ fn is_refused<T>(result: &Result<T, ExecutionError>) -> bool {
 
 #[test]
 fn what_was_kept_serves_once_after_both_have_restarted() {
-    let modes = [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
+    let modes =
+        [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)];
     for world in modes.map(World::of) {
         world.keep(1, world.bring(), 2);
         assert_eq!(world.held(), [2, 2]);
