@@ -43,5 +43,5 @@ const DIGESTS: [&str; 4] = [
     "6114b644f3096241 40659c3d7213338d",
     "61bd5a72343cb310 7131249a353eaf62",
     "0f055531b67d1c2f c1af060d8c01708e",
-    "e023780dbb8cfb3c 44d12f5a81caa59c",
+    "e8183fe3f0a3a934 e503c9af1bda5183",
 ];

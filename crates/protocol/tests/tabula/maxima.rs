@@ -90,7 +90,7 @@ fn windows_and_widths_that_no_keys_have_are_refused() {
         (pool(1), 17, 20),
         (pool(1), 9, 8),
         (pool(1), 9, 63),
-        (pool(1 << 20), 9, 20),
+        (pool(1 << 29), 9, 20),
         (pool(0), 9, 20),
     ] {
         assert!(!of(windows, kept, ring), "{windows:?} {kept} {ring}");
