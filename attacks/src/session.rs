@@ -318,15 +318,16 @@ fn prepare(layer: &Layer, party: protocol::Party, channel: &mut dyn Channel, run
 fn known_shelf(party: protocol::Party) -> (Shelf, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let stock = Stock::new(directory.path().join("state"), party, Limits::default());
-    let (model, model_name, peer) = ([2; 32], "subject".to_owned(), "peer".to_owned());
-    let id = PairingId::from_bytes([1; 16]);
-    let met = Pairing { id, secret: Secret([3; 32]), model, model_name, peer, certificate: None };
-    stock.pair(&met, None).unwrap();
-    let Pairing { model_name, peer, .. } = met;
-    let (transcript, challenge, pairing, secret) =
-        ([0; 32], [6; 32], PairingId::from_bytes([4; 16]), Secret([5; 32]));
-    let meeting =
-        Meeting { transcript, challenge, pairing, secret, model, model_name, peer, certificate: None };
+    let pairing = |number| Pairing {
+        id: PairingId::from_bytes([number; 16]),
+        secret: Secret([number; 32]),
+        model: [2; 32],
+        model_name: "subject".to_owned(),
+        peer: "peer".to_owned(),
+        certificate: None,
+    };
+    stock.pair(&pairing(1), None).unwrap();
+    let meeting = Meeting { transcript: [0; 32], challenge: [6; 32], pairing: pairing(4) };
     (Shelf::new(Arc::new(stock), meeting), directory)
 }
 

@@ -10,7 +10,7 @@ use lanner_protocol::Party;
 use lanner_session::executor::ClientPlan;
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
 use lanner_session::requests::{Meeting, Requester, Shelf};
-use lanner_store::{Limits as StockLimits, Stock};
+use lanner_store::{Limits as StockLimits, Pairing, Stock};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -195,9 +195,10 @@ pub(crate) fn meeting(
     peer: String,
     certificate: Option<String>,
 ) -> Meeting {
-    let (pairing, secret, challenge) = agreement.pairing();
-    let (transcript, model_name) = (agreement.transcript(), model.name.clone());
-    Meeting { transcript, challenge, pairing, secret, model: model.commitment, model_name, peer, certificate }
+    let (id, secret, challenge) = agreement.pairing();
+    let (model, model_name) = (model.commitment, model.name.clone());
+    let pairing = Pairing { id, secret, model, model_name, peer, certificate };
+    Meeting { transcript: agreement.transcript(), challenge, pairing }
 }
 
 fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {

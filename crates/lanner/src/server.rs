@@ -166,13 +166,12 @@ impl Server {
 
 /// What is kept on disk for clients, as much as asked or the default: a quarter of what is free or kept already.
 fn stock(config: &ServerConfig) -> Stock {
-    let of = |bytes| {
-        let limits = StockLimits { bytes, pairing_bytes: bytes / 2, ..StockLimits::default() };
-        Stock::new(&config.state_dir, Party::Server, limits)
-    };
-    let kept = || of(0).held().unwrap_or_default().bytes;
+    let stock = Stock::new(&config.state_dir, Party::Server, StockLimits::default());
+    let kept = || stock.held().unwrap_or_default().bytes;
     let room = || lanner_store::free_bytes(&config.state_dir).saturating_add(kept());
-    of(config.max_stock.unwrap_or_else(|| (room() / 4).min(MOST_STOCK)))
+    let limits = StockLimits::default();
+    let bytes = config.max_stock.unwrap_or_else(|| (room() / 4).min(limits.bytes));
+    stock.within(StockLimits { bytes, pairing_bytes: bytes / 2, ..limits })
 }
 
 /// The certificate to show, and the fingerprint that clients pin.
@@ -299,7 +298,5 @@ impl Handler for ModelHandler {
     }
 }
 
-/// The most that is kept on disk by default.
-const MOST_STOCK: u64 = 16 << 30;
 /// How long a session waits for its client's next request.
 const IDLE_PATIENCE: Duration = Duration::from_secs(15 * 60);

@@ -94,16 +94,15 @@ impl World {
     ) -> T {
         let mut channels = memory::pair();
         let shelf = |brings: Brings, certificate: Option<String>| {
-            let meeting = Meeting {
-                transcript: [number; 32],
-                challenge: [number; 32],
-                pairing: PairingId::from_bytes([number; 16]),
+            let pairing = Pairing {
+                id: PairingId::from_bytes([number; 16]),
                 secret: Secret([number; 32]),
                 model: brings.model,
                 model_name: "digits".into(),
                 peer: brings.who.into(),
                 certificate,
             };
+            let meeting = Meeting { transcript: [number; 32], challenge: [number; 32], pairing };
             brings.stock.map(|stock| Shelf::new(stock, meeting))
         };
         let certificate = Some(server.who.to_owned());

@@ -10,7 +10,7 @@ use lanner_protocol::Party;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, named_params};
 
 use crate::seal::Salt;
-use crate::{Held, MaterialId, Pairing, PairingEntry, PairingId, Secret, StoreError};
+use crate::{Held, MaterialId, Pairing, PairingEntry, PairingId, StoreError};
 
 /// The index of a store, as one party uses it.
 pub(crate) struct Index {
@@ -24,11 +24,18 @@ pub(crate) struct Piece {
     pub(crate) expires: u64,
 }
 
+/// What is sealed of a pairing.
+pub(crate) struct Sealed {
+    pub(crate) secret: Vec<u8>,
+    /// Of the secret.
+    pub(crate) salt: Salt,
+    /// Of the file of keys, if there is one.
+    pub(crate) keys: Option<Salt>,
+}
+
 /// What the index keeps of a pairing.
 pub(crate) struct PairingRow {
-    pub(crate) sealed_secret: Vec<u8>,
-    pub(crate) salt: Salt,
-    pub(crate) keys: Option<Salt>,
+    pub(crate) sealed: Sealed,
     pub(crate) model_name: String,
     pub(crate) peer: String,
     pub(crate) certificate: Option<String>,
@@ -64,7 +71,7 @@ impl Index {
         &self,
         party: Party,
         pairing: &Pairing,
-        row: &PairingRow,
+        sealed: &Sealed,
         key_bytes: u64,
         now: u64,
     ) -> Result<(), StoreError> {
@@ -72,9 +79,9 @@ impl Index {
             "INSERT INTO pairings (party, id, secret, salt, keys, key_bytes, model, model_name, peer, certificate, created, used)
              VALUES (:party, :id, :secret, :salt, :keys, :key_bytes, :model, :model_name, :peer, :certificate, :now, :now)",
             named_params! {
-                ":party": code(party), ":id": pairing.id.as_bytes(), ":secret": row.sealed_secret, ":salt": row.salt,
-                ":keys": row.keys, ":key_bytes": key_bytes, ":model": pairing.model, ":model_name": row.model_name,
-                ":peer": row.peer, ":certificate": row.certificate, ":now": now,
+                ":party": code(party), ":id": pairing.id.as_bytes(), ":secret": sealed.secret, ":salt": sealed.salt,
+                ":keys": sealed.keys, ":key_bytes": key_bytes, ":model": pairing.model, ":model_name": pairing.model_name,
+                ":peer": pairing.peer, ":certificate": pairing.certificate, ":now": now,
             },
         )?;
         Ok(())
@@ -89,9 +96,7 @@ impl Index {
     ) -> Result<Option<PairingRow>, StoreError> {
         let read = |row: &Row<'_>| {
             Ok(PairingRow {
-                sealed_secret: row.get(0)?,
-                salt: row.get(1)?,
-                keys: row.get(2)?,
+                sealed: Sealed { secret: row.get(0)?, salt: row.get(1)?, keys: row.get(2)? },
                 model_name: row.get(3)?,
                 peer: row.get(4)?,
                 certificate: row.get(5)?,
@@ -332,14 +337,6 @@ impl Index {
 
     fn checked<T>(&self, result: Result<T, rusqlite::Error>) -> Result<T, StoreError> {
         result.map_err(|source| failed(&self.path, source))
-    }
-}
-
-impl PairingRow {
-    /// The pairing, its secret opened.
-    pub(crate) fn into_pairing(self, id: PairingId, model: [u8; 32], secret: [u8; 32]) -> Pairing {
-        let Self { model_name, peer, certificate, .. } = self;
-        Pairing { id, secret: Secret(secret), model, model_name, peer, certificate }
     }
 }
 

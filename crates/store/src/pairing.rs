@@ -3,7 +3,7 @@
 use serde::Serialize;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::index::PairingRow;
+use crate::index::{PairingRow, Sealed};
 use crate::stock::{OVERHEAD, Opened, now};
 use crate::{Material, PairingId, Stock, StoreError};
 
@@ -78,15 +78,8 @@ impl Stock {
             opened.files.write(&name, keys.as_bytes())?;
             Ok::<_, StoreError>(salt)
         };
-        let row = PairingRow {
-            sealed_secret: secret.as_bytes().to_vec(),
-            salt,
-            keys: keys.map(write).transpose()?,
-            model_name: pairing.model_name.clone(),
-            peer: pairing.peer.clone(),
-            certificate: pairing.certificate.clone(),
-        };
-        let added = opened.index(|index| index.add_pairing(self.party, pairing, &row, key_bytes, now()));
+        let sealed = Sealed { secret: secret.as_bytes().to_vec(), salt, keys: keys.map(write).transpose()? };
+        let added = opened.index(|index| index.add_pairing(self.party, pairing, &sealed, key_bytes, now()));
         if added.is_err() {
             opened.files.remove(&name);
         }
@@ -101,14 +94,13 @@ impl Stock {
         self.read(
             || None,
             |opened| {
-                let Some(mut row) = opened.index(|index| index.pairing(self.party, id, model))? else {
-                    return Ok(None);
-                };
-                let sealed = Material::new(std::mem::take(&mut row.sealed_secret));
-                let secret = opened.key.open_sealed(&self.name("pairing", id), &row.salt, sealed);
+                let row = opened.index(|index| index.pairing(self.party, id, model))?;
+                let Some(PairingRow { sealed, model_name, peer, certificate }) = row else { return Ok(None) };
+                let Sealed { secret, salt, .. } = sealed;
+                let secret = opened.key.open_sealed(&self.name("pairing", id), &salt, Material::new(secret));
                 let secret = secret.ok_or(StoreError::DamagedPairing)?;
-                let secret = secret.as_bytes().try_into().map_err(|_| StoreError::DamagedPairing)?;
-                Ok(Some(row.into_pairing(id, *model, secret)))
+                let secret = Secret(secret.as_bytes().try_into().map_err(|_| StoreError::DamagedPairing)?);
+                Ok(Some(Pairing { id, secret, model: *model, model_name, peer, certificate }))
             },
         )
     }
@@ -138,7 +130,7 @@ impl Stock {
             || None,
             |opened| {
                 let row = opened.index(|index| index.pairing(self.party, id, model))?;
-                let Some(salt) = row.and_then(|row| row.keys) else { return Ok(None) };
+                let Some(salt) = row.and_then(|row| row.sealed.keys) else { return Ok(None) };
                 let name = self.name("keys", id);
                 let sealed = opened.files.read(&name)?.map(Material::new);
                 let keys = sealed.and_then(|sealed| opened.key.open_sealed(&name, &salt, sealed));

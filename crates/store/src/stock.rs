@@ -64,6 +64,13 @@ impl Stock {
         Self { state: state.into(), party, limits, opened: Mutex::default() }
     }
 
+    /// The same with other limits.
+    #[must_use]
+    pub fn within(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Keeps material of a pairing under a name that was never used; it is durable on return.
     ///
     /// # Errors
@@ -88,9 +95,8 @@ impl Stock {
             opened.index(|index| index.complete(self.party, id, &salt))
         });
         if written.is_err() {
-            opened.files.remove(&name);
             // The name stays used; if this fails too, whoever tidies finds it.
-            let _ = opened.index(|index| index.burn(self.party, id));
+            let _ = self.discard(id);
         }
         boundary("complete");
         written
@@ -134,9 +140,9 @@ impl Stock {
         self.read(
             || (),
             |opened| {
-                opened.index(|index| index.burn(self.party, id))?;
+                let burnt = opened.index(|index| index.burn(self.party, id));
                 opened.files.remove(&self.name("material", id));
-                Ok(())
+                burnt.map(drop)
             },
         )
     }
@@ -189,13 +195,14 @@ impl Stock {
 
     /// The name of a file, and of what is sealed in it: of this party alone, which may share the directory with the other.
     pub(crate) fn name(&self, kind: &str, id: impl std::fmt::Display) -> String {
-        let party = match self.party {
-            Party::Client => "client",
-            Party::Server => "server",
-        };
-        match kind {
-            "" => format!("{party}-"),
-            kind => format!("{party}-{kind}-{id}"),
+        format!("{}{kind}-{id}", self.prefix())
+    }
+
+    /// What all its names begin with.
+    const fn prefix(&self) -> &'static str {
+        match self.party {
+            Party::Client => "client-",
+            Party::Server => "server-",
         }
     }
 
@@ -227,7 +234,7 @@ impl Stock {
         let (material, keys) = opened.index(|index| index.names(self.party))?;
         let material = material.into_iter().map(|id| self.name("material", id));
         let used = material.chain(keys.into_iter().map(|id| self.name("keys", id))).collect();
-        opened.files.sweep(&self.name("", ""), &used, Duration::from_secs(HOUR));
+        opened.files.sweep(self.prefix(), &used, Duration::from_secs(HOUR));
         Ok(Arc::clone(slot.insert(opened)))
     }
 }

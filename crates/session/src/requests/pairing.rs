@@ -11,7 +11,7 @@
 
 use hkdf::Hkdf;
 use lanner_protocol::Party;
-use lanner_store::{PairingId, Secret};
+use lanner_store::{Pairing, PairingId, Secret};
 use lanner_wire::{Channel, ChannelError};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -23,11 +23,14 @@ use crate::executor::ExecutionError;
 /// Pairings that a client offers at once, the rest being zeros: with replicas of one server, one with each.
 const OFFERED: usize = 8;
 
-/// The client offers its pairings; whether the server knows one.
-pub(super) fn offer(channel: &mut dyn Channel, shelf: &mut Shelf) -> Result<bool, ExecutionError> {
-    let offered = candidates(shelf);
+/// The client offers pairings; whether the server knows one.
+pub(super) fn offer(
+    channel: &mut dyn Channel,
+    shelf: &mut Shelf,
+    offered: &[Pairing],
+) -> Result<bool, ExecutionError> {
     let mut message = [[0; 16 + PROOF_BYTES]; OFFERED];
-    for (entry, (id, secret)) in message.iter_mut().zip(&offered) {
+    for (entry, Pairing { id, secret, .. }) in message.iter_mut().zip(offered) {
         entry[..16].copy_from_slice(id.as_bytes());
         entry[16..].copy_from_slice(&proof(secret, &shelf.meeting.challenge, Party::Client));
     }
@@ -37,7 +40,7 @@ pub(super) fn offer(channel: &mut dyn Channel, shelf: &mut Shelf) -> Result<bool
     if answer == NONE {
         return Ok(false);
     }
-    let (id, secret) =
+    let Pairing { id, secret, .. } =
         offered.get(usize::from(answer[0])).ok_or(ChannelError::Malformed { what: "pairing's number" })?;
     if !bool::from(proof(secret, &shelf.meeting.challenge, Party::Server).ct_eq(&answer[1..])) {
         return Err(ChannelError::Malformed { what: "pairing's proof" }.into());
@@ -46,25 +49,15 @@ pub(super) fn offer(channel: &mut dyn Channel, shelf: &mut Shelf) -> Result<bool
     Ok(true)
 }
 
-/// Whether the client has pairings to offer.
-pub(super) fn has_candidates(shelf: &Shelf) -> bool {
-    !names(shelf).is_empty()
-}
-
-fn candidates(shelf: &Shelf) -> Vec<(PairingId, Secret)> {
-    // One that is damaged serves nobody, and the next may.
-    let known = names(shelf)
-        .into_iter()
-        .filter_map(|id| shelf.stock.pairing(id, &shelf.meeting.model).ok().flatten());
-    known.map(|pairing| (pairing.id, pairing.secret)).take(OFFERED).collect()
-}
-
-/// The pairings with this server over this model; none where the disk fails, without which a session goes on.
-fn names(shelf: &Shelf) -> Vec<PairingId> {
-    shelf.stock.pairings_with(&shelf.meeting.peer, &shelf.meeting.model).unwrap_or_else(|error| {
+/// The client's pairings with this server over this model, as many as it may offer; none where the disk fails, without which a session goes on.
+pub(super) fn candidates(shelf: &Shelf) -> Vec<Pairing> {
+    let Pairing { peer, model, .. } = &shelf.meeting.pairing;
+    let names = shelf.stock.pairings_with(peer, model).unwrap_or_else(|error| {
         warn!(%error, "pairings cannot be read");
         Vec::new()
-    })
+    });
+    // One that is damaged serves nobody, and the next may.
+    names.into_iter().filter_map(|id| shelf.stock.pairing(id, model).ok().flatten()).take(OFFERED).collect()
 }
 
 /// The server takes the first pairing that it knows and that is proved. Without a shelf it knows none.
@@ -91,8 +84,9 @@ pub(super) fn accept(channel: &mut dyn Channel, shelf: Option<&mut Shelf>) -> Re
 
 /// The secret of a pairing with this very client.
 fn known(shelf: &Shelf, id: PairingId) -> Option<Secret> {
-    let pairing = shelf.stock.pairing(id, &shelf.meeting.model).ok().flatten()?;
-    (pairing.certificate == shelf.meeting.certificate).then_some(pairing.secret)
+    let Pairing { model, certificate, .. } = &shelf.meeting.pairing;
+    let pairing = shelf.stock.pairing(id, model).ok().flatten()?;
+    (pairing.certificate == *certificate).then_some(pairing.secret)
 }
 
 fn proof(secret: &Secret, challenge: &[u8; 32], party: Party) -> [u8; PROOF_BYTES] {

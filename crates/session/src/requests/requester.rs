@@ -69,12 +69,16 @@ impl Requester {
     /// does.
     pub fn resume(&mut self, channel: &mut dyn Channel) -> Result<bool, ExecutionError> {
         let Some(shelf) = &mut self.shelf else { return Ok(false) };
-        if self.session.is_some() || shelf.is_paired() || !pairing::has_candidates(shelf) {
+        if self.session.is_some() || shelf.is_paired() {
             return Ok(shelf.is_paired());
+        }
+        let offered = pairing::candidates(shelf);
+        if offered.is_empty() {
+            return Ok(false);
         }
         begin(&mut self.broken)?;
         Request::Resume.send(channel)?;
-        let resumed = pairing::offer(channel, shelf)?;
+        let resumed = pairing::offer(channel, shelf, &offered)?;
         self.broken = false;
         Ok(resumed)
     }

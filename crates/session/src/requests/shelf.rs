@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lanner_primitives::{Direction, Label};
 use lanner_protocol::step::PartyState;
-use lanner_store::{Material, MaterialId, Pairing, PairingId, Secret, Stock};
+use lanner_store::{Material, MaterialId, Pairing, PairingId, Stock};
 use tracing::warn;
 
 use crate::executor::{ExecutionError, PartyPlan, Prepared};
@@ -15,26 +15,17 @@ pub struct Meeting {
     pub transcript: [u8; 32],
     /// What only the two ends of this session know: the proofs in it are over that.
     pub challenge: [u8; 32],
-    /// The name of a pairing that is made in this session.
-    pub pairing: PairingId,
-    /// What will prove it.
-    pub secret: Secret,
-    /// What material is for, the same on both sides: plan, parameters and weights.
-    pub model: [u8; 32],
-    /// The model's name, for people.
-    pub model_name: String,
-    /// With whom: where a client finds its pairings again; for a server, who came.
-    pub peer: String,
-    /// The fingerprint of the client's certificate, as the server sees it.
-    pub certificate: Option<String>,
+    /// What is kept if a pairing is made in this session. An earlier one is resumed if it is about the same model and, as a client sees it, with
+    /// the same peer, or, as a server sees it, with the same certificate.
+    pub pairing: Pairing,
 }
 
 /// A stock as one session uses it.
 pub struct Shelf {
     pub(super) stock: Arc<Stock>,
     pub(super) meeting: Meeting,
-    /// The pairing of this session.
-    pairing: Option<PairingId>,
+    /// The pairing of this session, resumed or made.
+    paired: Option<PairingId>,
     /// Names given.
     given: u64,
 }
@@ -43,7 +34,7 @@ impl Shelf {
     /// The stock of a party in a session.
     #[must_use]
     pub const fn new(stock: Arc<Stock>, meeting: Meeting) -> Self {
-        Self { stock, meeting, pairing: None, given: 0 }
+        Self { stock, meeting, paired: None, given: 0 }
     }
 
     /// The pairing of this session.
@@ -51,11 +42,11 @@ impl Shelf {
     /// # Errors
     /// [`ExecutionError::Store`] if there is none.
     pub(super) fn pairing(&self) -> Result<PairingId, ExecutionError> {
-        Ok(self.pairing.ok_or(lanner_store::StoreError::Unpaired)?)
+        Ok(self.paired.ok_or(lanner_store::StoreError::Unpaired)?)
     }
 
     pub(super) const fn is_paired(&self) -> bool {
-        self.pairing.is_some()
+        self.paired.is_some()
     }
 
     /// Goes on with a pairing of an earlier session.
@@ -63,29 +54,19 @@ impl Shelf {
         if let Err(error) = self.stock.touch(id) {
             warn!(%error, "a pairing's use is not noted");
         }
-        self.pairing = Some(id);
+        self.paired = Some(id);
     }
 
     /// Keeps a new pairing; it is durable on return.
     pub(super) fn pair(&mut self, keys: Option<Material>) -> Result<(), ExecutionError> {
-        let Meeting { pairing, ref secret, model, ref model_name, ref peer, ref certificate, .. } =
-            self.meeting;
-        let made = Pairing {
-            id: pairing,
-            secret: Secret(secret.0),
-            model,
-            model_name: model_name.clone(),
-            peer: peer.clone(),
-            certificate: certificate.clone(),
-        };
-        self.stock.pair(&made, keys)?;
-        self.pairing = Some(pairing);
+        self.stock.pair(&self.meeting.pairing, keys)?;
+        self.paired = Some(self.meeting.pairing.id);
         Ok(())
     }
 
     /// The keys of the pairing, if any are kept.
     pub(super) fn keys(&self) -> Result<Option<Material>, ExecutionError> {
-        Ok(self.stock.keys(self.pairing()?, &self.meeting.model)?)
+        Ok(self.stock.keys(self.pairing()?, &self.meeting.pairing.model)?)
     }
 
     /// The next name, the same on both sides.
@@ -108,7 +89,7 @@ impl Shelf {
         prepared: Prepared,
         plan: &PartyPlan<P>,
     ) -> Result<(), ExecutionError> {
-        Ok(self.stock.put(self.pairing()?, id, prepared.encode(plan, &self.meeting.model)?)?)
+        Ok(self.stock.put(self.pairing()?, id, prepared.encode(plan, &self.meeting.pairing.model)?)?)
     }
 
     /// Takes material; that it is gone is durable on return, whatever was found.
@@ -117,6 +98,6 @@ impl Shelf {
         id: MaterialId,
         plan: &PartyPlan<P>,
     ) -> Result<Prepared, ExecutionError> {
-        plan.decode(self.stock.take(self.pairing()?, id)?.as_bytes(), &self.meeting.model)
+        plan.decode(self.stock.take(self.pairing()?, id)?.as_bytes(), &self.meeting.pairing.model)
     }
 }
