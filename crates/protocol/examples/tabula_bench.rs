@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers, parameters};
-use lanner_protocol::nonlinear::tabula::{Activation, Shape};
+use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Shape};
 use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
 use queue::{Failure, Queue, both, median};

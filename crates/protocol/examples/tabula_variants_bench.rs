@@ -11,7 +11,7 @@ use std::time::Instant;
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::nonlinear::ot_nonlinear::blocks::{Driver, Lanes, Program};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Layer, Polynomials, Transfers, parameters};
-use lanner_protocol::nonlinear::tabula::{Activation, Rounding, Shape, Table, TableLookup};
+use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Rounding, Shape, Table, TableLookup};
 use lanner_protocol::{Cost, OfflineCost, Party, ProtocolError};
 use lanner_share::Share;
 use queue::{Failure, Queue, both, median};

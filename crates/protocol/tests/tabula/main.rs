@@ -11,7 +11,7 @@ use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_ot::silent::Parameters;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Transfers};
-use lanner_protocol::nonlinear::tabula::{Activation, Material, Shape};
+use lanner_protocol::nonlinear::tabula::{Activation, Keyed, Material, Shape};
 use lanner_protocol::{Cost, Party, ProtocolError};
 use lanner_share::Share;
 use lanner_testkit::{chi_square_limit, uniform_chi_square};
@@ -145,25 +145,27 @@ fn repeated_queries_give_one_result() {
 /// Every opened number is uniform, whatever the values and the shares.
 #[test]
 fn what_is_opened_is_uniform() {
-    const BUCKETS: usize = 32;
     for (value, share) in [(0, 0), (200, 0), (-256, 511), (255, 1)] {
         let (kept, dropped, count) = (5, 4, 4000);
         let mut case = case(kept, dropped, 20, Shape::Relu, vec![value; count]);
         case.server = Share::new(Ring::Pow2(10), vec![share; count]).unwrap();
         let mut ends = End::pair();
         outputs(&mut ends, &[case], 3);
-        for (sent, numbers) in [(&ends.0, vec![9, 5]), (&ends.1, vec![9])] {
-            for (message, bits) in sent.sent_of(MASKED_VALUES.0).iter().zip(numbers) {
-                let opened = Reader::new(message).packed(count, bits).unwrap();
-                let mut counts = vec![0; BUCKETS];
-                for number in opened {
-                    counts[(number >> (bits - 5)) as usize] += 1;
-                }
-                assert!(
-                    uniform_chi_square(&counts) < chi_square_limit(BUCKETS - 1),
-                    "{value} {share} {bits}: {counts:?}"
-                );
+        check_uniform(&ends, count, &format!("{value} {share}"));
+    }
+}
+
+/// The numbers that both parties open, of 9 bits and of 5, are uniform.
+fn check_uniform(ends: &(End, End), count: usize, what: &str) {
+    const BUCKETS: usize = 32;
+    for (sent, numbers) in [(&ends.0, vec![9, 5]), (&ends.1, vec![9])] {
+        for (message, bits) in sent.sent_of(MASKED_VALUES.0).iter().zip(numbers) {
+            let opened = Reader::new(message).packed(count, bits).unwrap();
+            let mut counts = vec![0; BUCKETS];
+            for number in opened {
+                counts[(number >> (bits - 5)) as usize] += 1;
             }
+            assert!(uniform_chi_square(&counts) < chi_square_limit(BUCKETS - 1), "{what} {bits}: {counts:?}");
         }
     }
 }

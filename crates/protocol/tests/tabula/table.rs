@@ -3,13 +3,12 @@
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Block, Ring};
 use lanner_protocol::nonlinear::ot_nonlinear::{CotSupply, Factors, Polynomials, Transfers};
-use lanner_protocol::nonlinear::tabula::{Table, TableLookup};
+use lanner_protocol::nonlinear::tabula::{Keyed, Table, TableLookup};
 use lanner_protocol::{Cost, Party};
 use lanner_share::Share;
-use lanner_testkit::{chi_square_limit, uniform_chi_square};
 use lanner_wire::{Reader, Writer};
 
-use super::{End, MASKED_VALUES, edge_share, rng, run, split};
+use super::{End, check_uniform, edge_share, rng, run, split};
 
 const SETS: [Parameters; 2] = [Parameters::ALL[0]; 2];
 
@@ -99,7 +98,6 @@ fn wide_tables_at_their_edges() {
 
 #[test]
 fn what_tables_open_is_uniform() {
-    const BUCKETS: usize = 32;
     let count = 4000;
     let [function, ..] = functions();
     for (value, share) in [(0, 0), (-64, 1023), (63, 1)] {
@@ -108,18 +106,7 @@ fn what_tables_open_is_uniform() {
             Table { values: count, from: 10, shift: 4, function: function.clone(), to: 20, expanded: false };
         let mut ends = End::pair();
         outputs(&mut ends, &spec, &vec![value; count], &server);
-        for (sent, numbers) in [(&ends.0, vec![9, 5]), (&ends.1, vec![9])] {
-            for (message, bits) in sent.sent_of(MASKED_VALUES.0).iter().zip(numbers) {
-                let mut counts = vec![0; BUCKETS];
-                for number in Reader::new(message).packed(count, bits).unwrap() {
-                    counts[(number >> (bits - 5)) as usize] += 1;
-                }
-                assert!(
-                    uniform_chi_square(&counts) < chi_square_limit(BUCKETS - 1),
-                    "{value} {share}: {counts:?}"
-                );
-            }
-        }
+        check_uniform(&ends, count, &format!("{value} {share}"));
     }
 }
 

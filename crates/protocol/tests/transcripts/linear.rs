@@ -2,7 +2,7 @@
 
 use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme};
 use lanner_protocol::linear::delphi;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{self, galois_element};
@@ -45,42 +45,35 @@ fn by_coefficients(
     transcript(&channels)
 }
 
-/// By coefficients, with the largest weights.
+/// By coefficients, with the largest weights, of the layers of a protocol.
+macro_rules! layers {
+    ($protocol:ident, $number:expr, $shares:expr) => {{
+        let ring = Ring::Pow2(BITS);
+        let client = $protocol::ClientLayer::new(scheme()).unwrap();
+        let server = $protocol::ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
+        by_coefficients(
+            $number,
+            |channel, key, rng| {
+                let request = client.request(channel, key, rng).unwrap();
+                let material = client.receive(channel, key, request).unwrap();
+                client.online(channel, material, &$shares.client.share(ring, INPUTS)).unwrap();
+            },
+            |channel, key, rng| {
+                let material = server.prepare(channel, key, rng).unwrap();
+                server.online(channel, material, &$shares.server.share(ring, INPUTS)).unwrap();
+            },
+        )
+    }};
+}
+
+/// By coefficients.
 fn coefficients(number: u8, shares: Shares) -> Transcript {
-    let ring = Ring::Pow2(BITS);
-    let client = ClientLayer::new(scheme()).unwrap();
-    let server = ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
-    by_coefficients(
-        number,
-        |channel, key, rng| {
-            let request = client.request(channel, key, rng).unwrap();
-            let material = client.receive(channel, key, request).unwrap();
-            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
-        },
-        |channel, key, rng| {
-            let material = server.prepare(channel, key, rng).unwrap();
-            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
-        },
-    )
+    layers!(cheetah, number, shares)
 }
 
 /// By coefficients ahead of time, and in the clear on a difference.
 pub fn split(number: u8, shares: Shares) -> Transcript {
-    let ring = Ring::Pow2(BITS);
-    let client = delphi::ClientLayer::new(scheme()).unwrap();
-    let server = delphi::ServerLayer::new(scheme(), &[2047; INPUTS * OUTPUTS], &[0; OUTPUTS]).unwrap();
-    by_coefficients(
-        number,
-        |channel, key, rng| {
-            let request = client.request(channel, key, rng).unwrap();
-            let material = client.receive(channel, key, request).unwrap();
-            client.online(channel, material, &shares.client.share(ring, INPUTS)).unwrap();
-        },
-        |channel, key, rng| {
-            let material = server.prepare(channel, key, rng).unwrap();
-            server.online(channel, material, &shares.server.share(ring, INPUTS)).unwrap();
-        },
-    )
+    layers!(delphi, number, shares)
 }
 
 /// By rotations, with the largest weights.

@@ -3,17 +3,18 @@
 use lanner_dpf::{MAX_BITS, Salts};
 use lanner_primitives::{Block, Ring};
 use lanner_share::Share;
-use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer, packed_len};
+use lanner_wire::{Channel, DecodeError, Reader, Writer, packed_len};
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::corrections::Comparison;
 use super::dither::{Dither, Rounding};
+use super::keyed::Keyed;
 use super::keys::{Made, Making};
 use super::opening::Opening;
 use super::signs::Signs;
 use crate::nonlinear::ot_nonlinear::{CotSupply, Transfers};
-use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
+use crate::{Cost, OfflineCost, Party, ProtocolError};
 
 /// What is made of a rescaled value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +93,6 @@ impl Activation {
         Ok(Self { dropped, kept, to, shape, making, dither })
     }
 
-    /// Number of values.
-    #[must_use]
-    pub fn values(&self) -> usize {
-        self.making.keys()
-    }
-
     /// Bits of a value, its sign among them.
     #[must_use]
     pub const fn bits(&self) -> u32 {
@@ -110,30 +105,59 @@ impl Activation {
         self.to
     }
 
-    /// Transfers that a party sends for one run.
-    #[must_use]
-    pub fn transfers(&self, sender: Party) -> usize {
+    /// This party's shares of the results, given e.
+    fn results(&self, signs: &Signs<'_>, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
+        match self.shape {
+            Shape::Identity => signs.values(e),
+            Shape::Relu => signs.positive(e),
+            Shape::Clip(high) => {
+                // What is above the bound, the positive part of u less that, is taken off.
+                let (of, ring) = (Ring::Pow2(self.kept), Ring::Pow2(self.to));
+                let above = signs.positive(&e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>())?;
+                let both = signs.positive(e)?.into_iter().zip(above);
+                Ok(both.map(|(positive, above)| ring.sub(positive, above)).collect())
+            }
+        }
+    }
+}
+
+impl Keyed for Activation {
+    type Material = Material;
+
+    fn values(&self) -> usize {
+        self.making.keys()
+    }
+
+    fn transfers(&self, sender: Party) -> usize {
         self.making.transfers(sender) + self.dither.as_ref().map_or(0, |dither| dither.transfers(sender))
     }
 
-    /// Offline: what the client begins with, a public salt.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn request(
-        &self,
-        channel: &mut dyn Channel,
-        party: Party,
-        rng: &mut impl CryptoRng,
-    ) -> Result<Block, ProtocolError> {
-        request_salt(channel, party, rng)
+    fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
+        let OfflineCost { request, mut answer } = self.making.cost(supply);
+        if let Some(dither) = &self.dither {
+            let drawn = dither.cost(supply);
+            answer = answer.then(drawn.request).then(drawn.answer);
+        }
+        OfflineCost { request, answer }
     }
 
-    /// Offline: makes masks and keys with the other party.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
-    pub fn prepare(
+    fn online_cost(&self) -> Cost {
+        let [masked, high] = [self.bits(), self.kept].map(|bits| packed_len(self.values(), bits));
+        match self.dither {
+            None => Cost::NONE.client(masked).server(masked + high).client(high),
+            Some(_) => Cost::NONE.client(masked).server(high),
+        }
+    }
+
+    fn held(&self) -> u64 {
+        self.making.held() + packed_len(self.values(), self.bits()) as u64
+    }
+
+    fn working(&self) -> u64 {
+        self.making.working() as u64 + self.dither.as_ref().map_or(0, Dither::working)
+    }
+
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
@@ -161,32 +185,7 @@ impl Activation {
         Ok(Material { salt, masks: Zeroizing::new(masks), borrows, signs })
     }
 
-    /// What preparation sends.
-    pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
-        let OfflineCost { request, mut answer } = self.making.cost(supply);
-        if let Some(dither) = &self.dither {
-            let drawn = dither.cost(supply);
-            answer = answer.then(drawn.request).then(drawn.answer);
-        }
-        OfflineCost { request: Cost::NONE.client(Block::BYTES).then(request), answer }
-    }
-
-    /// What the online phase sends.
-    #[must_use]
-    pub fn online_cost(&self) -> Cost {
-        let [masked, high] = [self.bits(), self.kept].map(|bits| packed_len(self.values(), bits));
-        match self.dither {
-            None => Cost::NONE.client(masked).server(masked + high).client(high),
-            Some(_) => Cost::NONE.client(masked).server(high),
-        }
-    }
-
-    /// Online: this party's share of the results.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Shape`] if the share or the material is not this layer's; [`ProtocolError::Channel`] if the channel fails or the peer sends
-    /// something else.
-    pub fn online(
+    fn online(
         &self,
         channel: &mut dyn Channel,
         party: Party,
@@ -215,23 +214,7 @@ impl Activation {
         Ok(Share::new(Ring::Pow2(self.to), self.results(&signs, &e)?)?)
     }
 
-    /// This party's shares of the results, given e.
-    fn results(&self, signs: &Signs<'_>, e: &[u64]) -> Result<Vec<u64>, ProtocolError> {
-        match self.shape {
-            Shape::Identity => signs.values(e),
-            Shape::Relu => signs.positive(e),
-            Shape::Clip(high) => {
-                // What is above the bound, the positive part of u less that, is taken off.
-                let (of, ring) = (Ring::Pow2(self.kept), Ring::Pow2(self.to));
-                let above = signs.positive(&e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>())?;
-                let both = signs.positive(e)?.into_iter().zip(above);
-                Ok(both.map(|(positive, above)| ring.sub(positive, above)).collect())
-            }
-        }
-    }
-
-    /// Appends all of the material.
-    pub fn encode(&self, material: &Material, writer: &mut Writer) {
+    fn encode(&self, material: &Material, writer: &mut Writer) {
         writer.u128(material.salt.0);
         writer.packed(&material.masks, self.bits());
         for (made, of) in material.borrows.iter().chain([&material.signs]).zip(self.making.comparisons()) {
@@ -239,11 +222,7 @@ impl Activation {
         }
     }
 
-    /// Reads what [`Self::encode`] wrote of a party's material.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if it is another layer's.
-    pub fn decode(&self, reader: &mut Reader<'_>, party: Party) -> Result<Material, DecodeError> {
+    fn decode(&self, reader: &mut Reader<'_>, party: Party) -> Result<Material, DecodeError> {
         let count = self.values();
         let salt = Block(reader.u128()?);
         let masks = Zeroizing::new(reader.packed(count, self.bits())?);
@@ -255,33 +234,4 @@ impl Activation {
         let signs = made.pop().ok_or_else(missing)?;
         Ok(Material { salt, masks, borrows: made.pop(), signs })
     }
-
-    /// Bytes that either party holds while it makes the material or computes, at most and besides it.
-    #[must_use]
-    pub fn working(&self) -> u64 {
-        self.making.working() as u64 + self.dither.as_ref().map_or(0, Dither::working)
-    }
-
-    /// Bytes of a party's material.
-    #[must_use]
-    pub fn held(&self) -> u64 {
-        let keys: usize = self.making.comparisons().iter().map(|of| of.held(self.values())).sum();
-        (Block::BYTES + packed_len(self.values(), self.bits()) + keys) as u64
-    }
-}
-
-/// What the client begins the making of keys with, a public salt.
-pub(super) fn request_salt(
-    channel: &mut dyn Channel,
-    party: Party,
-    rng: &mut impl CryptoRng,
-) -> Result<Block, ProtocolError> {
-    if party == Party::Server {
-        let bytes = channel.receive(kind::KEY_SALT, Block::BYTES)?;
-        let salt = bytes.first_chunk().ok_or(ChannelError::Malformed { what: "salt" })?;
-        return Ok(Block::from_bytes(*salt));
-    }
-    let salt = Block::random(rng);
-    channel.send(kind::KEY_SALT, &salt.to_bytes())?;
-    Ok(salt)
 }

@@ -125,14 +125,23 @@ impl Making {
         self.comparisons().iter().map(of).sum()
     }
 
-    /// What all of it sends.
+    /// Bytes of a party's keys and of their salt.
+    pub(super) fn held(&self) -> u64 {
+        let keys: usize = self.comparisons().iter().map(|of| of.held(self.keys())).sum();
+        (Block::BYTES + keys) as u64
+    }
+
+    /// What all of it sends, the salt included.
     pub(super) fn cost(&self, supply: &mut CotSupply) -> OfflineCost {
         let drawn = supply.both_ways(self.bits());
         let grown = self.exchanges().fold(Cost::NONE, |cost, bytes| cost.client(bytes).server(bytes));
         let OfflineCost { request, answer } = self.layer.offline_cost(supply);
         let opened = Cost::NONE.client(self.opened()).server(self.opened());
         let products = request.then(answer).then(self.layer.online_cost());
-        OfflineCost { request: Cost::NONE, answer: drawn.then(grown).then(products).then(opened) }
+        OfflineCost {
+            request: Cost::NONE.client(Block::BYTES),
+            answer: drawn.then(grown).then(products).then(opened),
+        }
     }
 
     /// Makes keys under a public salt that is used once.

@@ -15,17 +15,14 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::ZeroizeOnDrop;
 
-use super::activation::request_salt;
 use super::corrections::Comparison;
+use super::keyed::Keyed;
 use super::keys::{MAX_KEYS, Made, Making, swap};
 use super::signs::Signs;
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::{CotSupply, Transfers};
 use crate::nonlinear::windows::Windows;
-use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
-};
+use crate::step::{Built, Known, Spec, ValueType, Work};
 use crate::{Cost, OfflineCost, Party, ProtocolError, kind};
 
 /// The largest element of each window, over `Z_2^ring`.
@@ -110,28 +107,43 @@ impl Tournament {
         let rows = std::iter::successors(Some(self.spec.windows.area()), |rows| Some(rows.div_ceil(2)));
         rows.take_while(|rows| *rows > 1).map(|rows| rows / 2)
     }
+}
 
-    /// Bytes of a party's material.
-    #[must_use]
-    pub fn held(&self) -> u64 {
-        let keys: usize = self.making.comparisons().iter().map(|of| of.held(self.count)).sum();
-        (Block::BYTES + keys) as u64
+impl Keyed for Tournament {
+    type Material = MaximaMaterial;
+
+    fn values(&self) -> usize {
+        self.count
     }
 
-    /// What the online phase sends.
-    #[must_use]
-    pub fn online_cost(&self) -> Cost {
+    fn transfers(&self, sender: Party) -> usize {
+        self.making.transfers(sender)
+    }
+
+    fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
+        self.making.cost(supply)
+    }
+
+    fn working(&self) -> u64 {
+        self.making.working() as u64 + 4 * (self.elements.len() * size_of::<u64>()) as u64
+    }
+
+    fn layouts(&self) -> u64 {
+        (self.elements.len() * size_of::<usize>()) as u64
+    }
+
+    fn held(&self) -> u64 {
+        self.making.held()
+    }
+
+    fn online_cost(&self) -> Cost {
         self.levels().fold(Cost::NONE, |cost, pairs| {
             let bytes = packed_len(pairs * self.count, self.spec.kept);
             cost.client(bytes).server(bytes)
         })
     }
 
-    /// Offline: makes the keys with the other party, under a public salt that is used once.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
-    pub fn prepare(
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
@@ -141,11 +153,7 @@ impl Tournament {
         Ok(MaximaMaterial { salt, signs: self.making.make(channel, transfers, salt, rng)? })
     }
 
-    /// Online: this party's shares of the maxima, of those of the elements.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not this step's; [`ProtocolError::Channel`] if the channel fails or the peer sends something else.
-    pub fn online(
+    fn online(
         &self,
         channel: &mut dyn Channel,
         party: Party,
@@ -180,74 +188,6 @@ impl Tournament {
         }
         Ok(Share::new(ring, values)?)
     }
-}
-
-/// The sums of both parties' parts.
-fn open(channel: &mut dyn Channel, party: Party, mine: &[u64], bits: u32) -> Result<Vec<u64>, ProtocolError> {
-    let theirs = swap(channel, party, kind::MASKED_VALUES, &pack_bits(mine, bits))?;
-    let theirs = Reader::new(&theirs).packed(mine.len(), bits).map_err(ChannelError::from)?;
-    let ring = Ring::Pow2(bits);
-    Ok(mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect())
-}
-
-impl Built for Tournament {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
-        let transfers = [Party::Client, Party::Server].map(|party| self.making.transfers(party));
-        Ok(Needs { transfers, comparison_keys: true, ..Needs::default() })
-    }
-
-    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
-        let OfflineCost { request, answer } = self.making.cost(supply);
-        let offline = OfflineCost { request: Cost::NONE.client(Block::BYTES).then(request), answer };
-        Ok(StepCost { offline, online: self.online_cost() })
-    }
-
-    fn memory(&self) -> Result<Memory, ProtocolError> {
-        let values = 4 * (self.elements.len() * size_of::<u64>()) as u64;
-        let (held, working) = (self.held(), self.making.working() as u64 + values);
-        Ok(Memory {
-            client_material: held,
-            server_material: held,
-            working,
-            client_working: working,
-            layouts: (self.elements.len() * size_of::<usize>()) as u64,
-            ..Memory::default()
-        })
-    }
-
-    fn counts(&self) -> Vec<(&'static str, u64)> {
-        let transfers = self.making.transfers(Party::Client) + self.making.transfers(Party::Server);
-        vec![("instances", self.count as u64), ("transfers", transfers as u64)]
-    }
-
-    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
-    }
-
-    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
-    }
-}
-
-impl<P: PartyState> Step<P> for Tournament {
-    /// The keys' salt.
-    type Request = Block;
-    type Material = MaximaMaterial;
-
-    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Block, ProtocolError> {
-        request_salt(channel, P::PARTY, party.transfers()?.1)
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        party: &mut P,
-        salt: Block,
-        _: &Inputs,
-    ) -> Result<(MaximaMaterial, Option<Value>), ProtocolError> {
-        let (transfers, rng) = party.transfers()?;
-        Ok((self.prepare(channel, transfers, salt, rng)?, None))
-    }
 
     fn encode(&self, material: &MaximaMaterial, writer: &mut Writer) {
         writer.u128(material.salt.0);
@@ -256,19 +196,18 @@ impl<P: PartyState> Step<P> for Tournament {
         }
     }
 
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<MaximaMaterial, DecodeError> {
+    fn decode(&self, reader: &mut Reader<'_>, party: Party) -> Result<MaximaMaterial, DecodeError> {
         let salt = Block(reader.u128()?);
         let comparisons = self.making.comparisons().iter();
-        let signs = comparisons.map(|of| Made::decode(*of, self.count, P::PARTY, reader));
+        let signs = comparisons.map(|of| Made::decode(*of, self.count, party, reader));
         Ok(MaximaMaterial { salt, signs: signs.collect::<Result<_, _>>()? })
     }
+}
 
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: MaximaMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
-        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
-    }
+/// The sums of both parties' parts.
+fn open(channel: &mut dyn Channel, party: Party, mine: &[u64], bits: u32) -> Result<Vec<u64>, ProtocolError> {
+    let theirs = swap(channel, party, kind::MASKED_VALUES, &pack_bits(mine, bits))?;
+    let theirs = Reader::new(&theirs).packed(mine.len(), bits).map_err(ChannelError::from)?;
+    let ring = Ring::Pow2(bits);
+    Ok(mine.iter().zip(theirs).map(|(a, b)| ring.add(*a, b)).collect())
 }

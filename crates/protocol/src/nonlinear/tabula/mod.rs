@@ -27,6 +27,7 @@
 mod activation;
 mod corrections;
 mod dither;
+mod keyed;
 mod keys;
 mod maxima;
 mod opening;
@@ -37,6 +38,7 @@ mod table;
 
 pub use activation::{Activation, Material, Shape};
 pub use dither::Rounding;
+pub use keyed::Keyed;
 pub use maxima::{Maxima, MaximaMaterial, Tournament};
 pub use step::Lookup;
 pub use table::{Table, TableLookup, TableMaterial};

@@ -1,18 +1,13 @@
 //! The activation as a step of a plan.
 
 use lanner_dpf::MAX_BITS;
-use lanner_primitives::{Block, Ring};
-use lanner_wire::{Channel, DecodeError, Reader, Writer};
+use lanner_primitives::Ring;
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, Material, Rounding, Shape};
+use super::{Activation, Rounding, Shape};
+use crate::ProtocolError;
 use crate::linear::Sets;
-use crate::nonlinear::ot_nonlinear::CotSupply;
-use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
-};
-use crate::{Party, ProtocolError};
+use crate::step::{Built, Known, Spec, ValueType, Work};
 
 /// The rescale of each element, its positive part, or that and a bound, by openings under masks with keys that are made ahead; from `Z_2^from` to
 /// `Z_2^to`.
@@ -67,79 +62,5 @@ impl Spec for Lookup {
             (false, Some(_)) => return Err(ProtocolError::Shape { what: "an upper bound without ReLU" }),
         };
         Ok(Box::new(Activation::rounding(rounding, values, [kept, shift, to], shape)?))
-    }
-}
-
-impl Built for Activation {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
-        let transfers = [Party::Client, Party::Server].map(|party| self.transfers(party));
-        Ok(Needs { transfers, comparison_keys: true, ..Needs::default() })
-    }
-
-    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
-        Ok(StepCost { offline: self.offline_cost(supply), online: self.online_cost() })
-    }
-
-    fn memory(&self) -> Result<Memory, ProtocolError> {
-        let (held, working) = (self.held(), self.working());
-        Ok(Memory {
-            client_material: held,
-            server_material: held,
-            working,
-            client_working: working,
-            ..Memory::default()
-        })
-    }
-
-    fn counts(&self) -> Vec<(&'static str, u64)> {
-        let transfers = self.transfers(Party::Client) + self.transfers(Party::Server);
-        vec![("instances", self.values() as u64), ("transfers", transfers as u64)]
-    }
-
-    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
-    }
-
-    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
-    }
-}
-
-impl<P: PartyState> Step<P> for Activation {
-    /// The keys' salt.
-    type Request = Block;
-    type Material = Material;
-
-    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Block, ProtocolError> {
-        let (_, rng) = party.transfers()?;
-        self.request(channel, P::PARTY, rng)
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        party: &mut P,
-        salt: Block,
-        _: &Inputs,
-    ) -> Result<(Material, Option<Value>), ProtocolError> {
-        let (transfers, rng) = party.transfers()?;
-        Ok((self.prepare(channel, transfers, salt, rng)?, None))
-    }
-
-    fn encode(&self, material: &Material, writer: &mut Writer) {
-        self.encode(material, writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<Material, DecodeError> {
-        self.decode(reader, P::PARTY)
-    }
-
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: Material,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
-        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
     }
 }

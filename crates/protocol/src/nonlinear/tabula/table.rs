@@ -15,17 +15,14 @@ use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use super::activation::request_salt;
 use super::corrections::Comparison;
+use super::keyed::Keyed;
 use super::keys::{Made, Making};
 use super::opening::Opening;
 use super::points::{PointMaking, Points};
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::{CotSupply, Polynomials, Transfers};
-use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
-};
+use crate::step::{Built, Known, Spec, ValueType, Work};
 use crate::{Cost, OfflineCost, Party, ProtocolError};
 
 /// A function of each rescaled element, from `Z_2^from` to `Z_2^to`. Elements must be below a quarter of the former, unless the domain is all that is left of it.
@@ -125,51 +122,62 @@ impl TableLookup {
         Ok(Self { kept, dropped, to, table, making, points, expanded })
     }
 
-    /// Number of values.
-    #[must_use]
-    pub fn values(&self) -> usize {
+    /// The vectors of keys.
+    fn expand(&self, salts: &Salts, points: Points) -> Result<Vectors, ProtocolError> {
+        let mut vectors = Zeroizing::new(vec![0; self.values() << self.kept]);
+        let mut items: Vec<&mut [u64]> = vectors.chunks_mut(1 << self.kept).collect();
+        points.keys.expand(salts, &mut items, |_, shares, item| item.copy_from_slice(shares))?;
+        Ok(Vectors::Expanded(vectors, points.places))
+    }
+
+    /// The sum of `T[e - j] o_j`: places follow from e, which is public.
+    fn read(&self, e: u64, shares: &[u64]) -> u64 {
+        let (up, down) = shares.split_at(e as usize + 1);
+        let (low, high) = self.table.split_at(e as usize + 1);
+        let product = |sum: u64, (value, share): (&u64, &u64)| sum.wrapping_add(value.wrapping_mul(*share));
+        let sum = low.iter().rev().zip(up).fold(0, product);
+        Ring::Pow2(self.to).embed(high.iter().rev().zip(down).fold(sum, product) as i64)
+    }
+}
+
+impl Keyed for TableLookup {
+    type Material = TableMaterial;
+
+    fn values(&self) -> usize {
         self.points.keys()
     }
 
-    /// Transfers that a party sends for one run.
-    #[must_use]
-    pub fn transfers(&self, sender: Party) -> usize {
+    fn transfers(&self, sender: Party) -> usize {
         self.making.transfers(sender) + self.points.transfers(sender)
     }
 
-    /// What preparation sends.
-    pub fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
+    fn offline_cost(&self, supply: &mut CotSupply) -> OfflineCost {
         let OfflineCost { request, answer } = self.making.cost(supply);
-        let answer = answer.then(self.points.cost(supply));
-        OfflineCost { request: Cost::NONE.client(Block::BYTES).then(request), answer }
+        OfflineCost { request, answer: answer.then(self.points.cost(supply)) }
     }
 
-    /// What the online phase sends.
-    #[must_use]
-    pub fn online_cost(&self) -> Cost {
+    fn online_cost(&self) -> Cost {
         let [masked, high] =
             [self.kept + self.dropped, self.kept].map(|bits| packed_len(self.values(), bits));
         Cost::NONE.client(masked).server(masked + high).client(high)
     }
 
-    /// Bytes of a party's material.
-    #[must_use]
-    pub fn held(&self) -> u64 {
+    fn held(&self) -> u64 {
         let count = self.values();
-        let borrows: usize = self.making.comparisons().iter().map(|of| of.held(count)).sum();
         let vectors = if self.expanded {
             (packed_len(count << self.kept, self.to) + packed_len(count, self.kept)) as u64
         } else {
             self.points.held()
         };
-        (Block::BYTES + packed_len(count, self.kept + self.dropped) + borrows) as u64 + vectors
+        self.making.held() + packed_len(count, self.kept + self.dropped) as u64 + vectors
     }
 
-    /// Offline: makes masks and keys with the other party, under a public salt that is used once.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
-    pub fn prepare(
+    fn working(&self) -> u64 {
+        let expanded = if self.expanded { (8 * self.values() as u64) << self.kept } else { 0 };
+        (self.making.working() as u64).max(self.points.working()).max(expanded)
+    }
+
+    fn prepare(
         &self,
         channel: &mut dyn Channel,
         transfers: &mut Transfers,
@@ -188,19 +196,7 @@ impl TableLookup {
         Ok(TableMaterial { salt, masks: Zeroizing::new(masks), borrows, points })
     }
 
-    /// The vectors of keys.
-    fn expand(&self, salts: &Salts, points: Points) -> Result<Vectors, ProtocolError> {
-        let mut vectors = Zeroizing::new(vec![0; self.values() << self.kept]);
-        let mut items: Vec<&mut [u64]> = vectors.chunks_mut(1 << self.kept).collect();
-        points.keys.expand(salts, &mut items, |_, shares, item| item.copy_from_slice(shares))?;
-        Ok(Vectors::Expanded(vectors, points.places))
-    }
-
-    /// Online: this party's share of the results.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Shape`] if the share is not this step's; [`ProtocolError::Channel`] if the channel fails or the peer sends something else.
-    pub fn online(
+    fn online(
         &self,
         channel: &mut dyn Channel,
         party: Party,
@@ -236,17 +232,7 @@ impl TableLookup {
         Ok(Share::new(Ring::Pow2(self.to), results)?)
     }
 
-    /// The sum of `T[e - j] o_j`: places follow from e, which is public.
-    fn read(&self, e: u64, shares: &[u64]) -> u64 {
-        let (up, down) = shares.split_at(e as usize + 1);
-        let (low, high) = self.table.split_at(e as usize + 1);
-        let product = |sum: u64, (value, share): (&u64, &u64)| sum.wrapping_add(value.wrapping_mul(*share));
-        let sum = low.iter().rev().zip(up).fold(0, product);
-        Ring::Pow2(self.to).embed(high.iter().rev().zip(down).fold(sum, product) as i64)
-    }
-
-    /// Appends all of the material.
-    pub fn encode(&self, material: &TableMaterial, writer: &mut Writer) {
+    fn encode(&self, material: &TableMaterial, writer: &mut Writer) {
         writer.u128(material.salt.0);
         writer.packed(&material.masks, self.kept + self.dropped);
         self.making.comparisons().iter().for_each(|of| material.borrows.encode(*of, writer));
@@ -259,11 +245,7 @@ impl TableLookup {
         }
     }
 
-    /// Reads what [`Self::encode`] wrote of a party's material.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if it is another step's.
-    pub fn decode(&self, reader: &mut Reader<'_>, party: Party) -> Result<TableMaterial, DecodeError> {
+    fn decode(&self, reader: &mut Reader<'_>, party: Party) -> Result<TableMaterial, DecodeError> {
         let count = self.values();
         let salt = Block(reader.u128()?);
         let masks = Zeroizing::new(reader.packed(count, self.kept + self.dropped)?);
@@ -276,80 +258,5 @@ impl TableLookup {
             Vectors::Keys(Points::decode(self.points.shape(), count, party, reader)?)
         };
         Ok(TableMaterial { salt, masks, borrows, points })
-    }
-}
-
-impl Built for TableLookup {
-    fn needs(&self) -> Result<Needs, ProtocolError> {
-        let transfers = [Party::Client, Party::Server].map(|party| self.transfers(party));
-        Ok(Needs { transfers, comparison_keys: true, ..Needs::default() })
-    }
-
-    fn cost(&self, supply: &mut CotSupply) -> Result<StepCost, ProtocolError> {
-        Ok(StepCost { offline: self.offline_cost(supply), online: self.online_cost() })
-    }
-
-    fn memory(&self) -> Result<Memory, ProtocolError> {
-        let expanded = if self.expanded { (8 * self.values() as u64) << self.kept } else { 0 };
-        let (held, working) =
-            (self.held(), (self.making.working() as u64).max(self.points.working()).max(expanded));
-        Ok(Memory {
-            client_material: held,
-            server_material: held,
-            working,
-            client_working: working,
-            ..Memory::default()
-        })
-    }
-
-    fn counts(&self) -> Vec<(&'static str, u64)> {
-        let transfers = self.transfers(Party::Client) + self.transfers(Party::Server);
-        vec![("instances", self.values() as u64), ("transfers", transfers as u64)]
-    }
-
-    fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {
-        Ok(self)
-    }
-
-    fn server(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Server> {
-        Ok(self)
-    }
-}
-
-impl<P: PartyState> Step<P> for TableLookup {
-    /// The keys' salt.
-    type Request = Block;
-    type Material = TableMaterial;
-
-    fn request(&self, channel: &mut dyn Channel, party: &mut P) -> Result<Block, ProtocolError> {
-        request_salt(channel, P::PARTY, party.transfers()?.1)
-    }
-
-    fn prepare(
-        &self,
-        channel: &mut dyn Channel,
-        party: &mut P,
-        salt: Block,
-        _: &Inputs,
-    ) -> Result<(TableMaterial, Option<Value>), ProtocolError> {
-        let (transfers, rng) = party.transfers()?;
-        Ok((self.prepare(channel, transfers, salt, rng)?, None))
-    }
-
-    fn encode(&self, material: &TableMaterial, writer: &mut Writer) {
-        self.encode(material, writer);
-    }
-
-    fn decode(&self, reader: &mut Reader<'_>) -> Result<TableMaterial, DecodeError> {
-        self.decode(reader, P::PARTY)
-    }
-
-    fn online(
-        &self,
-        channel: &mut dyn Channel,
-        material: TableMaterial,
-        inputs: &Inputs,
-    ) -> Result<Value, ProtocolError> {
-        self.online(channel, P::PARTY, material, inputs.share()?).map(Value::Shared)
     }
 }
