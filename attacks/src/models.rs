@@ -23,7 +23,7 @@ pub struct Subject {
     /// The sample in fixed point.
     pub input: Vec<i64>,
     /// What the fixed-point reference makes of it.
-    pub scores: Vec<i64>,
+    pub scores: Vec<i128>,
 }
 
 impl Subject {

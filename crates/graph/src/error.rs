@@ -96,7 +96,7 @@ pub enum CompileError {
         /// The largest absolute value the sums reach.
         bound: i128,
         /// The largest absolute value the ring allows.
-        limit: i64,
+        limit: i128,
     },
     /// The scores miss the precision asked for with all the bits that there is room for.
     #[error(
@@ -154,7 +154,7 @@ pub enum CompileError {
     #[error("{modulus} is not the modulus of a ring of this build")]
     UnknownModulus {
         /// The modulus.
-        modulus: u64,
+        modulus: u128,
     },
     /// A compiled network that contradicts itself.
     #[error("compiled network, {place}: {reason}")]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::elementwise::apply;
 use crate::float::{area, image};
+use crate::integer::{Integer, Integers, confine};
 use crate::kernel::{Sum, add_conv, add_rows, add_wide_conv, fold_windows, is_wide};
 use crate::movement::{Sources, gather};
 use crate::network::{FixedNode, FixedOp, FunctionFit, LinearWeights, Network, machine_bounds, sum_bound};
@@ -19,6 +21,8 @@ pub struct FixedExecutor<'a> {
     moves: BTreeMap<usize, Sources>,
     /// The last node that uses each value; the output's own number for the output.
     last_uses: Vec<usize>,
+    /// Whether a ring is so large that values are integers of 128 bits.
+    is_wide: bool,
 }
 
 /// A linear layer's integers in the narrowest types that hold the inputs and every partial sum.
@@ -32,13 +36,15 @@ enum Layer {
     Mixed { weight: Vec<i32>, bias: Vec<i64> },
     /// Inputs and sums of 64 bits.
     Wide { weight: Vec<i64>, bias: Vec<i64> },
+    /// Inputs and sums of 128 bits.
+    Widest { weight: Vec<i128>, bias: Vec<i128> },
 }
 
 /// The outcome of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixedRun {
     /// The output integers; real score = integer * output scale.
-    pub output: Vec<i64>,
+    pub output: Vec<i128>,
     /// For each node, how many of its sums lay outside what the ring allows.
     pub overflows: Vec<usize>,
 }
@@ -84,7 +90,7 @@ pub const fn rescale(x: i64, shift: u32) -> i64 {
 
 /// The index of the largest value, the lowest of equals; 0 for no values.
 #[must_use]
-pub fn arg_max(values: &[i64]) -> usize {
+pub fn arg_max<T: Ord>(values: &[T]) -> usize {
     values.iter().enumerate().fold(0, |best, (i, value)| if *value > values[best] { i } else { best })
 }
 
@@ -99,9 +105,10 @@ impl<'a> FixedExecutor<'a> {
             .collect();
         let bounds = machine_bounds(network.public(), &weights)?;
         let nodes = network.public().nodes();
+        let is_wide = network.public().is_wide();
         let prepare = |(index, layer): (usize, LinearWeights)| {
             let magnitude = bounds[nodes[index].inputs[0]];
-            (index, Layer::new(&layer, &nodes[index], magnitude))
+            (index, Layer::new(&layer, &nodes[index], magnitude, is_wide))
         };
         let moves = (0..nodes.len()).filter(|&index| !matches!(nodes[index].op, FixedOp::Reshape));
         let moves = moves.filter_map(|index| Some((index, network.public().sources(index)?))).collect();
@@ -110,7 +117,7 @@ impl<'a> FixedExecutor<'a> {
             node.inputs.iter().for_each(|&value| last_uses[value] = index);
         }
         last_uses[nodes.len()] = nodes.len();
-        Ok(Self { network, layers: weights.into_iter().map(prepare).collect(), moves, last_uses })
+        Ok(Self { network, layers: weights.into_iter().map(prepare).collect(), moves, last_uses, is_wide })
     }
 
     /// Quantises a real input and runs it.
@@ -144,20 +151,32 @@ impl<'a> FixedExecutor<'a> {
     pub fn trace(
         &self,
         input: &[i64],
-        mut visit: impl FnMut(usize, &[i64]),
+        visit: impl FnMut(usize, Integers<'_>),
     ) -> Result<Vec<usize>, InputError> {
+        self.network.public().input().check(input)?;
+        Ok(if self.is_wide {
+            self.trace_in::<i128>(input, visit)
+        } else {
+            self.trace_in::<i64>(input, visit)
+        })
+    }
+
+    fn trace_in<I: Integer + Apply>(
+        &self,
+        input: &[i64],
+        mut visit: impl FnMut(usize, Integers<'_>),
+    ) -> Vec<usize> {
         let network = self.network.public();
-        network.input().check(input)?;
-        visit(0, input);
         let mut overflows = vec![0; network.nodes().len()];
-        let mut values = vec![input.to_vec()];
+        let mut values: Vec<Vec<I>> = vec![input.iter().map(|&x| x.into()).collect()];
+        visit(0, I::show(&values[0]));
         values.resize(network.nodes().len() + 1, Vec::new());
         for (index, node) in network.nodes().iter().enumerate() {
             let mut output = self.step(index, node, &mut values);
             overflows[index] = match node.op.elementwise() {
                 Some(op) => {
                     let outside = self.outside(index, &output);
-                    outside + op.apply(&mut output, network.limit(index + 1), node.accumulator)
+                    outside + apply(op, &mut output, network.limit(index + 1), node.accumulator)
                 }
                 None if node.op == FixedOp::Mul => {
                     let factors = &values[node.inputs[1]];
@@ -172,55 +191,58 @@ impl<'a> FixedExecutor<'a> {
                     output = products;
                     beyond
                 }
-                None if node.op.may_grow() => self.confine(index + 1, &mut output),
+                None if node.op.may_grow() => {
+                    confine(&mut output, network.limit(index + 1), network.accumulator(index + 1))
+                }
                 None => 0,
             };
-            visit(index + 1, &output);
+            visit(index + 1, I::show(&output));
             values[index + 1] = output;
             for &input in node.inputs.iter().filter(|&&input| self.last_uses[input] == index) {
                 values[input] = Vec::new();
             }
         }
-        Ok(overflows)
+        overflows
     }
 
     /// What a node computes; of an element-wise operator and of a product, what it is applied to.
-    fn step(&self, index: usize, node: &FixedNode, values: &mut [Vec<i64>]) -> Vec<i64> {
+    fn step<I: Integer + Apply>(&self, index: usize, node: &FixedNode, values: &mut [Vec<I>]) -> Vec<I> {
         let network = self.network.public();
         let first = node.inputs[0];
         let shape = network.shape(first);
         let x = values[first].as_slice();
         match &node.op {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
-                self.layers.get(&index).map_or_else(Vec::new, |layer| layer.apply(x, shape, node))
+                self.layers.get(&index).map_or_else(Vec::new, |layer| I::apply(layer, x, shape, node))
             }
             FixedOp::SumPool(window) => {
                 let sums = fold_windows(x, image(shape), window, area(&node.shape), |sum, x| sum + x);
                 sums.into_iter().map(|(sum, _)| sum).collect()
             }
             FixedOp::MaxPool(window) => {
-                let maxima = fold_windows(x, image(shape), window, area(&node.shape), i64::max);
+                let maxima = fold_windows(x, image(shape), window, area(&node.shape), I::max);
                 maxima.into_iter().map(|(maximum, _)| maximum).collect()
             }
-            FixedOp::Add { factors: [a, b] } => {
-                x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * x + b * y).collect()
+            FixedOp::Add { factors } => {
+                let [a, b] = factors.map(I::from);
+                x.iter().zip(&values[node.inputs[1]]).map(|(x, y)| a * *x + b * *y).collect()
             }
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => x.to_vec(),
             FixedOp::Bias { .. } => {
                 let bias = self.network.weights(index).map_or(&[][..], LinearWeights::bias);
-                x.iter().zip(bias).map(|(x, b)| x + b).collect()
+                x.iter().zip(bias).map(|(x, b)| *x + I::of(*b)).collect()
             }
             op => {
                 if let Some(sources) = self.moves.get(&index) {
-                    let inputs: Vec<&[i64]> =
+                    let inputs: Vec<&[I]> =
                         node.inputs.iter().map(|&value| values[value].as_slice()).collect();
                     return gather(&inputs, sources);
                 }
                 let last = self.last_uses[first] == index;
                 let mut x = if last { std::mem::take(&mut values[first]) } else { x.to_vec() };
                 match *op {
-                    FixedOp::Rescale { shift } => x.iter_mut().for_each(|x| *x = rescale(*x, shift)),
-                    FixedOp::Scale { factor } => x.iter_mut().for_each(|x| *x *= factor),
+                    FixedOp::Rescale { shift } => x.iter_mut().for_each(|x| *x = x.rescale(shift)),
+                    FixedOp::Scale { factor } => x.iter_mut().for_each(|x| *x = *x * factor.into()),
                     _ => {}
                 }
                 x
@@ -229,34 +251,30 @@ impl<'a> FixedExecutor<'a> {
     }
 
     /// How many inputs of a function lie where it goes on and its domain does not.
-    fn outside(&self, index: usize, values: &[i64]) -> usize {
+    fn outside<I: Integer>(&self, index: usize, values: &[I]) -> usize {
         let (FixedOp::Function(function), Some(FunctionFit { open: [below, above], .. })) =
             (&self.network.public().nodes()[index].op, self.network.values()[index + 1].function)
         else {
             return 0;
         };
-        let outside = |x: &&i64| (below && **x < function.low) || (above && **x > function.last());
+        let [low, last] = [function.low, function.last()].map(I::from);
+        let outside = |x: &&I| (below && **x < low) || (above && **x > last);
         values.iter().filter(outside).count()
-    }
-
-    /// Counts the values beyond the ring's limit and brings those beyond p/2 back into the ring.
-    fn confine(&self, value: usize, values: &mut [i64]) -> usize {
-        let limit = self.network.public().limit(value);
-        let ring = self.network.public().accumulator(value);
-        let mut count = 0;
-        for x in values.iter_mut().filter(|x| x.abs() > limit) {
-            *x = ring.centre(*x);
-            count += 1;
-        }
-        count
     }
 }
 
 impl Layer {
     /// The layer of a node whose inputs are of this magnitude at most.
-    fn new(layer: &LinearWeights, node: &FixedNode, magnitude: i128) -> Self {
-        let bias = layer.bias_of(node.len());
+    fn new(layer: &LinearWeights, node: &FixedNode, magnitude: i128, runs_wide: bool) -> Self {
+        let wide = layer.bias_of(node.len());
         let sums = sum_bound(layer, magnitude.max(1));
+        if runs_wide {
+            return Self::Widest {
+                weight: layer.weight().iter().copied().map(Integer::wide).collect(),
+                bias: wide,
+            };
+        }
+        let bias: Vec<i64> = wide.into_iter().map(Integer::of).collect();
         let inputs_fit = magnitude <= i128::from(i32::MAX);
         let sums_fit = sums <= i128::from(i32::MAX);
         // A checked network's weights fit 32 bits.
@@ -271,11 +289,18 @@ impl Layer {
             _ => Self::Wide { weight: layer.weight().to_vec(), bias },
         }
     }
+}
 
-    fn apply(&self, x: &[i64], shape: &[usize], node: &FixedNode) -> Vec<i64> {
+/// How an integer goes through a layer.
+trait Apply: Sized {
+    fn apply(layer: &Layer, x: &[Self], shape: &[usize], node: &FixedNode) -> Vec<Self>;
+}
+
+impl Apply for i64 {
+    fn apply(layer: &Layer, x: &[Self], shape: &[usize], node: &FixedNode) -> Vec<Self> {
         let cast = |x: &[i64]| x.iter().map(|&x| x as i32).collect::<Vec<i32>>();
-        match self {
-            Self::Floating { weight, bias } => {
+        match layer {
+            Layer::Floating { weight, bias } => {
                 let x: Vec<f64> = x.iter().map(|&x| x as f64).collect();
                 let mut y: Vec<f64> = bias.iter().map(|&x| x as f64).collect();
                 if let FixedOp::Conv2d(geometry) = &node.op {
@@ -284,22 +309,34 @@ impl Layer {
                 }
                 y.into_iter().map(|y| y as i64).collect()
             }
-            Self::Narrow { weight, bias } => {
+            Layer::Narrow { weight, bias } => {
                 let mut y = bias.clone();
                 add_products(&cast(x), shape, weight, node, &mut y);
                 y.into_iter().map(i64::from).collect()
             }
-            Self::Mixed { weight, bias } => {
+            Layer::Mixed { weight, bias } => {
                 let mut y = bias.clone();
                 add_products(&cast(x), shape, weight, node, &mut y);
                 y
             }
-            Self::Wide { weight, bias } => {
+            Layer::Wide { weight, bias } => {
                 let mut y = bias.clone();
                 add_products(x, shape, weight, node, &mut y);
                 y
             }
+            // Of networks that do not run on 64 bits.
+            Layer::Widest { .. } => Vec::new(),
         }
+    }
+}
+
+impl Apply for i128 {
+    fn apply(layer: &Layer, x: &[Self], shape: &[usize], node: &FixedNode) -> Vec<Self> {
+        // A network that runs on 128 bits has no other layers.
+        let Layer::Widest { weight, bias } = layer else { return Vec::new() };
+        let mut y = bias.clone();
+        add_products(x, shape, weight, node, &mut y);
+        y
     }
 }
 

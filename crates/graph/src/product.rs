@@ -1,10 +1,12 @@
 //! Products of two values: element by element, and of matrices.
 
 use crate::accumulator::Accumulator;
+use crate::integer::Integer;
 
 /// The smallest interval that holds the products of the values of two intervals, of which each holds 0.
 pub(crate) fn interval(a: [i128; 2], b: [i128; 2]) -> [i128; 2] {
-    [(a[0] * b[1]).min(a[1] * b[0]), (a[0] * b[0]).max(a[1] * b[1])]
+    let times = i128::saturating_mul;
+    [times(a[0], b[1]).min(times(a[1], b[0])), times(a[0], b[0]).max(times(a[1], b[1]))]
 }
 
 /// How far a product of values of at most these magnitudes may be off if each is off by at most its error; saturates.
@@ -16,12 +18,12 @@ pub(crate) fn error(magnitudes: [i64; 2], errors: [i64; 2]) -> i64 {
 }
 
 /// Multiplies every element by the other value's. A product beyond `limit` comes back into the ring; returns how many did.
-pub(crate) fn multiply(x: &mut [i64], y: &[i64], limit: i64, ring: Accumulator) -> usize {
+pub(crate) fn multiply<I: Integer>(x: &mut [I], y: &[I], limit: i128, ring: Accumulator) -> usize {
     let mut beyond = 0;
     for (x, y) in x.iter_mut().zip(y) {
-        let (product, is_beyond) = ring.confine(i128::from(*x) * i128::from(*y), limit);
+        let (product, is_beyond) = ring.product(x.wide(), y.wide(), limit);
         beyond += usize::from(is_beyond);
-        *x = product;
+        *x = I::of(product);
     }
     beyond
 }
@@ -72,22 +74,22 @@ impl Matrices {
 }
 
 /// The products of matrices of two shapes, which fit. A sum beyond `limit` comes back into the ring; also returns how many did.
-pub(crate) fn multiply_matrices(
-    x: &[i64],
-    y: &[i64],
+pub(crate) fn multiply_matrices<I: Integer>(
+    x: &[I],
+    y: &[I],
     [left, right]: [&[usize]; 2],
-    limit: i64,
+    limit: i128,
     ring: Accumulator,
-) -> (Vec<i64>, usize) {
+) -> (Vec<I>, usize) {
     // A checked network's fit.
     let Ok(matrices) = Matrices::of(left, right) else { return (Vec::new(), 0) };
     let mut beyond = 0;
     let mut confined = |sum: i128| {
         let (sum, is_beyond) = ring.confine(sum, limit);
         beyond += usize::from(is_beyond);
-        sum
+        I::of(sum)
     };
-    let sums = matrices.products(x, y, |sum: i128, x, y| sum + i128::from(x) * i128::from(y));
+    let sums = matrices.products(x, y, |sum: i128, x: I, y: I| sum + x.wide() * y.wide());
     (sums.into_iter().map(&mut confined).collect(), beyond)
 }
 
@@ -108,7 +110,7 @@ mod tests {
         assert_eq!(matrices.products(&x, &y, |sum: i64, x, y| sum + x * y), expected);
         let ring = Accumulator::from_modulus(1 << 16).unwrap();
         let shapes = [&[2, 2, 3][..], &[2, 3, 2]];
-        let limit = expected.iter().map(|sum| sum.abs()).max().unwrap() - 1;
+        let limit = i128::from(expected.iter().map(|sum| sum.abs()).max().unwrap()) - 1;
         assert_eq!(multiply_matrices(&x, &y, shapes, limit, ring), (expected, 1));
         for (x, y) in [(&[2, 3][..], &[2, 3, 2][..]), (&[2, 2, 3], &[1, 3, 2]), (&[2, 2, 3], &[2, 2, 2])] {
             assert!(Matrices::of(x, y).unwrap_err().contains("no product"));
@@ -142,6 +144,6 @@ mod tests {
         let ring = Accumulator::from_modulus(1 << 16).unwrap();
         let mut x = [3, -200, 1 << 40];
         assert_eq!(multiply(&mut x, &[-5, 200, 1 << 40], ring.limit(0), ring), 2);
-        assert_eq!(x, [-15, ring.centre(-40_000), 0]);
+        assert_eq!(x, [-15, ring.centre(-40_000) as i64, 0]);
     }
 }

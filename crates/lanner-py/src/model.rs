@@ -91,13 +91,13 @@ impl NativeModel {
         &self,
         py: Python<'py>,
         x: PyReadonlyArrayDyn<'py, f32>,
-    ) -> PyResult<(Bound<'py, PyArray2<i64>>, usize)> {
+    ) -> PyResult<(Bound<'py, PyAny>, usize)> {
         let samples = values(&x);
         let fixed = py.detach(|| self.0.fixed(&samples)).map_err(|error| raise(py, &error))?;
-        Ok((PyArray2::from_vec2(py, &fixed.scores)?, fixed.overflows))
+        Ok((integers(py, fixed.scores)?, fixed.overflows))
     }
 
-    fn probability(&self, py: Python<'_>, scores: Vec<i64>) -> PyResult<Option<f64>> {
+    fn probability(&self, py: Python<'_>, scores: Vec<i128>) -> PyResult<Option<f64>> {
         self.0.probability(&scores).map_err(|error| raise(py, &error))
     }
 
@@ -167,4 +167,24 @@ fn read_tensors(py: Python<'_>, arrays: &Bound<'_, PyDict>) -> PyResult<Tensors>
         tensors.insert(&name, tensor).map_err(|error| raise(py, &error.into()))?;
     }
     Ok(tensors)
+}
+
+/// An array of integers; of Python's own where some have more than 64 bits.
+fn integers(py: Python<'_>, rows: Vec<Vec<i128>>) -> PyResult<Bound<'_, PyAny>> {
+    let narrow = |row: &Vec<i128>| row.iter().map(|x| i64::try_from(*x)).collect::<Result<Vec<_>, _>>();
+    if let Ok(rows) = rows.iter().map(narrow).collect::<Result<Vec<_>, _>>() {
+        return Ok(PyArray2::from_vec2(py, &rows)?.into_any());
+    }
+    let object = |x: i128| Ok(x.into_pyobject(py)?.into_any().unbind());
+    let rows = rows.into_iter().map(|row| row.into_iter().map(object).collect::<PyResult<Vec<_>>>());
+    let rows: Vec<Vec<Py<PyAny>>> = rows.collect::<PyResult<_>>()?;
+    Ok(PyArray2::from_owned_object_array(
+        py,
+        numpy::ndarray::Array2::from_shape_vec(
+            (rows.len(), rows.first().map_or(0, Vec::len)),
+            rows.into_iter().flatten().collect(),
+        )
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?,
+    )
+    .into_any())
 }

@@ -32,7 +32,7 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixed {
     /// The scores of each sample, as integers.
-    pub scores: Vec<Vec<i64>>,
+    pub scores: Vec<Vec<i128>>,
     /// Sums outside what their rings allow, over all samples: a private prediction would be wrong there.
     pub overflows: usize,
 }
@@ -248,7 +248,7 @@ impl Model {
     ///
     /// # Errors
     /// [`ErrorKind::Input`] unless there is one score for each class.
-    pub fn probability(&self, scores: &[i64]) -> Result<Option<f64>> {
+    pub fn probability(&self, scores: &[i128]) -> Result<Option<f64>> {
         let network = &self.manifest.network;
         let Policy::Probability { digits } = self.manifest.policy else { return Ok(None) };
         if scores.len() != network.output_len() {
@@ -326,6 +326,6 @@ fn bytes(
 }
 
 /// The moduli of the rings, for diagnostics.
-pub(crate) fn rings() -> Vec<u64> {
+pub(crate) fn rings() -> Vec<u128> {
     Accumulator::PRIMES.into_iter().chain(Accumulator::powers_of_two()).map(Accumulator::modulus).collect()
 }

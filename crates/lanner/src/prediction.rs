@@ -27,7 +27,7 @@ pub struct Prediction {
     /// The estimated quantities, of a model whose outputs are some.
     pub values: Option<Vec<f64>>,
     /// The scores or quantities as the integers of the fixed-point reference, where the policy reveals them.
-    pub integers: Option<Vec<i64>>,
+    pub integers: Option<Vec<i128>>,
     /// The mode.
     pub mode: String,
     /// The model's name.
@@ -113,7 +113,7 @@ struct Revealed {
     top: Option<Vec<usize>>,
     logits: Option<Vec<f64>>,
     values: Option<Vec<f64>>,
-    integers: Option<Vec<i64>>,
+    integers: Option<Vec<i128>>,
 }
 
 impl Revealed {
@@ -140,12 +140,12 @@ impl Revealed {
 }
 
 /// Scores as real numbers.
-fn scaled(scores: &[i64], scale: f64) -> Vec<f64> {
+fn scaled(scores: &[i128], scale: f64) -> Vec<f64> {
     scores.iter().map(|score| *score as f64 * scale).collect()
 }
 
 /// The label that scores tell; of one alone whether it is above zero.
-fn label_of(scores: &[i64]) -> usize {
+fn label_of(scores: &[i128]) -> usize {
     match scores {
         [score] => usize::from(*score > 0),
         _ => arg_max(scores),

@@ -381,7 +381,7 @@ pub fn ring(accumulator: Accumulator) -> Ring {
     if accumulator.is_power_of_two() {
         Ring::Pow2(accumulator.bits())
     } else {
-        Ring::Prime(accumulator.modulus())
+        Ring::Prime(accumulator.modulus() as u64)
     }
 }
 

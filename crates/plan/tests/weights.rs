@@ -19,7 +19,7 @@ fn the_compiler_and_the_layers_allow_the_same_weights() {
 #[test]
 fn every_ring_has_parameters_with_room_for_its_weights() {
     for ring in Accumulator::powers_of_two() {
-        let modulus = ring.modulus();
+        let modulus = ring.modulus() as u64;
         let layer = format!(
             r#"{{"name":"fc","op":{{"Linear":{{"outputs":10}}}},"inputs":[0],"shape":[10],"modulus":{modulus}}}"#
         );

@@ -286,7 +286,7 @@ impl Built for Bias {
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let bias = model.weights(node, self.values)?.bias;
+        let bias = model.weights(node, self.values)?.small_bias()?;
         let guarded: Zeroizing<Vec<i64>> =
             Zeroizing::new(bias.iter().map(|b| b.wrapping_shl(self.guard)).collect());
         Ok(Box::new(Map::Bias(Some(Share::embed(self.ring, &guarded)))))

@@ -46,7 +46,7 @@ struct Layer {
 impl ModelParts for Layer {
     fn weights(&self, _: &str, outputs: usize) -> Result<Weights<'_>, ProtocolError> {
         assert_eq!(outputs, self.bias.len());
-        Ok(Weights { weight: &self.weights, bias: self.bias.clone() })
+        Ok(Weights { weight: &self.weights, bias: self.bias.iter().map(|b| (*b).into()).collect() })
     }
 
     fn shared(&self) -> &Shared {

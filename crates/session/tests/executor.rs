@@ -223,7 +223,7 @@ fn check_near(network: &Network, samples: &[Vec<f32>], mode: Mode) {
         samples.iter().map(|s| network.public().input().quantize(s).unwrap()).collect();
     let errors =
         if matches!(mode, Mode::Tabula(_)) { network.stochastic_errors() } else { network.faithful_errors() };
-    let bound = *errors.last().unwrap();
+    let bound = i128::from(*errors.last().unwrap());
     let labelling = plan(network.public(), Policy::Label, mode).unwrap();
     let labels = run_plan(network, &labelling, &inputs);
     let logits = run_plan(network, &revealing(labelling, network), &inputs);

@@ -81,7 +81,7 @@ fn truth(network: &Network, input: &[i64], reverse: bool) -> Vec<i64> {
         let node = network.public().nodes().iter().position(|node| node.name == name).unwrap();
         let weights = network.weights(node).unwrap();
         let rows = weights.weight().chunks(x.len()).zip(weights.bias_of(FEATURES));
-        rows.map(|(row, bias)| row.iter().zip(x).map(|(w, x)| w * x).sum::<i64>() + bias).collect()
+        rows.map(|(row, bias)| row.iter().zip(x).map(|(w, x)| w * x).sum::<i64>() + bias as i64).collect()
     };
     let mut h = layer("begin", input);
     let mut states = vec![Vec::new(); TIMES];
@@ -104,7 +104,7 @@ fn a_loop_computes_what_its_iterations_do_one_after_another() {
         let (_, outcome, costs) = session(&network, &plan, &input, |channel| channel);
         let truth = truth(&network, &input, reverse);
         assert!(truth.iter().any(|value| *value != 0));
-        assert_eq!(outcome, Outcome::Logits(truth));
+        assert_eq!(outcome, Outcome::Logits(truth.into_iter().map(i128::from).collect()));
         // What is predicted is what is sent, step by step, all iterations of a step together.
         let cost = plan.build().unwrap().cost().unwrap();
         let predicted = std::iter::once(&cost.setup).chain(&cost.offline).chain(&cost.online);

@@ -5,7 +5,7 @@ mod common;
 
 use common::{network, session};
 use lanner_graph::network::Lookup;
-use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Network, Policy, QuantizationOptions};
+use lanner_graph::{Accumulator, FixedExecutor, FixedOp, Integers, Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
@@ -39,7 +39,10 @@ fn compiled(kept: u32) -> Network {
 fn share_of_room(network: &Network, input: &[i64]) -> f64 {
     let public = network.public();
     let mut largest = vec![0; public.nodes().len() + 1];
-    let most = |values: &[i64]| values.iter().map(|x| x.abs()).max().unwrap();
+    let most = |values: Integers<'_>| {
+        let [low, high] = values.ends();
+        high.max(-low)
+    };
     FixedExecutor::new(network).unwrap().trace(input, |at, values| largest[at] = most(values)).unwrap();
     let share = |lookup: Lookup| {
         let value = public.nodes()[lookup.first].inputs[0];

@@ -46,6 +46,13 @@ impl Sum<Self> for i64 {
     }
 }
 
+impl Sum<Self> for i128 {
+    #[inline(always)]
+    fn plus(self, a: Self, b: Self) -> Self {
+        self + a * b
+    }
+}
+
 /// See [`super::add_combinations`]. Two sums and four rows at a time, so that each load serves several products.
 #[inline(always)]
 pub(super) fn add_combinations<T: Copy, S: Sum<T>>(

@@ -162,12 +162,12 @@ impl FixedElementwise for FixedFunction {
     fn check(&self, before: Accumulator, after: Accumulator) -> Result<(), String> {
         self.check_sizes()?;
         let limit = before.limit(0);
-        if self.low < -limit || self.last() > limit {
+        if i128::from(self.low) < -limit || i128::from(self.last()) > limit {
             return Err(format!("its domain from {} to {} is outside the ring", self.low, self.last()));
         }
         let [least, most] = self.range(self.low, self.last());
         let limit = after.limit(0);
-        if least < -limit || most > limit {
+        if i128::from(least) < -limit || i128::from(most) > limit {
             return Err(format!("its values from {least} to {most} are outside the ring"));
         }
         Ok(())

@@ -16,6 +16,7 @@ use std::fmt::Debug;
 
 use crate::accumulator::Accumulator;
 use crate::fit::FitCache;
+use crate::integer::Integer;
 use crate::network::{FixedOp, FunctionFit};
 
 pub use clip::{Clip, FixedClip};
@@ -165,16 +166,23 @@ pub(crate) trait FixedElementwise {
     fn multiplies(&self) -> bool {
         false
     }
+}
 
-    /// Replaces every element by the value there. A product beyond `limit` comes back into the ring; returns how many did.
-    fn apply(&self, x: &mut [i64], limit: i64, ring: Accumulator) -> usize {
-        let mut beyond = 0;
-        for x in x {
-            let y = self.eval(i128::from(*x));
-            let (y, is_beyond) = if self.multiplies() { ring.confine(y, limit) } else { (y as i64, false) };
-            beyond += usize::from(is_beyond);
-            *x = y;
-        }
-        beyond
+/// Replaces every element by the operator's value there. A product, of an element with itself, comes back into the ring beyond `limit`; returns how
+/// many did.
+pub(crate) fn apply<I: Integer>(
+    op: &dyn FixedElementwise,
+    x: &mut [I],
+    limit: i128,
+    ring: Accumulator,
+) -> usize {
+    let mut beyond = 0;
+    for x in x {
+        let wide = x.wide();
+        let (y, is_beyond) =
+            if op.multiplies() { ring.product(wide, wide, limit) } else { (op.eval(wide), false) };
+        beyond += usize::from(is_beyond);
+        *x = I::of(y);
     }
+    beyond
 }

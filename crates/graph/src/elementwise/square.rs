@@ -23,11 +23,11 @@ impl Elementwise for Square {
 
 impl FixedElementwise for Square {
     fn eval(&self, x: i128) -> i128 {
-        x * x
+        x.saturating_mul(x)
     }
 
     fn interval(&self, [low, high]: [i128; 2]) -> [i128; 2] {
-        [0, (low * low).max(high * high)]
+        [0, low.saturating_mul(low).max(high.saturating_mul(high))]
     }
 
     /// `|y^2 - x^2| = |y - x| |y + x|`.

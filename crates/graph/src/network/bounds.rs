@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use super::{Evidence, FixedOp, LinearWeights, PublicNetwork};
 use crate::CompileError;
 use crate::accumulator::{Accumulator, rounding_constant};
-use crate::fixed::rescale;
+use crate::integer::Integer;
 use crate::product;
-
-/// The products in one output element times the largest weight must stay below this, so that `i64` sums cannot overflow.
-const MACHINE_LIMIT: i128 = 1 << 62;
 
 /// An interval that a value stays in, and why; 0 lies in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
-    pub(crate) low: i64,
-    pub(crate) high: i64,
+    pub(crate) low: i128,
+    pub(crate) high: i128,
     pub(crate) evidence: Evidence,
 }
 
@@ -31,7 +28,8 @@ pub(crate) fn propagate(
     weights: Option<&BTreeMap<usize, LinearWeights>>,
 ) -> Result<Vec<Bound>, CompileError> {
     let input = network.input();
-    let mut bounds = vec![Bound { low: input.low, high: input.high, evidence: Evidence::Proved }];
+    let mut bounds =
+        vec![Bound { low: input.low.into(), high: input.high.into(), evidence: Evidence::Proved }];
     for (index, node) in network.nodes().iter().enumerate() {
         let layer = weights.and_then(|weights| weights.get(&index));
         let inputs: Vec<Bound> = node.inputs.iter().map(|&value| bounds[value]).collect();
@@ -48,11 +46,11 @@ impl Bound {
         inputs: &[Self],
         op: &FixedOp,
         layer: Option<&LinearWeights>,
-        limit: i64,
+        limit: i128,
         ring: Accumulator,
     ) -> Result<Self, String> {
         let first = inputs[0];
-        let (low, high) = (i128::from(first.low), i128::from(first.high));
+        let (low, high) = (first.low, first.high);
         let evidence = inputs.iter().map(|bound| bound.evidence).max().unwrap_or(first.evidence);
         Ok(match op {
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
@@ -61,7 +59,6 @@ impl Bound {
             FixedOp::Bias { bits } => {
                 let [least, most] =
                     layer.map_or([1 - (1 << bits), (1 << bits) - 1], LinearWeights::bias_ends);
-                let (least, most) = (i128::from(least), i128::from(most));
                 within(Some(((low + least).min(0), (high + most).max(0))), evidence, limit)
             }
             FixedOp::SumPool(window) => {
@@ -87,7 +84,7 @@ impl Bound {
             _ => match op.elementwise().map(|op| (op.interval([low, high]), op.multiplies())) {
                 Some(([low, high], true)) => within(Some((low, high)), evidence, limit),
                 Some(([low, high], false)) => {
-                    let bound = Self { low: low as i64, high: high as i64, evidence };
+                    let bound = Self { low, high, evidence };
                     if op.changes_ring() { bound.fitting(limit, ring)? } else { bound }
                 }
                 // Maxima and movements: every value is one of an input's, or 0.
@@ -107,7 +104,7 @@ impl Bound {
     }
 
     /// The bound, if it fits the ring that its values enter.
-    fn fitting(self, limit: i64, ring: Accumulator) -> Result<Self, String> {
+    fn fitting(self, limit: i128, ring: Accumulator) -> Result<Self, String> {
         let (magnitude, modulus) = (self.magnitude(), ring.modulus());
         if magnitude > limit {
             return Err(format!("values up to {magnitude} do not fit the ring modulo {modulus}"));
@@ -117,27 +114,27 @@ impl Bound {
 
     /// Both ends.
     fn ends(self) -> [i128; 2] {
-        [self.low, self.high].map(i128::from)
+        [self.low, self.high]
     }
 
     /// The interval times a factor of either sign.
     fn times(self, factor: i64) -> (i128, i128) {
-        let ends = [self.low, self.high].map(|end| i128::from(end) * i128::from(factor));
+        let ends = [self.low, self.high].map(|end| end.saturating_mul(factor.into()));
         (ends[0].min(ends[1]), ends[0].max(ends[1]))
     }
 
     /// The largest absolute value.
-    pub(crate) fn magnitude(self) -> i64 {
+    pub(crate) fn magnitude(self) -> i128 {
         self.high.max(-self.low)
     }
 }
 
 /// The worst-case interval where it fits; otherwise the limit itself, on the evidence of calibration.
-fn within(worst: Option<(i128, i128)>, input: Evidence, limit: i64) -> Bound {
+fn within(worst: Option<(i128, i128)>, input: Evidence, limit: i128) -> Bound {
     match worst {
-        Some((low, high)) if low >= -i128::from(limit) && high <= i128::from(limit) => {
+        Some((low, high)) if low >= -limit && high <= limit => {
             let evidence = if input == Evidence::Proved { Evidence::Proved } else { Evidence::Implied };
-            Bound { low: low as i64, high: high as i64, evidence }
+            Bound { low, high, evidence }
         }
         _ => Bound { low: -limit, high: limit, evidence: Evidence::Calibrated },
     }
@@ -148,19 +145,19 @@ fn rescaled(x: Bound, shift: u32, ring: Accumulator) -> Bound {
     if shift > 0 && ring.is_power_of_two() {
         return Bound { low: x.low >> shift, high: (x.high >> shift) + 1, ..x };
     }
-    Bound { low: rescale(x.low, shift), high: rescale(x.high, shift), ..x }
+    Bound { low: x.low.rescale(shift), high: x.high.rescale(shift), ..x }
 }
 
 /// The exact range of `W x + b` over all x with `low <= x <= high`, hull with 0 (padded borders use fewer taps), and what a layer
 /// over `ring` may be off by.
 pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator) -> (i128, i128) {
-    let (low, high) = (i128::from(x.low), i128::from(x.high));
+    let (low, high) = (x.low, x.high);
     let mut hull = (0, 0);
+    let sum = |a: i128, x: i128, b: i128, y: i128| a.saturating_mul(x).saturating_add(b.saturating_mul(y));
     for ([positive, negative], biases) in layer.sums() {
         for &b in biases {
-            let b = i128::from(b);
-            hull.0 = hull.0.min(positive * low + negative * high + b);
-            hull.1 = hull.1.max(positive * high + negative * low + b);
+            hull.0 = hull.0.min(sum(positive, low, negative, high).saturating_add(b));
+            hull.1 = hull.1.max(sum(positive, high, negative, low).saturating_add(b));
         }
     }
     let error = i128::from(ring.sum_error());
@@ -171,7 +168,7 @@ pub(crate) fn linear_interval(x: Bound, layer: &LinearWeights, ring: Accumulator
 /// come back into the ring.
 ///
 /// # Errors
-/// [`CompileError::Network`] if an `i64` sum could overflow.
+/// [`CompileError::Network`] if a sum could overflow the integers that the reference runs on.
 pub(crate) fn machine_bounds(
     network: &PublicNetwork,
     weights: &BTreeMap<usize, LinearWeights>,
@@ -181,25 +178,25 @@ pub(crate) fn machine_bounds(
     for (index, node) in network.nodes().iter().enumerate() {
         let before = node.inputs.iter().map(|&value| bounds[value]).max().unwrap_or(0);
         // Products, and functions that change the ring, stay within it.
-        let half = i128::from(node.accumulator.modulus() / 2);
-        let worst = match (&node.op, weights.get(&index)) {
+        let half = (node.accumulator.modulus() / 2) as i128;
+        let worst: i128 = match (&node.op, weights.get(&index)) {
             (FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Bias { .. }, Some(layer)) => {
                 sum_bound(layer, before)
             }
-            (FixedOp::SumPool(window), _) => before * window.area() as i128,
+            (FixedOp::SumPool(window), _) => before.saturating_mul(window.area() as i128),
             (FixedOp::Add { factors }, _) => {
-                let of = |at: usize| i128::from(factors[at].abs()) * bounds[node.inputs[at]];
-                of(0) + of(1)
+                let of = |at: usize| i128::from(factors[at].abs()).saturating_mul(bounds[node.inputs[at]]);
+                of(0).saturating_add(of(1))
             }
-            (FixedOp::Scale { factor }, _) => before * i128::from(factor.abs()),
+            (FixedOp::Scale { factor }, _) => before.saturating_mul(factor.abs().into()),
             (FixedOp::Mul, _) => {
                 let [a, b] = [0, 1].map(|at| bounds[node.inputs[at]]);
-                (a * b).min(half)
+                a.saturating_mul(b).min(half)
             }
             // Summed in 128 bits.
             (FixedOp::MatrixProduct { inner }, _) => {
                 let [a, b] = [0, 1].map(|at| bounds[node.inputs[at]]);
-                (a * b * *inner as i128).min(half)
+                a.saturating_mul(b).saturating_mul(*inner as i128).min(half)
             }
             (FixedOp::Rescale { shift }, _) => {
                 ((before + i128::from(rounding_constant(*shift))) >> shift) + 1
@@ -210,8 +207,8 @@ pub(crate) fn machine_bounds(
             }),
             _ => before,
         };
-        if worst >= MACHINE_LIMIT {
-            let reason = format!("its sums could reach {worst}, beyond 64 bits");
+        if worst >= network.machine_limit() {
+            let reason = format!("its sums could reach {worst}, beyond what the reference adds up in");
             return Err(CompileError::Network { place: node.name.clone(), reason });
         }
         bounds.push(if node.op.may_grow() { worst.min(half) } else { worst });
@@ -221,9 +218,9 @@ pub(crate) fn machine_bounds(
 
 /// The largest absolute partial sum of `W x + b` for |x| <= `magnitude`.
 pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
-    let bias = layer.bias().iter().map(|&b| i128::from(b).abs()).max().unwrap_or(0);
-    let absolute = |([positive, negative], _): ([i128; 2], &[i64])| positive - negative;
-    layer.sums().map(absolute).max().unwrap_or(0) * magnitude + bias
+    let bias = layer.bias().iter().map(|b| b.abs()).max().unwrap_or(0);
+    let absolute = |([positive, negative], _): ([i128; 2], &[i128])| positive - negative;
+    layer.sums().map(absolute).max().unwrap_or(0).saturating_mul(magnitude).saturating_add(bias)
 }
 
 /// Checks that every linear layer, and nothing else, has weights of the right number and size.

@@ -57,7 +57,7 @@ fn check_input(input: &NetworkInput) -> Result<(), CompileError> {
     check_shape(&input.shape)
         .map_err(|reason| CompileError::Network { place: "the input".to_owned(), reason })?;
     let limit = input.accumulator.limit(0);
-    let in_ring = (-limit..=0).contains(&input.low) && (0..=limit).contains(&input.high);
+    let in_ring = (-limit..=0).contains(&input.low.into()) && (0..=limit).contains(&input.high.into());
     if !in_ring || !is_sound(input) {
         return Err(wrong("the input", "its scale or its range is not usable"));
     }

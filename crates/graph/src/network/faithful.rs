@@ -28,7 +28,8 @@ impl Network {
             let largest = node.inputs.iter().map(|&value| errors[value]).max().unwrap_or(0);
             let magnitude = |input: usize| {
                 let seen = &self.values[node.inputs[input]];
-                seen.high.max(-seen.low)
+                // Rings modulo powers of two, of which there are errors, have fewer bits.
+                seen.high.max(-seen.low).min(FAR.into()) as i64
             };
             errors.push(match &node.op {
                 FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {

@@ -1,6 +1,7 @@
 //! The file form of a network: a JSON manifest without weights, and a safetensors file of integers.
 //!
-//! The layer at node i has the tensors `i.weight` (`I32`, row-major, one axis) and `i.bias` (`I64`, one axis), a `Bias` the latter alone.
+//! The layer at node i has the tensors `i.weight` (`I32`, row-major, one axis) and `i.bias` (`I64`, one axis, of a network of larger integers two
+//! words for each), a `Bias` the latter alone.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ impl Network {
         let values = (0..self.values.len()).map(|value| self.seen(value)).collect();
         let (format_version, public, set_aside) = (FORMAT_VERSION, self.public.clone(), self.set_aside);
         let manifest = NetworkManifest { format_version, public, values, set_aside, reached: self.reached };
-        Ok((manifest, encode(&self.weights)?))
+        Ok((manifest, encode(&self.weights, self.public.is_wide())?))
     }
 
     /// Joins a manifest and a safetensors file, which may come from an untrusted source.
@@ -80,16 +81,18 @@ impl Network {
     }
 }
 
-fn encode(weights: &BTreeMap<usize, LinearWeights>) -> Result<Vec<u8>, CompileError> {
+fn encode(weights: &BTreeMap<usize, LinearWeights>, are_wide: bool) -> Result<Vec<u8>, CompileError> {
     let mut tensors: Vec<(String, Dtype, usize, Vec<u8>)> = Vec::with_capacity(2 * weights.len());
     for (index, layer) in weights {
         // Networks hold only weights that fit 32 bits.
         let weight: Vec<u8> = layer.weight().iter().flat_map(|&w| (w as i32).to_le_bytes()).collect();
-        let bias = layer.bias().iter().flat_map(|b| b.to_le_bytes()).collect();
+        let width = if are_wide { 16 } else { 8 };
+        let bias: Vec<u8> =
+            layer.bias().iter().flat_map(|b| b.to_le_bytes().into_iter().take(width)).collect();
         if !weight.is_empty() {
             tensors.push((format!("{index}.weight"), Dtype::I32, layer.weight().len(), weight));
         }
-        tensors.push((format!("{index}.bias"), Dtype::I64, layer.bias().len(), bias));
+        tensors.push((format!("{index}.bias"), Dtype::I64, bias.len() / 8, bias));
     }
     let views = tensors
         .iter()
@@ -109,7 +112,7 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
             FixedOp::Bias { .. } => None,
             _ => continue,
         };
-        let bias = integers(&file, &format!("{index}.bias"), Dtype::I64)?;
+        let bias = biases(&file, &format!("{index}.bias"), public.is_wide())?;
         let layer = match channels {
             Some(channels) => {
                 let weight = integers(&file, &format!("{index}.weight"), Dtype::I32)?;
@@ -126,6 +129,20 @@ fn decode(public: &PublicNetwork, bytes: &[u8]) -> Result<BTreeMap<usize, Linear
         return Err(damaged("it holds tensors that no layer uses"));
     }
     Ok(weights)
+}
+
+/// Biases; of a network whose values do not fit 64 bits, of two words each, the lower first.
+fn biases(file: &SafeTensors<'_>, name: &str, are_wide: bool) -> Result<Vec<i128>, CompileError> {
+    let words = integers(file, name, Dtype::I64)?;
+    if !are_wide {
+        return Ok(words.into_iter().map(i128::from).collect());
+    }
+    match words.as_chunks() {
+        (pairs, []) => {
+            Ok(pairs.iter().map(|[low, high]| i128::from(*high) << 64 | i128::from(*low as u64)).collect())
+        }
+        _ => Err(damaged(format!("tensor `{name}` is not one of pairs of words"))),
+    }
 }
 
 fn integers(file: &SafeTensors<'_>, name: &str, dtype: Dtype) -> Result<Vec<i64>, CompileError> {

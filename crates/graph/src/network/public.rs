@@ -22,7 +22,7 @@ pub struct PublicNetwork {
     output_scale: Option<GridFactor>,
     head: Head,
     /// Follows from the rest: see [`PublicNetwork::limit`].
-    limits: Vec<i64>,
+    limits: Vec<i128>,
 }
 
 /// What the float graph did with its scores at the end; the output policy decides what of it is computed.
@@ -133,8 +133,19 @@ impl PublicNetwork {
     /// The largest absolute value that value `value` may take, never negative: its ring's limit before the next rescale on any way from it that meets
     /// no linear layer, no product of secrets and no function by polynomials.
     #[must_use]
-    pub fn limit(&self, value: usize) -> i64 {
+    pub fn limit(&self, value: usize) -> i128 {
         self.limits[value]
+    }
+
+    /// Whether its values do not all fit integers of 64 bits.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        (0..=self.nodes.len()).any(|value| self.accumulator(value).bits() >= i64::BITS - 2)
+    }
+
+    /// The sums of absolute products in one output element must stay below this, so that none overflows the integers that the reference runs on.
+    pub(super) fn machine_limit(&self) -> i128 {
+        if self.is_wide() { 1 << 126 } else { 1 << 62 }
     }
 
     /// The nodes that use value `value`, in order.
@@ -163,7 +174,7 @@ impl PublicNetwork {
     }
 
     /// The limit of every value, the last first: a value's shift is the largest of those behind its users.
-    fn all_limits(&self) -> Vec<i64> {
+    fn all_limits(&self) -> Vec<i128> {
         let mut shifts = vec![0; self.nodes.len() + 1];
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let shift = match node.op {

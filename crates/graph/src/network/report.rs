@@ -26,9 +26,9 @@ pub struct Calibrated {
     /// Real value of one unit.
     pub scale: f64,
     /// The smallest integer over the calibration samples.
-    pub low: i64,
+    pub low: i128,
     /// The largest integer over the calibration samples.
-    pub high: i64,
+    pub high: i128,
     /// For a linear layer: the root mean square of the weights' rounding error over that of the weights.
     pub weight_error: Option<f64>,
     /// For a function by polynomials: how close these are.
@@ -56,15 +56,15 @@ pub struct ValueReport {
     /// Real value of one unit.
     pub scale: f64,
     /// The smallest integer it may take.
-    pub low: i64,
+    pub low: i128,
     /// The largest integer it may take.
-    pub high: i64,
+    pub high: i128,
     /// Why.
     pub evidence: Evidence,
     /// The largest absolute value that its ring allows here.
-    pub limit: i64,
+    pub limit: i128,
     /// The smallest and the largest integer over the calibration samples.
-    pub calibrated: [i64; 2],
+    pub calibrated: [i128; 2],
     /// For a linear layer, its weights.
     pub weights: Option<WeightReport>,
     /// For a function by polynomials, how close these are.
@@ -118,7 +118,7 @@ pub(crate) fn join(
     bounds.iter().zip(calibrated).enumerate().map(report).collect()
 }
 
-fn check(seen: &Calibrated, unproved: bool, limit: i64) -> Result<(), &'static str> {
+fn check(seen: &Calibrated, unproved: bool, limit: i128) -> Result<(), &'static str> {
     let error_is_finite =
         seen.weight_error.is_none_or(f64::is_finite) && seen.function.is_none_or(|fit| fit.error.is_finite());
     if !(seen.scale.is_finite() && seen.scale > 0.0 && error_is_finite) || seen.low > seen.high {

@@ -10,20 +10,20 @@ pub struct LinearWeights(Arc<Integers>);
 struct Integers {
     channels: usize,
     weight: Vec<i64>,
-    bias: Vec<i64>,
+    bias: Vec<i128>,
     /// Of each output channel's weights, the sum of those above 0 and the sum of those below.
     sums: Vec<[i128; 2]>,
 }
 
 impl LinearWeights {
     /// Weights and biases for a given number of output channels; a [`Network`](super::Network) checks them against its node.
-    pub(crate) fn new(channels: usize, weight: Vec<i64>, bias: Vec<i64>) -> Self {
+    pub(crate) fn new(channels: usize, weight: Vec<i64>, bias: Vec<i128>) -> Self {
         let sums = weight.chunks_exact(per_channel(&weight, channels)).map(signed_sums).collect();
         Self(Arc::new(Integers { channels, weight, bias, sums }))
     }
 
     /// What is added to each element of a value, and nothing else.
-    pub(crate) fn bias_alone(bias: Vec<i64>) -> Self {
+    pub(crate) fn bias_alone(bias: Vec<i128>) -> Self {
         let sums = vec![[1, 0]; bias.len()];
         Self(Arc::new(Integers { channels: bias.len(), weight: Vec::new(), bias, sums }))
     }
@@ -41,18 +41,18 @@ impl LinearWeights {
 
     /// At the accumulator's scale, signed: one per output channel, or one per output element.
     #[must_use]
-    pub fn bias(&self) -> &[i64] {
+    pub fn bias(&self) -> &[i128] {
         &self.0.bias
     }
 
     /// The smallest and the largest bias.
-    pub(crate) fn bias_ends(&self) -> [i64; 2] {
+    pub(crate) fn bias_ends(&self) -> [i128; 2] {
         [self.bias().iter().min(), self.bias().iter().max()].map(|end| end.copied().unwrap_or_default())
     }
 
     /// The bias of every output element, row-major, for a layer with `outputs` output elements.
     #[must_use]
-    pub fn bias_of(&self, outputs: usize) -> Vec<i64> {
+    pub fn bias_of(&self, outputs: usize) -> Vec<i128> {
         crate::float::per_channel_or_whole(self.bias(), &[outputs])
     }
 
@@ -62,13 +62,13 @@ impl LinearWeights {
     }
 
     /// Of each output channel, the sum of the weights above 0 and of those below, and its biases.
-    pub(crate) fn sums(&self) -> impl Iterator<Item = ([i128; 2], &[i64])> {
+    pub(crate) fn sums(&self) -> impl Iterator<Item = ([i128; 2], &[i128])> {
         let biases = self.bias().chunks_exact(per_channel(self.bias(), self.channels()));
         self.0.sums.iter().copied().zip(biases)
     }
 }
 
-fn per_channel(values: &[i64], channels: usize) -> usize {
+fn per_channel<T>(values: &[T], channels: usize) -> usize {
     (values.len() / channels.max(1)).max(1)
 }
 

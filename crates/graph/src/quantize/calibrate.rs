@@ -4,7 +4,7 @@ use super::outlier::typical;
 use crate::float::FloatExecutor;
 use crate::network::{Calibrated, Network};
 use crate::pass::Draft;
-use crate::{CompileError, FixedExecutor, InputError, cores};
+use crate::{CompileError, FixedExecutor, InputError, Integers, cores};
 
 /// The smallest and the largest real value; 0 always lies between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -126,7 +126,7 @@ impl Observed {
 pub(super) fn integer_ranges(
     network: &Network,
     samples: &Samples<'_>,
-) -> Result<(Vec<Calibrated>, Vec<Vec<i64>>), CompileError> {
+) -> Result<(Vec<Calibrated>, Vec<Vec<i128>>), CompileError> {
     let executor = FixedExecutor::new(network)?;
     let unseen = |value: &crate::network::ValueReport| Calibrated {
         scale: value.scale,
@@ -140,8 +140,8 @@ pub(super) fn integer_ranges(
     let each = cores::map(samples, |(number, sample)| {
         let integers = input.quantize(sample).map_err(|error| refuse(*number, &error))?;
         let (mut seen, mut scores) = (vec![[0; 2]; last + 1], Vec::new());
-        let visit = |value: usize, integers: &[i64]| {
-            seen[value] = integers.iter().fold([0; 2], |[low, high], x| [low.min(*x), high.max(*x)]);
+        let visit = |value: usize, integers: Integers<'_>| {
+            seen[value] = integers.ends();
             if value == last {
                 scores = integers.to_vec();
             }

@@ -27,7 +27,7 @@ pub(super) struct Choice<'a> {
 pub(super) struct Chosen {
     pub(super) network: Network,
     /// Of each sample, in order.
-    pub(super) scores: Vec<Vec<i64>>,
+    pub(super) scores: Vec<Vec<i128>>,
     /// Of the scores, relative to their spread over the samples.
     error: f64,
 }
@@ -164,7 +164,7 @@ impl Choice<'_> {
 
     /// The root mean square of the scores' error over that of the float scores' distance from their means over the samples; of each
     /// sample, what all scores share does not count where there are several.
-    fn error(&self, scores: &[Vec<i64>], scale: f64) -> f64 {
+    fn error(&self, scores: &[Vec<i128>], scale: f64) -> f64 {
         let float = |number: usize| self.scores[number].iter().map(|score| f64::from(*score));
         let count = self.samples.len() as f64;
         let mut means = vec![0.0; scores.first().map_or(0, Vec::len)];
@@ -193,7 +193,7 @@ struct Overflow {
     node: usize,
     name: String,
     bound: i128,
-    limit: i64,
+    limit: i128,
 }
 
 impl Overflow {

@@ -58,7 +58,7 @@ impl<'a> Closeness<'a> {
     }
 
     /// Measures integer scores, in units of `scale`, of samples in the same order.
-    pub(super) fn measure(&self, samples: &Samples<'_>, integers: &[Vec<i64>], scale: f64) -> Measured {
+    pub(super) fn measure(&self, samples: &Samples<'_>, integers: &[Vec<i128>], scale: f64) -> Measured {
         let tolerated = match self.aim.precision {
             Precision::Error(error) => error,
             Precision::Bits(_) => f64::INFINITY,
@@ -85,7 +85,7 @@ impl<'a> Closeness<'a> {
 
     /// The largest error of a score, of what it is relative to. Where scores are compared only, the smallest that it can be after all are
     /// moved alike.
-    fn error(&self, number: usize, integers: &[i64], scale: f64) -> f64 {
+    fn error(&self, number: usize, integers: &[i128], scale: f64) -> f64 {
         let (scores, range) = (&self.scores[number], self.ranges[number]);
         let errors = || {
             scores.iter().zip(integers).map(|(score, integer)| *integer as f64 * scale - f64::from(*score))
@@ -101,7 +101,7 @@ impl<'a> Closeness<'a> {
     }
 
     /// Whether a sample keeps its label, or each of its labels, and whether it loses one though the float scores are clear.
-    fn labels(&self, number: usize, integers: &[i64], tolerated: f64) -> (bool, bool) {
+    fn labels(&self, number: usize, integers: &[i128], tolerated: f64) -> (bool, bool) {
         let (scores, range) = (&self.scores[number], self.ranges[number]);
         match self.aim.told {
             Told::Values => (false, false),
@@ -155,12 +155,12 @@ mod tests {
 
     const SCORES: [[f32; 2]; 3] = [[0.0, 4.0], [8.0, 0.0], [1.0, 1.5]];
 
-    fn measured(integers: [[i64; 2]; 3], error: f64, told: Told) -> Measured {
+    fn measured(integers: [[i128; 2]; 3], error: f64, told: Told) -> Measured {
         let scores: Vec<Vec<f32>> = SCORES.iter().map(|scores| scores.to_vec()).collect();
         let aim = Aim { precision: Precision::Error(error), demanded: true, told };
         let sample = [0.0_f32];
         let samples: Samples<'_> = (0..3).map(|number| (number, &sample[..])).collect();
-        let integers: Vec<Vec<i64>> = integers.iter().map(|integers| integers.to_vec()).collect();
+        let integers: Vec<Vec<i128>> = integers.iter().map(|integers| integers.to_vec()).collect();
         Closeness::new(&scores, &samples, aim).measure(&samples, &integers, 0.25)
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Room {
     /// The ring.
     pub(super) ring: Accumulator,
     /// What the ring allows.
-    pub(super) limit: i64,
+    pub(super) limit: i128,
     /// How the scale of the sums must relate to another value's; where there is none, it lies on the grid through `origin`.
     pub(super) relation: Option<Relation>,
     /// A scale of the grid that the sums' is to lie on.
@@ -212,11 +212,10 @@ impl<'a> RealLayer<'a> {
     }
 
     fn quantize(&self, scale: f64, input_scale: f64) -> LinearWeights {
-        let round = |values: &[f32], unit: f64| {
-            values.iter().map(|x| (f64::from(*x) / unit).round_ties_even() as i64).collect()
-        };
-        let bias = round(&self.bias, scale * input_scale);
-        LinearWeights::new(self.channels, round(&self.weight, scale), bias)
+        let rounded = |x: &f32, unit: f64| (f64::from(*x) / unit).round_ties_even();
+        let weight = self.weight.iter().map(|w| rounded(w, scale) as i64).collect();
+        let bias = self.bias.iter().map(|b| rounded(b, scale * input_scale) as i128).collect();
+        LinearWeights::new(self.channels, weight, bias)
     }
 
     /// The root mean square of the rounding error over that of the weights.

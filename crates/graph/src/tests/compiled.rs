@@ -4,8 +4,8 @@ use super::{Random, Sketch, small_network};
 use crate::elementwise::Clip;
 use crate::network::{Evidence, FixedOp};
 use crate::{
-    Accumulator, CompileError, FixedExecutor, FloatExecutor, InputError, Network, Op, QuantizationOptions,
-    arg_max, compile, rescale,
+    Accumulator, CompileError, FixedExecutor, FloatExecutor, InputError, Integers, Network, Op,
+    QuantizationOptions, arg_max, compile, rescale,
 };
 
 pub(super) fn compiled(sketch: &mut Sketch) -> Network {
@@ -125,11 +125,13 @@ fn every_integer_follows_from_the_public_rules() {
     let (first, second) = (network.weights(0).unwrap(), network.weights(3).unwrap());
     let x = network.public().input().quantize(&[0.25, 0.75]).unwrap();
     let hidden: Vec<i64> = (0..2)
-        .map(|row| first.weight()[2 * row] * x[0] + first.weight()[2 * row + 1] * x[1] + first.bias()[row])
+        .map(|row| {
+            first.weight()[2 * row] * x[0] + first.weight()[2 * row + 1] * x[1] + first.bias()[row] as i64
+        })
         .map(|sum| rescale(sum.max(0), shift))
         .collect();
-    let expected = second.weight()[0] * hidden[0] + second.weight()[1] * hidden[1] + second.bias()[0];
-    assert_eq!(FixedExecutor::new(&network).unwrap().run(&x).unwrap().output, [expected]);
+    let expected = second.weight()[0] * hidden[0] + second.weight()[1] * hidden[1] + second.bias()[0] as i64;
+    assert_eq!(FixedExecutor::new(&network).unwrap().run(&x).unwrap().output, [i128::from(expected)]);
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn rescale_rounds_halves_up_and_floors_negatives() {
 fn arg_max_ties_go_to_the_lowest_index() {
     assert_eq!(arg_max(&[3, 9, 9, -1]), 1);
     assert_eq!(arg_max(&[-5, -5]), 0);
-    assert_eq!(arg_max(&[]), 0);
+    assert_eq!(arg_max::<i64>(&[]), 0);
 }
 
 #[test]
@@ -177,10 +179,10 @@ fn proved_bounds_hold_at_the_worst_input() {
         for sign in [1, -1] {
             let x: Vec<i64> =
                 channel.iter().map(|w| if w * sign > 0 { input.high } else { input.low }).collect();
-            let visit = |value: usize, integers: &[i64]| {
+            let visit = |value: usize, integers: Integers<'_>| {
                 if value == 1 {
-                    reached.0 = reached.0.min(*integers.iter().min().unwrap());
-                    reached.1 = reached.1.max(*integers.iter().max().unwrap());
+                    let [low, high] = integers.ends();
+                    reached = (reached.0.min(low), reached.1.max(high));
                 }
             };
             assert_eq!(executor.trace(&x, visit).unwrap(), vec![0; 5]);
@@ -200,7 +202,7 @@ fn sums_beyond_the_ring_are_counted_and_come_back_into_it() {
         compile(&sketch.graph, &sketch.tensors, &calibration, &QuantizationOptions::default()).unwrap();
     let run = FixedExecutor::new(&network).unwrap().run_real(&vec![1.0; dim.len() / 4]).unwrap();
     assert!(run.overflow_count() > 0);
-    let p = network.public().accumulator(network.public().nodes().len()).modulus() as i64;
+    let p = network.public().accumulator(network.public().nodes().len()).modulus() as i128;
     assert!(run.output.iter().all(|y| y.abs() <= p / 2));
 }
 

@@ -62,7 +62,7 @@ fn a_network_computes_functions_and_products() {
         let sums = [3 * x - y + 5, 2 * x + 2 * y - 7].map(|sum| rescale(sum, 3));
         let [first, second] = [bent(), FixedFunction { low: 0, ..bent() }];
         let run = executor.run(&[x, y]).unwrap();
-        assert_eq!(run.output, sums.map(|sum| first.at(sum) * second.at(sum)));
+        assert_eq!(run.output, sums.map(|sum| (first.at(sum) * second.at(sum)).into()));
         assert_eq!(run.overflow_count(), 0);
     }
 }
@@ -72,7 +72,7 @@ fn a_network_computes_functions_and_products() {
 fn terms_are_added_and_bounded() {
     let mut nodes = nodes();
     nodes[1] = FixedNode { op: FixedOp::Bias { bits: 6 }, accumulator: ring(20), ..nodes[1].clone() };
-    let weights = |bias: Vec<i64>| {
+    let weights = |bias: Vec<i128>| {
         let layer = LinearWeights::new(2, vec![3, -1, 2, 2], vec![5, -7]);
         BTreeMap::from([(0, layer), (1, LinearWeights::bias_alone(bias))])
     };
@@ -81,7 +81,7 @@ fn terms_are_added_and_bounded() {
     let sound = network(vec![63, -20]).unwrap();
     let run = FixedExecutor::new(&sound).unwrap().run(&[7, -2]).unwrap();
     let [first, second] = [bent(), FixedFunction { low: 0, ..bent() }];
-    assert_eq!(run.output, [28 + 63, 3 - 20].map(|x| first.at(x) * second.at(x)));
+    assert_eq!(run.output, [28 + 63, 3 - 20].map(|x| (first.at(x) * second.at(x)).into()));
     let [layer, term] = [1, 2].map(|value| &sound.values()[value]);
     assert_eq!([term.low, term.high], [layer.low - 20, layer.high + 63]);
     assert!(term.weights.is_none());
@@ -90,7 +90,7 @@ fn terms_are_added_and_bounded() {
     for bias in [vec![64, 0], vec![0, -64], vec![1], vec![1; 3]] {
         network(bias).unwrap_err();
     }
-    let refused = network(vec![i64::MIN, 0]).unwrap_err().to_string();
+    let refused = network(vec![i128::MIN, 0]).unwrap_err().to_string();
     assert!(refused.contains("more bits than it says"), "{refused}");
     let mut wide = nodes.clone();
     wide[1].op = FixedOp::Bias { bits: 61 };
@@ -102,7 +102,7 @@ fn bounds_and_limits_stop_at_functions_and_products() {
     let network = network(nodes()).unwrap();
     let values = network.values();
     // The layer's limit leaves room for its rescale, the function's input for nothing: a function reads all of it.
-    let limits: Vec<i64> = (0..values.len()).map(|value| network.public().limit(value)).collect();
+    let limits: Vec<i128> = (0..values.len()).map(|value| network.public().limit(value)).collect();
     assert_eq!(
         limits[1..],
         [ring(20).limit(3), ring(18).limit(0), ring(24).limit(0), ring(24).limit(0), ring(24).limit(0)]

@@ -20,7 +20,7 @@ fn networks() -> Vec<(Sketch, Vec<f32>)> {
 }
 
 /// The integers of all scores of samples, none of which may overflow.
-fn scores(network: &Network, samples: &[f32]) -> Vec<Vec<i64>> {
+fn scores(network: &Network, samples: &[f32]) -> Vec<Vec<i128>> {
     let executor = FixedExecutor::new(network).unwrap();
     let run = |sample: &[f32]| {
         let run = executor.run_real(sample).unwrap();

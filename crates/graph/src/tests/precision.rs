@@ -72,7 +72,7 @@ fn a_number_of_bits_is_that_of_activations_and_the_fewest_of_weights() {
         for (index, node) in network.public().nodes().iter().enumerate() {
             if node.op.is_linear() && index > 0 {
                 let [low, high] = network.values()[node.inputs[0]].calibrated;
-                let spanned = u64::BITS - high.abs_diff(low).leading_zeros();
+                let spanned = u128::BITS - high.abs_diff(low).leading_zeros();
                 assert!(spanned == bits || spanned + 1 == bits, "{}: {spanned} of {bits}", node.name);
             }
         }

@@ -68,7 +68,9 @@ impl Reading {
 
     /// What the client learns; none if no scores have it.
     fn outcome(self, values: Vec<i64>) -> Option<Outcome> {
-        let Self::Probability { classes, digits } = self else { return Some(Outcome::Logits(values)) };
+        let Self::Probability { classes, digits } = self else {
+            return Some(Outcome::Logits(values.into_iter().map(i128::from).collect()));
+        };
         let &[label, parts] = values.as_slice() else { return None };
         let (label, parts) = (label.try_into().ok()?, parts.try_into().ok()?);
         Likely::told(label, parts, classes, digits).map(Outcome::Probability)

@@ -169,7 +169,18 @@ pub struct Weights<'m> {
     /// In the order of the layer's shape.
     pub weight: &'m [i64],
     /// One for each output element.
-    pub bias: Vec<i64>,
+    pub bias: Vec<i128>,
+}
+
+impl Weights<'_> {
+    /// The biases, for a ring of less than 64 bits.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if one has more.
+    pub fn small_bias(&self) -> Result<Vec<i64>, ProtocolError> {
+        let small = |bias: &i128| i64::try_from(*bias).map_err(|_| ProtocolError::Shape { what: "a bias" });
+        self.bias.iter().map(small).collect()
+    }
 }
 
 /// A step as one party runs it.

@@ -101,7 +101,7 @@ pub enum Outcome {
     /// The indices of the scores above zero, in rising order.
     Labels(Vec<usize>),
     /// Every score, as integers at the network's output scale.
-    Logits(Vec<i64>),
+    Logits(Vec<i128>),
 }
 
 /// What a step reads, as far as the party has it.

@@ -85,7 +85,7 @@ impl Builder<'_> {
             scale: if operator.changes_ring() { self.snapped(x.scale) } else { x.scale },
             activation_bits: self.source.options.activation_bits,
             seen: self.source.ends_of(item.inputs[0]),
-            reach: [bound.low, bound.high],
+            reach: [bound.low, bound.high].map(|end| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
             unit: if operator.changes_ring() { self.unit(index + 1) } else { x.scale },
             functions: self.source.functions,
         };
@@ -109,7 +109,7 @@ impl Builder<'_> {
     ) -> Result<Placed, Stop> {
         let name = &self.source.items[index].name;
         if let FixedOp::Function(function) = &op {
-            self.require(x.value, function.last().max(-function.low), name)?;
+            self.require(x.value, function.last().max(-function.low).into(), name)?;
         }
         self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
         self.add(index + 1, &format!("{name}{suffix}"), op, &[x.value], scale)
@@ -147,7 +147,7 @@ impl Builder<'_> {
     }
 
     /// Sees to it that the ring of a node's value, or of the input, has room for integers of this size.
-    fn require(&mut self, value: usize, need: i64, name: &str) -> Result<(), Stop> {
+    fn require(&mut self, value: usize, need: i128, name: &str) -> Result<(), Stop> {
         let group = match value.checked_sub(1) {
             Some(node) => self.nodes[node].group,
             None => self.structure.group_behind(0),
@@ -156,8 +156,7 @@ impl Builder<'_> {
         match self.rings[group] {
             Some(ring) if need > self.source.options.accumulators[ring].limit(0) => {
                 let limit = self.source.options.accumulators[ring].limit(0);
-                let error =
-                    CompileError::RangeOverflow { node: name.to_owned(), bound: i128::from(need), limit };
+                let error = CompileError::RangeOverflow { node: name.to_owned(), bound: need, limit };
                 Err(Stop::Narrow { group, next: ring + 1, error })
             }
             _ => Ok(()),

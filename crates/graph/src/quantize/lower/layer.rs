@@ -46,7 +46,7 @@ impl Builder<'_> {
     }
 
     /// What layer `index`, which makes the first value reached, must respect in a ring with this limit.
-    fn room(&self, index: usize, x: Placed, reached: &[Reached], ring: Accumulator, limit: i64) -> Room {
+    fn room(&self, index: usize, x: Placed, reached: &[Reached], ring: Accumulator, limit: i128) -> Room {
         let origin = self.origins[index + 1].unwrap_or(self.scales[0]);
         let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / at.unit;
         Room {

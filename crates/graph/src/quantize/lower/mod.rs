@@ -30,7 +30,7 @@ use crate::network::{
 use crate::pass::Draft;
 
 /// What a ring not chosen yet allows: more than any ring, far from overflow.
-const UNBOUNDED: i64 = 1 << 60;
+const UNBOUNDED: i128 = 1 << 100;
 
 /// What is lowered.
 #[derive(Clone, Copy)]
@@ -196,13 +196,13 @@ struct Builder<'a> {
     /// The number of each group's ring, once chosen.
     rings: Vec<Option<usize>>,
     /// The largest absolute value of each group while its ring is not chosen.
-    needs: Vec<i64>,
+    needs: Vec<i128>,
     /// What there was before each item.
     marks: Vec<Mark>,
     /// The groups whose rings were chosen, each with the item that chose it, in order.
     chosen: Vec<(usize, usize)>,
     /// The groups whose needs were enlarged, each with what it was, in order.
-    enlarged: Vec<(usize, i64)>,
+    enlarged: Vec<(usize, i128)>,
     /// Each item's value as its users take it: the input first.
     placed: Vec<Option<Placed>>,
     input: NetworkInput,
@@ -245,7 +245,7 @@ impl<'a> Builder<'a> {
             accumulator: source.options.accumulators[0],
         };
         let mut needs = vec![0; structure.groups];
-        needs[structure.group_behind(0)] = high.max(-low);
+        needs[structure.group_behind(0)] = high.max(-low).into();
         let mut placed = vec![None; source.items.len() + 1];
         placed[0] = Some(Placed { value: 0, scale: unit });
         Ok(Self {
@@ -267,7 +267,7 @@ impl<'a> Builder<'a> {
             scales: vec![unit],
             errors: BTreeMap::new(),
             fitted: BTreeMap::new(),
-            bounds: vec![[Bound { low, high, evidence: Evidence::Proved }; 2]],
+            bounds: vec![[Bound { low: low.into(), high: high.into(), evidence: Evidence::Proved }; 2]],
         })
     }
 
@@ -310,7 +310,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Notes an absolute value that a group must have room for.
-    fn enlarge(&mut self, group: usize, need: i64) {
+    fn enlarge(&mut self, group: usize, need: i128) {
         if need > self.needs[group] {
             self.enlarged.push((group, self.needs[group]));
             self.needs[group] = need;
@@ -353,7 +353,7 @@ impl<'a> Builder<'a> {
         let smallest = || rings[self.least[group]..].iter().copied().find(|ring| need <= ring.limit(0));
         chosen.or_else(smallest).ok_or_else(|| CompileError::RangeOverflow {
             node: name.to_owned(),
-            bound: i128::from(need),
+            bound: need,
             limit: rings.last().map_or(0, |ring| ring.limit(0)),
         })
     }
@@ -381,7 +381,7 @@ impl<'a> Builder<'a> {
         shape: Vec<usize>,
         group: usize,
         scale: f64,
-        limit: i64,
+        limit: i128,
     ) -> Result<usize, Stop> {
         let rings = &self.source.options.accumulators;
         let ring = self.rings[group].unwrap_or(rings.len() - 1);

@@ -35,12 +35,12 @@ impl Builder<'_> {
     /// Constants at the scale of what they are added to.
     fn add_bias(&mut self, index: usize, node: usize, x: Placed) -> Result<Placed, Stop> {
         let constants = crate::pass::values_of(self.source.draft, node)?;
-        let integer = |b: &f32| (f64::from(*b) / x.scale).round_ties_even() as i64;
-        let bias: Vec<i64> = constants.iter().map(integer).collect();
+        let integer = |b: &f32| (f64::from(*b) / x.scale).round_ties_even() as i128;
+        let bias: Vec<i128> = constants.iter().map(integer).collect();
         let largest = bias.iter().map(|b| b.unsigned_abs()).max().unwrap_or(0);
-        let (bits, item) = (u64::BITS - largest.leading_zeros(), &self.source.items[index]);
+        let (bits, item) = (u128::BITS - largest.leading_zeros(), &self.source.items[index]);
         if bits > MAX_BIAS_BITS {
-            let (node, bound) = (item.name.clone(), i128::from(largest));
+            let (node, bound) = (item.name.clone(), largest as i128);
             return Err(CompileError::RangeOverflow { node, bound, limit: 1 << MAX_BIAS_BITS }.into());
         }
         self.weights.insert(self.nodes.len(), LinearWeights::bias_alone(bias));

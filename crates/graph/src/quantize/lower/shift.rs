@@ -80,7 +80,7 @@ impl Builder<'_> {
     }
 
     /// What the ring allows a value of this scale, whose rescale may still lie ahead.
-    pub(super) fn limit(&self, value: usize, group: usize, scale: f64) -> i64 {
+    pub(super) fn limit(&self, value: usize, group: usize, scale: f64) -> i128 {
         let Some(ring) = self.ring(group) else { return UNBOUNDED };
         if !self.structure.wide[value] {
             return ring.limit(0);

@@ -109,7 +109,7 @@ impl BuiltLinear {
         let purpose = (&spec, form);
         let make = || Filters::new(form, &scheme, weights.weight);
         let filters = shared.get_or(&purpose, weights.weight, make)?;
-        ServerLayer::with_filters(scheme, filters, &weights.bias)
+        ServerLayer::with_filters(scheme, filters, &weights.small_bias()?)
     }
 
     /// Bytes of the weights.

@@ -108,7 +108,8 @@ impl Built for BuiltLinear {
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { set, parameters, packing, prime, form, .. } = *self;
         let weights = model.weights(node, packing.shape().outputs()?)?;
-        let layer = ServerLayer::in_form(form, packing, &parameters, prime, weights.weight, &weights.bias)?;
+        let layer =
+            ServerLayer::in_form(form, packing, &parameters, prime, weights.weight, &weights.small_bias()?)?;
         Ok(Box::new(OfSet { set, layer }))
     }
 }

@@ -21,11 +21,18 @@ impl Likely {
     /// What a softmax of these scores, each unit of which stands for `scale`, gives over a ring of `bits` bits: the same in every run.
     ///
     /// # Errors
-    /// As [`Precision::new`].
-    pub fn of(scores: &[i64], digits: u32, scale: f64, bits: u32) -> Result<Self, ProtocolError> {
+    /// As [`Precision::new`]; [`ProtocolError::Shape`] for a score beyond 64 bits.
+    pub fn of<S: Copy + TryInto<i64>>(
+        scores: &[S],
+        digits: u32,
+        scale: f64,
+        bits: u32,
+    ) -> Result<Self, ProtocolError> {
+        let small = |score: &S| (*score).try_into().map_err(|_| ProtocolError::Shape { what: "a score" });
+        let scores = scores.iter().map(small).collect::<Result<Vec<i64>, _>>()?;
         let precision = Precision::new(scores.len(), digits, scale, bits)?;
         let exponential = precision.exponential()?;
-        let (label, parts) = library::softmax_parts(scores, precision.dropped(), &exponential, digits);
+        let (label, parts) = library::softmax_parts(&scores, precision.dropped(), &exponential, digits);
         Ok(Self { label, parts, digits })
     }
 

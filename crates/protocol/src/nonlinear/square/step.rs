@@ -161,7 +161,14 @@ impl Built for BuiltSquare {
             Target::Shares(values) => ServerSquare::new(values, &parameters, prime)?,
             Target::Layer(packing) => {
                 let weights = model.weights(node, packing.shape().outputs()?)?;
-                ServerSquare::before(form, *packing, &parameters, prime, weights.weight, &weights.bias)?
+                ServerSquare::before(
+                    form,
+                    *packing,
+                    &parameters,
+                    prime,
+                    weights.weight,
+                    &weights.small_bias()?,
+                )?
             }
         };
         Ok(Box::new(OfSet { set, layer }))
