@@ -64,7 +64,7 @@ impl Choice<'_> {
     }
 
     fn structure(&self, squares: &Squares) -> Structure {
-        Structure::new(self.source.items, squares, self.source.options.output_unit.is_some())
+        Structure::new(self.source.items, squares, self.source.options)
     }
 
     /// The fewest bits around squares that take sums whole.

@@ -130,6 +130,22 @@ pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>
     Ok(items)
 }
 
+/// Checks that there are sums and products alone, which need no rescale.
+///
+/// # Errors
+/// [`CompileError::UnsupportedOp`] naming the first other.
+pub(super) fn only_polynomials(items: &[Item<'_>]) -> Result<(), CompileError> {
+    let is_other = |item: &&Item<'_>| item.action.is_nonlinear() || item.action.chooses_scale();
+    items.iter().find(is_other).map_or(Ok(()), |item| {
+        Err(CompileError::UnsupportedOp {
+            node: item.name.clone(),
+            operator: item.operator,
+            attribute: "values that stay encrypted".to_owned(),
+            fix: "put a square in its place and train the network again, pool by the mean, or take a mode in which the client takes part",
+        })
+    })
+}
+
 /// The action of a node.
 pub(super) fn translate(draft: &Draft, index: usize) -> Result<Action<'_>, CompileError> {
     let node = &draft.graph.nodes[index];

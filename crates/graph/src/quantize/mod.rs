@@ -48,6 +48,9 @@ pub struct QuantizationOptions {
     pub input_range: Option<[f64; 2]>,
     /// Whether the constants in front of the first layer are published, for the client to apply in floating point.
     pub public_preprocessing: bool,
+    /// Whether values are rescaled where they have grown. If not, there is nothing but sums and products, in one ring, and weights have no more bits
+    /// than they must, for every bit of a layer comes back in each of those behind it.
+    pub rescales: bool,
     /// Whether a square may take sums that are not rescaled: larger rings, and fewer values in circuits.
     pub squares_of_sums: bool,
     /// The fewest bits that activations and weights may be left with around such squares: 2 to 16.
@@ -72,6 +75,7 @@ impl Default for QuantizationOptions {
             accumulators,
             input_range: None,
             public_preprocessing: false,
+            rescales: true,
             squares_of_sums: true,
             min_square_bits: 5,
             narrow: false,
@@ -88,6 +92,13 @@ impl QuantizationOptions {
     pub fn powers_of_two() -> Self {
         let accumulators = Accumulator::powers_of_two().collect();
         Self { accumulators, squares_of_sums: false, ..Self::default() }
+    }
+
+    /// As the default, but without rescales, over products of primes: for networks of sums and products that are computed on ciphertexts.
+    #[must_use]
+    pub fn without_rescales() -> Self {
+        let accumulators = Accumulator::products().collect();
+        Self { accumulators, squares_of_sums: false, rescales: false, ..Self::default() }
     }
 }
 

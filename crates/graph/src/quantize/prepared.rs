@@ -5,7 +5,7 @@ use super::calibrate::{Observed, Range, Samples, observe, samples};
 use super::choice::{Choice, Chosen};
 use super::features::{CodedInput, Coding, prepare_input};
 use super::fits::Fits;
-use super::item::{Action, Item, items};
+use super::item::{Action, Item, items, only_polynomials};
 use super::lower::Source;
 use super::{QuantizationOptions, outlier};
 use crate::CompileError;
@@ -65,6 +65,9 @@ impl<'c> Prepared<'c> {
     ) -> Result<Part<'p>, CompileError> {
         let seen = self.observed.seen(&samples);
         let items = items(&self.draft, &seen)?;
+        if !options.rescales {
+            only_polynomials(&items)?;
+        }
         let fits = Fits::new(&self.draft, &items)?;
         let input = options.input_range.map_or(seen[0].range, |[low, high]| Range { low, high });
         let input_ends = options.input_range.unwrap_or(seen[0].ends);

@@ -1,5 +1,6 @@
 //! Where values are rescaled and which of them share a ring: what follows from the graph alone, before any scale is chosen.
 
+use super::QuantizationOptions;
 use super::item::{Action, Item};
 use crate::network::FixedOp;
 
@@ -47,8 +48,8 @@ pub(super) struct Squares {
 }
 
 impl Structure {
-    /// With the output rescaled or as it is.
-    pub(super) fn new(items: &[Item], squares: &Squares, rescales_output: bool) -> Self {
+    /// With rescales as the options want them.
+    pub(super) fn new(items: &[Item], squares: &Squares, options: &QuantizationOptions) -> Self {
         let values = items.len() + 1;
         let mut users = vec![Vec::new(); values];
         for (index, item) in items.iter().enumerate() {
@@ -58,6 +59,7 @@ impl Structure {
         let ahead = Ahead::of(items);
         let takes: Vec<bool> = (0..items.len())
             .map(|user| match items[user].action {
+                _ if !options.rescales => false,
                 // Comparing few bits of what others take in front of a product, too, costs less, and the maximum is one of what they take then.
                 Action::Max(_) => users[items[user].inputs[0]].len() > 1 && ahead.product[user + 1],
                 _ => items[user].action.takes_few_bits() && !squares.whole[user],
@@ -66,7 +68,7 @@ impl Structure {
         let (wide, rescaled) = places(items, &users, &ahead, &takes);
         let mixes = mixes(items, &users, &takes, |value| wide[value] && !rescaled[value]);
         let (wide, mut rescaled) = places(items, &users, &ahead, &mixes);
-        rescaled[items.len()] |= wide[items.len()] && rescales_output;
+        rescaled[items.len()] |= wide[items.len()] && options.output_unit.is_some();
         let (before, behind, groups) = group(items, &rescaled);
         let squared = squared(items, &users, &rescaled, &squares.whole);
         let behind_squares = behind_squares(items, &rescaled, &squares.whole);

@@ -11,6 +11,7 @@ mod lookups;
 mod operators;
 mod parallel;
 mod passes;
+mod polynomials;
 mod powers_of_two;
 mod precision;
 mod public_half;

@@ -75,7 +75,7 @@ impl Builder<'_> {
             (_, true) => bits.min(structure.square_bits.behind),
             _ => bits,
         };
-        let sparing = structure.squared[index] || self.source.sparing;
+        let sparing = structure.squared[index] || self.source.sparing || !self.source.options.rescales;
         [fewest, if sparing { fewest } else { self.source.options.max_weight_bits }]
     }
 

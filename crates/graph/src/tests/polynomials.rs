@@ -1,0 +1,125 @@
+//! Networks without rescales, over products of primes: values of up to 93 bits.
+
+use super::{Sketch, small_network};
+use crate::{
+    Aim, CompileError, FixedExecutor, FloatExecutor, Network, NetworkManifest, Op, Precision, PublicNetwork,
+    QuantizationOptions, Told, compile, compile_to,
+};
+
+/// Conv, square, dense, square, dense: the form of LoLa's network for MNIST, smaller.
+fn squares(seed: u64) -> Sketch {
+    Sketch::new(&[1, 12, 12], seed)
+        .conv("conv", 3, 5, 2, 1)
+        .op("square1", Op::Square)
+        .flatten("flat")
+        .dense("fc1", 12)
+        .op("square2", Op::Square)
+        .dense("fc2", 5)
+}
+
+/// Compiled with so many bits, with the samples.
+fn compiled(mut sketch: Sketch, bits: u32) -> (Network, Sketch, Vec<f32>) {
+    let samples = sketch.samples(32, 0.0, 1.0);
+    let aim = Aim { precision: Precision::Bits(bits), demanded: true, told: Told::Scores };
+    let options = QuantizationOptions::without_rescales();
+    let network = compile_to(&sketch.graph, &sketch.tensors, &samples, &options, aim, &|_| Ok(0)).unwrap();
+    (network, sketch, samples)
+}
+
+#[test]
+fn there_are_sums_and_products_alone_in_one_ring() {
+    for bits in [6, 7, 8] {
+        let (network, sketch, samples) = compiled(squares(5), bits);
+        let public = network.public();
+        let ring = public.input().accumulator;
+        assert!(ring.factors().is_some() && public.nodes().iter().all(|node| node.accumulator == ring));
+        assert!(!public.nodes().iter().any(|node| node.op.is_nonlinear()));
+        let weights: Vec<u32> =
+            network.values().iter().filter_map(|value| Some(value.weights?.bits)).collect();
+        assert!(weights.iter().all(|has| (bits..=bits + 1).contains(has)), "{weights:?}");
+        let float = FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap();
+        let fixed = FixedExecutor::new(&network).unwrap();
+        for sample in samples.chunks(144) {
+            let (expected, run) = (float.run(sample).unwrap(), fixed.run_real(sample).unwrap());
+            assert_eq!(run.overflow_count(), 0);
+            for (score, expected) in run.output.iter().zip(&expected) {
+                let error = (*score as f64 * network.output_scale() - f64::from(*expected)).abs();
+                assert!(error < 4.0 * f64::from(-(bits as i32)).exp2(), "{error} at {bits} bits");
+            }
+        }
+    }
+}
+
+/// Every value modulo each prime, by loops over residues that know nothing of the machine's integers.
+#[test]
+fn values_beyond_64_bits_are_those_modulo_each_prime() {
+    let sketch = Sketch::new(&[20], 6).dense("fc1", 12).op("square1", Op::Square).dense("fc2", 9);
+    let (network, _, samples) = compiled(sketch.op("square2", Op::Square).dense("fc3", 4), 8);
+    let (public, executor) = (network.public(), FixedExecutor::new(&network).unwrap());
+    assert!(public.is_wide());
+    let mut largest = 0;
+    for sample in samples.chunks(20) {
+        let input = public.input().quantize(sample).unwrap();
+        let output = executor.run(&input).unwrap().output;
+        largest = output.iter().fold(largest, |largest, y| largest.max(y.abs()));
+        for &prime in public.input().accumulator.factors().unwrap() {
+            let residue = |x: i128| x.rem_euclid(prime.into()) as u64;
+            let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(prime)) as u64;
+            let mut x: Vec<u64> = input.iter().map(|&x| residue(x.into())).collect();
+            for index in 0..public.nodes().len() {
+                x = match network.weights(index) {
+                    None => x.iter().map(|&x| times(x, x)).collect(),
+                    Some(layer) => {
+                        let rows = layer.weight().chunks(x.len()).zip(layer.bias());
+                        let sum = |(row, bias): (&[i64], &i128)| {
+                            let products = row.iter().zip(&x).map(|(w, x)| times(residue((*w).into()), *x));
+                            products.fold(residue(*bias), |sum, product| (sum + product) % prime)
+                        };
+                        rows.map(sum).collect()
+                    }
+                };
+            }
+            assert!(output.iter().map(|&y| residue(y)).eq(x), "modulo {prime}");
+        }
+    }
+    assert!(largest > i128::from(i64::MAX), "{largest}");
+}
+
+#[test]
+fn files_hold_all_bits() {
+    let (network, ..) = compiled(squares(7), 8);
+    assert!(network.public().is_wide());
+    let biases = (0..network.public().nodes().len()).filter_map(|node| network.weights(node));
+    assert!(biases.flat_map(|layer| layer.bias()).any(|bias| i64::try_from(*bias).is_err()));
+    let (manifest, bytes) = network.to_parts().unwrap();
+    let manifest = NetworkManifest::from_json(&manifest.to_json().unwrap()).unwrap();
+    assert_eq!(Network::from_parts(manifest.clone(), &bytes).unwrap().values(), network.values());
+    assert_eq!(Network::from_parts(manifest.clone(), &bytes).unwrap().public(), network.public());
+    assert!(Network::from_parts(manifest, &bytes[..bytes.len() - 8]).is_err());
+    let json = network.public().to_json().unwrap();
+    assert_eq!(&PublicNetwork::from_json(&json).unwrap(), network.public());
+}
+
+/// Inputs four times as large as those of calibration make sums far beyond the ring: all are counted, and none makes a panic.
+#[test]
+fn sums_beyond_the_ring_are_counted() {
+    let mut sketch = squares(8);
+    let samples = sketch.samples(32, 0.0, 0.05);
+    let options =
+        QuantizationOptions { input_range: Some([0.0, 1.0]), ..QuantizationOptions::without_rescales() };
+    let network = compile(&sketch.graph, &sketch.tensors, &samples, &options).unwrap();
+    let run = FixedExecutor::new(&network).unwrap().run_real(&[1.0; 144]).unwrap();
+    let half = (network.public().input().accumulator.modulus() / 2) as i128;
+    assert!(run.overflow_count() > 0 && run.output.iter().all(|y| y.abs() <= half));
+}
+
+#[test]
+fn what_is_no_polynomial_is_named() {
+    let mut sketch = small_network(1);
+    let samples = sketch.samples(4, 0.0, 1.0);
+    let options = QuantizationOptions::without_rescales();
+    let error = compile(&sketch.graph, &sketch.tensors, &samples, &options).unwrap_err();
+    let CompileError::UnsupportedOp { node, operator, fix, .. } = &error else { panic!("{error}") };
+    assert_eq!((node.as_str(), *operator), ("pool1", "MaxPool"));
+    assert!(fix.contains("square"), "{fix}");
+}
