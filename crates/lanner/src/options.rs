@@ -84,22 +84,23 @@ impl CompileOptions {
         let mode = match (self.mode.as_str(), rounding) {
             ("gazelle", "exact") => Mode::Gazelle,
             ("falcon", "exact") => Mode::Falcon,
+            ("spectral", "exact") => Mode::Spectral,
             ("cheetah" | "auto", "exact") => Mode::Cheetah(Rounding::Exact),
             ("cheetah", "faithful") => Mode::Cheetah(Rounding::Faithful),
             ("tabula", "exact") => Mode::Tabula(tabula::Rounding::Exact),
             ("tabula", "stochastic") => Mode::Tabula(tabula::Rounding::Stochastic),
-            ("gazelle" | "falcon" | "cheetah" | "tabula" | "auto", "faithful" | "stochastic") => {
+            ("gazelle" | "falcon" | "cheetah" | "tabula" | "spectral" | "auto", "faithful" | "stochastic") => {
                 let alone = if rounding == "faithful" { "cheetah" } else { "tabula" };
                 let what =
                     format!("{rounding} rounding goes with mode {alone} alone, and this is {}", self.mode);
                 return misuse(what, &format!("compile with mode {alone}, or with rounding exact"));
             }
-            ("gazelle" | "falcon" | "cheetah" | "tabula" | "auto", other) => {
+            ("gazelle" | "falcon" | "cheetah" | "tabula" | "spectral" | "auto", other) => {
                 return misuse(format!("there is no rounding {other}"), "give exact, faithful or stochastic");
             }
             (other, _) => {
                 let error = Error::new(ErrorKind::Unsupported, format!("this version has no mode {other}"));
-                return Err(error.fix("compile with gazelle, falcon, cheetah, tabula or auto"));
+                return Err(error.fix("compile with gazelle, falcon, cheetah, tabula, spectral or auto"));
             }
         };
         if mode.is_exact() || self.output == "label" {
@@ -144,6 +145,7 @@ impl CompileOptions {
             }
             Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
+            Mode::Spectral => QuantizationOptions::without_rescales(),
         };
         let (input_range, public_preprocessing) = (self.input_range, self.public_preprocessing);
         let output_unit =

@@ -85,7 +85,7 @@ fn memory(built: &BuiltPlan, shared: u64) -> Result<Value> {
 fn step_report(step: &BuiltStep) -> Value {
     let ring = |value: &ValueType| match value {
         ValueType::Shared { ring, .. } => Some(ring.modulus()),
-        ValueType::Revealed => None,
+        ValueType::Encrypted(_) | ValueType::Revealed => None,
     };
     let (inputs, made) = &step.types;
     let (from, to) = (inputs.first().and_then(ring), ring(made));
@@ -102,7 +102,7 @@ fn step_report(step: &BuiltStep) -> Value {
 /// How a model rounds, and what that tells a client, for people.
 fn said_of(mode: Mode) -> Option<(&'static str, Option<&'static str>)> {
     Some(match mode {
-        Mode::Gazelle | Mode::Falcon => return None,
+        Mode::Gazelle | Mode::Falcon | Mode::Spectral => return None,
         Mode::Cheetah(Rounding::Exact) | Mode::Tabula(tabula::Rounding::Exact) => {
             ("exact: every result is a function of the input and the weights", None)
         }

@@ -252,7 +252,8 @@ fn values(visits: &[Visit], types: &[ValueType]) -> u64 {
     }
     let bytes = |value: usize| match types[value] {
         ValueType::Shared { len, .. } => (len * size_of::<u64>()) as u64,
-        ValueType::Revealed => 0,
+        // Steps count their own ciphertexts.
+        ValueType::Encrypted(_) | ValueType::Revealed => 0,
     };
     let (mut held, mut most) = (bytes(0), 0);
     for (number, visit) in visits.iter().enumerate() {

@@ -76,7 +76,7 @@ pub fn check_outline(
 ) -> Result<(), PlanError> {
     let layer_work = |layer: &Convolution| match mode {
         Mode::Cheetah(_) | Mode::Tabula(_) => cheetah::work(layer),
-        Mode::Gazelle | Mode::Falcon => gazelle::work(layer),
+        Mode::Gazelle | Mode::Falcon | Mode::Spectral => gazelle::work(layer),
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {

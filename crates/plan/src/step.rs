@@ -19,6 +19,8 @@ pub enum Mode {
     Cheetah(Rounding),
     /// Tabula: layers split so that the online phase is plaintext arithmetic, openings under masks between them, over powers of two.
     Tabula(tabula::Rounding),
+    /// Falcon spectral: the server computes a network of sums and products on ciphertexts, modulo some primes.
+    Spectral,
 }
 
 impl Mode {
@@ -30,6 +32,7 @@ impl Mode {
             Self::Falcon => "falcon",
             Self::Cheetah(_) => "cheetah",
             Self::Tabula(_) => "tabula",
+            Self::Spectral => "spectral",
         }
     }
 
@@ -37,7 +40,7 @@ impl Mode {
     #[must_use]
     pub const fn rounding(self) -> Option<Rounding> {
         match self {
-            Self::Gazelle | Self::Falcon => None,
+            Self::Gazelle | Self::Falcon | Self::Spectral => None,
             Self::Cheetah(rounding) => Some(rounding),
             Self::Tabula(_) => Some(Rounding::Exact),
         }

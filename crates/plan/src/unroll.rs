@@ -152,6 +152,7 @@ fn place(places: &[usize], value: usize) -> Result<usize, ProtocolError> {
 const fn shape(value: ValueType) -> ValueType {
     match value {
         ValueType::Shared { ring, len, .. } => ValueType::shared(ring, len, Known::NOBODY),
+        encrypted @ ValueType::Encrypted(_) => encrypted,
         ValueType::Revealed => ValueType::Revealed,
     }
 }

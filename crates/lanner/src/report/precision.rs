@@ -25,7 +25,7 @@ pub(super) fn layers(network: &Network) -> Vec<Value> {
         let weights = value.weights?.bits;
         let [low, high] = values[nodes[index].inputs[0]].calibrated;
         // 0 to 255 are 256 values, and 8 bits.
-        let activations = u64::BITS - high.abs_diff(low).leading_zeros();
+        let activations = u128::BITS - high.abs_diff(low).leading_zeros();
         let ring = nodes[index].accumulator.bits();
         Some(json!({"name": value.name, "activations": activations, "weights": weights, "ring": ring}))
     };

@@ -23,7 +23,7 @@ pub(crate) use needs::{LABEL, WORD};
 pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
 pub use party::{Client, Keys, PartyState, Server};
 pub use shared::Shared;
-pub use value::{Inputs, Known, Outcome, Value, ValueType};
+pub use value::{Encrypted, Inputs, Known, Outcome, Value, ValueType};
 
 use lanner_bfv::function_privacy::Distance;
 use lanner_wire::{Channel, DecodeError, Reader, Writer};

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use lanner_bfv::{Ciphertext, NoiseBound, ParameterSet};
 use lanner_primitives::Ring;
 use lanner_share::Share;
 
@@ -33,7 +34,7 @@ impl Known {
 }
 
 /// A value of a plan as both parties know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueType {
     /// Additive shares.
     Shared {
@@ -44,8 +45,25 @@ pub enum ValueType {
         /// Who knows its share ahead of time.
         known: Known,
     },
+    /// Encrypted for the client, at the server.
+    Encrypted(Encrypted),
     /// What the client learns; the end of a plan.
     Revealed,
+}
+
+/// Ciphertexts of a value: as many modulo each of some primes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Encrypted {
+    /// The parameter set.
+    pub set: ParameterSet,
+    /// The product of the primes.
+    pub modulus: u128,
+    /// Ciphertexts modulo each prime.
+    pub ciphertexts: usize,
+    /// Their limbs.
+    pub limbs: usize,
+    /// A bound on their noise.
+    pub noise: NoiseBound,
 }
 
 impl ValueType {
@@ -66,6 +84,17 @@ impl ValueType {
         }
     }
 
+    /// The step's only input, which is encrypted.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] otherwise.
+    pub fn only_encrypted(inputs: &[Self]) -> Result<Encrypted, ProtocolError> {
+        match inputs {
+            [Self::Encrypted(encrypted)] => Ok(*encrypted),
+            _ => Err(ProtocolError::Shape { what: "an input of a step that is not encrypted" }),
+        }
+    }
+
     /// As [`Self::only`], for a step that needs the server's share ahead of time.
     ///
     /// # Errors
@@ -83,6 +112,8 @@ impl ValueType {
 pub enum Value {
     /// The party's share.
     Shared(Share),
+    /// Ciphertexts of the client's, by the prime modulo which they are.
+    Encrypted(Vec<Vec<Ciphertext>>),
     /// What the client learnt.
     Revealed(Outcome),
     /// The other party's alone.
@@ -126,6 +157,20 @@ impl Inputs {
     /// [`ProtocolError::Shape`] if one is missing or not shared.
     pub fn shares(&self) -> Result<Vec<&Share>, ProtocolError> {
         self.0.iter().map(|value| share_of(value.as_deref())).collect()
+    }
+
+    /// The ciphertexts of the only input, by prime.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Shape`] if there is another number of inputs, or it is not encrypted.
+    pub fn encrypted(&self) -> Result<&[Vec<Ciphertext>], ProtocolError> {
+        match &self.0[..] {
+            [Some(value)] => match &**value {
+                Value::Encrypted(ciphertexts) => Ok(ciphertexts),
+                _ => Err(ProtocolError::Shape { what: "an input that is not encrypted" }),
+            },
+            _ => Err(ProtocolError::Shape { what: "the number of a step's inputs" }),
+        }
     }
 
     /// The share of the only input.
