@@ -14,16 +14,25 @@ pub struct LinearCombination {
 }
 
 impl LinearCombination {
-    /// An empty sum of fresh or rotated ciphertexts, which have all limbs.
+    /// An empty sum of ciphertexts of all limbs.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self { sums: Sums::new(&parameters.basis(parameters.limbs())) }
     }
 
+    /// An empty sum of ciphertexts of a number of limbs.
+    ///
+    /// # Errors
+    /// [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn at(parameters: &Parameters, limbs: usize) -> Result<Self, BfvError> {
+        parameters.check_limbs(limbs)?;
+        Ok(Self { sums: Sums::new(&parameters.basis(limbs)) })
+    }
+
     /// Adds `ciphertext * factor`.
     ///
     /// # Errors
-    /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has fewer limbs.
+    /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has another number of limbs.
     pub fn add(&mut self, ciphertext: &Ciphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let Ciphertext { c0, c1, noise } = ciphertext;
         self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
@@ -36,7 +45,8 @@ impl LinearCombination {
         Ciphertext { c0, c1, noise }
     }
 
-    /// The sum of `ciphertexts[k] * factors[k]` at once, which takes less memory traffic: the sums stay in registers.
+    /// The sum of `ciphertexts[k] * factors[k]` at once, which takes less memory traffic: the sums stay in registers. It has the limbs of
+    /// its terms, and all if there are none.
     ///
     /// # Errors
     /// [`BfvError::Length`] unless there is a factor for each ciphertext; as [`Self::add`].
@@ -45,7 +55,9 @@ impl LinearCombination {
         ciphertexts: &[Ciphertext],
         factors: &[Multiplier],
     ) -> Result<Ciphertext, BfvError> {
-        let basis = parameters.basis(parameters.limbs());
+        let limbs = ciphertexts.first().map_or(parameters.limbs(), Ciphertext::limbs);
+        parameters.check_limbs(limbs)?;
+        let basis = parameters.basis(limbs);
         if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(&basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
@@ -72,18 +84,26 @@ pub struct ExtendedCombination {
 }
 
 impl ExtendedCombination {
-    /// An empty sum.
+    /// An empty sum of ciphertexts of all limbs.
     ///
     /// # Errors
     /// [`BfvError::NoSpecialModulus`].
     pub fn new(parameters: &Parameters) -> Result<Self, BfvError> {
-        Ok(Self { parameters: parameters.clone(), sums: Sums::new(parameters.key_switching()?) })
+        Self::at(parameters, parameters.limbs())
+    }
+
+    /// An empty sum of ciphertexts of a number of limbs.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`]; [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn at(parameters: &Parameters, limbs: usize) -> Result<Self, BfvError> {
+        Ok(Self { parameters: parameters.clone(), sums: Sums::new(parameters.key_switching(limbs)?) })
     }
 
     /// Adds `ciphertext * factor`.
     ///
     /// # Errors
-    /// [`BfvError::Mismatch`] if either belongs to other parameters.
+    /// [`BfvError::Mismatch`] if either belongs to other parameters, or the ciphertext has another number of limbs.
     pub fn add(&mut self, ciphertext: &ExtendedCiphertext, factor: &Multiplier) -> Result<(), BfvError> {
         let ExtendedCiphertext { c0, c1, noise } = ciphertext;
         self.sums.add([c0, c1], factor, noise.multiplied_by_norm(factor.norm))
@@ -105,6 +125,7 @@ impl ExtendedCombination {
 /// factor passes once.
 pub struct ExtendedCombinations {
     parameters: Parameters,
+    basis: RnsBasis,
     rows: Vec<ExtendedCiphertext>,
 }
 
@@ -186,8 +207,8 @@ impl<'a, T> Terms<'a, T> {
     }
 
     /// The factors' values at one limb.
-    fn values(&self, limb: usize) -> Vec<Values<'a>> {
-        self.factors.iter().map(|factor| factor.values(limb)).collect()
+    fn values(&self, basis: &RnsBasis, limb: usize) -> Vec<Values<'a>> {
+        self.factors.iter().map(|factor| factor.values(basis, limb)).collect()
     }
 }
 
@@ -203,10 +224,11 @@ pub(crate) fn add_blocks<T: Sync, R: Send>(
     add: impl Fn(&mut R, &Terms<'_, T>, &[Values<'_>], usize, &Range<usize>) + Send + Sync,
 ) {
     for limb in 0..basis.len() {
-        let prepared = terms.iter().flat_map(|terms| &terms.factors).all(|factor| factor.is_prepared(limb));
+        let prepared =
+            terms.iter().flat_map(|terms| &terms.factors).all(|factor| factor.is_prepared(basis, limb));
         let together = if prepared { rows.len().div_ceil(parallel::threads()).max(1) } else { 1 };
         parallel::for_each(rows.chunks_mut(together).zip(terms.chunks(together)), |(rows, terms)| {
-            let values: Vec<_> = terms.iter().map(|terms| terms.values(limb)).collect();
+            let values: Vec<_> = terms.iter().map(|terms| terms.values(basis, limb)).collect();
             for block in blocks(basis) {
                 for ((row, terms), values) in rows.iter_mut().zip(terms).zip(&values) {
                     add(row, terms, values, limb, &block);
@@ -226,15 +248,23 @@ fn blocks(basis: &RnsBasis) -> impl Iterator<Item = Range<usize>> + use<> {
 const BLOCK: usize = 1024;
 
 impl ExtendedCombinations {
-    /// Empty sums.
+    /// Empty sums of ciphertexts of all limbs.
     ///
     /// # Errors
     /// [`BfvError::NoSpecialModulus`].
     pub fn new(parameters: &Parameters, rows: usize) -> Result<Self, BfvError> {
-        let basis = parameters.key_switching()?;
+        Self::at(parameters, rows, parameters.limbs())
+    }
+
+    /// Empty sums of ciphertexts of a number of limbs.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`]; [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn at(parameters: &Parameters, rows: usize, limbs: usize) -> Result<Self, BfvError> {
+        let basis = parameters.key_switching(limbs)?;
         let row =
             |_| ExtendedCiphertext { c0: Poly::zero(basis), c1: Poly::zero(basis), noise: NoiseBound::NONE };
-        Ok(Self { parameters: parameters.clone(), rows: (0..rows).map(row).collect() })
+        Ok(Self { parameters: parameters.clone(), basis: basis.clone(), rows: (0..rows).map(row).collect() })
     }
 
     /// Adds `ciphertexts[k] * factors[k * rows + j]` to each row `j`.
@@ -252,13 +282,14 @@ impl ExtendedCombinations {
     /// Adds products of some of the ciphertexts to some of the sums.
     ///
     /// # Errors
-    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters.
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if an operand belongs to other parameters or has another
+    /// number of limbs.
     pub fn add_products(
         &mut self,
         ciphertexts: &[ExtendedCiphertext],
         products: &[Product<'_>],
     ) -> Result<(), BfvError> {
-        let basis = self.parameters.extended();
+        let basis = &self.basis;
         if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
@@ -279,7 +310,7 @@ impl ExtendedCombinations {
     /// The sums, divided by the special modulus.
     #[must_use]
     pub fn finish(self) -> Vec<Ciphertext> {
-        let Self { parameters, rows } = self;
+        let Self { parameters, rows, .. } = self;
         rows.into_iter().map(|row| row.reduce(&parameters)).collect()
     }
 
@@ -314,7 +345,7 @@ impl Sums {
         }
         factor.check_covers(&self.basis)?;
         for limb in 0..self.basis.len() {
-            let weights = factor.values(limb);
+            let weights = factor.values(&self.basis, limb);
             for (sums, part) in self.accumulators.iter_mut().zip(parts) {
                 sums[limb].mul_add(part.limb(limb), &weights);
             }

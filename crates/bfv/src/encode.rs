@@ -96,21 +96,28 @@ impl Multiplier {
         parameters.degree() * (coefficient + values)
     }
 
-    /// Whether the values modulo that limb, or the special modulus after the last, are at hand.
-    pub(crate) fn is_prepared(&self, limb: usize) -> bool {
-        self.prepared.is_some() && limb < self.parameters.limbs()
+    /// Whether the values modulo that limb of a basis that [`Self::check_covers`] are at hand.
+    pub(crate) fn is_prepared(&self, basis: &RnsBasis, limb: usize) -> bool {
+        self.prepared.is_some() && self.place(basis, limb) < self.parameters.limbs()
     }
 
-    /// The values modulo a limb, or modulo the special modulus after the last.
-    pub(crate) fn values(&self, limb: usize) -> Values<'_> {
+    /// The values modulo that limb of a basis that [`Self::check_covers`].
+    pub(crate) fn values(&self, basis: &RnsBasis, limb: usize) -> Values<'_> {
+        let place = self.place(basis, limb);
         match &self.prepared {
-            Some(poly) if limb < self.parameters.limbs() => Values::Prepared(poly.limb(limb)),
+            Some(poly) if place < self.parameters.limbs() => Values::Prepared(poly.limb(place)),
             _ => {
                 let mut values = Buffer::zeroed(self.parameters.degree());
-                self.lift(limb, &mut values);
+                self.lift(place, &mut values);
                 Values::Lifted(values)
             }
         }
+    }
+
+    /// Where a limb of such a basis stands among all: there, unless it is the special modulus.
+    fn place(&self, basis: &RnsBasis, limb: usize) -> usize {
+        let same = |own: &Modulus| own.value() == basis.moduli()[limb].value();
+        if self.parameters.moduli().get(limb).is_some_and(same) { limb } else { self.parameters.limbs() }
     }
 
     fn lift(&self, limb: usize, values: &mut [u64]) {
@@ -137,10 +144,9 @@ impl Multiplier {
     }
 
     /// # Errors
-    /// [`BfvError::Mismatch`] unless `basis` is a prefix of that of the factor's parameters.
+    /// [`BfvError::Mismatch`] unless `basis` is a ciphertext's of the factor's parameters, or that with the special modulus behind it.
     pub(crate) fn check_covers(&self, basis: &RnsBasis) -> Result<(), BfvError> {
-        let own = self.parameters.extended();
-        let covers = basis.len() <= own.len() && own.prefix(basis.len()).same(basis);
+        let covers = self.parameters.has_basis(basis);
         if covers { Ok(()) } else { Err(BfvError::Mismatch { what: "the bases of ciphertext and factor" }) }
     }
 }
@@ -212,10 +218,17 @@ mod tests {
                 let prepared = compact.clone().prepare();
                 for limb in 0..=parameters.limbs() {
                     let expected = naively(&parameters, &coefficients, t, limb);
-                    assert!(*compact.values(limb) == expected, "{t} at limb {limb}");
-                    assert!(*prepared.values(limb) == expected, "{t} at limb {limb}, prepared");
-                    assert!(!compact.is_prepared(limb));
-                    assert_eq!(prepared.is_prepared(limb), limb < parameters.limbs());
+                    let basis = parameters.extended();
+                    assert!(*compact.values(basis, limb) == expected, "{t} at limb {limb}");
+                    assert!(*prepared.values(basis, limb) == expected, "{t} at limb {limb}, prepared");
+                    assert!(!compact.is_prepared(basis, limb));
+                    assert_eq!(prepared.is_prepared(basis, limb), limb < parameters.limbs());
+                }
+                let special = naively(&parameters, &coefficients, t, parameters.limbs());
+                for limbs in 1..=parameters.limbs() {
+                    let basis = parameters.key_switching(limbs).unwrap();
+                    assert!(*prepared.values(basis, limbs) == special, "{t} behind {limbs} limbs");
+                    assert!(!prepared.is_prepared(basis, limbs));
                 }
             }
         }

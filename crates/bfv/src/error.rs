@@ -89,6 +89,14 @@ pub enum BfvError {
         /// The Galois element asked for.
         element: usize,
     },
+    /// A number of limbs is not possible, or more than a key was made for.
+    #[error("{got} limbs where 1 to {most} are possible")]
+    Limbs {
+        /// Limbs asked for, or of a ciphertext.
+        got: usize,
+        /// The most there are.
+        most: usize,
+    },
     /// A ciphertext is at its last limb.
     #[error("a ciphertext of one limb cannot be switched down")]
     LastLimb,

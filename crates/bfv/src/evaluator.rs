@@ -108,7 +108,7 @@ impl Evaluator {
         let mut product = a.clone();
         for part in [&mut product.c0, &mut product.c1] {
             for (j, (modulus, limb)) in self.parameters.moduli().iter().zip(part.limbs_mut()).enumerate() {
-                modulus.mul_assign_slice(limb, &factor.values(j));
+                modulus.mul_assign_slice(limb, &factor.values(a.c0.basis(), j));
             }
         }
         product.noise = a.noise.multiplied_by_norm(factor.norm);
@@ -118,7 +118,7 @@ impl Evaluator {
     /// Decomposes `a` once for any number of rotations.
     ///
     /// # Errors
-    /// [`BfvError::NoSpecialModulus`]; [`BfvError::Mismatch`] unless `a` has all limbs of these parameters.
+    /// [`BfvError::NoSpecialModulus`]; [`BfvError::Mismatch`] for other parameters.
     pub fn hoist<'a>(&'a self, a: &'a Ciphertext) -> Result<Hoisted<'a>, BfvError> {
         Hoisted::new(&self.parameters, a)
     }
@@ -126,7 +126,7 @@ impl Evaluator {
     /// The encryption of `a` under an automorphism: a rotation, the row swap, or any other.
     ///
     /// # Errors
-    /// As [`Self::hoist`]; [`BfvError::MissingKey`].
+    /// As [`Self::hoist`]; [`BfvError::MissingKey`]; [`BfvError::Limbs`] if the key is for fewer limbs.
     pub fn apply(
         &self,
         a: &Ciphertext,
@@ -177,8 +177,6 @@ impl Evaluator {
     /// # Errors
     /// [`BfvError::Mismatch`] unless the ciphertext is of these parameters.
     fn check(&self, a: &Ciphertext) -> Result<(), BfvError> {
-        let limbs = a.limbs();
-        let fits = limbs <= self.parameters.limbs() && self.parameters.basis(limbs).same(a.c0.basis());
-        if fits { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
+        self.parameters.check_basis(a.c0.basis())
     }
 }

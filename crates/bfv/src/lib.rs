@@ -54,6 +54,7 @@ mod evaluator;
 pub mod function_privacy;
 pub mod halves;
 mod hoisting;
+mod key_switching;
 mod keys;
 mod noise;
 mod packing;

@@ -84,18 +84,31 @@ impl NoiseBound {
         Self { deviation: self.deviation * norm }
     }
 
-    /// After a rotation or any other key switching.
+    /// After a rotation or any other key switching, of a ciphertext of all limbs or fewer.
     #[must_use]
     pub fn switched_key(self, parameters: &Parameters) -> Self {
-        self.switched_key_extended(parameters).rescaled(parameters)
+        self.switched_key_at(parameters, parameters.limbs())
+    }
+
+    /// After key switching at a number of limbs: each brings a digit.
+    #[must_use]
+    pub fn switched_key_at(self, parameters: &Parameters, limbs: usize) -> Self {
+        self.switched_key_extended_at(parameters, limbs).rescaled(parameters)
     }
 
     /// After key switching that has not been divided by the special modulus, in units of that modulus.
     #[must_use]
     pub fn switched_key_extended(self, parameters: &Parameters) -> Self {
+        self.switched_key_extended_at(parameters, parameters.limbs())
+    }
+
+    /// The same at a number of limbs.
+    #[must_use]
+    pub fn switched_key_extended_at(self, parameters: &Parameters, limbs: usize) -> Self {
         let special = parameters.special().map_or(1.0, |p| p.value() as f64);
         // Digit i has N coefficients of at most q_i / 2 and multiplies one error polynomial.
-        let digits = parameters.moduli().iter().map(|q| (q.value() as f64 / 2.0 / special).powi(2));
+        let moduli = parameters.moduli().iter().take(limbs);
+        let digits = moduli.map(|q| (q.value() as f64 / 2.0 / special).powi(2));
         let norm = (digits.sum::<f64>() * parameters.degree() as f64).sqrt();
         Self { deviation: self.deviation + ERROR * norm }
     }

@@ -127,6 +127,8 @@ struct Inner {
     extended: RnsBasis,
     /// `L`.
     limbs: usize,
+    /// For `l = 1, 2, ..., L` the first `l` limbs and `P`: none without `P`.
+    switching: Vec<RnsBasis>,
 }
 
 impl Parameters {
@@ -153,7 +155,13 @@ impl Parameters {
         }
         security::check(degree, chain.iter().map(|q| (*q as f64).log2()).sum())?;
         let extended = RnsBasis::new(degree, &chain)?;
-        Ok(Self { inner: Arc::new(Inner { extended, limbs: moduli.len() }) })
+        let limbs = moduli.len();
+        let with_special =
+            |limbs: usize| extended.select(&(0..limbs).chain([moduli.len()]).collect::<Vec<_>>());
+        let shorter = special.iter().flat_map(|_| (1..limbs).map(with_special));
+        let mut switching = shorter.collect::<Result<Vec<_>, _>>()?;
+        switching.extend(special.map(|_| extended.clone()));
+        Ok(Self { inner: Arc::new(Inner { extended, limbs, switching }) })
     }
 
     /// The ring degree `N`.
@@ -204,12 +212,34 @@ impl Parameters {
         &self.inner.extended
     }
 
-    /// The extended basis, where key switching is possible.
+    /// The basis of the first `limbs` limbs and the special modulus: where the keys of ciphertexts of so many limbs live.
     ///
     /// # Errors
-    /// [`BfvError::NoSpecialModulus`] otherwise.
-    pub(crate) fn key_switching(&self) -> Result<&RnsBasis, BfvError> {
-        self.special().map(|_| self.extended()).ok_or(BfvError::NoSpecialModulus)
+    /// [`BfvError::NoSpecialModulus`]; [`BfvError::Limbs`] unless `1 <= limbs <= L`.
+    pub(crate) fn key_switching(&self, limbs: usize) -> Result<&RnsBasis, BfvError> {
+        self.special().ok_or(BfvError::NoSpecialModulus)?;
+        self.check_limbs(limbs)?;
+        Ok(&self.inner.switching[limbs - 1])
+    }
+
+    /// # Errors
+    /// [`BfvError::Limbs`] unless `1 <= limbs <= L`.
+    pub(crate) fn check_limbs(&self, limbs: usize) -> Result<(), BfvError> {
+        let most = self.limbs();
+        if (1..=most).contains(&limbs) { Ok(()) } else { Err(BfvError::Limbs { got: limbs, most }) }
+    }
+
+    /// # Errors
+    /// [`BfvError::Mismatch`] unless `basis` is a ciphertext's: some of the limbs, from the first on.
+    pub(crate) fn check_basis(&self, basis: &RnsBasis) -> Result<(), BfvError> {
+        let fits = basis.len() <= self.limbs() && self.basis(basis.len()).same(basis);
+        if fits { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
+    }
+
+    /// Whether `basis` is a ciphertext's, or that with the special modulus behind it.
+    pub(crate) fn has_basis(&self, basis: &RnsBasis) -> bool {
+        let extended = basis.len().checked_sub(2).and_then(|i| self.inner.switching.get(i));
+        self.check_basis(basis).is_ok() || extended.is_some_and(|extended| extended.same(basis))
     }
 
     /// # Errors

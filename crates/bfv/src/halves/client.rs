@@ -51,7 +51,7 @@ impl SecretKey {
     /// # Errors
     /// [`BfvError::Mismatch`] if the half belongs to other parameters.
     pub fn prepare_decryption(&self, half: SealedC1) -> Result<PreparedDecryption, BfvError> {
-        self.check_basis(half.c1.basis())?;
+        self.parameters().check_basis(half.c1.basis())?;
         let mut product = half.c1.into_eval();
         self.multiply(&mut product);
         Ok(PreparedDecryption { modulus: half.modulus, product: product.into_coeff() })

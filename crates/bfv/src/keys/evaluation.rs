@@ -70,13 +70,15 @@ impl EvaluationKeys {
         self.keys.is_empty()
     }
 
-    /// The key of an automorphism.
+    /// The key of an automorphism of ciphertexts of a number of limbs.
     ///
     /// # Errors
-    /// [`BfvError::MissingKey`].
-    pub(crate) fn key(&self, element: GaloisElement) -> Result<&SwitchingKey, BfvError> {
+    /// [`BfvError::MissingKey`]; [`BfvError::Limbs`] if there is one for fewer limbs.
+    pub(crate) fn key(&self, element: GaloisElement, limbs: usize) -> Result<&SwitchingKey, BfvError> {
         let exponent = element.exponent();
-        self.keys.get(&exponent).ok_or(BfvError::MissingKey { element: exponent })
+        let key = self.keys.get(&exponent).ok_or(BfvError::MissingKey { element: exponent })?;
+        let most = key.digits.len();
+        if limbs <= most { Ok(key) } else { Err(BfvError::Limbs { got: limbs, most }) }
     }
 
     /// The exact length of the wire form for these elements, counted as [`Self::generate`] does.
@@ -88,7 +90,7 @@ impl EvaluationKeys {
         if keys == 0 {
             return Ok(SEED_BYTES);
         }
-        let key = parameters.limbs() * packed_poly_len(parameters.key_switching()?);
+        let key = parameters.limbs() * packed_poly_len(parameters.key_switching(parameters.limbs())?);
         Ok(SEED_BYTES + key * keys)
     }
 
@@ -100,7 +102,8 @@ impl EvaluationKeys {
         if keys == 0 {
             return Ok(0);
         }
-        let pair = 2 * parameters.key_switching()?.len() * parameters.degree() * size_of::<u64>();
+        let pair =
+            2 * parameters.key_switching(parameters.limbs())?.len() * parameters.degree() * size_of::<u64>();
         Ok(keys * parameters.limbs() * pair)
     }
 
@@ -117,7 +120,7 @@ impl EvaluationKeys {
         let mut expansion = Prg::new(seed.clone());
         let mut keys = BTreeMap::new();
         for (exponent, element) in sorted(parameters, elements)? {
-            let basis = parameters.key_switching()?;
+            let basis = parameters.key_switching(parameters.limbs())?;
             let digit = |_| Ok((read_poly(basis, reader)?, sample::uniform(basis, &mut expansion)));
             let digits = (0..parameters.limbs()).map(digit).collect::<Result<_, BfvError>>()?;
             keys.insert(exponent, SwitchingKey { digits, permutation: EvalPermutation::new(element) });
@@ -158,7 +161,7 @@ impl SwitchingKey {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, BfvError> {
         let parameters = secret.parameters();
-        let basis = parameters.key_switching()?;
+        let basis = parameters.key_switching(parameters.limbs())?;
         let permutation = EvalPermutation::new(element);
         let target = secret.s.automorphism(&EvalPermutation::new(inverse(element)?));
         let digit = |i| digit(secret, &target, basis, i, expansion, rng);

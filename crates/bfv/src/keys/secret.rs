@@ -1,7 +1,7 @@
 //! The secret key: symmetric encryption, decryption, noise measurement.
 
 use lanner_primitives::{Prg, Seed};
-use lanner_ring::{Coeff, Eval, Poly, RnsBasis, sample};
+use lanner_ring::{Coeff, Eval, Poly, sample};
 use rand_core::CryptoRng;
 use zeroize::ZeroizeOnDrop;
 
@@ -97,7 +97,7 @@ impl SecretKey {
         modulus: &PlaintextModulus,
     ) -> Result<Poly<Coeff>, BfvError> {
         self.parameters.check_same(modulus.parameters())?;
-        self.check_basis(ciphertext.c0.basis())?;
+        self.parameters.check_basis(ciphertext.c0.basis())?;
         let mut phase = ciphertext.c1.clone();
         self.multiply(&mut phase);
         phase.add_assign(&ciphertext.c0);
@@ -106,7 +106,7 @@ impl SecretKey {
 
     /// `c0 + c1 s mod q` of a sealed ciphertext.
     pub(crate) fn sealed_phase(&self, ciphertext: &SealedCiphertext) -> Result<Poly<Coeff>, BfvError> {
-        self.check_basis(ciphertext.c0.basis())?;
+        self.parameters.check_basis(ciphertext.c0.basis())?;
         let mut product = ciphertext.c1.clone().into_eval();
         self.multiply(&mut product);
         let mut phase = product.into_coeff();
@@ -120,12 +120,5 @@ impl SecretKey {
         for ((modulus, limb), s) in moduli.iter().zip(poly.limbs_mut()).zip(self.s.limbs()) {
             modulus.mul_assign_slice(limb, s);
         }
-    }
-
-    /// # Errors
-    /// [`BfvError::Mismatch`] unless `basis` is a prefix of the limbs.
-    pub(crate) fn check_basis(&self, basis: &RnsBasis) -> Result<(), BfvError> {
-        let fits = basis.len() <= self.parameters.limbs() && self.parameters.basis(basis.len()).same(basis);
-        if fits { Ok(()) } else { Err(BfvError::Mismatch { what: "parameters" }) }
     }
 }

@@ -1,0 +1,143 @@
+//! Key switching ([HK19](https://eprint.iacr.org/2019/688)): a polynomial cut into digits, one for each limb, and their inner products
+//! with a key.
+
+use lanner_ring::{Buffer, Ending, Eval, Modulus, Poly, RnsBasis, Shoup};
+
+use crate::keys::SwitchingKey;
+
+/// The digits of a polynomial: digit `i` is the centred residue modulo limb `i`, lifted to the limbs and the special modulus.
+pub(crate) struct Digits<'a> {
+    /// Modulo limb `i` itself, digit `i` is the polynomial.
+    values: &'a Poly<Eval>,
+    /// `lifted[i][j]` is digit `i` modulo modulus `j`, and empty for `j = i`.
+    lifted: Vec<Vec<Buffer>>,
+}
+
+impl<'a> Digits<'a> {
+    pub(crate) fn new(basis: &RnsBasis, values: &'a Poly<Eval>) -> Self {
+        let digit = |(i, limb): (usize, &[u64])| {
+            let mut residues = Buffer::from(limb);
+            basis.ntts()[i].inverse(&mut residues);
+            (0..basis.len())
+                .map(|j| if i == j { Buffer::default() } else { lift(basis, &residues, i, j) })
+                .collect()
+        };
+        Self { values, lifted: values.limbs().enumerate().map(digit).collect() }
+    }
+
+    /// Modulus `j` of every digit.
+    fn limbs(&self, j: usize) -> Vec<&[u64]> {
+        let digits = self.lifted.iter().enumerate();
+        digits.map(|(i, digit)| if i == j { self.values.limb(j) } else { &*digit[j] }).collect()
+    }
+}
+
+/// The values of a digit modulo modulus `to`, given its residues modulo limb `from`.
+fn lift(basis: &RnsBasis, residues: &[u64], from: usize, to: usize) -> Buffer {
+    let mut values = Buffer::zeroed(residues.len());
+    basis.moduli()[to].lift_centered_slice(&mut values, residues, &basis.moduli()[from]);
+    basis.ntts()[to].forward(&mut values);
+    values
+}
+
+/// Which half of the pairs of a switching key.
+#[derive(Clone, Copy)]
+enum Half {
+    B,
+    A,
+}
+
+impl Half {
+    const BOTH: [Self; 2] = [Self::B, Self::A];
+}
+
+/// The inner products of a ciphertext's digits with a key's: `P c1 s` encrypted under the key's target secret, if `c1` is what the digits are of.
+///
+/// A key serves ciphertexts of as many limbs as it has digits and of fewer: its first digits, restricted to the limbs that are left and the
+/// special modulus, are the key of those.
+pub(crate) struct Switched<'a> {
+    basis: &'a RnsBasis,
+    digits: &'a Digits<'a>,
+    key: &'a SwitchingKey,
+}
+
+impl<'a> Switched<'a> {
+    pub(crate) fn new(basis: &'a RnsBasis, digits: &'a Digits<'a>, key: &'a SwitchingKey) -> Self {
+        Self { basis, digits, key }
+    }
+
+    /// Both inner products, each plus `P` times what is `added` to it, under the key's automorphism.
+    pub(crate) fn scaled(&self, added: [Option<&Poly<Eval>>; 2]) -> [Poly<Eval>; 2] {
+        let mut parts = [Poly::zero(self.basis), Poly::zero(self.basis)];
+        for j in 0..self.basis.len() {
+            for ((part, half), added) in parts.iter_mut().zip(Half::BOTH).zip(added) {
+                self.finish(j, half, added, None, part.limb_mut(j));
+            }
+        }
+        parts
+    }
+
+    /// The same divided by `P` and rounded.
+    pub(crate) fn divided(&self, added: [Option<&Poly<Eval>>; 2]) -> [Poly<Eval>; 2] {
+        let limbs = self.basis.prefix(self.basis.len() - 1);
+        let (special, _) = self.special();
+        let mut parts = [Poly::zero(&limbs), Poly::zero(&limbs)];
+        let remainders = self.remainders();
+        let mut remainder = Buffer::zeroed(limbs.degree());
+        // Limb after limb, so that what is in work stays in the cache.
+        for (j, (ntt, inverse)) in limbs.ntts().iter().zip(self.basis.last_inverses()).enumerate() {
+            let halves = Half::BOTH.into_iter().zip(&remainders).zip(added);
+            for (part, ((half, coefficients), added)) in parts.iter_mut().zip(halves) {
+                ntt.modulus().lift_centered_slice(&mut remainder, coefficients, special);
+                ntt.forward(&mut remainder);
+                self.finish(j, half, added, Some((&remainder, *inverse)), part.limb_mut(j));
+            }
+        }
+        parts
+    }
+
+    /// The special modulus and its place.
+    fn special(&self) -> (&'a Modulus, usize) {
+        let last = self.basis.len() - 1;
+        (&self.basis.moduli()[last], last)
+    }
+
+    /// The coefficients of both inner products modulo `P`.
+    fn remainders(&self) -> [Buffer; 2] {
+        let (special, last) = self.special();
+        Half::BOTH.map(|half| {
+            let mut remainder = Buffer::zeroed(self.basis.degree());
+            special.dot(&mut remainder, &self.digits.limbs(last), &self.key_limbs(last, half));
+            self.basis.ntts()[last].inverse(&mut remainder);
+            remainder
+        })
+    }
+
+    /// The inner product modulo modulus `j`, plus `P added`, less `subtracted` and times its factor, under the automorphism.
+    fn finish(
+        &self,
+        j: usize,
+        half: Half,
+        added: Option<&Poly<Eval>>,
+        subtracted: Option<(&[u64], Shoup)>,
+        out: &mut [u64],
+    ) {
+        let (modulus, (special, last)) = (&self.basis.moduli()[j], self.special());
+        // A multiple of P is zero modulo P.
+        let added = added.filter(|_| j < last).map(|part| (part.limb(j), special.value()));
+        let ending = Ending { added, subtracted, permutation: &self.key.permutation };
+        modulus.dot_permuted(out, &self.digits.limbs(j), &self.key_limbs(j, half), &ending);
+    }
+
+    /// Limb `j` of one half of the key's digits, as many as there are of the ciphertext.
+    fn key_limbs(&self, j: usize, half: Half) -> Vec<&'a [u64]> {
+        let last = self.basis.len() - 1;
+        // The key may have more limbs, and then the special modulus stands behind those.
+        let j = if j < last { j } else { self.key.digits.len() };
+        let limb = |(b, a): &'a (Poly<Eval>, Poly<Eval>)| match half {
+            Half::B => b.limb(j),
+            Half::A => a.limb(j),
+        };
+        self.key.digits[..last].iter().map(limb).collect()
+    }
+}
