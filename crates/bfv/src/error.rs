@@ -89,6 +89,9 @@ pub enum BfvError {
         /// The Galois element asked for.
         element: usize,
     },
+    /// The set has no key for products of ciphertexts.
+    #[error("the evaluation keys have none for products of ciphertexts")]
+    MissingProductKey,
     /// A number of limbs is not possible, or more than a key was made for.
     #[error("{got} limbs where 1 to {most} are possible")]
     Limbs {

@@ -72,7 +72,7 @@ pub use error::BfvError;
 pub use evaluator::Evaluator;
 pub use function_privacy::{Blinding, SealedCiphertext, seal};
 pub use hoisting::{ExtendedCiphertext, Hoisted};
-pub use keys::{EvaluationKeys, PublicKey, SecretKey};
+pub use keys::{EvaluationKeys, NeededKey, PublicKey, SecretKey};
 pub use lanner_ring::GaloisElement;
 pub use noise::NoiseBound;
 pub use parameters::{ParameterSet, Parameters};

@@ -5,9 +5,10 @@ mod common;
 
 use common::{Setting, rotated, set_b, swapped};
 use lanner_bfv::{
-    BfvError, Ciphertext, ExtendedCombination, ExtendedCombinations, LinearCombination, NoiseBound,
-    ParameterSet,
+    BfvError, Ciphertext, EvaluationKeys, ExtendedCombination, ExtendedCombinations, LinearCombination,
+    NeededKey, NoiseBound, ParameterSet,
 };
+use lanner_wire::Encode;
 
 const T: u64 = 1_032_193;
 
@@ -133,4 +134,53 @@ fn fewer_limbs_are_fewer_digits_and_less_noise() {
     let noise = |limbs| NoiseBound::NONE.switched_key_extended_at(&parameters, limbs).deviation();
     assert!((noise(7) / noise(1) - 7_f64.sqrt()).abs() < 1e-3);
     assert!((noise(4) / noise(1) - 2.0).abs() < 1e-3);
+}
+
+#[test]
+fn keys_for_few_limbs_are_small_and_refuse_more() {
+    let mut setting = Setting::new(ParameterSet::L.parameters().unwrap(), 786_433, 63);
+    let evaluator = setting.evaluator.clone();
+    let elements = [1, 2, 3].map(|steps| evaluator.rotation(steps).unwrap());
+    let needed = [
+        NeededKey::automorphism(elements[0]).at(3),
+        NeededKey::automorphism(elements[1]).at(1),
+        NeededKey::product().at(2),
+        NeededKey::automorphism(elements[1]).at(2),
+        NeededKey::automorphism(evaluator.rotation(0).unwrap()),
+    ];
+    let parameters = setting.parameters.clone();
+    let keys = EvaluationKeys::generate(&setting.secret, &needed, &mut setting.rng).unwrap();
+    assert_eq!(keys.len(), 3);
+    let bytes = keys.to_bytes();
+    // Digits times limbs, the special one among them, of 50 bits.
+    let limbs = 3 * 4 + 2 * 3 + 2 * 3;
+    assert_eq!(bytes.len(), 16 + limbs * 16384 * 50 / 8);
+    assert_eq!(bytes.len(), EvaluationKeys::encoded_len(&parameters, &needed).unwrap());
+    assert_eq!(EvaluationKeys::kept_bytes(&parameters, &needed).unwrap(), 2 * limbs * 16384 * 8);
+    let keys = EvaluationKeys::from_bytes(&parameters, &needed, &bytes).unwrap();
+    assert!(keys.to_bytes() == bytes);
+    assert!(EvaluationKeys::from_bytes(&parameters, &needed[..2], &bytes).is_err());
+
+    let slots = setting.random();
+    let fresh = setting.encrypt(&slots);
+    for ciphertext in levels(&setting, &fresh) {
+        let limbs = ciphertext.limbs();
+        for (steps, most) in [(1, 3), (2, 2)] {
+            let turned = evaluator.rotate(&ciphertext, steps, &keys);
+            if limbs <= most {
+                assert!(setting.decrypt(&turned.unwrap()) == rotated(&slots, steps), "{steps} at {limbs}");
+            } else {
+                assert_eq!(turned.err(), Some(BfvError::Limbs { got: limbs, most }));
+            }
+        }
+        let missing = evaluator.rotate(&ciphertext, 3, &keys).err();
+        assert_eq!(missing, Some(BfvError::MissingKey { element: elements[2].exponent() }));
+    }
+    for limbs in [0, 8] {
+        let refused = EvaluationKeys::encoded_len(&parameters, &[NeededKey::product().at(limbs)]);
+        assert_eq!(refused, Err(BfvError::Limbs { got: limbs, most: 7 }));
+    }
+    let without = ParameterSet::A2.parameters().unwrap();
+    let refused = EvaluationKeys::encoded_len(&without, &[NeededKey::product()]);
+    assert_eq!(refused, Err(BfvError::NoSpecialModulus));
 }

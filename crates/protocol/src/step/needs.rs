@@ -117,7 +117,7 @@ impl SetUp {
     /// As [`Self::cost`].
     pub fn key_bytes(&self) -> Result<u64, ProtocolError> {
         self.keys.iter().try_fold(0, |bytes, keys| {
-            Ok(bytes + EvaluationKeys::kept_bytes(&keys.parameters, keys.automorphisms.len())? as u64)
+            Ok(bytes + EvaluationKeys::kept_bytes(&keys.parameters, &keys.automorphisms)? as u64)
         })
     }
 }
