@@ -89,7 +89,10 @@ impl CompileOptions {
             ("cheetah", "faithful") => Mode::Cheetah(Rounding::Faithful),
             ("tabula", "exact") => Mode::Tabula(tabula::Rounding::Exact),
             ("tabula", "stochastic") => Mode::Tabula(tabula::Rounding::Stochastic),
-            ("gazelle" | "falcon" | "cheetah" | "tabula" | "spectral" | "auto", "faithful" | "stochastic") => {
+            (
+                "gazelle" | "falcon" | "cheetah" | "tabula" | "spectral" | "auto",
+                "faithful" | "stochastic",
+            ) => {
                 let alone = if rounding == "faithful" { "cheetah" } else { "tabula" };
                 let what =
                     format!("{rounding} rounding goes with mode {alone} alone, and this is {}", self.mode);

@@ -18,7 +18,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let (set_up, account) = (built.set_up()?, built.account()?);
     let keys = set_up.keys.iter().map(|keys| {
         json!({
-            "set": keys.set.name(), "degree": keys.parameters.degree(), "evaluation_keys": keys.automorphisms.len(),
+            "set": keys.set.name(), "degree": keys.parameters.degree(), "evaluation_keys": keys.needed.len(),
         })
     });
     let security = set_up.security().into_iter().map(|(name, bits)| json!({"name": name, "bits": bits}));

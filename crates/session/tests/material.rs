@@ -59,6 +59,7 @@ fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec
     let options = match mode {
         Mode::Cheetah(_) | Mode::Tabula(_) => QuantizationOptions::powers_of_two(),
         Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
+        Mode::Spectral => QuantizationOptions::without_rescales(),
     };
     let inputs = if json == IMAGES { 36 } else { 20 };
     let (network, samples) = network(json, shapes, inputs, &options);

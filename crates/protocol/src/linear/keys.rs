@@ -1,6 +1,6 @@
 //! Set-up: the client's keys of a parameter set, once a session and for all its linear layers.
 
-use lanner_bfv::{EvaluationKeys, GaloisElement, Parameters, PublicKey, SecretKey};
+use lanner_bfv::{EvaluationKeys, NeededKey, Parameters, PublicKey, SecretKey};
 use lanner_wire::{Channel, ChannelError, Encode, Reader, Writer};
 use rand_core::CryptoRng;
 
@@ -14,21 +14,21 @@ pub struct ClientKeys {
     pub evaluation: EvaluationKeys,
 }
 
-/// The client makes its keys, for the automorphisms of all layers, and sends what the server needs of them. The secret key is the first that
+/// The client makes its keys, for what all layers need, and sends what the server needs of them. The secret key is the first that
 /// is drawn from `rng`: see [`secret_key`].
 ///
 /// # Errors
-/// Those of the channel; [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
+/// Those of the channel; [`ProtocolError::Bfv`] for a key of another degree, or any where the parameters have none.
 pub fn send_keys(
     channel: &mut dyn Channel,
     parameters: &Parameters,
-    elements: &[GaloisElement],
+    needed: &[NeededKey],
     rng: &mut impl CryptoRng,
 ) -> Result<SecretKey, ProtocolError> {
     let key = secret_key(parameters, rng);
     // C -> S: the public key, the evaluation keys
     channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, rng).to_bytes())?;
-    channel.send(kind::EVALUATION_KEYS, &EvaluationKeys::generate(&key, elements, rng)?.to_bytes())?;
+    channel.send(kind::EVALUATION_KEYS, &EvaluationKeys::generate(&key, needed, rng)?.to_bytes())?;
     Ok(key)
 }
 
@@ -38,19 +38,19 @@ pub fn secret_key(parameters: &Parameters, rng: &mut impl CryptoRng) -> SecretKe
     SecretKey::generate(parameters, rng)
 }
 
-/// The server receives the client's keys for the automorphisms of all layers.
+/// The server receives the client's keys for what all layers need.
 ///
 /// # Errors
 /// [`ProtocolError::Channel`] if the peer's messages are not the ones due.
 pub fn receive_keys(
     channel: &mut dyn Channel,
     parameters: &Parameters,
-    elements: &[GaloisElement],
+    needed: &[NeededKey],
 ) -> Result<ClientKeys, ProtocolError> {
     let bytes = channel.receive(kind::PUBLIC_KEY, PublicKey::encoded_len(parameters))?;
     let public = PublicKey::from_bytes(parameters, &bytes)?;
-    let bytes = channel.receive(kind::EVALUATION_KEYS, EvaluationKeys::encoded_len(parameters, elements)?)?;
-    let evaluation = EvaluationKeys::from_bytes(parameters, elements, &bytes)?;
+    let bytes = channel.receive(kind::EVALUATION_KEYS, EvaluationKeys::encoded_len(parameters, needed)?)?;
+    let evaluation = EvaluationKeys::from_bytes(parameters, needed, &bytes)?;
     Ok(ClientKeys { public, evaluation })
 }
 
@@ -62,21 +62,21 @@ impl Encode for ClientKeys {
 }
 
 impl ClientKeys {
-    /// Reads what [`Encode`] writes, for the automorphisms of all layers.
+    /// Reads what [`Encode`] writes, for what all layers need.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] unless it is exactly that.
     pub fn read(
         reader: &mut Reader<'_>,
         parameters: &Parameters,
-        elements: &[GaloisElement],
+        needed: &[NeededKey],
     ) -> Result<Self, ProtocolError> {
         let public = reader.bytes(PublicKey::encoded_len(parameters)).map_err(ChannelError::from)?;
-        let length = EvaluationKeys::encoded_len(parameters, elements)?;
+        let length = EvaluationKeys::encoded_len(parameters, needed)?;
         let evaluation = reader.bytes(length).map_err(ChannelError::from)?;
         Ok(Self {
             public: PublicKey::from_bytes(parameters, public)?,
-            evaluation: EvaluationKeys::from_bytes(parameters, elements, evaluation)?,
+            evaluation: EvaluationKeys::from_bytes(parameters, needed, evaluation)?,
         })
     }
 }
@@ -84,8 +84,8 @@ impl ClientKeys {
 /// The cost of sending the keys.
 ///
 /// # Errors
-/// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
-pub fn keys_cost(parameters: &Parameters, elements: &[GaloisElement]) -> Result<Cost, ProtocolError> {
-    let evaluation = EvaluationKeys::encoded_len(parameters, elements)?;
+/// [`ProtocolError::Bfv`] for a key of another degree, or any where the parameters have none.
+pub fn keys_cost(parameters: &Parameters, needed: &[NeededKey]) -> Result<Cost, ProtocolError> {
+    let evaluation = EvaluationKeys::encoded_len(parameters, needed)?;
     Ok(Cost::NONE.client(PublicKey::encoded_len(parameters)).client(evaluation))
 }

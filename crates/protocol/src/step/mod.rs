@@ -19,8 +19,8 @@ mod value;
 
 pub use dynamic::{AnyState, BoxedStep, DynStep};
 pub use list::Protocol;
+pub use needs::{EvaluationNeeds, KeyUse, Lifetime, Memory, Needs, SetKeys, SetUp};
 pub(crate) use needs::{LABEL, WORD};
-pub use needs::{Lifetime, Memory, Needs, SetKeys, SetUp};
 pub use party::{Client, Keys, PartyState, Server};
 pub use shared::Shared;
 pub use value::{Encrypted, Inputs, Known, Outcome, Value, ValueType};

@@ -1,8 +1,8 @@
 //! What steps need of a session, and what they keep.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use lanner_bfv::{EvaluationKeys, GaloisElement, ParameterSet, Parameters};
+use lanner_bfv::{EvaluationKeys, NeededKey, ParameterSet, Parameters};
 use lanner_ot::silent;
 
 use crate::linear::Sets;
@@ -16,8 +16,8 @@ use crate::{Cost, ProtocolError};
 /// What one step needs of the session's set-up, and how long its material lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The parameter set whose keys it needs, with the rotations that need an evaluation key.
-    pub keys: Option<(ParameterSet, BTreeSet<Rotation>)>,
+    /// The parameter set whose keys it needs, with the evaluation keys.
+    pub keys: Option<(ParameterSet, EvaluationNeeds)>,
     /// Whether circuits are garbled.
     pub garbling: bool,
     /// Silent transfers that the client and the server send in one visit.
@@ -26,6 +26,18 @@ pub struct Needs {
     pub comparison_keys: bool,
     /// How long its material can be kept.
     pub material: Lifetime,
+}
+
+/// Evaluation keys by what they are for, with the most limbs of ciphertexts that they serve: a set's all, where it has fewer.
+pub type EvaluationNeeds = BTreeMap<KeyUse, usize>;
+
+/// What an evaluation key is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyUse {
+    /// A rotation of slots.
+    Rotation(Rotation),
+    /// Products of ciphertexts.
+    Product,
 }
 
 /// How long material can be kept, which says what the online phase needs besides it.
@@ -58,8 +70,8 @@ pub struct SetKeys {
     pub set: ParameterSet,
     /// Its parameters.
     pub parameters: Parameters,
-    /// The automorphisms that need an evaluation key.
-    pub automorphisms: Vec<GaloisElement>,
+    /// The evaluation keys.
+    pub needed: Vec<NeededKey>,
 }
 
 impl SetUp {
@@ -68,17 +80,27 @@ impl SetUp {
     /// # Errors
     /// [`ProtocolError::Shape`] if a rotation is none of its set's parameters.
     pub fn of(needs: &[Needs], transfers: [usize; 2], sets: &Sets) -> Result<Self, ProtocolError> {
-        let mut rotations: BTreeMap<ParameterSet, BTreeSet<Rotation>> = BTreeMap::new();
+        let mut uses: BTreeMap<ParameterSet, EvaluationNeeds> = BTreeMap::new();
         for (set, more) in needs.iter().filter_map(|needs| needs.keys.as_ref()) {
-            rotations.entry(*set).or_default().extend(more);
+            let uses = uses.entry(*set).or_default();
+            for (key_use, limbs) in more {
+                let most = uses.entry(*key_use).or_default();
+                *most = (*most).max(*limbs);
+            }
         }
-        let keys = |(set, rotations): (ParameterSet, BTreeSet<Rotation>)| {
+        let keys = |(set, uses): (ParameterSet, EvaluationNeeds)| {
             let parameters = sets.get(set)?.clone();
-            let element = |rotation| galois_element(rotation, parameters.degree());
-            let automorphisms = rotations.into_iter().map(element).collect::<Result<_, _>>()?;
-            Ok(SetKeys { set, parameters, automorphisms })
+            let key = |(key_use, limbs): (KeyUse, usize)| {
+                let key = match key_use {
+                    KeyUse::Rotation(rotation) => galois_element(rotation, parameters.degree())?.into(),
+                    KeyUse::Product => NeededKey::product(),
+                };
+                Ok::<_, ProtocolError>(key.at(limbs.min(parameters.limbs())))
+            };
+            let needed = uses.into_iter().map(key).collect::<Result<_, _>>()?;
+            Ok(SetKeys { set, parameters, needed })
         };
-        let keys = rotations.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
+        let keys = uses.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
         let garbling = needs.iter().any(|needs| needs.garbling);
         let comparison_keys = needs.iter().any(|needs| needs.comparison_keys);
         let transfers = (transfers != [0, 0]).then(|| ot_nonlinear::parameters(transfers));
@@ -105,7 +127,7 @@ impl SetUp {
     /// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
     pub fn cost(&self) -> Result<Cost, ProtocolError> {
         let keys = self.keys.iter().try_fold(Cost::NONE, |cost, keys| {
-            Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.automorphisms)?))
+            Ok::<_, ProtocolError>(cost.then(keys_cost(&keys.parameters, &keys.needed)?))
         })?;
         let garbling = if self.garbling { yao::setup_cost() } else { Cost::NONE };
         Ok(keys.then(garbling).then(self.transfers.map_or(Cost::NONE, ot_nonlinear::setup_cost)))
@@ -117,7 +139,7 @@ impl SetUp {
     /// As [`Self::cost`].
     pub fn key_bytes(&self) -> Result<u64, ProtocolError> {
         self.keys.iter().try_fold(0, |bytes, keys| {
-            Ok(bytes + EvaluationKeys::kept_bytes(&keys.parameters, &keys.automorphisms)? as u64)
+            Ok(bytes + EvaluationKeys::kept_bytes(&keys.parameters, &keys.needed)? as u64)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Each party's state of one session, which all steps share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lanner_bfv::{ParameterSet, SecretKey};
 use lanner_ot::{CotReceiver, CotSender};
@@ -52,7 +53,7 @@ pub trait PartyState: Sized {
 }
 
 /// Keys by parameter set.
-pub struct Keys<K>(BTreeMap<ParameterSet, K>);
+pub struct Keys<K>(BTreeMap<ParameterSet, Arc<K>>);
 
 impl<K> Keys<K> {
     /// The key of a set.
@@ -60,6 +61,18 @@ impl<K> Keys<K> {
     /// # Errors
     /// [`ProtocolError::Shape`] if the session has not set it up.
     pub fn get(&self, set: ParameterSet) -> Result<&K, ProtocolError> {
+        self.find(set).map(AsRef::as_ref)
+    }
+
+    /// The same for who keeps it.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn shared(&self, set: ParameterSet) -> Result<Arc<K>, ProtocolError> {
+        self.find(set).map(Arc::clone)
+    }
+
+    fn find(&self, set: ParameterSet) -> Result<&Arc<K>, ProtocolError> {
         self.0.get(&set).ok_or(ProtocolError::Shape { what: "keys of another parameter set" })
     }
 }
@@ -72,7 +85,7 @@ impl Client {
     pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
         let key_seed = Seed::random(&mut rng);
         let keys = Self::keys_of(needs, &key_seed, |needed, own| {
-            send_keys(channel, &needed.parameters, &needed.automorphisms, own)
+            send_keys(channel, &needed.parameters, &needed.needed, own)
         })?;
         Self::with_keys(channel, needs, keys, key_seed, rng)
     }
@@ -106,7 +119,7 @@ impl Client {
         let mut seeds = Prg::new(seed.clone());
         let mut key = |needed: &SetKeys| {
             let mut own = Prg::new(Seed::random(&mut seeds));
-            Ok((needed.set, make(needed, &mut own)?))
+            Ok((needed.set, Arc::new(make(needed, &mut own)?)))
         };
         Ok(Keys(needs.keys.iter().map(&mut key).collect::<Result<_, ProtocolError>>()?))
     }
@@ -147,7 +160,7 @@ impl Server {
     /// As [`Client::set_up`].
     pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, rng: Prg) -> Result<Self, ProtocolError> {
         let receive = |needed: &SetKeys| {
-            Ok((needed.set, receive_keys(channel, &needed.parameters, &needed.automorphisms)?))
+            Ok((needed.set, Arc::new(receive_keys(channel, &needed.parameters, &needed.needed)?)))
         };
         let keys = needs.keys.iter().map(receive).collect::<Result<_, ProtocolError>>()?;
         Self::with_keys(channel, needs, Keys(keys), rng)
@@ -178,8 +191,8 @@ impl Server {
     pub fn read_keys(bytes: &[u8], needs: &SetUp) -> Result<Keys<ClientKeys>, ProtocolError> {
         let mut reader = Reader::new(bytes);
         let read = |needed: &SetKeys| {
-            let keys = ClientKeys::read(&mut reader, &needed.parameters, &needed.automorphisms)?;
-            Ok((needed.set, keys))
+            let keys = ClientKeys::read(&mut reader, &needed.parameters, &needed.needed)?;
+            Ok((needed.set, Arc::new(keys)))
         };
         let keys = needs.keys.iter().map(read).collect::<Result<_, ProtocolError>>()?;
         reader.finish().map_err(ChannelError::from)?;

@@ -15,7 +15,7 @@ use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
+    Answers, BoxedStep, Built, Client, Inputs, KeyUse, Known, Memory, ModelParts, Needs, Server, Spec, Step,
     StepCost, Value, ValueType, Work,
 };
 
@@ -154,7 +154,8 @@ impl Step<Server> for OfSet<ServerLayer> {
 
 /// What a layer with this packing needs of the session.
 pub(crate) fn needs(set: ParameterSet, packing: &Packing) -> Needs {
-    Needs { keys: Some((set, packing.keys())), ..Needs::default() }
+    let key = |rotation| (KeyUse::Rotation(rotation), usize::MAX);
+    Needs { keys: Some((set, packing.keys().into_iter().map(key).collect())), ..Needs::default() }
 }
 
 /// At most about so many products and keys of a layer, whatever its layout.
