@@ -106,6 +106,12 @@ impl RnsBasis {
         &self.chain.inverses[self.len - 1]
     }
 
+    /// `(q_limbs ... q_last)^-1 mod q_i`, for `i < limbs`.
+    pub(crate) fn inverse_of_last(&self, limbs: usize, i: usize) -> Shoup {
+        let (modulus, inverses) = (&self.moduli()[i], &self.chain.inverses[limbs..self.len]);
+        modulus.shoup(inverses.iter().fold(modulus.reduce(1), |product, row| modulus.mul(product, row[i].w)))
+    }
+
     /// `log2 q`.
     #[must_use]
     pub fn log2(&self) -> f64 {

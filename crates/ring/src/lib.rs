@@ -6,6 +6,7 @@
 //! - [`RnsBasis`], [`Poly`]: `R_q` with `q` a product of word-sized primes, in the [`Coeff`] or the [`Eval`] domain.
 //! - [`GaloisElement`], [`EvalPermutation`]: the automorphisms `X -> X^g` in both domains.
 //! - [`Accumulator`], [`Modulus::dot`]: sums of products with one reduction at the end.
+//! - [`Conversion`]: residues modulo some primes to residues modulo others.
 //! - [`sample`]: uniform, ternary, error and flooding polynomials.
 //!
 //! Threat model: coefficients may be secret. No operation on them branches or indexes by a value, except
@@ -17,6 +18,7 @@ mod arch;
 mod automorphism;
 mod basis;
 mod buffer;
+mod conversion;
 mod crt;
 mod dft;
 mod error;
@@ -34,6 +36,7 @@ pub use arch::Backend;
 pub use automorphism::{EvalPermutation, GaloisElement};
 pub use basis::RnsBasis;
 pub use buffer::Buffer;
+pub use conversion::Conversion;
 pub use crt::Centered;
 pub use dft::{Dft, Dft2};
 pub use error::RingError;

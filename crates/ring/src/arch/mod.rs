@@ -256,6 +256,30 @@ pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u6
     }
 }
 
+/// [`Modulus::combine`]; at most some thousand terms.
+pub(crate) fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
+    let n = out.len();
+    assert!(a.iter().all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
+    match modulus.backend() {
+        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => unsafe { avx512::sums::combine(modulus, out, a, w) },
+        _ => portable::combine(modulus, out, a, w),
+    }
+}
+
+/// `out = (sum_k floor(a[k] w[k] / 2^52) + 2^(shift-1)) / 2^shift`, rounded down, for words below `2^52`, with the kernels of `backend`.
+pub(crate) fn quotients(backend: Backend, out: &mut [u64], a: &[&[u64]], w: &[u64], shift: u32) {
+    let n = out.len();
+    assert!(a.iter().all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
+    match backend {
+        // SAFETY: a modulus of the caller has this backend, only where it serves; the lengths were checked, and are multiples of a vector.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => unsafe { avx512::sums::quotients(out, a, w, shift) },
+        _ => portable::quotients(out, a, w, shift),
+    }
+}
+
 /// [`Modulus::dot_permuted`]; fewer than [`sum_capacity`] terms.
 pub(crate) fn dot_permuted(
     modulus: &Modulus,

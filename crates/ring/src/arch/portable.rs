@@ -147,6 +147,22 @@ pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u6
     }
 }
 
+/// `out = sum_k a[k] w[k] mod q` for words `a` below `2^52`; fewer than `2^12` terms.
+pub(crate) fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
+    for (i, word) in out.iter_mut().enumerate() {
+        let products = a.iter().zip(w).map(|(a, w)| u128::from(a[i]) * u128::from(*w));
+        *word = modulus.reduce_u128(products.sum::<u128>());
+    }
+}
+
+/// `out = (sum_k floor(a[k] w[k] / 2^52) + 2^(shift-1)) / 2^shift`, rounded down, for words below `2^52`.
+pub(crate) fn quotients(out: &mut [u64], a: &[&[u64]], w: &[u64], shift: u32) {
+    for (i, word) in out.iter_mut().enumerate() {
+        let terms = a.iter().zip(w).map(|(a, w)| ((u128::from(a[i]) * u128::from(*w)) >> 52) as u64);
+        *word = (terms.sum::<u64>() + (1 << (shift - 1))) >> shift;
+    }
+}
+
 fn join(low: u64, high: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }

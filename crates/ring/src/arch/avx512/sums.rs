@@ -79,6 +79,67 @@ pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a:
     }
 }
 
+/// `out = sum_k a[k] w[k] mod q` for words `a` below `2^52`.
+///
+/// # Safety
+/// All slices are of the same length, a multiple of 8; there are as many constants, fewer than [`CAPACITY`]; the machine has AVX-512 F, DQ
+/// and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(crate) unsafe fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
+    let n = out.len();
+    // SAFETY: groups of four vectors, or one, are inside every slice.
+    unsafe {
+        let carries = Carries::new(modulus);
+        let quads = n / 32 * 32;
+        for i in (0..quads).step_by(32) {
+            combine_at::<4>(&carries, out, a, w, i);
+        }
+        for i in (quads..n).step_by(8) {
+            combine_at::<1>(&carries, out, a, w, i);
+        }
+    }
+}
+
+/// [`combine`] at `WIDTH` vectors from `i` on.
+#[inline(always)]
+unsafe fn combine_at<const WIDTH: usize>(
+    carries: &Carries,
+    out: &mut [u64],
+    a: &[&[u64]],
+    w: &[u64],
+    i: usize,
+) {
+    // SAFETY: forwarded from `combine`.
+    unsafe {
+        let mut sums = Sums::<WIDTH>::new(&carries.ifma);
+        for (a, w) in a.iter().zip(w) {
+            let (a, w) = (a.as_ptr().add(i), splat(*w));
+            sums.add_product(|part| load(a.add(8 * part)), |_| w);
+        }
+        for part in 0..WIDTH {
+            store(out.as_mut_ptr().add(i + 8 * part), sums.reduce(carries, part));
+        }
+    }
+}
+
+/// `out = (sum_k floor(a[k] w[k] / 2^52) + 2^(shift-1)) / 2^shift`, rounded down, for words below `2^52`.
+///
+/// # Safety
+/// All slices are of the same length, a multiple of 8; there are as many constants; the machine has AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(crate) unsafe fn quotients(out: &mut [u64], a: &[&[u64]], w: &[u64], shift: u32) {
+    for i in (0..out.len()).step_by(8) {
+        // SAFETY: eight words from `i` on are inside every slice.
+        unsafe {
+            let mut sum = splat(1 << (shift - 1));
+            for (a, w) in a.iter().zip(w) {
+                sum = _mm512_madd52hi_epu64(sum, load(a.as_ptr().add(i)), splat(*w));
+            }
+            store(out.as_mut_ptr().add(i), _mm512_srlv_epi64(sum, splat(u64::from(shift))));
+        }
+    }
+}
+
 /// [`Modulus::dot_permuted`], the sums staying in registers: what is read is read in order, and each vector of results is written where
 /// it belongs.
 ///
