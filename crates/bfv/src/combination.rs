@@ -229,7 +229,7 @@ pub(crate) fn add_blocks<T: Sync, R: Send>(
         let together = if prepared { rows.len().div_ceil(parallel::threads()).max(1) } else { 1 };
         parallel::for_each(rows.chunks_mut(together).zip(terms.chunks(together)), |(rows, terms)| {
             let values: Vec<_> = terms.iter().map(|terms| terms.values(basis, limb)).collect();
-            for block in blocks(basis) {
+            for block in blocks(basis.degree()) {
                 for ((row, terms), values) in rows.iter_mut().zip(terms).zip(&values) {
                     add(row, terms, values, limb, &block);
                 }
@@ -239,13 +239,12 @@ pub(crate) fn add_blocks<T: Sync, R: Send>(
 }
 
 /// The blocks of a polynomial: a block of some tens of operands fits the second-level cache.
-fn blocks(basis: &RnsBasis) -> impl Iterator<Item = Range<usize>> + use<> {
-    let degree = basis.degree();
+pub(crate) fn blocks(degree: usize) -> impl Iterator<Item = Range<usize>> {
     (0..degree).step_by(BLOCK).map(move |start| start..degree.min(start + BLOCK))
 }
 
 /// Values of a block.
-const BLOCK: usize = 1024;
+pub(crate) const BLOCK: usize = 1024;
 
 impl ExtendedCombinations {
     /// Empty sums of ciphertexts of all limbs.

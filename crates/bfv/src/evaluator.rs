@@ -1,8 +1,11 @@
-//! Computation on ciphertexts, without any key but those for automorphisms.
+//! Computation on ciphertexts, without any key but those for automorphisms and products.
 
 use lanner_ring::{Eval, GaloisElement, Poly};
 
-use crate::{BfvError, Ciphertext, EvaluationKeys, Hoisted, Multiplier, Parameters, Plaintext};
+use crate::product::relinearize;
+use crate::{
+    BfvError, Ciphertext, EvaluationKeys, Hoisted, Multiplier, Parameters, Plaintext, PlaintextModulus,
+};
 
 /// Evaluates on ciphertexts of one set of parameters. Every result carries the bound on its noise.
 #[derive(Clone, Debug)]
@@ -157,20 +160,114 @@ impl Evaluator {
         self.apply(a, self.row_swap()?, keys)
     }
 
+    /// The encryption of the product of two messages modulo `t`: slot by slot, or of polynomials.
+    ///
+    /// # Errors
+    /// [`BfvError::MissingProductKey`]; [`BfvError::Limbs`] if the key is for fewer limbs; [`BfvError::Mismatch`] if anything belongs to
+    /// other parameters, or the ciphertexts have different numbers of limbs; [`BfvError::NoSpecialModulus`].
+    pub fn multiply(
+        &self,
+        a: &Ciphertext,
+        b: &Ciphertext,
+        modulus: &PlaintextModulus,
+        keys: &EvaluationKeys,
+    ) -> Result<Ciphertext, BfvError> {
+        self.multiply_to(a, b, modulus, keys, a.limbs())
+    }
+
+    /// The encryption of the product, switched down to `limbs` limbs before it is relinearized: that takes less time, and a key for fewer
+    /// limbs.
+    ///
+    /// # Errors
+    /// As [`Self::multiply`]; [`BfvError::Limbs`] for more limbs than the ciphertexts have, or none.
+    pub fn multiply_to(
+        &self,
+        a: &Ciphertext,
+        b: &Ciphertext,
+        modulus: &PlaintextModulus,
+        keys: &EvaluationKeys,
+        limbs: usize,
+    ) -> Result<Ciphertext, BfvError> {
+        a.check_same(b)?;
+        self.product(a, Some(b), modulus, keys, limbs)
+    }
+
+    /// The encryption of the square of a message modulo `t`: slot by slot, or of a polynomial.
+    ///
+    /// # Errors
+    /// As [`Self::multiply`].
+    pub fn square(
+        &self,
+        a: &Ciphertext,
+        modulus: &PlaintextModulus,
+        keys: &EvaluationKeys,
+    ) -> Result<Ciphertext, BfvError> {
+        self.square_to(a, modulus, keys, a.limbs())
+    }
+
+    /// The encryption of the square, switched down to `limbs` limbs before it is relinearized.
+    ///
+    /// # Errors
+    /// As [`Self::multiply_to`].
+    pub fn square_to(
+        &self,
+        a: &Ciphertext,
+        modulus: &PlaintextModulus,
+        keys: &EvaluationKeys,
+        limbs: usize,
+    ) -> Result<Ciphertext, BfvError> {
+        self.product(a, None, modulus, keys, limbs)
+    }
+
+    /// The product, or the square where there is no second factor.
+    fn product(
+        &self,
+        a: &Ciphertext,
+        b: Option<&Ciphertext>,
+        modulus: &PlaintextModulus,
+        keys: &EvaluationKeys,
+        limbs: usize,
+    ) -> Result<Ciphertext, BfvError> {
+        self.check(a)?;
+        self.parameters.check_same(modulus.parameters())?;
+        self.parameters.check_same(keys.parameters())?;
+        let most = a.limbs();
+        check_fewer(limbs, most)?;
+        let basis = self.parameters.key_switching(limbs)?;
+        let key = keys.product_key(limbs)?;
+        let scaling = modulus.scaling(most)?;
+        let (first, second) = (scaling.operand(a), b.map(|b| scaling.operand(b)));
+        let mut parts = scaling.product(&first, second.as_ref().unwrap_or(&first));
+        parts.iter_mut().for_each(|part| part.divide_round_to(limbs));
+        let [c0, c1] = relinearize(basis, parts, key);
+        let product = a.noise.product(b.unwrap_or(a).noise, &self.parameters, modulus.value(), most);
+        let switched = product.switched_product(&self.parameters, most, limbs);
+        Ok(Ciphertext { c0, c1, noise: switched.switched_key_at(&self.parameters, limbs) })
+    }
+
     /// The same message modulo `q / q_last`, with the noise divided by `q_last`.
     ///
     /// # Errors
     /// [`BfvError::LastLimb`] for a ciphertext of one limb; [`BfvError::Mismatch`] for other parameters.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
-        self.check(a)?;
-        let limbs = a.limbs();
-        if limbs == 1 {
-            return Err(BfvError::LastLimb);
+        match a.limbs() {
+            1 => Err(BfvError::LastLimb),
+            limbs => self.mod_switch_to(a, limbs - 1),
         }
+    }
+
+    /// The same message modulo the product of the first `limbs` limbs, with the noise divided by the others.
+    ///
+    /// # Errors
+    /// [`BfvError::Limbs`] for more limbs than there are, or none; [`BfvError::Mismatch`] for other parameters.
+    pub fn mod_switch_to(&self, a: &Ciphertext, limbs: usize) -> Result<Ciphertext, BfvError> {
+        self.check(a)?;
+        let most = a.limbs();
+        check_fewer(limbs, most)?;
         let mut switched = a.clone();
-        switched.c0.divide_round_by_last();
-        switched.c1.divide_round_by_last();
-        switched.noise = a.noise.switched_modulus(&self.parameters, limbs, limbs - 1);
+        switched.c0.divide_round_to(limbs);
+        switched.c1.divide_round_to(limbs);
+        switched.noise = a.noise.switched_modulus(&self.parameters, most, limbs);
         Ok(switched)
     }
 
@@ -179,4 +276,10 @@ impl Evaluator {
     fn check(&self, a: &Ciphertext) -> Result<(), BfvError> {
         self.parameters.check_basis(a.c0.basis())
     }
+}
+
+/// # Errors
+/// [`BfvError::Limbs`] unless `limbs` are some of `most`.
+fn check_fewer(limbs: usize, most: usize) -> Result<(), BfvError> {
+    if (1..=most).contains(&limbs) { Ok(()) } else { Err(BfvError::Limbs { got: limbs, most }) }
 }

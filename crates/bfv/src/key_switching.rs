@@ -1,7 +1,7 @@
 //! Key switching ([HK19](https://eprint.iacr.org/2019/688)): a polynomial cut into digits, one for each limb, and their inner products
 //! with a key.
 
-use lanner_ring::{Buffer, Ending, Eval, Modulus, Poly, RnsBasis, Shoup};
+use lanner_ring::{Buffer, Coeff, Ending, Eval, Modulus, Poly, RnsBasis, Shoup};
 
 use crate::keys::SwitchingKey;
 
@@ -15,14 +15,16 @@ pub(crate) struct Digits<'a> {
 
 impl<'a> Digits<'a> {
     pub(crate) fn new(basis: &RnsBasis, values: &'a Poly<Eval>) -> Self {
-        let digit = |(i, limb): (usize, &[u64])| {
-            let mut residues = Buffer::from(limb);
-            basis.ntts()[i].inverse(&mut residues);
-            (0..basis.len())
-                .map(|j| if i == j { Buffer::default() } else { lift(basis, &residues, i, j) })
-                .collect()
+        Self::of(basis, values, &values.clone().into_coeff())
+    }
+
+    /// The same, given the polynomial in both domains.
+    pub(crate) fn of(basis: &RnsBasis, values: &'a Poly<Eval>, coefficients: &Poly<Coeff>) -> Self {
+        let others = |(i, residues): (usize, &[u64])| {
+            let lifted = |j| if i == j { Buffer::default() } else { lift(basis, residues, i, j) };
+            (0..basis.len()).map(lifted).collect()
         };
-        Self { values, lifted: values.limbs().enumerate().map(digit).collect() }
+        Self { values, lifted: coefficients.limbs().enumerate().map(others).collect() }
     }
 
     /// Modulus `j` of every digit.

@@ -60,6 +60,7 @@ mod noise;
 mod packing;
 mod parameters;
 mod plaintext;
+mod product;
 mod reduce;
 mod security;
 mod switch;

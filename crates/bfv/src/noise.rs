@@ -84,6 +84,27 @@ impl NoiseBound {
         Self { deviation: self.deviation * norm }
     }
 
+    /// After the product by another ciphertext, both modulo `t` and of a number of limbs, before the key switching that goes with it.
+    #[must_use]
+    pub fn product(self, other: Self, parameters: &Parameters, t: u64, limbs: usize) -> Self {
+        let (t, degree) = (t as f64, parameters.degree() as f64);
+        // With x = (c0 + c1 s) / q over the integers, the product of (q/t) m + e = q x mod q by another such is
+        // (q/t) m m' + t (e x' + e' x) - (t/q) e e' mod q. Each coefficient of x is a fraction, plus fractions times the secret.
+        let cross = rounding(parameters) * (self.deviation + other.deviation);
+        let both = self.deviation * other.deviation / parameters.log2_modulus(limbs).exp2();
+        Self { deviation: t * degree.sqrt() * (cross + both) + product_rounding(parameters) }
+    }
+
+    /// After switching a product that is not relinearized yet from `from` limbs down to `to`.
+    #[must_use]
+    pub fn switched_product(self, parameters: &Parameters, from: usize, to: usize) -> Self {
+        if to >= from {
+            return self;
+        }
+        let dropped = (parameters.log2_modulus(from) - parameters.log2_modulus(to)).exp2();
+        Self { deviation: self.deviation / dropped + product_rounding(parameters) }
+    }
+
     /// After a rotation or any other key switching, of a ciphertext of all limbs or fewer.
     #[must_use]
     pub fn switched_key(self, parameters: &Parameters) -> Self {
@@ -164,4 +185,9 @@ const ROUNDING: f64 = 0.289;
 /// Deviation of `r0 + r1 s` with fractions `r1` uniform and `|r0| <= 1/2` depending on them, and `||s||_2^2 <= N`.
 pub(crate) fn rounding(parameters: &Parameters) -> f64 {
     0.5 + ROUNDING * (parameters.degree() as f64).sqrt()
+}
+
+/// Deviation of `r0 + r1 s + r2 s^2` with such fractions: the 2-norm of a secret's square is at most `N`, about.
+fn product_rounding(parameters: &Parameters) -> f64 {
+    rounding(parameters) + ROUNDING * parameters.degree() as f64
 }

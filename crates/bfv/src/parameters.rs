@@ -1,11 +1,11 @@
 //! Ring degree and moduli, checked against the security table when they are built.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lanner_ring::{Modulus, RnsBasis};
 use serde::{Deserialize, Serialize};
 
-use crate::{BfvError, security};
+use crate::{BfvError, PlaintextModulus, security};
 
 /// The named parameter sets: 128-bit security with ternary secrets, limbs of at most 50 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -129,6 +129,8 @@ struct Inner {
     limbs: usize,
     /// For `l = 1, 2, ..., L` the first `l` limbs and `P`: none without `P`.
     switching: Vec<RnsBasis>,
+    /// Made for the first product of ciphertexts.
+    auxiliary: OnceLock<RnsBasis>,
 }
 
 impl Parameters {
@@ -161,7 +163,8 @@ impl Parameters {
         let shorter = special.iter().flat_map(|_| (1..limbs).map(with_special));
         let mut switching = shorter.collect::<Result<Vec<_>, _>>()?;
         switching.extend(special.map(|_| extended.clone()));
-        Ok(Self { inner: Arc::new(Inner { extended, limbs, switching }) })
+        let auxiliary = OnceLock::new();
+        Ok(Self { inner: Arc::new(Inner { extended, limbs, switching, auxiliary }) })
     }
 
     /// The ring degree `N`.
@@ -220,6 +223,35 @@ impl Parameters {
         self.special().ok_or(BfvError::NoSpecialModulus)?;
         self.check_limbs(limbs)?;
         Ok(&self.inner.switching[limbs - 1])
+    }
+
+    /// Primes beside the limbs, whose product exceeds that of the first `limbs` times `2^bits`: where products of ciphertexts are computed.
+    ///
+    /// # Errors
+    /// None for parameters that were accepted, and no more bits than a plaintext modulus and the degree make.
+    pub(crate) fn auxiliary(&self, limbs: usize, bits: f64) -> Result<RnsBasis, BfvError> {
+        let all = if let Some(all) = self.inner.auxiliary.get() {
+            all
+        } else {
+            let made = self.all_auxiliary()?;
+            self.inner.auxiliary.get_or_init(|| made)
+        };
+        let needed = self.log2_modulus(limbs) + bits;
+        let enough = (1..=all.len()).map(|len| all.prefix(len)).find(|basis| basis.log2() >= needed);
+        enough.ok_or(BfvError::Budget { step: "multiplying ciphertexts", needed, available: all.log2() })
+    }
+
+    /// The largest primes of at most [`Self::LIMB_BITS`] bits that are not limbs, as many as the widest plaintext modulus may need.
+    fn all_auxiliary(&self) -> Result<RnsBasis, BfvError> {
+        let step = 2 * self.degree() as u64;
+        let room = f64::from(PlaintextModulus::BITS + step.trailing_zeros() + 1);
+        // The primes are so close to 2^50 that all of them together lack less than the bit that is added here.
+        let bits = self.log2_modulus(self.limbs()) + room + 1.0;
+        let count = (bits / f64::from(Self::LIMB_BITS)).ceil() as usize;
+        let is_limb = |q: &u64| self.moduli().iter().any(|limb| limb.value() == *q);
+        let candidates = (1..(1 << Self::LIMB_BITS) / step).rev().map(|k| k * step + 1);
+        let primes = candidates.filter(|q| lanner_ring::is_prime(*q) && !is_limb(q)).take(count);
+        Ok(RnsBasis::new(self.degree(), &primes.collect::<Vec<_>>())?)
     }
 
     /// # Errors

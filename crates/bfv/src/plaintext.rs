@@ -1,10 +1,11 @@
 //! Messages modulo `t` and their exact scale `round(q m / t)`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lanner_ring::{Coeff, Modulus, Poly, Shoup};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::product::Scaling;
 use crate::reduce::{Factor, Reducer};
 use crate::{BfvError, Parameters};
 
@@ -25,6 +26,8 @@ struct Inner {
     inverses: Vec<Shoup>,
     /// Constants for ciphertexts of `1, 2, ..., L` limbs.
     levels: Vec<Level>,
+    /// Constants for products of ciphertexts of `1, 2, ..., L` limbs, made for the first product.
+    scalings: Vec<OnceLock<Scaling>>,
 }
 
 /// Constants for `q = q_0 ... q_(l-1)`.
@@ -59,7 +62,9 @@ impl PlaintextModulus {
         let reducer = Reducer::new(t);
         let inverses = moduli.iter().map(|q| q.shoup(q.neg(q.inverse(q.reduce(t))))).collect();
         let levels = (1..=moduli.len()).map(|limbs| Level::new(&moduli[..limbs], t, reducer)).collect();
-        Ok(Self { inner: Arc::new(Inner { parameters: parameters.clone(), t, reducer, inverses, levels }) })
+        let scalings = moduli.iter().map(|_| OnceLock::new()).collect();
+        let parameters = parameters.clone();
+        Ok(Self { inner: Arc::new(Inner { parameters, t, reducer, inverses, levels, scalings }) })
     }
 
     /// `t`.
@@ -82,7 +87,7 @@ impl PlaintextModulus {
 
     /// `round(q m / t)` over the first `limbs` limbs, ties (only for even `t`) upwards.
     pub(crate) fn scale(&self, message: &Plaintext, limbs: usize) -> Poly<Coeff> {
-        let Inner { parameters, t, reducer, inverses, levels } = &*self.inner;
+        let Inner { parameters, t, reducer, inverses, levels, .. } = &*self.inner;
         let residue = levels[limbs - 1].residue;
         let half = t / 2;
         let mut poly = Poly::zero(&parameters.basis(limbs));
@@ -122,6 +127,19 @@ impl PlaintextModulus {
         // Each sum is below (L + 1) t 2^shift, so its integer part is a word.
         let coefficients = sums.iter().map(|sum| reducer.reduce((sum >> shift) as u64)).collect();
         Plaintext { modulus: self.clone(), coefficients }
+    }
+
+    /// The constants for products of ciphertexts of a number of limbs.
+    ///
+    /// # Errors
+    /// None for parameters that were accepted.
+    pub(crate) fn scaling(&self, limbs: usize) -> Result<&Scaling, BfvError> {
+        let scaling = &self.inner.scalings[limbs - 1];
+        if let Some(made) = scaling.get() {
+            return Ok(made);
+        }
+        let made = Scaling::new(self.parameters(), self.value(), limbs)?;
+        Ok(scaling.get_or_init(|| made))
     }
 
     /// # Errors

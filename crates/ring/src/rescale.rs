@@ -14,7 +14,14 @@ impl Poly<Coeff> {
     /// # Panics
     /// If there is only one limb.
     pub fn divide_round_by_last(&mut self) {
-        let limbs = self.basis().len() - 1;
+        self.divide_round_to(self.basis().len() - 1);
+    }
+
+    /// Replaces `x` by `round(x / D)` over the first `limbs` primes, as in the other domain.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn divide_round_to(&mut self, limbs: usize) {
         divide(self, limbs, |_, _| (), |_, _| ());
     }
 }
