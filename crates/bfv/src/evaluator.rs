@@ -136,7 +136,7 @@ impl Evaluator {
         element: GaloisElement,
         keys: &EvaluationKeys,
     ) -> Result<Ciphertext, BfvError> {
-        self.hoist(a)?.apply(element, keys)
+        Hoisted::once(&self.parameters, a)?.apply(element, keys)
     }
 
     /// The encryption of `a` rotated: slot `i` of each row is slot `i + steps` of `a`.
@@ -238,7 +238,9 @@ impl Evaluator {
         let scaling = modulus.scaling(most)?;
         let (first, second) = (scaling.operand(a), b.map(|b| scaling.operand(b)));
         let mut parts = scaling.product(&first, second.as_ref().unwrap_or(&first));
-        parts.iter_mut().for_each(|part| part.divide_round_to(limbs));
+        for part in &mut parts {
+            part.divide_round_to(limbs);
+        }
         let [c0, c1] = relinearize(basis, parts, key);
         let product = a.noise.product(b.unwrap_or(a).noise, &self.parameters, modulus.value(), most);
         let switched = product.switched_product(&self.parameters, most, limbs);
@@ -250,6 +252,7 @@ impl Evaluator {
     /// # Errors
     /// [`BfvError::LastLimb`] for a ciphertext of one limb; [`BfvError::Mismatch`] for other parameters.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext, BfvError> {
+        self.check(a)?;
         match a.limbs() {
             1 => Err(BfvError::LastLimb),
             limbs => self.mod_switch_to(a, limbs - 1),

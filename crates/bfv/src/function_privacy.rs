@@ -51,7 +51,7 @@ use crate::{BfvError, Ciphertext, Plaintext};
 ///
 /// # Errors
 /// [`BfvError::Underblinded`] if the ciphertext's noise may exceed what the blinding was made for;
-/// [`BfvError::Mismatch`] if parameters or plaintext moduli differ or the ciphertext has lost limbs.
+/// [`BfvError::Mismatch`] if parameters or plaintext moduli differ or the ciphertext has another number of limbs.
 pub fn seal(
     ciphertext: &Ciphertext,
     blinding: Blinding,

@@ -14,6 +14,8 @@ pub struct Hoisted<'a> {
     ciphertext: &'a Ciphertext,
     /// The ciphertext's limbs and the special modulus.
     basis: &'a RnsBasis,
+    /// Whether there will be more than one rotation.
+    many: bool,
     /// Made for the first rotation that is none.
     digits: OnceLock<Digits<'a>>,
 }
@@ -28,14 +30,21 @@ pub struct ExtendedCiphertext {
 }
 
 impl<'a> Hoisted<'a> {
+    /// For many rotations.
     pub(crate) fn new(parameters: &'a Parameters, ciphertext: &'a Ciphertext) -> Result<Self, BfvError> {
         parameters.check_basis(ciphertext.c1.basis())?;
         let basis = parameters.key_switching(ciphertext.limbs())?;
-        Ok(Self { parameters, ciphertext, basis, digits: OnceLock::new() })
+        Ok(Self { parameters, ciphertext, basis, many: true, digits: OnceLock::new() })
+    }
+
+    /// For one rotation.
+    pub(crate) fn once(parameters: &'a Parameters, ciphertext: &'a Ciphertext) -> Result<Self, BfvError> {
+        Ok(Self { many: false, ..Self::new(parameters, ciphertext)? })
     }
 
     fn digits(&self) -> &Digits<'a> {
-        self.digits.get_or_init(|| Digits::new(self.basis, &self.ciphertext.c1))
+        let make = if self.many { Digits::lifted } else { Digits::once };
+        self.digits.get_or_init(|| make(self.basis, &self.ciphertext.c1))
     }
 
     /// The encryption under an automorphism.
@@ -79,7 +88,7 @@ impl<'a> Hoisted<'a> {
     }
 
     fn switched<'s>(&'s self, key: &'s SwitchingKey) -> Switched<'s> {
-        Switched::new(self.basis, self.digits(), key)
+        Switched::new(self.digits(), key)
     }
 
     /// `P (c0, c1)`.

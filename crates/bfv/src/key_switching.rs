@@ -1,45 +1,84 @@
 //! Key switching ([HK19](https://eprint.iacr.org/2019/688)): a polynomial cut into digits, one for each limb, and their inner products
 //! with a key.
 
+use std::borrow::Cow;
+
 use lanner_ring::{Buffer, Coeff, Ending, Eval, Modulus, Poly, RnsBasis, Shoup};
 
 use crate::keys::SwitchingKey;
 
 /// The digits of a polynomial: digit `i` is the centred residue modulo limb `i`, lifted to the limbs and the special modulus.
 pub(crate) struct Digits<'a> {
+    basis: &'a RnsBasis,
     /// Modulo limb `i` itself, digit `i` is the polynomial.
     values: &'a Poly<Eval>,
-    /// `lifted[i][j]` is digit `i` modulo modulus `j`, and empty for `j = i`.
-    lifted: Vec<Vec<Buffer>>,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    /// Digit `i` modulo modulus `j`, and nothing for `j = i`.
+    Lifted(Vec<Vec<Buffer>>),
+    /// The coefficients, to lift where and when they are needed.
+    Residues(Cow<'a, Poly<Coeff>>),
 }
 
 impl<'a> Digits<'a> {
-    pub(crate) fn new(basis: &RnsBasis, values: &'a Poly<Eval>) -> Self {
-        Self::of(basis, values, &values.clone().into_coeff())
+    /// Digits that are used many times: all of them are lifted now.
+    pub(crate) fn lifted(basis: &'a RnsBasis, values: &'a Poly<Eval>) -> Self {
+        let others = |(i, limb): (usize, &[u64])| {
+            let mut residues = Buffer::from(limb);
+            basis.ntts()[i].inverse(&mut residues);
+            let lifted = |j| {
+                let mut lifted = if i == j { Buffer::default() } else { Buffer::zeroed(basis.degree()) };
+                if i != j {
+                    lift(basis, &residues, i, j, &mut lifted);
+                }
+                lifted
+            };
+            (0..basis.len()).map(lifted).collect()
+        };
+        Self { basis, values, source: Source::Lifted(values.limbs().enumerate().map(others).collect()) }
+    }
+
+    /// Digits that are used once: those modulo one modulus after another are in work, and stay in the cache.
+    pub(crate) fn once(basis: &'a RnsBasis, values: &'a Poly<Eval>) -> Self {
+        Self { basis, values, source: Source::Residues(Cow::Owned(values.clone().into_coeff())) }
     }
 
     /// The same, given the polynomial in both domains.
-    pub(crate) fn of(basis: &RnsBasis, values: &'a Poly<Eval>, coefficients: &Poly<Coeff>) -> Self {
-        let others = |(i, residues): (usize, &[u64])| {
-            let lifted = |j| if i == j { Buffer::default() } else { lift(basis, residues, i, j) };
-            (0..basis.len()).map(lifted).collect()
-        };
-        Self { values, lifted: coefficients.limbs().enumerate().map(others).collect() }
+    pub(crate) fn of(basis: &'a RnsBasis, values: &'a Poly<Eval>, coefficients: &'a Poly<Coeff>) -> Self {
+        Self { basis, values, source: Source::Residues(Cow::Borrowed(coefficients)) }
     }
 
-    /// Modulus `j` of every digit.
-    fn limbs(&self, j: usize) -> Vec<&[u64]> {
-        let digits = self.lifted.iter().enumerate();
-        digits.map(|(i, digit)| if i == j { self.values.limb(j) } else { &*digit[j] }).collect()
+    /// Modulus `j` of every digit, with room to lift them to.
+    fn limbs<'d>(&'d self, j: usize, room: &'d mut Vec<Buffer>) -> Vec<&'d [u64]> {
+        match &self.source {
+            Source::Lifted(digits) => {
+                let digit = |(i, digit): (usize, &'d Vec<Buffer>)| {
+                    if i == j { self.values.limb(j) } else { &*digit[j] }
+                };
+                digits.iter().enumerate().map(digit).collect()
+            }
+            Source::Residues(coefficients) => {
+                room.resize_with(coefficients.basis().len(), || Buffer::zeroed(self.basis.degree()));
+                let digits = coefficients.limbs().zip(room).enumerate();
+                let digit = |(i, (residues, lifted)): (usize, (&[u64], &'d mut Buffer))| {
+                    if i == j {
+                        return self.values.limb(j);
+                    }
+                    lift(self.basis, residues, i, j, lifted);
+                    &**lifted
+                };
+                digits.map(digit).collect()
+            }
+        }
     }
 }
 
 /// The values of a digit modulo modulus `to`, given its residues modulo limb `from`.
-fn lift(basis: &RnsBasis, residues: &[u64], from: usize, to: usize) -> Buffer {
-    let mut values = Buffer::zeroed(residues.len());
-    basis.moduli()[to].lift_centered_slice(&mut values, residues, &basis.moduli()[from]);
-    basis.ntts()[to].forward(&mut values);
-    values
+fn lift(basis: &RnsBasis, residues: &[u64], from: usize, to: usize, values: &mut [u64]) {
+    basis.moduli()[to].lift_centered_slice(values, residues, &basis.moduli()[from]);
+    basis.ntts()[to].forward(values);
 }
 
 /// Which half of the pairs of a switching key.
@@ -53,7 +92,8 @@ impl Half {
     const BOTH: [Self; 2] = [Self::B, Self::A];
 }
 
-/// The inner products of a ciphertext's digits with a key's: `P c1 s` encrypted under the key's target secret, if `c1` is what the digits are of.
+/// The inner products of a ciphertext's digits with a key's: `P c1 u` encrypted under the key's target secret, if `c1` is what the digits
+/// are of.
 ///
 /// A key serves ciphertexts of as many limbs as it has digits and of fewer: its first digits, restricted to the limbs that are left and the
 /// special modulus, are the key of those.
@@ -64,16 +104,18 @@ pub(crate) struct Switched<'a> {
 }
 
 impl<'a> Switched<'a> {
-    pub(crate) fn new(basis: &'a RnsBasis, digits: &'a Digits<'a>, key: &'a SwitchingKey) -> Self {
-        Self { basis, digits, key }
+    pub(crate) fn new(digits: &'a Digits<'a>, key: &'a SwitchingKey) -> Self {
+        Self { basis: digits.basis, digits, key }
     }
 
     /// Both inner products, each plus `P` times what is `added` to it, under the key's automorphism.
     pub(crate) fn scaled(&self, added: [Option<&Poly<Eval>>; 2]) -> [Poly<Eval>; 2] {
         let mut parts = [Poly::zero(self.basis), Poly::zero(self.basis)];
+        let mut room = Vec::new();
         for j in 0..self.basis.len() {
+            let digits = self.digits.limbs(j, &mut room);
             for ((part, half), added) in parts.iter_mut().zip(Half::BOTH).zip(added) {
-                self.finish(j, half, added, None, part.limb_mut(j));
+                self.finish(&digits, j, half, added, None, part.limb_mut(j));
             }
         }
         parts
@@ -84,15 +126,18 @@ impl<'a> Switched<'a> {
         let limbs = self.basis.prefix(self.basis.len() - 1);
         let (special, _) = self.special();
         let mut parts = [Poly::zero(&limbs), Poly::zero(&limbs)];
-        let remainders = self.remainders();
+        let mut room = Vec::new();
+        let remainders = self.remainders(&mut room);
         let mut remainder = Buffer::zeroed(limbs.degree());
         // Limb after limb, so that what is in work stays in the cache.
         for (j, (ntt, inverse)) in limbs.ntts().iter().zip(self.basis.last_inverses()).enumerate() {
+            let digits = self.digits.limbs(j, &mut room);
             let halves = Half::BOTH.into_iter().zip(&remainders).zip(added);
             for (part, ((half, coefficients), added)) in parts.iter_mut().zip(halves) {
                 ntt.modulus().lift_centered_slice(&mut remainder, coefficients, special);
                 ntt.forward(&mut remainder);
-                self.finish(j, half, added, Some((&remainder, *inverse)), part.limb_mut(j));
+                let subtracted = Some((&remainder[..], *inverse));
+                self.finish(&digits, j, half, added, subtracted, part.limb_mut(j));
             }
         }
         parts
@@ -105,11 +150,12 @@ impl<'a> Switched<'a> {
     }
 
     /// The coefficients of both inner products modulo `P`.
-    fn remainders(&self) -> [Buffer; 2] {
+    fn remainders(&self, room: &mut Vec<Buffer>) -> [Buffer; 2] {
         let (special, last) = self.special();
+        let digits = self.digits.limbs(last, room);
         Half::BOTH.map(|half| {
             let mut remainder = Buffer::zeroed(self.basis.degree());
-            special.dot(&mut remainder, &self.digits.limbs(last), &self.key_limbs(last, half));
+            special.dot(&mut remainder, &digits, &self.key_limbs(last, half));
             self.basis.ntts()[last].inverse(&mut remainder);
             remainder
         })
@@ -118,6 +164,7 @@ impl<'a> Switched<'a> {
     /// The inner product modulo modulus `j`, plus `P added`, less `subtracted` and times its factor, under the automorphism.
     fn finish(
         &self,
+        digits: &[&[u64]],
         j: usize,
         half: Half,
         added: Option<&Poly<Eval>>,
@@ -128,7 +175,7 @@ impl<'a> Switched<'a> {
         // A multiple of P is zero modulo P.
         let added = added.filter(|_| j < last).map(|part| (part.limb(j), special.value()));
         let ending = Ending { added, subtracted, permutation: &self.key.permutation };
-        modulus.dot_permuted(out, &self.digits.limbs(j), &self.key_limbs(j, half), &ending);
+        modulus.dot_permuted(out, digits, &self.key_limbs(j, half), &ending);
     }
 
     /// Limb `j` of one half of the key's digits, as many as there are of the ciphertext.

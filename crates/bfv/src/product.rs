@@ -79,8 +79,9 @@ impl Scaling {
 
     /// The coefficients, centred, modulo `p`.
     fn extend(&self, half: &Poly<Eval>) -> Poly<Eval> {
-        let mut digits = half.clone().into_coeff();
-        multiply_limbs(&mut digits, self.extension.inverses());
+        let digits = interpolate(&self.limbs, Some(self.extension.inverses()), |j, out| {
+            out.copy_from_slice(half.limb(j));
+        });
         let mut extended = Poly::<Coeff>::zero(&self.auxiliary);
         let mut wraps = Buffer::zeroed(BLOCK);
         for block in blocks(self.limbs.degree()) {
@@ -101,16 +102,15 @@ impl Scaling {
     pub(crate) fn product(&self, a: &Operand<'_>, b: &Operand<'_>) -> [Poly<Coeff>; 3] {
         let mut parts = [0, 1, 2].map(|_| Poly::zero(&self.limbs));
         parallel::for_each(parts.iter_mut().enumerate(), |(part, out)| {
-            let limbs = tensor(part, &self.limbs, a.limbs, b.limbs);
-            let auxiliary = tensor(part, &self.auxiliary, a.auxiliary.each_ref(), b.auxiliary.each_ref());
-            *out = self.scale(limbs.into_coeff(), &auxiliary.into_coeff());
+            let limbs = tensor(part, &self.limbs, Some(&self.scaled), [a.limbs, b.limbs]);
+            let halves = [a, b].map(|operand| operand.auxiliary.each_ref());
+            *out = self.scale(&limbs, &tensor(part, &self.auxiliary, None, halves));
         });
         parts
     }
 
-    /// `round(t d / q)` modulo `q`, of `d` modulo `q` and modulo `p`.
-    fn scale(&self, mut limbs: Poly<Coeff>, auxiliary: &Poly<Coeff>) -> Poly<Coeff> {
-        multiply_limbs(&mut limbs, &self.scaled);
+    /// `round(t d / q)` modulo `q`, of the digits of `t d` modulo `q`, and `d` modulo `p`.
+    fn scale(&self, limbs: &Poly<Coeff>, auxiliary: &Poly<Coeff>) -> Poly<Coeff> {
         let mut out = Poly::zero(&self.limbs);
         let mut wraps = Buffer::zeroed(BLOCK);
         let mut digits: Vec<Buffer> = self.auxiliary.moduli().iter().map(|_| Buffer::zeroed(BLOCK)).collect();
@@ -136,24 +136,36 @@ impl Scaling {
     }
 }
 
-/// Multiplies each limb by its factor.
-fn multiply_limbs(poly: &mut Poly<Coeff>, factors: &[Shoup]) {
-    let basis = poly.basis().clone();
-    for ((modulus, limb), factor) in basis.moduli().iter().zip(poly.limbs_mut()).zip(factors) {
-        modulus.mul_scalar_slice(limb, *factor);
+/// The coefficients of a polynomial, each limb multiplied by its factor, if there are any. Limb after limb, which stays in the cache.
+fn interpolate(
+    basis: &RnsBasis,
+    factors: Option<&[Shoup]>,
+    evaluate: impl Fn(usize, &mut [u64]),
+) -> Poly<Coeff> {
+    let mut poly = Poly::zero(basis);
+    for (j, (ntt, out)) in basis.ntts().iter().zip(poly.limbs_mut()).enumerate() {
+        evaluate(j, out);
+        ntt.inverse(out);
+        if let Some(factors) = factors {
+            ntt.modulus().mul_scalar_slice(out, factors[j]);
+        }
     }
+    poly
 }
 
-/// Part 0, 1 or 2 of `a (x) b`: what goes with that power of the secret.
-fn tensor(part: usize, basis: &RnsBasis, a: [&Poly<Eval>; 2], b: [&Poly<Eval>; 2]) -> Poly<Eval> {
+/// Part 0, 1 or 2 of `a (x) b`, what goes with that power of the secret, each limb multiplied by its factor.
+fn tensor(
+    part: usize,
+    basis: &RnsBasis,
+    factors: Option<&[Shoup]>,
+    [a, b]: [[&Poly<Eval>; 2]; 2],
+) -> Poly<Coeff> {
     let terms: &[(usize, usize)] = [&[(0, 0)][..], &[(0, 1), (1, 0)], &[(1, 1)]][part];
-    let mut sum = Poly::zero(basis);
-    for (j, (modulus, out)) in basis.moduli().iter().zip(sum.limbs_mut()).enumerate() {
+    interpolate(basis, factors, |j, out| {
         let left: Vec<&[u64]> = terms.iter().map(|(i, _)| a[*i].limb(j)).collect();
         let right: Vec<&[u64]> = terms.iter().map(|(_, i)| b[*i].limb(j)).collect();
-        modulus.dot(out, &left, &right);
-    }
-    sum
+        basis.moduli()[j].dot(out, &left, &right);
+    })
 }
 
 /// `(d0, d1)` and what the key makes of `d2`, which goes with the square of the secret.
@@ -165,7 +177,7 @@ pub(crate) fn relinearize(
     let values = d2.clone().into_eval();
     let digits = Digits::of(basis, &values, &d2);
     let [d0, d1] = [d0, d1].map(Poly::into_eval);
-    Switched::new(basis, &digits, key).divided([Some(&d0), Some(&d1)])
+    Switched::new(&digits, key).divided([Some(&d0), Some(&d1)])
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ fn what_does_not_fit_is_refused() {
     assert!(mismatch(evaluator.square_to(&fresh, &modulus, &foreign_keys, 2)));
     let without = ParameterSet::A2.parameters().unwrap();
     let mut plain = Setting::new(without.clone(), 114_689, 78);
-    let ciphertext = plain.encrypt(&[1; 8192]);
+    let ciphertext = plain.encrypt(&vec![1; 8192]);
     let modulus = PlaintextModulus::new(&without, 114_689).unwrap();
     let no_keys = plain.keys(&[]);
     let refused = plain.evaluator.square(&ciphertext, &modulus, &no_keys).err();

@@ -22,7 +22,7 @@ pub struct Blinding {
 }
 
 impl Blinding {
-    /// Makes the blinding of a ciphertext modulo `t` whose noise will be within `noise`, for the owner of `key`.
+    /// Makes the blinding of a ciphertext modulo `t` of all limbs whose noise will be within `noise`, for the owner of `key`.
     ///
     /// `noise` must follow from the public architecture: take it from the operations ([`NoiseBound`]), not from weights.
     ///
@@ -35,10 +35,24 @@ impl Blinding {
         noise: NoiseBound,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<Self, BfvError> {
+        Self::prepare_at(modulus, key, noise, modulus.parameters().limbs(), rng)
+    }
+
+    /// Makes the blinding of a ciphertext of a number of limbs.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`]; [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn prepare_at(
+        modulus: &PlaintextModulus,
+        key: &PublicKey,
+        noise: NoiseBound,
+        limbs: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<Self, BfvError> {
         let parameters = modulus.parameters();
         parameters.check_same(key.parameters())?;
-        let budget = Budget::new(modulus, noise)?;
-        let zero = key.encrypt_zero(rng);
+        let budget = Budget::at(modulus, noise, limbs)?;
+        let zero = key.encrypt_zero(limbs, rng);
         let flood = sample::flood(&parameters.basis(budget.flood_limbs()), budget.flood_bits(), rng);
         Ok(Self { modulus: modulus.clone(), budget, noise, zero, flood })
     }

@@ -14,18 +14,26 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Plans the sealing of ciphertexts modulo `t` whose noise is within `noise`.
+    /// Plans the sealing of ciphertexts modulo `t` of all limbs whose noise is within `noise`.
     ///
     /// The flooding gets all the room that there is, at the fewest limbs that have enough.
     ///
     /// # Errors
     /// [`BfvError::Budget`] if the flooding is too narrow at every number of limbs.
     pub fn new(modulus: &PlaintextModulus, noise: NoiseBound) -> Result<Self, BfvError> {
+        Self::at(modulus, noise, modulus.parameters().limbs())
+    }
+
+    /// Plans the sealing of ciphertexts of a number of limbs.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn at(modulus: &PlaintextModulus, noise: NoiseBound, limbs: usize) -> Result<Self, BfvError> {
         let parameters = modulus.parameters();
+        parameters.check_limbs(limbs)?;
         let wire_limbs = wire_limbs(modulus)?;
-        let limbs = parameters.limbs();
         let plan = |flood_limbs| {
-            let (hidden, available) = flood_bits(modulus, noise, flood_limbs, wire_limbs);
+            let (hidden, available) = flood_bits(modulus, noise, [limbs, flood_limbs, wire_limbs]);
             let flood_bits = available.min(LARGEST_FLOOD);
             let distance_bits = flood_bits - hidden;
             // Negative where not even the message fits: the distance is then beyond every bound.
@@ -86,13 +94,12 @@ pub(crate) fn wire_limbs(modulus: &PlaintextModulus) -> Result<usize, BfvError> 
 fn flood_bits(
     modulus: &PlaintextModulus,
     noise: NoiseBound,
-    flood_limbs: usize,
-    wire_limbs: usize,
+    [limbs, flood_limbs, wire_limbs]: [usize; 3],
 ) -> (f64, f64) {
     let parameters = modulus.parameters();
     let degree = parameters.degree();
     let blinded = noise.plus(NoiseBound::public_key(parameters));
-    let switched = blinded.switched_modulus(parameters, parameters.limbs(), flood_limbs);
+    let switched = blinded.switched_modulus(parameters, limbs, flood_limbs);
     // The scale of the mask is rounded, and so is that of the message which the hidden noise is compared against.
     let hidden = shift_bits(degree, switched.deviation() + 1.0);
     let largest = switched.infinity(degree) + 0.5;

@@ -47,13 +47,14 @@ impl PublicKey {
         &self.parameters
     }
 
-    /// A fresh encryption of zero, `(b u + e0, a u + e1)`.
-    pub(crate) fn encrypt_zero(&self, rng: &mut (impl CryptoRng + ?Sized)) -> Ciphertext {
-        let basis = self.b.basis();
-        let u = sample::ternary(basis, rng).into_eval();
+    /// A fresh encryption of zero, `(b u + e0, a u + e1)`, of some of the limbs.
+    pub(crate) fn encrypt_zero(&self, limbs: usize, rng: &mut (impl CryptoRng + ?Sized)) -> Ciphertext {
+        let basis = self.parameters.basis(limbs);
+        let u = sample::ternary(&basis, rng).into_eval();
         let (mut c0, mut c1) = (self.b.clone(), self.a.clone());
         for part in [&mut c0, &mut c1] {
-            let error = sample::error(basis, rng).into_eval();
+            let error = sample::error(&basis, rng).into_eval();
+            part.truncate_limbs(limbs);
             part.mul_assign(&u);
             part.add_assign(&error);
         }

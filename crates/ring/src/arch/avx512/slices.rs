@@ -132,10 +132,15 @@ pub(crate) unsafe fn lift_centered(modulus: &Modulus, out: &mut [u64], a: &[u64]
     if from.value() >= 1 << 50 {
         return 0;
     }
+    let (q, half) = (modulus.value(), from.value() / 2);
     // SAFETY: forwarded.
     unsafe {
+        if half < q {
+            // The representative is in (-q, q): above the half it is `x - from`, and that plus `q` is its residue.
+            let (half, offset) = (splat(half), splat(q.wrapping_sub(from.value())));
+            return zip(out, a, |_, x| _mm512_mask_add_epi64(x, _mm512_cmpgt_epu64_mask(x, half), x, offset));
+        }
         let (k, source) = (Ifma::new(modulus), Ifma::new(from));
-        let half = from.value() / 2;
         let (half, shift) = (splat(half), splat(modulus.reduce(half)));
         zip(out, a, |_, x| {
             let shifted = source.subtract_once(_mm512_add_epi64(x, half));
