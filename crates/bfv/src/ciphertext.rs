@@ -58,29 +58,51 @@ impl SeededCiphertext {
         Ciphertext { c0: self.c0.clone(), c1, noise: NoiseBound::fresh() }
     }
 
-    /// The exact length of the wire form.
+    /// The exact length of the wire form of one with all limbs.
     #[must_use]
     pub fn encoded_len(parameters: &Parameters) -> usize {
         SEED_BYTES + packed_poly_len(&parameters.basis(parameters.limbs()))
     }
 
-    /// Reads a ciphertext.
+    /// The same of one with a number of limbs.
+    ///
+    /// # Errors
+    /// [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn encoded_len_at(parameters: &Parameters, limbs: usize) -> Result<usize, BfvError> {
+        parameters.check_limbs(limbs)?;
+        Ok(SEED_BYTES + packed_poly_len(&parameters.basis(limbs)))
+    }
+
+    /// Reads a ciphertext with all limbs.
     ///
     /// # Errors
     /// [`BfvError::Decode`] unless the bytes are exactly what [`Encode`] writes for these parameters.
     pub fn decode(parameters: &Parameters, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
+        Self::decode_at(parameters, parameters.limbs(), reader)
+    }
+
+    fn decode_at(parameters: &Parameters, limbs: usize, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
         let seed = decode_seed(reader)?;
-        let c0 = read_poly(&parameters.basis(parameters.limbs()), reader)?;
+        let c0 = read_poly(&parameters.basis(limbs), reader)?;
         Ok(Self { seed, c0 })
     }
 
-    /// Reads a ciphertext that takes all of `bytes`.
+    /// Reads a ciphertext with all limbs that takes all of `bytes`.
     ///
     /// # Errors
     /// As [`Self::decode`], and for bytes left over.
     pub fn from_bytes(parameters: &Parameters, bytes: &[u8]) -> Result<Self, BfvError> {
+        Self::from_bytes_at(parameters, parameters.limbs(), bytes)
+    }
+
+    /// The same of one with a number of limbs.
+    ///
+    /// # Errors
+    /// As [`Self::from_bytes`]; [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn from_bytes_at(parameters: &Parameters, limbs: usize, bytes: &[u8]) -> Result<Self, BfvError> {
+        parameters.check_limbs(limbs)?;
         let mut reader = Reader::new(bytes);
-        let ciphertext = Self::decode(parameters, &mut reader)?;
+        let ciphertext = Self::decode_at(parameters, limbs, &mut reader)?;
         reader.finish()?;
         Ok(ciphertext)
     }

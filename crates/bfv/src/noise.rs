@@ -35,6 +35,18 @@ impl NoiseBound {
         Self { deviation: ERROR * (1.0 + 2.0 * parameters.degree() as f64).sqrt() }
     }
 
+    /// A deviation of `2^bits`.
+    #[must_use]
+    pub fn of_bits(bits: u32) -> Self {
+        Self { deviation: f64::from(bits).exp2() }
+    }
+
+    /// The smallest number of bits with [`Self::of_bits`] no smaller than this.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.deviation.max(1.0).log2().ceil() as u32
+    }
+
     /// `sigma`.
     #[must_use]
     pub fn deviation(self) -> f64 {

@@ -1,6 +1,7 @@
 //! Ring degree and moduli, checked against the security table when they are built.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lanner_ring::{Modulus, RnsBasis};
 use serde::{Deserialize, Serialize};
@@ -63,11 +64,23 @@ impl ParameterSet {
         }
     }
 
-    /// The parameters of the set.
+    /// The parameters of the set, whose tables are made once a process.
     ///
     /// # Errors
     /// None for the sets above: the tests build each of them.
     pub fn parameters(self) -> Result<Parameters, BfvError> {
+        static BUILT: Mutex<BTreeMap<ParameterSet, Parameters>> = Mutex::new(BTreeMap::new());
+        // What is in it is whole, whoever panicked.
+        let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(parameters) = built.get(&self) {
+            return Ok(parameters.clone());
+        }
+        let parameters = self.build()?;
+        built.insert(self, parameters.clone());
+        Ok(parameters)
+    }
+
+    fn build(self) -> Result<Parameters, BfvError> {
         let wide = [&PRIMES[..1], &PRIMES_38].concat();
         let (limbs, special) = match self {
             Self::A0 | Self::C1 => (&PRIMES[..1], None),

@@ -4,6 +4,7 @@ mod cheetah;
 mod function;
 mod guards;
 mod result;
+mod spectral;
 mod square;
 mod tabula;
 
@@ -50,6 +51,9 @@ pub fn plan_within(
 ) -> Result<Plan, PlanError> {
     limits::check(network, policy, mode, limits)?;
     cheetah::check_rounding(policy, mode)?;
+    if mode == Mode::Spectral {
+        return spectral::plan(network, policy, limits);
+    }
     let [narrow, wide] = gazelle::SETS;
     match plan_with(network, policy, mode, narrow, limits) {
         Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide, limits),

@@ -54,3 +54,7 @@ pub(crate) const KEY_NODES: Kind = Kind(0x78);
 pub(crate) const KEY_VALUES: Kind = Kind(0x79);
 /// Values under masks, from both.
 pub(crate) const MASKED_VALUES: Kind = Kind(0x7a);
+/// An encryption of a network's input, client to server.
+pub(crate) const SPECTRAL_INPUT: Kind = Kind(0x80);
+/// The sealed ciphertext of a network's output, server to client.
+pub(crate) const SPECTRAL_OUTPUT: Kind = Kind(0x81);

@@ -12,6 +12,7 @@ pub mod linear;
 pub mod local;
 pub mod nonlinear;
 mod party;
+pub mod spectral;
 pub mod step;
 
 pub use cost::{Cost, OfflineCost};

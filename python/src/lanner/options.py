@@ -7,18 +7,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lanner.errors import MisuseError, UnsupportedOpError
+from lanner.errors import MisuseError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
 from lanner.limits import limits_document
 from lanner.precision import check_kept_bits, parse_precision
 from lanner.wording import counted
 
-#: Modes that this version computes. ``auto`` is ``cheetah`` with exact rounding.
-MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
+#: Modes that take every network. ``auto`` is ``cheetah`` with exact rounding.
+INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
 
-#: Modes that the interface names, and that a later version may compute.
-LATER_MODES = ("spectral",)
+#: All modes; ``spectral`` takes networks of sums and products alone.
+MODES = (*INTERACTIVE_MODES, "spectral")
 
 #: How values are rescaled: of mode cheetah exactly or faithfully, of mode tabula exactly or stochastically.
 ROUNDINGS = ("exact", "faithful", "stochastic")
@@ -176,14 +176,11 @@ class CompileOptions:
 
 
 def check_mode(mode: str) -> None:
-    """Check that this version computes a mode.
+    """Check that there is a mode of this name.
 
     Raises:
-        UnsupportedOpError: If only a later one may.
-        MisuseError: If there is no such mode.
+        MisuseError: If there is none.
     """
-    if mode in LATER_MODES:
-        raise UnsupportedOpError(f"this version does not compute mode {mode}", fix=f"choose one of {', '.join(MODES)}")
     _check_choice("mode", mode, MODES)
 
 

@@ -17,7 +17,7 @@ from helpers.heads import FEATURES, ROWS, network, rows
 from helpers.models import make_model
 from lanner.agreement import agrees
 from lanner.errors import MisuseError, ModelError, UnsupportedOpError
-from lanner.options import MODES
+from lanner.options import INTERACTIVE_MODES
 
 
 def onnx_output(model: onnx.ModelProto | Path, x: NDArray[np.float32], name: str | None = None) -> NDArray[Any]:
@@ -28,7 +28,7 @@ def onnx_output(model: onnx.ModelProto | Path, x: NDArray[np.float32], name: str
     return np.asarray(session.run(chosen, {session.get_inputs()[0].name: x})[0])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", INTERACTIVE_MODES)
 def test_one_score_behind_a_sigmoid_is_a_binary_classifier(mode: str) -> None:
     proto, x = network(1, "Sigmoid"), rows()
     probabilities = onnx_output(proto, x)[:, 0]
@@ -49,7 +49,7 @@ def test_one_score_behind_a_sigmoid_is_a_binary_classifier(mode: str) -> None:
         assert abs(told - expected) < 0.02
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", INTERACTIVE_MODES)
 def test_values_are_rounded_to_the_digits_asked_for(mode: str) -> None:
     proto, x = network(1), rows()
     whole, rounded = (lanner.compile(proto, x, mode=mode, output="value", digits=digits) for digits in (None, 1))
@@ -64,7 +64,7 @@ def test_values_are_rounded_to_the_digits_asked_for(mode: str) -> None:
     assert distinct[1] < distinct[0]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", INTERACTIVE_MODES)
 def test_a_score_of_zero_is_class_0(mode: str) -> None:
     """As for onnxruntime's user, who compares the probability with one half: p > 0.5."""
     weights = {"w": np.zeros((1, FEATURES), np.float32)}
@@ -73,7 +73,7 @@ def test_a_score_of_zero_is_class_0(mode: str) -> None:
     assert lanner.run(model, rows(1)).label == 0
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", INTERACTIVE_MODES)
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_quantities_are_values(mode: str, outputs: int) -> None:
     proto, x = network(outputs), rows()
@@ -105,7 +105,7 @@ def test_one_score_without_a_sigmoid_is_a_value_unless_its_owner_says_otherwise(
         model.predict_probability(x)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", INTERACTIVE_MODES)
 def test_several_labels_are_those_above_zero(mode: str) -> None:
     proto, x = network(5, "Sigmoid"), rows()
     names = ["a", "b", "c", "d", "e"]

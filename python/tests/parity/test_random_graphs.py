@@ -16,7 +16,7 @@ import lanner
 from helpers.random_graphs import POISONS, RandomNetwork, random_network
 from lanner._native import run_in_memory
 from lanner.errors import UnsupportedOpError
-from lanner.options import MODES
+from lanner.options import INTERACTIVE_MODES
 
 #: The newest opset that the onnxruntime of the lock file takes.
 NEWEST = 26
@@ -46,7 +46,7 @@ def test_random_networks_compute_what_onnxruntime_does(seed: int) -> None:
     assert model.predict_integers(network.x)[1] == 0
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", INTERACTIVE_MODES)
 @pytest.mark.parametrize("seed", SEEDS[::5])
 def test_every_mode_runs_what_the_importer_takes(mode: str, seed: int) -> None:
     network = random_network(seed, opset_of(seed))

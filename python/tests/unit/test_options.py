@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lanner.errors import MisuseError, UnsupportedOpError
+from lanner.errors import MisuseError
 from lanner.heads import Policy
-from lanner.options import MODES, CompileOptions
+from lanner.options import CompileOptions
 
 
 def test_document_has_the_agreed_members() -> None:
@@ -56,12 +56,6 @@ def test_classes_are_named_by_the_owner_or_else_by_the_file() -> None:
     for policy, scores, what in [(label, 3, "3 classes"), (value, 2, "no classes")]:
         with pytest.raises(MisuseError, match=what):
             named.for_end(policy, scores)
-
-
-def test_later_mode_is_unsupported() -> None:
-    assert "spectral" not in MODES
-    with pytest.raises(UnsupportedOpError, match="spectral"):
-        CompileOptions("net", mode="spectral")
 
 
 @pytest.mark.parametrize("limits", [(0.1, 1), (-1, -0.5), (0, 0), (1, 0), (0, float("inf")), (float("nan"), 1), (1,)])

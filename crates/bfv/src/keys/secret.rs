@@ -40,8 +40,21 @@ impl SecretKey {
         message: &Plaintext,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<SeededCiphertext, BfvError> {
+        self.encrypt_at(message, self.parameters.limbs(), rng)
+    }
+
+    /// Encrypts to a ciphertext of a number of limbs.
+    ///
+    /// # Errors
+    /// As [`Self::encrypt`]; [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn encrypt_at(
+        &self,
+        message: &Plaintext,
+        limbs: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<SeededCiphertext, BfvError> {
         self.parameters.check_same(message.modulus().parameters())?;
-        let limbs = self.parameters.limbs();
+        self.parameters.check_limbs(limbs)?;
         let seed = Seed::random(rng);
         let mut masked = message.modulus().scale(message, limbs);
         masked.add_assign(&sample::error(masked.basis(), rng));

@@ -7,6 +7,7 @@ use crate::convert::reshare::{Reshare, Reveal};
 use crate::linear::{cheetah, delphi, falcon, gazelle};
 use crate::local;
 use crate::nonlinear::{ot_nonlinear, softmax, square, tabula, yao};
+use crate::spectral;
 
 /// Makes the enum of all protocols, which a plan writes down with the protocol's name as tag, and its dispatch.
 macro_rules! protocols {
@@ -97,4 +98,12 @@ protocols! {
     RingSoftmax(softmax::RingSoftmax),
     /// The server opens its share of a result to the client.
     Reveal(Reveal),
+    /// The client encrypts the input of a network that the server computes on ciphertexts.
+    SpectralEncrypt(spectral::Encrypt),
+    /// A linear layer on ciphertexts.
+    SpectralLinear(spectral::Linear),
+    /// The square of each element, by products of ciphertexts.
+    SpectralSquare(spectral::Square),
+    /// The server sends the encrypted result to the client.
+    SpectralReveal(spectral::Reveal),
 }

@@ -30,7 +30,7 @@ from lanner.benchmarks.networks import CIFAR100_ORDER, CIFAR_DEVIATION, CIFAR_ME
 from lanner.cli.process import ServerProcess
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
-from lanner.options import MODES
+from lanner.options import INTERACTIVE_MODES
 
 Images = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -61,7 +61,7 @@ class Tested:
     file: str | None
     load: Loader
     secure: int = 50
-    modes: Sequence[str] = MODES
+    modes: Sequence[str] = INTERACTIVE_MODES
 
 
 def accuracies(
@@ -236,7 +236,7 @@ TESTED = (
 def main(arguments: Sequence[str]) -> int:
     """Print a document for each network."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.accuracy", description="Print accuracies.")
-    parser.add_argument("--mode", choices=MODES, required=True)
+    parser.add_argument("--mode", choices=INTERACTIVE_MODES, required=True)
     parser.add_argument("--data", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N images of each test set")
     parser.add_argument("--only", type=lambda names: names.split(","), default=(), metavar="NAME,...")

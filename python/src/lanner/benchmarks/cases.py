@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.model import Model
-from lanner.options import MODES, Protocols
+from lanner.options import INTERACTIVE_MODES, Protocols
 
 #: Compiles a model for protocols and returns it with one sample.
 Builder = Callable[[Protocols], tuple[Model, NDArray[np.float32]]]
@@ -40,7 +40,7 @@ class Case:
     build: Builder
     steps: tuple[str, ...] = ()
     weights: str = "random"
-    modes: tuple[str, ...] = MODES
+    modes: tuple[str, ...] = INTERACTIVE_MODES
     max_memory: str | None = None
 
 
@@ -49,7 +49,7 @@ def cases(suite: str, mode: str, data: Path | None = None) -> list[Case]:
 
     Args:
         suite: layers, activations, networks, imagenet, recurrent, or all, which is the first three.
-        mode: One of `MODES`.
+        mode: One of `INTERACTIVE_MODES`.
         data: A folder with trained networks that do not come with the package.
     """
     if suite == "imagenet":
@@ -133,7 +133,7 @@ def _networks(data: Path | None) -> list[Case]:
         name: str,
         folder: str,
         build: Callable[[Path | None, Protocols], tuple[Model, NDArray[np.float32]]],
-        modes: tuple[str, ...] = MODES,
+        modes: tuple[str, ...] = INTERACTIVE_MODES,
     ) -> Case:
         trained = None if data is None or not (data / "models" / folder).is_dir() else data / "models" / folder
         weights = "random" if trained is None else "trained"

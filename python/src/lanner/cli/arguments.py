@@ -12,7 +12,7 @@ from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
-from lanner.options import LATER_MODES, MODES, OUTPUTS, ROUNDINGS, check_mode
+from lanner.options import MODES, OUTPUTS, ROUNDINGS
 from lanner.precision import DEFAULT, KEPT_BITS
 from lanner.trust import Trust, parse_address
 
@@ -145,18 +145,10 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
 def _add_mode(parser: argparse.ArgumentParser, default: str | None = None) -> None:
     parser.add_argument(
         "--mode",
-        type=_read_mode,
         choices=MODES,
         default=default,
         help="the protocols (default: auto, which is cheetah with exact rounding)",
     )
-
-
-def _read_mode(text: str) -> str:
-    """A mode's name; one of a later version has an error of its own, all others are the parser's to refuse."""
-    if text in LATER_MODES:
-        check_mode(text)
-    return text
 
 
 def _add_rounding(parser: argparse.ArgumentParser) -> None:

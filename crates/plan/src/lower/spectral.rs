@@ -1,0 +1,245 @@
+//! A network of sums and products on ciphertexts: layouts first, then limbs.
+
+use lanner_bfv::function_privacy::{Budget, Distance};
+use lanner_bfv::{ParameterSet, Parameters, PlaintextModulus};
+use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_protocol::linear::Convolution;
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Square};
+use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
+
+use super::{convolution, layer, unsupported};
+use crate::built::layer as layer_of;
+use crate::limits::{Limits, Totals, check_memory};
+use crate::{Account, Item, Mode, Plan, PlanError, Step};
+
+/// The sets that are tried, the cheapest first.
+const SETS: [ParameterSet; 2] = [ParameterSet::L, ParameterSet::LPrime];
+
+/// Bits of room below a message that switching to fewer limbs may cost: about what each saves of noise elsewhere.
+const SPENT: f64 = 0.5;
+
+/// Plans a network.
+///
+/// # Errors
+/// As [`super::plan_within`].
+pub(super) fn plan(network: &PublicNetwork, policy: Policy, limits: &Limits) -> Result<Plan, PlanError> {
+    if !matches!(policy, Policy::Logits | Policy::Value) {
+        return Err(PlanError::Policy {
+            policy: policy.name(),
+            reason: "the client learns every score, for nobody compares them on ciphertexts".to_owned(),
+            fix: "compile with --output logits, or in a mode in which the client takes part".to_owned(),
+        });
+    }
+    let layers = layers(network)?;
+    let primes = network.accumulator(0).factors().ok_or_else(|| PlanError::Unsupported {
+        node: network.input().name.clone(),
+        operator: "Input",
+        reason: "values on ciphertexts live modulo a product of primes".to_owned(),
+    })?;
+    let mut refused = None;
+    for set in SETS {
+        let chain = Chain::new(network, &layers, primes, set)?;
+        for limbs in 2..=chain.parameters.limbs() {
+            match chain.steps(limbs) {
+                Ok(steps) => return finish(network, policy, limits, steps),
+                Err(error) => refused = Some(error),
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| depth(network)))
+}
+
+/// A layer or an activation, and the network's node.
+enum Layer {
+    Linear(usize, Convolution),
+    Square(usize),
+}
+
+/// The network as a chain.
+fn layers(network: &PublicNetwork) -> Result<Vec<Layer>, PlanError> {
+    let mut layers = Vec::new();
+    for (index, node) in network.nodes().iter().enumerate() {
+        if node.inputs != [index] {
+            return Err(unsupported(
+                node,
+                "mode spectral takes chains of layers, without branches".to_owned(),
+            ));
+        }
+        let shape = network.shape(index);
+        match &node.op {
+            FixedOp::Conv2d(_) | FixedOp::Linear { .. } => {
+                layers.push(Layer::Linear(index, convolution(node, shape)?));
+            }
+            FixedOp::Square => layers.push(Layer::Square(index)),
+            FixedOp::Reshape => {}
+            op => {
+                let what = format!("mode spectral has no protocol for {}", op.name());
+                return Err(unsupported(node, what));
+            }
+        }
+    }
+    Ok(layers)
+}
+
+/// A network's layers with their programs.
+struct Chain<'n> {
+    network: &'n PublicNetwork,
+    layers: &'n [Layer],
+    programs: Vec<Program>,
+    primes: &'static [u64],
+    set: ParameterSet,
+    parameters: Parameters,
+}
+
+impl<'n> Chain<'n> {
+    fn new(
+        network: &'n PublicNetwork,
+        layers: &'n [Layer],
+        primes: &'static [u64],
+        set: ParameterSet,
+    ) -> Result<Self, PlanError> {
+        let linear = |layer: &Layer| match layer {
+            Layer::Linear(_, shape) => Some(shape.clone()),
+            Layer::Square(_) => None,
+        };
+        let shapes: Vec<Convolution> = layers.iter().filter_map(linear).collect();
+        let programs = Program::chain(&shapes, set.degree()).map_err(|source| layer_of("network", source))?;
+        let parameters = set.parameters().map_err(|source| layer_of("parameters", source.into()))?;
+        Ok(Self { network, layers, programs, primes, set, parameters })
+    }
+
+    /// The steps for an input of so many limbs, with as few as noise allows behind each.
+    fn steps(&self, limbs: usize) -> Result<Vec<Step>, PlanError> {
+        let Self { network, primes, set, .. } = self;
+        let [first, .., last] = &self.programs[..] else { return Err(depth(network)) };
+        let primes = primes.to_vec();
+        let encrypt = Encrypt { layout: first.from().clone(), primes: primes.clone(), set: *set, limbs };
+        let input = ValueType::shared(INPUT, network.input().len(), Known::SERVER);
+        let mut steps = Steps { steps: Vec::new(), value: input };
+        steps.push("input", encrypt)?;
+        let mut programs = self.programs.iter();
+        for layer in self.layers {
+            let before = steps.encrypted()?;
+            let (node, protocol): (&FixedNode, &dyn Fn(usize) -> Protocol) = match layer {
+                Layer::Linear(index, shape) => {
+                    let program = programs.next().ok_or_else(|| depth(network))?;
+                    let linear = |behind| Linear {
+                        shape: shape.clone(),
+                        from: program.from().clone(),
+                        to: program.to().clone(),
+                        gathering: program.gathering(),
+                        primes: primes.clone(),
+                        set: *set,
+                        limbs: [before.limbs, behind],
+                    };
+                    let protocol = |behind| linear(behind).into();
+                    self.push_cheapest(&mut steps, &network.nodes()[*index], before, &protocol)?;
+                    continue;
+                }
+                Layer::Square(index) => (&network.nodes()[*index], &|behind| {
+                    let limbs = [before.limbs, behind];
+                    Square { ciphertexts: before.ciphertexts, primes: primes.clone(), set: *set, limbs }
+                        .into()
+                }),
+            };
+            self.push_cheapest(&mut steps, node, before, protocol)?;
+        }
+        let scores = steps.encrypted()?;
+        let noise_bits = scores.noise.bits();
+        let layout = last.to().clone();
+        self.check_sealing(&scores)?;
+        steps.push("output", Reveal { layout, primes, set: *set, limbs: scores.limbs, noise_bits })?;
+        Ok(steps.steps)
+    }
+
+    /// Adds a step with the fewest limbs behind it that leave messages nearly as much room as all would.
+    fn push_cheapest(
+        &self,
+        steps: &mut Steps,
+        node: &FixedNode,
+        before: Encrypted,
+        protocol: &dyn Fn(usize) -> Protocol,
+    ) -> Result<(), PlanError> {
+        let made = |behind: usize| {
+            let made = protocol(behind).spec().infer(&[ValueType::Encrypted(before)]);
+            match made.map_err(|source| layer(node, source))? {
+                ValueType::Encrypted(encrypted) => Ok(encrypted),
+                _ => Err(depth(self.network)),
+            }
+        };
+        let most = self.room(&made(before.limbs)?);
+        for behind in 1..before.limbs {
+            if self.room(&made(behind)?) >= most - SPENT {
+                return steps.push(&node.name, protocol(behind));
+            }
+        }
+        steps.push(&node.name, protocol(before.limbs))
+    }
+
+    /// Bits between the noise and half a step from one message to the next.
+    fn room(&self, value: &Encrypted) -> f64 {
+        let largest = self.primes.iter().max().copied().unwrap_or(1);
+        self.parameters.log2_modulus(value.limbs) - value.noise.needed_bits(&self.parameters, largest)
+    }
+
+    /// Checks that what is left has room for the message and for what hides the noise, over as many predictions as a session's account has.
+    fn check_sealing(&self, scores: &Encrypted) -> Result<(), PlanError> {
+        let noise = lanner_bfv::NoiseBound::of_bits(scores.noise.bits());
+        let mut all = Distance::default();
+        for prime in self.primes {
+            let budget = PlaintextModulus::new(&self.parameters, *prime)
+                .and_then(|modulus| Budget::at(&modulus, noise, scores.limbs));
+            let budget = budget.map_err(|source| layer_of("output", source.into()))?;
+            all = all.and(budget.distance().times(scores.ciphertexts as u64));
+        }
+        let bits = all.times(Account::PREDICTIONS).bits();
+        if bits >= Account::BITS {
+            return Ok(());
+        }
+        let ciphertexts = (scores.ciphertexts * self.primes.len()) as u64;
+        Err(PlanError::Distance { ciphertexts, bits })
+    }
+}
+
+/// Steps so far, each of which reads what the one before made.
+struct Steps {
+    steps: Vec<Step>,
+    value: ValueType,
+}
+
+impl Steps {
+    fn push(&mut self, name: &str, protocol: impl Into<Protocol>) -> Result<(), PlanError> {
+        let protocol = protocol.into();
+        self.value = protocol.spec().infer(&[self.value]).map_err(|source| layer_of(name, source))?;
+        self.steps.push(Step { name: name.to_owned(), inputs: vec![self.steps.len()], protocol });
+        Ok(())
+    }
+
+    fn encrypted(&self) -> Result<Encrypted, PlanError> {
+        ValueType::only_encrypted(&[self.value]).map_err(|source| layer_of("input", source))
+    }
+}
+
+fn finish(
+    network: &PublicNetwork,
+    policy: Policy,
+    limits: &Limits,
+    steps: Vec<Step>,
+) -> Result<Plan, PlanError> {
+    let mut totals = Totals::new(Mode::Spectral, *limits);
+    for step in &steps {
+        totals.add(&step.name, step.protocol.spec().work())?;
+    }
+    let items = steps.into_iter().map(Item::Step).collect();
+    let plan = Plan { mode: Mode::Spectral, policy, input: (INPUT, network.input().len()), items };
+    let built = plan.build()?;
+    built.account()?.check()?;
+    check_memory(&built.memory()?, limits)?;
+    Ok(plan)
+}
+
+/// No parameters have room for all layers.
+fn depth(network: &PublicNetwork) -> PlanError {
+    let node = &network.nodes()[network.nodes().len() - 1];
+    unsupported(node, "the network is deeper than the parameters of ciphertexts allow".to_owned())
+}
