@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Bound, LinearWeights, PublicNetwork};
 use crate::CompileError;
@@ -56,19 +56,43 @@ pub struct ValueReport {
     /// Real value of one unit.
     pub scale: f64,
     /// The smallest integer it may take.
+    #[serde(serialize_with = "number")]
     pub low: i128,
     /// The largest integer it may take.
+    #[serde(serialize_with = "number")]
     pub high: i128,
     /// Why.
     pub evidence: Evidence,
     /// The largest absolute value that its ring allows here.
+    #[serde(serialize_with = "number")]
     pub limit: i128,
     /// The smallest and the largest integer over the calibration samples.
+    #[serde(serialize_with = "numbers")]
     pub calibrated: [i128; 2],
     /// For a linear layer, its weights.
     pub weights: Option<WeightReport>,
     /// For a function by polynomials, how close these are.
     pub function: Option<FunctionFit>,
+}
+
+/// A number for a report, whose readers have none of more than 64 bits but floats.
+fn number<S: Serializer>(x: &i128, serializer: S) -> Result<S::Ok, S::Error> {
+    reported(*x).serialize(serializer)
+}
+
+fn numbers<S: Serializer>(x: &[i128; 2], serializer: S) -> Result<S::Ok, S::Error> {
+    x.map(reported).serialize(serializer)
+}
+
+fn reported(x: i128) -> Reported {
+    i64::try_from(x).map_or(Reported::Large(x as f64), Reported::Exact)
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Reported {
+    Exact(i64),
+    Large(f64),
 }
 
 /// A linear layer's integer weights in figures.

@@ -214,12 +214,12 @@ fn overflows(network: &Network, measured: &[Calibrated]) -> Vec<Overflow> {
         let node = value - 1;
         let largest = seen.high.max(-seen.low);
         let unproved = nodes[node].op.may_grow() && report.evidence == Evidence::Calibrated;
-        let (name, bound, limit) = (report.name.clone(), 2 * i128::from(largest), report.limit);
+        let (name, bound, limit) = (report.name.clone(), 2 * largest, report.limit);
         (unproved && largest > report.limit / 2).then_some(Overflow { node, name, bound, limit })
     };
     let mut found = Vec::new();
     for overflow in network.values().iter().zip(measured).enumerate().skip(1).filter_map(of_value) {
-        let has_left = overflow.bound > 2 * i128::from(overflow.limit);
+        let has_left = overflow.bound > 2 * overflow.limit;
         found.push(overflow);
         if has_left {
             break;

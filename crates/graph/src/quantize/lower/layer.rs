@@ -39,7 +39,7 @@ impl Builder<'_> {
                 };
                 return self.add(value, &item.name, op, &[x.value], fitted.scale * x.scale);
             }
-            tried = (fits.needed(node, &room)?.max(i128::from(self.needs[group])), limit);
+            tried = (fits.needed(node, &room)?.max(self.needs[group]), limit);
         }
         let error = CompileError::RangeOverflow { node: item.name.clone(), bound: tried.0, limit: tried.1 };
         Err(Stop::Narrow { group, next: candidates.end, error })
