@@ -5,10 +5,11 @@ mod common;
 
 use common::{SMALL_T, Setting, set_b, small};
 use lanner_bfv::{
-    BfvError, Blinding, EvaluationKeys, GaloisElement, NoiseBound, Parameters, PlaintextModulus, PublicKey,
-    SealedCiphertext, SeededCiphertext, seal,
+    BfvError, Blinding, CoefficientEncoder, EvaluationKeys, GaloisElement, NeededKey, NoiseBound,
+    ParameterSet, Parameters, PlaintextModulus, PublicKey, SealedCiphertext, SecretKey, SeededCiphertext,
+    seal,
 };
-use lanner_wire::Encode;
+use lanner_wire::{Encode, Writer};
 use proptest::prelude::*;
 
 /// Decodes and encodes again.
@@ -24,9 +25,10 @@ fn messages<'a>(
     let message = setting.encoder.encode(&slots).unwrap();
     let upload = setting.secret.encrypt(&message, &mut setting.rng).unwrap();
     let public = PublicKey::generate(&setting.secret, &mut setting.rng);
-    let elements = [1, 3, -1].map(|steps| setting.evaluator.rotation(steps).unwrap());
-    let keys = setting.keys(&elements);
-    let keys_len = EvaluationKeys::encoded_len(parameters, &elements).unwrap();
+    let elements = [1, 3, -1].map(|steps| NeededKey::from(setting.evaluator.rotation(steps).unwrap()));
+    let needed = [&elements[..], &[NeededKey::product()]].concat();
+    let keys = EvaluationKeys::generate(&setting.secret, &needed, &mut setting.rng).unwrap();
+    let keys_len = EvaluationKeys::encoded_len(parameters, &needed).unwrap();
     vec![
         (
             "seeded ciphertext",
@@ -44,7 +46,7 @@ fn messages<'a>(
             "evaluation keys",
             keys.to_bytes(),
             keys_len,
-            Box::new(move |bytes| Ok(EvaluationKeys::from_bytes(parameters, &elements, bytes)?.to_bytes())),
+            Box::new(move |bytes| Ok(EvaluationKeys::from_bytes(parameters, &needed, bytes)?.to_bytes())),
         ),
         sealed(setting, modulus),
     ]
@@ -136,6 +138,40 @@ fn evaluation_keys_for_other_elements_have_other_lengths() {
     assert!(EvaluationKeys::from_bytes(&small(), &repeated, &bytes).is_ok());
     let foreign = GaloisElement::new(3, 8192).unwrap();
     assert!(EvaluationKeys::from_bytes(&small(), &[foreign], &bytes).is_err());
+}
+
+#[test]
+fn a_secret_key_comes_back_and_nothing_else_does() {
+    for parameters in [small(), set_b(), ParameterSet::L.parameters().unwrap()] {
+        let mut setting = Setting::new(parameters.clone(), 786_433, 46);
+        let mut writer = Writer::new();
+        setting.secret.encode(&mut writer);
+        let bytes = writer.into_bytes();
+        assert_eq!(bytes.len(), SecretKey::encoded_len(&parameters));
+        assert_eq!(bytes.len(), parameters.degree() / 4);
+        let again = SecretKey::from_bytes(&parameters, &bytes).unwrap();
+        let mut writer = Writer::new();
+        again.encode(&mut writer);
+        assert!(writer.into_bytes() == bytes);
+        // The key that came back has all limbs and the special modulus: keys of one serve ciphertexts of the other.
+        let rotation = setting.evaluator.rotation(3).unwrap();
+        let keys = EvaluationKeys::generate(&again, &[rotation], &mut setting.rng).unwrap();
+        let encoder = CoefficientEncoder::new(&parameters, 64).unwrap();
+        let message = encoder.encode(&[5, 0, 63]).unwrap();
+        let fresh = setting.secret.encrypt(&message, &mut setting.rng).unwrap().expand();
+        let turned = setting.evaluator.apply(&fresh, rotation, &keys).unwrap();
+        let noise = again.noise_bits(&turned, encoder.modulus()).unwrap();
+        assert!(noise <= turned.noise().infinity(parameters.degree()).log2());
+
+        for cut in [0, 1, bytes.len() - 1] {
+            let refused = SecretKey::from_bytes(&parameters, &bytes[..cut]);
+            assert!(matches!(refused.err(), Some(BfvError::Decode(_))));
+        }
+        assert!(SecretKey::from_bytes(&parameters, &[&bytes[..], &[0]].concat()).is_err());
+        let mut flawed = bytes;
+        flawed[7] |= 3;
+        assert!(matches!(SecretKey::from_bytes(&parameters, &flawed).err(), Some(BfvError::Decode(_))));
+    }
 }
 
 proptest! {

@@ -10,7 +10,8 @@ use rand_core::Rng;
 
 use super::*;
 use crate::{
-    Evaluator, LinearCombination, NoiseBound, ParameterSet, Parameters, PublicKey, SecretKey, SlotEncoder,
+    EvaluationKeys, Evaluator, LinearCombination, NeededKey, NoiseBound, ParameterSet, Parameters, PublicKey,
+    SecretKey, SlotEncoder,
 };
 
 struct Setting {
@@ -173,4 +174,63 @@ fn noise_past_the_budget_or_past_the_blinding_is_refused() {
     let blinding = setting.prepare(product.noise());
     let switched = setting.evaluator.mod_switch(&product).unwrap();
     assert!(matches!(seal(&switched, blinding, &mask).map(drop), Err(BfvError::Mismatch { .. })));
+}
+
+/// A squared layer and another behind it, at the limbs that are left: as what was computed on all limbs.
+#[test]
+fn what_has_few_limbs_left_is_sealed_at_those() {
+    let t = 2_148_728_833;
+    let mut setting = Setting::of(ParameterSet::L, t, 24);
+    let modulus = setting.encoder.modulus().clone();
+    let keys =
+        EvaluationKeys::generate(&setting.secret, &[NeededKey::product().at(4)], &mut setting.rng).unwrap();
+    let (x, w, r) = (setting.random(), setting.random(), setting.random());
+    let fresh = setting.encrypt(&x);
+    let square = setting.evaluator.square_to(&fresh, &modulus, &keys, 4).unwrap();
+    let factor = setting.encoder.multiplier(&w).unwrap();
+    let product = setting.evaluator.mul_plain(&square, &factor).unwrap();
+    let mask = setting.encoder.encode(&r).unwrap();
+    let modulo = |x: u128| (x % u128::from(t)) as u64;
+    let cube =
+        |(x, w): (&u64, &u64)| modulo(u128::from(modulo(u128::from(*x) * u128::from(*x))) * u128::from(*w));
+    let expected: Vec<u64> = x.iter().zip(&w).map(cube).collect();
+    for limbs in [4, 3] {
+        let evaluated = setting.evaluator.mod_switch_to(&product, limbs).unwrap();
+        let mut blinding = |limbs| {
+            Blinding::prepare_at(&modulus, &setting.public, evaluated.noise(), limbs, &mut setting.rng)
+                .unwrap()
+        };
+        let other = seal(&evaluated, blinding(7), &mask).map(drop);
+        assert!(matches!(other, Err(BfvError::Mismatch { .. })), "a blinding of all limbs");
+        let blinding = blinding(limbs);
+        let budget = blinding.budget();
+        assert!(budget.flood_limbs() <= limbs && budget.distance().bits() >= CIPHERTEXT_BITS);
+        let bytes = seal(&evaluated, blinding, &mask).unwrap().to_bytes();
+        assert_eq!(bytes.len(), SealedCiphertext::encoded_len(&modulus).unwrap());
+        let received = SealedCiphertext::from_bytes(&modulus, &bytes).unwrap();
+        let share = setting.encoder.decode(&setting.secret.decrypt_sealed(&received).unwrap()).unwrap();
+        let opened: Vec<u64> = share.iter().zip(&r).map(|(c, r)| (c + r) % t).collect();
+        assert!(opened == expected, "{limbs} limbs");
+    }
+}
+
+#[test]
+fn a_budget_is_that_of_the_limbs_that_are_left() {
+    let setting = Setting::of(ParameterSet::L, 2_148_728_833, 25);
+    let (modulus, parameters) = (setting.encoder.modulus(), setting.parameters());
+    let noise = layer_noise(&setting, 64);
+    assert_eq!(Budget::at(modulus, noise, 7), Budget::new(modulus, noise));
+    for limbs in 3..=7 {
+        let budget = Budget::at(modulus, noise, limbs).unwrap();
+        let blinded = noise.plus(NoiseBound::public_key(parameters));
+        let switched = blinded.switched_modulus(parameters, limbs, budget.flood_limbs());
+        let width = f64::from(budget.flood_bits()).exp2();
+        let distance = 1.07 * (parameters.degree() as f64).sqrt() * (switched.deviation() + 1.0) / width;
+        assert!((-distance.log2() - budget.distance().bits()).abs() < 1e-9, "{limbs}");
+    }
+    // The noise of the layer is divided where limbs are dropped for the flooding, and at one limb there is none to drop.
+    assert!(matches!(Budget::at(modulus, noise, 1), Err(BfvError::Budget { .. })));
+    for limbs in [0, 8] {
+        assert_eq!(Budget::at(modulus, noise, limbs), Err(BfvError::Limbs { got: limbs, most: 7 }));
+    }
 }

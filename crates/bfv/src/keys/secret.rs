@@ -1,14 +1,17 @@
-//! The secret key: symmetric encryption, decryption, noise measurement.
+//! The secret key: symmetric encryption, decryption, noise measurement, and its form at rest.
 
 use lanner_primitives::{Prg, Seed};
-use lanner_ring::{Coeff, Eval, Poly, sample};
+use lanner_ring::{Buffer, Coeff, Eval, Poly, sample};
+use lanner_wire::{DecodeError, Reader, Writer, packed_len};
 use rand_core::CryptoRng;
-use zeroize::ZeroizeOnDrop;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::function_privacy::SealedCiphertext;
 use crate::{BfvError, Ciphertext, Parameters, Plaintext, PlaintextModulus, SeededCiphertext};
 
 /// A ternary secret `s`, held by the client only.
+///
+/// Form at rest: each coefficient plus one in two bits, in order.
 #[derive(ZeroizeOnDrop)]
 pub struct SecretKey {
     #[zeroize(skip)]
@@ -59,6 +62,52 @@ impl SecretKey {
         let mut masked = message.modulus().scale(message, limbs);
         masked.add_assign(&sample::error(masked.basis(), rng));
         Ok(SeededCiphertext { c0: self.mask(masked.into_eval(), &seed), seed })
+    }
+
+    /// The exact length of the form at rest.
+    #[must_use]
+    pub fn encoded_len(parameters: &Parameters) -> usize {
+        packed_len(parameters.degree(), COEFFICIENT_BITS)
+    }
+
+    /// Appends the key. Who has the bytes reads all that is encrypted under it.
+    pub fn encode(&self, writer: &mut Writer) {
+        let (modulus, ntt) = (&self.parameters.moduli()[0], &self.s.basis().ntts()[0]);
+        let mut coefficients = Buffer::from(self.s.limb(0));
+        ntt.inverse(&mut coefficients);
+        for value in coefficients.iter_mut() {
+            *value = modulus.add(*value, 1);
+        }
+        writer.packed(&coefficients, COEFFICIENT_BITS);
+    }
+
+    /// Reads what [`Self::encode`] wrote for these parameters.
+    ///
+    /// # Errors
+    /// [`BfvError::Decode`] if bytes are missing or a coefficient is none of a key's.
+    pub fn decode(parameters: &Parameters, reader: &mut Reader<'_>) -> Result<Self, BfvError> {
+        let values = Zeroizing::new(reader.packed(parameters.degree(), COEFFICIENT_BITS)?);
+        if values.iter().any(|value| *value > 2) {
+            return Err(DecodeError::Invalid { what: "secret key: a coefficient is not ternary" }.into());
+        }
+        let mut s = Poly::<Coeff>::zero(parameters.extended());
+        for (modulus, limb) in parameters.extended().moduli().iter().zip(s.limbs_mut()) {
+            for (word, value) in limb.iter_mut().zip(&*values) {
+                *word = modulus.sub(*value, 1);
+            }
+        }
+        Ok(Self { parameters: parameters.clone(), s: s.into_eval() })
+    }
+
+    /// Reads a key that takes all of `bytes`.
+    ///
+    /// # Errors
+    /// As [`Self::decode`], and for bytes left over.
+    pub fn from_bytes(parameters: &Parameters, bytes: &[u8]) -> Result<Self, BfvError> {
+        let mut reader = Reader::new(bytes);
+        let key = Self::decode(parameters, &mut reader)?;
+        reader.finish()?;
+        Ok(key)
     }
 
     /// `body - a s` over the basis of `body`, with `a` expanded from `seed`.
@@ -135,3 +184,6 @@ impl SecretKey {
         }
     }
 }
+
+/// Bits of a coefficient at rest.
+const COEFFICIENT_BITS: u32 = 2;
