@@ -15,7 +15,7 @@ use crate::{BfvError, Parameters, Plaintext};
 
 /// A plaintext polynomial lifted to centred integers, for products with ciphertexts.
 ///
-/// Its coefficients are kept, 4 or 8 bytes each. A *prepared* one also keeps its values modulo the limbs, ready to multiply, which takes
+/// Its coefficients are kept, 4 or 8 bytes each. A *prepared* one also keeps its values modulo limbs, ready to multiply, which takes
 /// [`Self::bytes`] several times larger; all others are computed by a transform whenever they are needed.
 ///
 /// It usually holds weights: it is zeroized when dropped and has neither `Debug` nor `==`.
@@ -23,7 +23,9 @@ use crate::{BfvError, Parameters, Plaintext};
 pub struct Multiplier {
     parameters: Parameters,
     coefficients: Coefficients,
-    /// Over the limbs.
+    /// A public bound on their magnitudes.
+    largest: u64,
+    /// Over some limbs, and perhaps the special modulus behind them.
     prepared: Option<Poly<Eval>>,
     /// A public bound on the 2-norm of its coefficients.
     pub(crate) norm: f64,
@@ -59,7 +61,7 @@ impl Multiplier {
         };
         let parameters = plaintext.modulus().parameters().clone();
         let norm = largest_norm(parameters.degree(), t);
-        Self { parameters, coefficients, prepared: None, norm }
+        Self { parameters, coefficients, largest: half, prepared: None, norm }
     }
 
     /// The same integer in every slot: one coefficient, so that products have less noise. `bound` is public and not below its
@@ -74,15 +76,40 @@ impl Multiplier {
         let mut coefficients = vec![0; parameters.degree()];
         coefficients[0] = value;
         let coefficients = Coefficients::Wide(coefficients);
-        Ok(Self { parameters: parameters.clone(), coefficients, prepared: None, norm: bound as f64 })
+        let parameters = parameters.clone();
+        Ok(Self { parameters, coefficients, largest: bound, prepared: None, norm: bound as f64 })
     }
 
-    /// Computes the values modulo the limbs, once for all products.
+    /// Computes the values modulo all limbs, once for all products.
     #[must_use]
-    pub fn prepare(mut self) -> Self {
-        let mut poly = Poly::zero(&self.parameters.basis(self.parameters.limbs()));
-        for limb in 0..self.parameters.limbs() {
-            self.lift(limb, poly.limb_mut(limb));
+    pub fn prepare(self) -> Self {
+        let basis = self.parameters.basis(self.parameters.limbs());
+        self.prepare_over(&basis)
+    }
+
+    /// Computes the values modulo as many limbs as the ciphertexts have.
+    ///
+    /// # Errors
+    /// [`BfvError::Limbs`] unless the parameters have so many.
+    pub fn prepare_at(self, limbs: usize) -> Result<Self, BfvError> {
+        self.parameters.check_limbs(limbs)?;
+        let basis = self.parameters.basis(limbs);
+        Ok(self.prepare_over(&basis))
+    }
+
+    /// Computes the values modulo so many limbs and the special modulus: what [extended](crate::ExtendedCombinations) products take.
+    ///
+    /// # Errors
+    /// [`BfvError::NoSpecialModulus`]; as [`Self::prepare_at`].
+    pub fn prepare_extended(self, limbs: usize) -> Result<Self, BfvError> {
+        let basis = self.parameters.key_switching(limbs)?.clone();
+        Ok(self.prepare_over(&basis))
+    }
+
+    fn prepare_over(mut self, basis: &RnsBasis) -> Self {
+        let mut poly = Poly::zero(basis);
+        for (j, values) in poly.limbs_mut().enumerate() {
+            self.lift(self.place(basis, j), values);
         }
         self.prepared = Some(poly);
         self
@@ -91,27 +118,37 @@ impl Multiplier {
     /// Bytes that a multiplier modulo `t` takes, prepared or not.
     #[must_use]
     pub fn bytes(parameters: &Parameters, t: u64, prepared: bool) -> usize {
+        Self::bytes_with(parameters, t, if prepared { parameters.limbs() } else { 0 })
+    }
+
+    /// Bytes that one takes that is prepared modulo so many limbs, the special modulus counted among them.
+    #[must_use]
+    pub fn bytes_with(parameters: &Parameters, t: u64, moduli: usize) -> usize {
         let coefficient = if is_narrow(t) { size_of::<i32>() } else { size_of::<i64>() };
-        let values = if prepared { parameters.limbs() * size_of::<u64>() } else { 0 };
-        parameters.degree() * (coefficient + values)
+        parameters.degree() * (coefficient + moduli * size_of::<u64>())
     }
 
     /// Whether the values modulo that limb of a basis that [`Self::check_covers`] are at hand.
     pub(crate) fn is_prepared(&self, basis: &RnsBasis, limb: usize) -> bool {
-        self.prepared.is_some() && self.place(basis, limb) < self.parameters.limbs()
+        self.at_hand(basis, limb).is_some()
     }
 
     /// The values modulo that limb of a basis that [`Self::check_covers`].
     pub(crate) fn values(&self, basis: &RnsBasis, limb: usize) -> Values<'_> {
-        let place = self.place(basis, limb);
-        match &self.prepared {
-            Some(poly) if place < self.parameters.limbs() => Values::Prepared(poly.limb(place)),
-            _ => {
-                let mut values = Buffer::zeroed(self.parameters.degree());
-                self.lift(place, &mut values);
-                Values::Lifted(values)
-            }
+        if let Some(values) = self.at_hand(basis, limb) {
+            return Values::Prepared(values);
         }
+        let mut values = Buffer::zeroed(self.parameters.degree());
+        self.lift(self.place(basis, limb), &mut values);
+        Values::Lifted(values)
+    }
+
+    fn at_hand(&self, basis: &RnsBasis, limb: usize) -> Option<&[u64]> {
+        let poly = self.prepared.as_ref()?;
+        let same = |j: &usize| poly.basis().moduli()[*j].value() == basis.moduli()[limb].value();
+        // The special modulus stands behind as many limbs as there are.
+        let last = poly.basis().len() - 1;
+        [limb.min(last), last].iter().find(|j| same(j)).map(|j| poly.limb(*j))
     }
 
     /// Where a limb of such a basis stands among all: there, unless it is the special modulus.
@@ -124,23 +161,28 @@ impl Multiplier {
         let basis = self.parameters.extended();
         let modulus = &basis.moduli()[limb];
         match &self.coefficients {
-            Coefficients::Narrow(words) if modulus.value() > i32::MAX as u64 + 1 => {
-                for (value, word) in values.iter_mut().zip(words) {
-                    *value = lift_narrow(modulus, *word);
-                }
-            }
             Coefficients::Narrow(words) => {
-                for (value, word) in values.iter_mut().zip(words) {
-                    *value = modulus.reduce_signed(i64::from(*word));
-                }
+                self.reduce(modulus, values, words.iter().map(|word| i64::from(*word)));
             }
-            Coefficients::Wide(words) => {
-                for (value, word) in values.iter_mut().zip(words) {
-                    *value = modulus.reduce_signed(*word);
-                }
-            }
+            Coefficients::Wide(words) => self.reduce(modulus, values, words.iter().copied()),
         }
         basis.ntts()[limb].forward(values);
+    }
+
+    /// The residues of the coefficients.
+    fn reduce(&self, modulus: &Modulus, residues: &mut [u64], coefficients: impl Iterator<Item = i64>) {
+        let q = modulus.value();
+        let pairs = residues.iter_mut().zip(coefficients);
+        if self.largest < q {
+            // Nothing to reduce but the sign.
+            for (residue, value) in pairs {
+                *residue = (value as u64).wrapping_add(q & (value >> 63) as u64);
+            }
+        } else {
+            for (residue, value) in pairs {
+                *residue = modulus.reduce_signed(value);
+            }
+        }
     }
 
     /// # Errors
@@ -149,13 +191,6 @@ impl Multiplier {
         let covers = self.parameters.has_basis(basis);
         if covers { Ok(()) } else { Err(BfvError::Mismatch { what: "the bases of ciphertext and factor" }) }
     }
-}
-
-/// The residue of an integer, for a modulus above all magnitudes.
-#[inline]
-fn lift_narrow(modulus: &Modulus, value: i32) -> u64 {
-    let value = i64::from(value);
-    (value as u64).wrapping_add(modulus.value() & (value >> 63) as u64)
 }
 
 /// Whether centred coefficients modulo `t` fit 32 bits.
@@ -206,6 +241,24 @@ mod tests {
         values
     }
 
+    /// Values that are prepared for some limbs serve every basis, at hand where they are in both.
+    fn check_preparations(compact: &Multiplier, limbs: usize, extended: &RnsBasis) {
+        let parameters = &compact.parameters;
+        let few = compact.clone().prepare_at(limbs).unwrap();
+        let special = compact.clone().prepare_extended(limbs).unwrap();
+        for most in 1..=parameters.limbs() {
+            let basis = parameters.key_switching(most).unwrap();
+            for limb in 0..basis.len() {
+                let expected = compact.values(basis, limb);
+                assert!(*few.values(basis, limb) == *expected && *special.values(basis, limb) == *expected);
+                let is_special = limb == most;
+                assert_eq!(few.is_prepared(basis, limb), !is_special && limb < limbs);
+                assert_eq!(special.is_prepared(basis, limb), is_special || limb < limbs);
+            }
+        }
+        assert!((0..extended.len()).all(|limb| special.is_prepared(extended, limb)));
+    }
+
     #[test]
     fn prepared_and_lifted_values_are_those_of_the_centred_coefficients() {
         for parameters in [ParameterSet::B.parameters().unwrap(), parameters::small()] {
@@ -229,6 +282,7 @@ mod tests {
                     let basis = parameters.key_switching(limbs).unwrap();
                     assert!(*prepared.values(basis, limbs) == special, "{t} behind {limbs} limbs");
                     assert!(!prepared.is_prepared(basis, limbs));
+                    check_preparations(&compact, limbs, basis);
                 }
             }
         }
@@ -249,6 +303,8 @@ mod tests {
             };
             let compact = Multiplier::new(&plaintext);
             assert_eq!(kept(&compact), Multiplier::bytes(&parameters, t, false));
+            let extended = compact.clone().prepare_extended(2).unwrap();
+            assert_eq!(kept(&extended), Multiplier::bytes_with(&parameters, t, 3));
             assert_eq!(kept(&compact.prepare()), Multiplier::bytes(&parameters, t, true));
         }
     }

@@ -1,10 +1,12 @@
 //! BFV homomorphic encryption ([FV12](https://eprint.iacr.org/2012/144)) for two parties: a client who holds the secret
-//! key, and a server who evaluates linear functions with weights that the client must not learn.
+//! key, and a server who evaluates linear functions, and products of what is encrypted, with weights that the client must not learn.
 //!
 //! - [`Parameters`]: ring degree and moduli, refused unless they give 128 bits of security.
 //! - [`SlotEncoder`], [`CoefficientEncoder`]: vectors modulo a plaintext modulus `t`. No key depends on `t`.
-//! - [`SecretKey`], [`PublicKey`], [`EvaluationKeys`]: the client's keys; uploads are symmetric and seeded.
-//! - [`Evaluator`], [`Hoisted`], [`LinearCombination`], [`ExtendedCombination`]: what the server computes.
+//! - [`SecretKey`], [`PublicKey`], [`EvaluationKeys`]: the client's keys; uploads are symmetric and seeded. A [`NeededKey`] says what an
+//!   evaluation key is for, and for how many limbs.
+//! - [`Evaluator`], [`Hoisted`], [`LinearCombination`], [`ExtendedCombination`]: what the server computes, on ciphertexts of all limbs or of
+//!   those that are left.
 //! - [`function_privacy`]: the one way in which a ciphertext leaves the server.
 //! - [`halves`]: all of this with most of the work before the message is known.
 //! - [`NoiseBound`]: bounds on the noise from public quantities, carried by every [`Ciphertext`].

@@ -7,6 +7,12 @@
 //! their bounds (Minkowski), whatever the dependence between the terms, and products by a plaintext multiply by the
 //! largest 2-norm that a plaintext can have, so the bound holds for every choice of weights and tells nothing about
 //! them.
+//!
+//! Behind a product of two ciphertexts the bound is that of the average case. What multiplies the noise there is `x = (c0 + c1 s) / q`, of
+//! fractions that the randomness of encryption makes uniform: `E |x(z)|^2` is the same at every complex root `z` of `X^N + 1`, so that the
+//! second moment is within the bound for every noise that does not depend on `x`. That large deviations are as rare as those of a sub-Gaussian
+//! variable, and that plaintext factors on both sides of a product, or several in a row, are not large at the same roots, is taken for
+//! granted: encodings of slots are random in that respect.
 
 use lanner_wire::{DecodeError, Reader, Writer};
 

@@ -5,8 +5,8 @@ mod common;
 
 use common::{SMALL_T, Setting, rotated, small, values};
 use lanner_bfv::{
-    BfvError, Ciphertext, CoefficientEncoder, EvaluationKeys, NeededKey, NoiseBound, ParameterSet,
-    Parameters, PlaintextModulus,
+    BfvError, Ciphertext, CoefficientEncoder, EvaluationKeys, LinearCombination, NeededKey, NoiseBound,
+    ParameterSet, Parameters, PlaintextModulus,
 };
 use proptest::prelude::*;
 
@@ -86,6 +86,39 @@ fn a_square_is_the_product_by_itself_and_may_have_fewer_limbs_at_once() {
     }
     let refused = evaluator.square(&fresh, &modulus, &keys).err();
     assert_eq!(refused, Some(BfvError::Limbs { got: 7, most: 5 }));
+}
+
+/// Linear, square, linear, square, linear: what a network is, with limbs dropped where the noise that they hold is rounded away.
+#[test]
+fn two_squares_between_linear_layers_fit_set_l() {
+    for (i, t) in PRIMES.into_iter().enumerate() {
+        let mut setting = Setting::new(set_l(), t, 90 + i as u8);
+        let evaluator = setting.evaluator.clone();
+        let modulus = setting.encoder.modulus().clone();
+        let rotation = evaluator.rotation(7).unwrap();
+        let needed = [rotation.into(), NeededKey::product().at(6)];
+        let keys = EvaluationKeys::generate(&setting.secret, &needed, &mut setting.rng).unwrap();
+        let mut clear = setting.random();
+        let mut state = setting.encrypt(&clear);
+        for (layer, limbs) in [7, 6, 5, 4, 3].into_iter().enumerate() {
+            if layer % 2 == 1 {
+                state = evaluator.square_to(&state, &modulus, &keys, limbs).unwrap();
+                clear = product(&clear, &clear, t);
+            } else {
+                let (still, turned) = (setting.random(), setting.random());
+                let factors = [&still, &turned].map(|w| setting.encoder.compact_multiplier(w).unwrap());
+                state = evaluator.mod_switch_to(&state, limbs).unwrap();
+                let pair = [state.clone(), evaluator.apply(&state, rotation, &keys).unwrap()];
+                state = LinearCombination::of(&setting.parameters, &pair, &factors).unwrap();
+                let terms = [product(&clear, &still, t), product(&rotated(&clear, 7), &turned, t)];
+                clear = zip(&terms[0], &terms[1], |x, y| x + y, t);
+            }
+            assert!(decrypts(&setting, &state), "t = {t}, layer {layer}");
+            assert!(setting.decrypt(&state) == clear, "t = {t}, layer {layer}");
+            // Each layer's bound holds for the largest weights and for noises that add up.
+            assert_close(&setting, &state, 10.0);
+        }
+    }
 }
 
 #[test]
