@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use lanner_bfv::halves::{C0, C1};
 use lanner_bfv::function_privacy::{SealedC0, SealedC1};
 use lanner_bfv::{
-    EvaluationKeys, GaloisElement, SealedCiphertext, Parameters, PlaintextModulus, PublicKey,
-    SeededCiphertext,
+    EvaluationKeys, GaloisElement, NeededKey, Parameters, PlaintextModulus, PublicKey, SealedCiphertext,
+    SecretKey, SeededCiphertext,
 };
-use lanner_wire::Encode;
+use lanner_wire::{Encode, Writer};
 use libfuzzer_sys::fuzz_target;
 
 struct Context {
@@ -29,7 +29,7 @@ static CONTEXT: LazyLock<Context> = LazyLock::new(|| {
 fuzz_target!(|input: (u8, &[u8])| {
     let (kind, bytes) = input;
     let Context { parameters, modulus, element } = &*CONTEXT;
-    let encoded = match kind % 8 {
+    let encoded = match kind % 9 {
         0 => SeededCiphertext::from_bytes(parameters, bytes).map(|ciphertext| ciphertext.to_bytes()),
         1 => SealedCiphertext::from_bytes(modulus, bytes).map(|ciphertext| ciphertext.to_bytes()),
         2 => PublicKey::from_bytes(parameters, bytes).map(|key| key.to_bytes()),
@@ -37,7 +37,15 @@ fuzz_target!(|input: (u8, &[u8])| {
         4 => C1::from_bytes(bytes).map(|half| half.to_bytes()),
         5 => SealedC0::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
         6 => SealedC1::from_bytes(modulus, bytes).map(|half| half.to_bytes()),
-        _ => EvaluationKeys::from_bytes(parameters, &[*element], bytes).map(|keys| keys.to_bytes()),
+        7 => SecretKey::from_bytes(parameters, bytes).map(|key| {
+            let mut writer = Writer::new();
+            key.encode(&mut writer);
+            writer.into_bytes()
+        }),
+        _ => {
+            let needed = [NeededKey::automorphism(*element), NeededKey::product()];
+            EvaluationKeys::from_bytes(parameters, &needed, bytes).map(|keys| keys.to_bytes())
+        }
     };
     if let Ok(encoded) = encoded {
         assert_eq!(encoded, bytes);
