@@ -9,7 +9,7 @@ mod queue;
 use std::error::Error;
 use std::time::Instant;
 
-use lanner_bfv::Parameters;
+use lanner_bfv::{NeededKey, Parameters};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::WeightForm;
@@ -92,7 +92,7 @@ fn measure(
 
     let rotations: Vec<Rotation> = packing.keys().into_iter().collect();
     let elements = rotations.iter().map(|rotation| galois_element(*rotation, parameters.degree()));
-    let elements = elements.collect::<Result<Vec<_>, _>>()?;
+    let elements = elements.map(|element| element.map(NeededKey::from)).collect::<Result<Vec<_>, _>>()?;
     let (mut at_client, mut at_server) = Queue::pair();
     let key = send_keys(&mut at_client, parameters, &elements, &mut rng)?;
     let keys = receive_keys(&mut at_server, parameters, &elements)?;

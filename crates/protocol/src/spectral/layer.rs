@@ -97,7 +97,7 @@ impl Built for BuiltLinear {
         let (babies, giants) = self.program.steps();
         // Rotated inputs and sums have a limb more.
         let working = (babies.len() + giants.len()) as u64 * ciphertext_bytes(&self.parameters, limbs + 1);
-        let factor = |prime: &u64| products * Kernel::factor_bytes(&self.parameters, *prime);
+        let factor = |prime: &u64| products * Kernel::factor_bytes(&self.parameters, *prime, limbs);
         let model = self.spec.primes.iter().map(factor).sum();
         Ok(Memory { model, working: primes * working, ..Memory::default() })
     }
@@ -121,8 +121,9 @@ impl Built for BuiltLinear {
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { spec, parameters, primes, program } = *self;
         let weights = model.weights(node, spec.shape.outputs()?)?;
-        let kernel =
-            |_, encoder: &_| Kernel::new(&program, weights.weight, &weights.bias, &parameters, encoder);
+        let kernel = |_, encoder: &_| {
+            Kernel::new(&program, weights.weight, &weights.bias, &parameters, spec.limbs[0], encoder)
+        };
         let kernels = primes.each(kernel)?;
         let set = spec.set;
         Ok(Box::new(AtServer { set, layer: Layer { parameters, kernels, behind: spec.limbs[1] } }))

@@ -26,7 +26,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Encodes a layer's weights, and one bias for each output element.
+    /// Encodes a layer's weights, and one bias for each output element, for inputs of so many limbs.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if weights or biases do not fit the layer.
@@ -35,6 +35,7 @@ impl Kernel {
         weights: &[i64],
         bias: &[i128],
         parameters: &Parameters,
+        limbs: usize,
         encoder: &SlotEncoder,
     ) -> Result<Self, ProtocolError> {
         let (slots, half, prime) = (encoder.slots(), encoder.slots() / 2, encoder.modulus().value());
@@ -56,7 +57,7 @@ impl Kernel {
         });
         let encoded = parallel::map(program.diagonals().zip(&values), |(diagonal, values)| {
             let (baby, giant) = program.split(diagonal);
-            Ok((babies[&baby], giants[&giant], encoder.multiplier(values)?))
+            Ok((babies[&baby], giants[&giant], encoder.compact_multiplier(values)?.prepare_extended(limbs)?))
         });
         let rotation = |(step, swap): (isize, bool)| Rotation { swap, ..Rotation::by(step, slots) };
         let residues: Vec<u64> = bias.iter().map(|b| residue(*b, prime)).collect();
@@ -71,7 +72,7 @@ impl Kernel {
         })
     }
 
-    /// The layer on ciphertexts of any number of limbs.
+    /// The layer on ciphertexts of as many limbs.
     ///
     /// # Errors
     /// [`ProtocolError::Bfv`] if keys are missing, or ciphertexts are of other parameters or several numbers of limbs.
@@ -110,8 +111,8 @@ impl Kernel {
 
     /// Bytes of each factor, to within small change.
     #[must_use]
-    pub fn factor_bytes(parameters: &Parameters, prime: u64) -> u64 {
-        Multiplier::bytes(parameters, prime, true) as u64
+    pub fn factor_bytes(parameters: &Parameters, prime: u64, limbs: usize) -> u64 {
+        Multiplier::bytes_with(parameters, prime, limbs + 1) as u64
     }
 
     fn products(&self) -> Vec<Product<'_>> {

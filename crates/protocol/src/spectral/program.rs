@@ -51,6 +51,15 @@ pub struct Diagonal {
     pub swap: bool,
 }
 
+/// A ciphertext, and the step that it is rotated by before the products.
+type Baby = (usize, isize);
+
+/// The step that a sum of products is rotated by, and whether its rows are exchanged.
+type Giant = (isize, bool);
+
+/// Steps with their numbers.
+type Numbered<S> = BTreeMap<S, usize>;
+
 /// Operations of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -250,7 +259,7 @@ impl Program {
     }
 
     /// The baby step and the giant step of a diagonal.
-    pub(super) fn split(&self, diagonal: Diagonal) -> ((usize, isize), (isize, bool)) {
+    pub(super) fn split(&self, diagonal: Diagonal) -> (Baby, Giant) {
         let baby = diagonal.step.rem_euclid(self.giant as isize);
         ((diagonal.ciphertext, baby), (diagonal.step - baby, diagonal.swap))
     }
@@ -261,7 +270,7 @@ impl Program {
     }
 
     /// The baby steps by ciphertext and step, and the giant steps by step and exchange; each with its number.
-    pub(super) fn steps(&self) -> (BTreeMap<(usize, isize), usize>, BTreeMap<(isize, bool), usize>) {
+    pub(super) fn steps(&self) -> (Numbered<Baby>, Numbered<Giant>) {
         let babies: BTreeSet<_> = self.diagonals().map(|diagonal| self.split(diagonal).0).collect();
         let giants: BTreeSet<_> = self.diagonals().map(|diagonal| self.split(diagonal).1).collect();
         let number = |(number, key)| (key, number);
@@ -313,7 +322,7 @@ impl Program {
     }
 
     /// Whether there is a diagonal of a baby step and a giant step.
-    fn has(&self, (ciphertext, baby): (usize, isize), (giant, swap): (isize, bool)) -> bool {
+    fn has(&self, (ciphertext, baby): Baby, (giant, swap): Giant) -> bool {
         self.diagonals.contains(&Diagonal { ciphertext, step: baby + giant, swap })
     }
 

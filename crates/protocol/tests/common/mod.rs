@@ -39,7 +39,7 @@ impl Keys {
         let parameters = set.parameters().unwrap();
         let rotations = packings.into_iter().flat_map(Packing::keys);
         let elements: Vec<_> =
-            rotations.map(|rotation| galois_element(rotation, parameters.degree()).unwrap()).collect();
+            rotations.map(|rotation| galois_element(rotation, parameters.degree()).unwrap().into()).collect();
         let (mut at_client, mut at_server) = Party::pair();
         let secret = send_keys(&mut at_client, &parameters, &elements, &mut rng(200)).unwrap();
         let client = receive_keys(&mut at_server, &parameters, &elements).unwrap();

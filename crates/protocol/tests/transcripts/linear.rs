@@ -80,7 +80,7 @@ pub fn split(number: u8, shares: Shares) -> Transcript {
 fn rotations(number: u8, shares: Shares) -> Transcript {
     let (ring, parameters) = (Ring::Prime(P), gazelle::parameters().unwrap());
     let packing = Packing::new(&shape(), parameters.degree(), 1).unwrap();
-    let element = |rotation| galois_element(rotation, parameters.degree()).unwrap();
+    let element = |rotation| galois_element(rotation, parameters.degree()).unwrap().into();
     let elements: Vec<_> = packing.keys().into_iter().map(element).collect();
     let client = gazelle::ClientLayer::new(&packing, &parameters, P).unwrap();
     let weights = vec![(P as i64 - 1) / 2; INPUTS * OUTPUTS];
