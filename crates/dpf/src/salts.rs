@@ -1,13 +1,13 @@
 //! The keys of the hash's cipher.
 
-use lanner_primitives::{Block, CorrelationRobustHash};
+use lanner_primitives::{Block, CorrelationRobustHash, HashGroups};
 
 /// Keys of comparisons that share a key of the cipher: those of a whole group, from a multiple of this number on.
 pub const GROUP: usize = 64;
 
 /// Public salts of all groups of keys of one comparison, from one that is used once.
 pub struct Salts {
-    hash: CorrelationRobustHash,
+    groups: HashGroups,
     first: u64,
 }
 
@@ -15,12 +15,12 @@ impl Salts {
     /// Of a comparison that is the only one of its number with this salt.
     #[must_use]
     pub fn new(salt: Block, comparison: u32) -> Self {
-        Self { hash: CorrelationRobustHash::new(salt), first: u64::from(comparison) << 32 }
+        Self { groups: HashGroups::new(salt), first: u64::from(comparison) << 32 }
     }
 
     /// The hash of a group.
     pub(crate) fn group(&self, group: usize) -> CorrelationRobustHash {
-        CorrelationRobustHash::new(self.hash.hash(Block::ZERO, self.first + group as u64))
+        self.groups.group(self.first + group as u64)
     }
 }
 

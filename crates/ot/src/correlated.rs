@@ -1,9 +1,9 @@
 //! What the protocols on top need of correlated transfers, whoever makes them.
 
-use lanner_primitives::{Bits, Block, CorrelationRobustHash};
+use lanner_primitives::{Bits, Block};
 use lanner_wire::Channel;
 
-use crate::OtError;
+use crate::{OtError, TransferHashes};
 
 /// The sender's side of a source of correlated transfers `t[i] = q[i] xor x[i] * delta`.
 ///
@@ -12,12 +12,12 @@ pub trait CorrelatedSender {
     /// The correlation; its lowest bit is one.
     fn delta(&self) -> Block;
 
-    /// The session's hash, the same on both sides.
-    fn hash(&self) -> &CorrelationRobustHash;
+    /// The direction's hashes, the same on both sides.
+    fn hashes(&self) -> &TransferHashes;
 
     /// Appends `count` blocks `q[i]` to `out`, for choices that the receiver gives.
     ///
-    /// Returns the index of the first, to be used as the tweak when the transfers are hashed: indices run on over the
+    /// Returns the index of the first, by which the transfers are hashed: indices run on over the
     /// life of the source, so none comes twice.
     ///
     /// # Errors
@@ -43,8 +43,8 @@ pub trait CorrelatedSender {
 
 /// The receiver's side of a source of correlated transfers.
 pub trait CorrelatedReceiver {
-    /// The session's hash, the same on both sides.
-    fn hash(&self) -> &CorrelationRobustHash;
+    /// The direction's hashes, the same on both sides.
+    fn hashes(&self) -> &TransferHashes;
 
     /// Appends `t[i] = q[i] xor choices[i] * delta` to `out`; returns the index of the first.
     ///

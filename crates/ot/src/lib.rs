@@ -10,7 +10,7 @@
 //! [`arithmetic`] speaks to a [`CorrelatedSender`] or [`CorrelatedReceiver`], so another source of
 //! correlated transfers can take its place.
 //!
-//! Threat model: semi-honest parties, 128-bit computational security. A peer's bytes may be anything all the same: every
+//! Threat model: semi-honest parties; [`SECURITY_BITS`] of what is hashed, and those of [`base`] and [`silent`]. A peer's bytes may be anything all the same: every
 //! message has one length, known from public counts, and points are decoded strictly.
 //!
 //! One direction is one pair of values: a session that transfers both ways sets up two, each with its own `delta`.
@@ -21,6 +21,7 @@ mod correlated;
 mod cost;
 mod derandomize;
 mod error;
+mod hashes;
 mod kind;
 pub mod silent;
 pub mod softspoken;
@@ -28,5 +29,6 @@ pub mod softspoken;
 pub use correlated::{CorrelatedReceiver, CorrelatedSender};
 pub use cost::Cost;
 pub use error::OtError;
+pub use hashes::{MAX_WIDTH, SECURITY_BITS, TransferHashes};
 pub use silent::{SilentReceiver, SilentSender};
 pub use softspoken::{CotReceiver, CotSender, random_delta};

@@ -1,13 +1,14 @@
 //! The correlation-robust hash that turns correlated into independent random strings.
 //!
-//! `H(x, i) = AES_k(sigma(x) xor i) xor sigma(x)` with a fixed public key `k` per session: the hash `MMO^` of
+//! `H(x, i) = AES_k(sigma(x) xor i) xor sigma(x)` with a public key `k` that many hashes share: the hash `MMO^` of
 //! [GKWY20](https://eprint.iacr.org/2019/074) section 7 ("Efficient and Secure Multiparty Computation from Fixed-Key
 //! Block Ciphers") with the tweak `i` added to its input.
 //!
 //! Security: since `sigma` is a linear bijection, `H(x, i) = MMO^(x xor sigma^-1(i)) xor i`, so it is circular
 //! correlation robust in the random permutation model as long as no two queries have equal `x xor sigma^-1(i)`. That
 //! holds but for probability `q^2 / 2^128` where the `x` are pseudorandom, as in OT between semi-honest parties. It is
-//! not the two-call hash that peers who choose `x` would need.
+//! not the two-call hash that peers who choose `x` would need. One evaluation of the cipher tries a guess of a secret offset at every hash under `k`,
+//! so the bits of the offset less the logarithm of the number of such hashes are what is left.
 
 use zeroize::Zeroizing;
 
@@ -21,13 +22,13 @@ pub const fn sigma(x: Block) -> Block {
     Block((hi ^ lo) << 64 | hi)
 }
 
-/// The hash `H(x, i)` under one session's public key.
+/// The hash `H(x, i)` under one public key.
 pub struct CorrelationRobustHash {
     cipher: Cipher,
 }
 
 impl CorrelationRobustHash {
-    /// The hash keyed by a public salt, fresh for each session.
+    /// The hash keyed by a public salt, which is used once; [`HashGroups`](crate::HashGroups) makes many of one.
     #[must_use]
     pub fn new(salt: Block) -> Self {
         Self { cipher: Cipher::new(&salt.to_bytes()) }

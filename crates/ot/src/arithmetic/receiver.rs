@@ -1,10 +1,10 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, Ring, parallel};
+use lanner_primitives::{Bits, Block, Ring, parallel};
 use lanner_wire::{Channel, ChannelError, packed_len, unpack_bits};
 use zeroize::Zeroizing;
 
 use super::{CHUNK, RUN, check_ring, map};
 use crate::error::expect_length;
-use crate::{CorrelatedReceiver, OtError, kind};
+use crate::{CorrelatedReceiver, OtError, TransferHashes, kind};
 
 /// Receives shares of the correlations where the given bits are one, against [`super::send`]; shares are below `m`.
 ///
@@ -18,7 +18,7 @@ pub fn receive<R: CorrelatedReceiver + ?Sized>(
 ) -> Result<Zeroizing<Vec<u64>>, OtError> {
     let mut t = Zeroizing::new(Vec::new());
     let first = source.extend(channel, choices, &mut t)?;
-    receive_extended(source.hash(), channel, ring, choices, &mut t, first)
+    receive_extended(source.hashes(), channel, ring, choices, &mut t, first)
 }
 
 /// As [`receive`], with `count` bits that are drawn here, against [`super::send_random`]; returns them too.
@@ -33,7 +33,7 @@ pub fn receive_random<R: CorrelatedReceiver + ?Sized>(
 ) -> Result<(Bits, Zeroizing<Vec<u64>>), OtError> {
     let mut t = Zeroizing::new(Vec::new());
     let (choices, first) = source.extend_random(channel, count, &mut t)?;
-    let shares = receive_extended(source.hash(), channel, ring, &choices, &mut t, first)?;
+    let shares = receive_extended(source.hashes(), channel, ring, &choices, &mut t, first)?;
     Ok((choices, shares))
 }
 
@@ -43,7 +43,7 @@ pub fn receive_random<R: CorrelatedReceiver + ?Sized>(
 /// # Errors
 /// As [`receive`]; [`OtError::Length`] unless there is a choice for each transfer.
 pub fn receive_extended(
-    hash: &CorrelationRobustHash,
+    hashes: &TransferHashes,
     channel: &mut dyn Channel,
     ring: Ring,
     choices: &Bits,
@@ -53,7 +53,7 @@ pub fn receive_extended(
     expect_length("choices", t.len(), choices.len())?;
     check_ring(ring)?;
     let runs = |t| (first..).step_by(RUN).zip(<[Block]>::chunks_mut(t, RUN));
-    parallel::for_each(runs(t), |(first, t)| hash.hash_in_place(t, first));
+    parallel::for_each(runs(t), |(first, t)| hashes.hash_in_place(t, Block::ZERO, first));
     let mut shares = Zeroizing::new(vec![0; t.len()]);
     for (number, (keys, shares)) in t.chunks(CHUNK).zip(shares.chunks_mut(CHUNK)).enumerate() {
         let bytes = channel.receive(kind::ARITHMETIC, packed_len(keys.len(), ring.bits()))?;

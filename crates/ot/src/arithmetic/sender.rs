@@ -1,10 +1,10 @@
-use lanner_primitives::{Block, CorrelationRobustHash, Ring, parallel};
+use lanner_primitives::{Block, Ring, parallel};
 use lanner_wire::{Channel, pack_bits};
 use zeroize::Zeroizing;
 
 use super::{CHUNK, RUN, check_ring, map};
 use crate::error::expect_length;
-use crate::{CorrelatedSender, OtError, kind};
+use crate::{CorrelatedSender, OtError, TransferHashes, kind};
 
 /// Correlates with the receiver's given bits, against [`super::receive`]: returns the sender's shares, below `m`.
 ///
@@ -54,7 +54,7 @@ pub fn send_extended<S: CorrelatedSender + ?Sized>(
     expect_length("correlations", q.len(), correlations.len())?;
     check(ring, correlations)?;
     let mut shares = Zeroizing::new(vec![0; q.len()]);
-    let (hash, delta) = (source.hash(), Zeroizing::new(source.delta()));
+    let (hashes, delta) = (source.hashes(), Zeroizing::new(source.delta()));
     let mut corrections = Vec::new();
     let messages = q.chunks_mut(CHUNK).zip(correlations.chunks(CHUNK)).zip(shares.chunks_mut(CHUNK));
     for (first, ((q, correlations), shares)) in (first..).step_by(CHUNK).zip(messages) {
@@ -63,7 +63,7 @@ pub fn send_extended<S: CorrelatedSender + ?Sized>(
         let outputs = shares.chunks_mut(RUN).zip(corrections.chunks_mut(RUN));
         let runs = (first..).step_by(RUN).zip(inputs).zip(outputs);
         parallel::for_each(runs, |((first, (q, correlations)), (shares, corrections))| {
-            correct(hash, *delta, ring, q, correlations, first, shares, corrections);
+            correct(hashes, *delta, ring, q, correlations, first, shares, corrections);
         });
         channel.send(kind::ARITHMETIC, &pack_bits(&corrections, ring.bits()))?;
     }
@@ -74,7 +74,7 @@ pub fn send_extended<S: CorrelatedSender + ?Sized>(
 /// The shares and the corrections `k0 - k1 + a` of the transfers from index `first` on.
 #[expect(clippy::too_many_arguments, reason = "what is sent, what is kept, and what both are made of")]
 fn correct(
-    hash: &CorrelationRobustHash,
+    hashes: &TransferHashes,
     delta: Block,
     ring: Ring,
     zeros: &mut [Block],
@@ -86,8 +86,8 @@ fn correct(
     let mut ones = Zeroizing::new([Block::ZERO; RUN]);
     let ones = &mut ones[..zeros.len()];
     ones.copy_from_slice(zeros);
-    hash.hash_in_place(zeros, first);
-    hash.hash_masked_in_place(ones, delta, first);
+    hashes.hash_in_place(zeros, Block::ZERO, first);
+    hashes.hash_in_place(ones, delta, first);
     let keys = zeros.iter().zip(ones.iter()).zip(correlations);
     for (((k0, k1), a), (share, correction)) in keys.zip(shares.iter_mut().zip(corrections)) {
         let (k0, k1) = (map(ring, *k0), map(ring, *k1));

@@ -5,8 +5,7 @@ use lanner_wire::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::parameters::{Parameters, Step, Supply};
-use super::tree::TreeHash;
-use crate::OtError;
+use crate::{OtError, TransferHashes};
 
 /// A party's part in growing trees.
 pub(super) trait Grower {
@@ -21,7 +20,9 @@ pub(super) trait Grower {
 
 /// The trees of one message.
 pub(super) struct Trees<'e> {
-    first: TreeHash<'e>,
+    hashes: &'e TransferHashes,
+    /// The number of the first in its source's life.
+    first: u64,
     depth: usize,
     /// As many transfers for each tree as it has levels.
     inputs: &'e [Block],
@@ -61,7 +62,7 @@ impl Trees<'_> {
         &self,
         mut messages: impl Iterator<Item = M>,
         out: &mut Vec<Block>,
-        make: impl Fn(M, TreeHash<'_>, &[Block], &mut [Block]) + Send + Sync,
+        make: impl Fn(M, CorrelationRobustHash, &[Block], &mut [Block]) + Send + Sync,
     ) {
         let (leaves, count) = (1 << self.depth, self.inputs.len() / self.depth);
         // What one thread clears is still in its cache when a tree grows there.
@@ -72,8 +73,7 @@ impl Trees<'_> {
             let parts = inputs.chunks(self.depth).zip(out[start..].chunks_mut(leaves));
             let trees = messages.by_ref().take(count).zip(parts).zip(group * at_once..);
             parallel::for_each(trees, |((message, (inputs, out)), number)| {
-                let hash = TreeHash { tree: self.first.tree + number as u64, ..self.first };
-                make(message, hash, inputs, out);
+                make(message, self.hashes.tree(self.first + number as u64), inputs, out);
                 self.code.add_outputs(self.code_inputs, self.first_output + number * leaves, out);
             });
         }
@@ -109,7 +109,7 @@ impl Engine {
         parameters: Parameters,
         start: Zeroizing<Vec<Block>>,
         channel: &mut dyn Channel,
-        hash: &CorrelationRobustHash,
+        hashes: &TransferHashes,
         grower: &mut impl Grower,
     ) -> Result<Self, OtError> {
         let mut smallest = Self::new(Parameters::SMALLEST, start, 0);
@@ -117,7 +117,7 @@ impl Engine {
             return Ok(smallest);
         }
         let mut inputs = Zeroizing::new(Vec::new());
-        smallest.take(parameters.reserve(), channel, hash, grower, &mut inputs, |_| {})?;
+        smallest.take(parameters.reserve(), channel, hashes, grower, &mut inputs, |_| {})?;
         Ok(Self::new(parameters, inputs, smallest.trees))
     }
 
@@ -126,7 +126,7 @@ impl Engine {
         &mut self,
         mut count: usize,
         channel: &mut dyn Channel,
-        hash: &CorrelationRobustHash,
+        hashes: &TransferHashes,
         grower: &mut impl Grower,
         out: &mut Vec<Block>,
         mut made: impl FnMut(&[Block]),
@@ -138,7 +138,7 @@ impl Engine {
             match step {
                 Step::Take { count } => self.give(count, out),
                 Step::Grow { first, count: trees } => {
-                    self.grow(first, trees, channel, hash, grower, out)?;
+                    self.grow(first, trees, channel, hashes, grower, out)?;
                     let mut made = trees * self.supply.parameters().leaves();
                     let wanted = made.min(count);
                     self.keep(made - wanted, out);
@@ -149,7 +149,7 @@ impl Engine {
                 Step::Renew { first, count } => {
                     let mut inputs = std::mem::take(&mut self.spare);
                     inputs.clear();
-                    self.grow(first, count, channel, hash, grower, &mut inputs)?;
+                    self.grow(first, count, channel, hashes, grower, &mut inputs)?;
                     self.keep(inputs.len() - self.supply.parameters().reserve(), &mut inputs);
                     self.spare = std::mem::replace(&mut self.inputs, inputs);
                 }
@@ -175,14 +175,15 @@ impl Engine {
         first: usize,
         count: usize,
         channel: &mut dyn Channel,
-        hash: &CorrelationRobustHash,
+        hashes: &TransferHashes,
         grower: &mut impl Grower,
         out: &mut Vec<Block>,
     ) -> Result<(), OtError> {
         let set = self.supply.parameters();
         let (code_inputs, tree_inputs) = self.inputs.split_at(set.dimension());
         let trees = Trees {
-            first: TreeHash { hash, tree: self.trees },
+            hashes,
+            first: self.trees,
             depth: set.depth(),
             inputs: &tree_inputs[first * set.depth()..][..count * set.depth()],
             code: &self.code,

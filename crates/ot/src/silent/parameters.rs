@@ -60,7 +60,7 @@ impl Parameters {
         self.dimension
     }
 
-    pub(super) const fn depth(self) -> usize {
+    pub(crate) const fn depth(self) -> usize {
         self.depth as usize
     }
 

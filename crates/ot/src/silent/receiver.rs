@@ -1,4 +1,4 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, low_bits};
+use lanner_primitives::{Bits, Block, low_bits};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
 
@@ -6,11 +6,11 @@ use super::engine::{Engine, Grower, Trees};
 use super::parameters::Parameters;
 use super::tree;
 use crate::derandomize::send_flips;
-use crate::{CorrelatedReceiver, CotReceiver, OtError, kind};
+use crate::{CorrelatedReceiver, CotReceiver, OtError, TransferHashes, kind};
 
 /// The receiver of silent transfers.
 pub struct SilentReceiver {
-    /// Where the first transfers come from, and whose hash is kept.
+    /// Where the first transfers come from, and whose hashes are kept.
     source: CotReceiver,
     engine: Engine,
     /// The index of the next transfer.
@@ -31,7 +31,7 @@ impl SilentReceiver {
         let mut start = Zeroizing::new(Vec::new());
         let (choices, first) = source.extend_random(channel, count, &mut start)?;
         start.iter_mut().zip(choices.iter()).for_each(|(u, x)| *u = u.with_lsb(x));
-        let engine = Engine::bootstrap(parameters, start, channel, source.hash(), &mut Completed)?;
+        let engine = Engine::bootstrap(parameters, start, channel, source.hashes(), &mut Completed)?;
         Ok(Self { source, engine, index: first + count as u64 })
     }
 
@@ -43,7 +43,7 @@ impl SilentReceiver {
     ) -> Result<(Bits, u64), OtError> {
         // The choices are the low bits, which are read while blocks are in the cache.
         let mut choices = Zeroizing::new(Vec::with_capacity(count.div_ceil(64)));
-        self.engine.take(count, channel, self.source.hash(), &mut Completed, out, |made| {
+        self.engine.take(count, channel, self.source.hashes(), &mut Completed, out, |made| {
             let whole = if made.len() < count { made.len() - made.len() % 64 } else { count };
             low_bits(&made[64 * choices.len()..whole], &mut choices);
         })?;
@@ -66,15 +66,15 @@ impl Grower for Completed {
         let mut messages = vec![Block::ZERO; trees.message_len()];
         channel.receive_into(kind::TREES, Block::slice_as_bytes_mut(&mut messages))?;
         trees.each(trees.parts(&messages), out, |message, hash, u, leaves| {
-            tree::complete(hash, u, message, leaves);
+            tree::complete(&hash, u, message, leaves);
         });
         Ok(())
     }
 }
 
 impl CorrelatedReceiver for SilentReceiver {
-    fn hash(&self) -> &CorrelationRobustHash {
-        self.source.hash()
+    fn hashes(&self) -> &TransferHashes {
+        self.source.hashes()
     }
 
     fn extend(

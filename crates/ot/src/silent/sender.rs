@@ -1,4 +1,4 @@
-use lanner_primitives::{Block, CorrelationRobustHash, Prg};
+use lanner_primitives::{Block, Prg};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -7,11 +7,11 @@ use super::engine::{Engine, Grower, Trees};
 use super::parameters::Parameters;
 use super::tree;
 use crate::derandomize::correct;
-use crate::{CorrelatedSender, CotSender, OtError, kind};
+use crate::{CorrelatedSender, CotSender, OtError, TransferHashes, kind};
 
 /// The sender of silent transfers.
 pub struct SilentSender {
-    /// Where the first transfers come from, and whose delta and hash are kept.
+    /// Where the first transfers come from, and whose delta and hashes are kept.
     source: CotSender,
     engine: Engine,
     roots: Prg,
@@ -36,7 +36,7 @@ impl SilentSender {
         start.iter_mut().for_each(|q| *q = q.with_lsb(false));
         let mut roots = Prg::new(lanner_primitives::Seed::random(rng));
         let mut grower = Roots { delta: source.delta(), rng: &mut roots };
-        let engine = Engine::bootstrap(parameters, start, channel, source.hash(), &mut grower)?;
+        let engine = Engine::bootstrap(parameters, start, channel, source.hashes(), &mut grower)?;
         Ok(Self { source, engine, roots, index })
     }
 
@@ -47,7 +47,7 @@ impl SilentSender {
         out: &mut Vec<Block>,
     ) -> Result<u64, OtError> {
         let mut grower = Roots { delta: self.source.delta(), rng: &mut self.roots };
-        self.engine.take(count, channel, self.source.hash(), &mut grower, out, |_| {})?;
+        self.engine.take(count, channel, self.source.hashes(), &mut grower, out, |_| {})?;
         let first = self.index;
         self.index += count as u64;
         Ok(first)
@@ -72,7 +72,7 @@ impl Grower for Roots<'_> {
         let parts = trees.parts_mut(&mut messages).zip(roots.iter());
         let delta = self.delta;
         trees.each(parts, out, |(message, root), hash, q, leaves| {
-            tree::grow(hash, delta, *root, q, message, leaves);
+            tree::grow(&hash, delta, *root, q, message, leaves);
         });
         // S -> R: the left sums of every level of every tree
         channel.send(kind::TREES, Block::slice_as_bytes(&messages))?;
@@ -85,8 +85,8 @@ impl CorrelatedSender for SilentSender {
         self.source.delta()
     }
 
-    fn hash(&self) -> &CorrelationRobustHash {
-        self.source.hash()
+    fn hashes(&self) -> &TransferHashes {
+        self.source.hashes()
     }
 
     fn extend(

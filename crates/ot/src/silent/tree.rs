@@ -1,31 +1,22 @@
 //! Correlated trees: the nodes of each level add up to delta.
 //!
 //! A node `x` of any level has the children `H(x)` and `x xor H(x)`. The left children of a level are its first half, so bit `l` of a
-//! leaf's number is the side taken at level `l + 1`. Leaves lose their low bit, which carries the choice.
+//! leaf's number is the side taken at level `l + 1`. Every tree has a hash of its own. Leaves lose their low bit, which carries the choice.
 
 use lanner_primitives::{Block, CorrelationRobustHash, add_at_siblings};
 use zeroize::Zeroizing;
 
-/// The hash of one tree: every node of a session is hashed with a tweak of its own.
-#[derive(Clone, Copy)]
-pub(super) struct TreeHash<'h> {
-    pub(super) hash: &'h CorrelationRobustHash,
-    /// The number of the tree in its source's life.
-    pub(super) tree: u64,
-}
-
-impl TreeHash<'_> {
-    /// Replaces the nodes of one level, the first half of `nodes`, by their children's bits of `keep`; returns the sum of the left ones.
-    fn descend(self, nodes: &mut [Block], keep: Block) -> Block {
-        let parents = nodes.len() as u64 / 2;
-        self.hash.expand_in_place(nodes, TREES | self.tree << LEVEL_BITS | parents, keep)
-    }
+/// Replaces the nodes of one level, the first half of `nodes`, by their children's bits of `keep`; returns the sum of the left ones. Every
+/// node of a tree is hashed with a tweak of its own.
+fn descend(hash: &CorrelationRobustHash, nodes: &mut [Block], keep: Block) -> Block {
+    let parents = nodes.len() as u64 / 2;
+    hash.expand_in_place(nodes, parents, keep)
 }
 
 /// Grows a tree from its root's left child. Fills `nodes` with the leaves, and `messages` with what completes the other party's,
 /// masked with its transfers `q`, one for each level.
 pub(super) fn grow(
-    hash: TreeHash<'_>,
+    hash: &CorrelationRobustHash,
     delta: Block,
     root: Block,
     q: &[Block],
@@ -36,7 +27,7 @@ pub(super) fn grow(
     nodes[0] = root & keep(0);
     nodes[1] = (root ^ delta) & keep(0);
     for (level, (q, message)) in q.iter().zip(messages).enumerate() {
-        let left = if level == 0 { root } else { hash.descend(&mut nodes[..2 << level], keep(level)) };
+        let left = if level == 0 { root } else { descend(hash, &mut nodes[..2 << level], keep(level)) };
         *message = *q ^ left;
     }
 }
@@ -46,7 +37,7 @@ pub(super) fn grow(
 ///
 /// The same places are read and written whatever `alpha`: the unknown path's nodes are computed from zero like all others and
 /// corrected afterwards.
-pub(super) fn complete(hash: TreeHash<'_>, u: &[Block], messages: &[Block], nodes: &mut [Block]) {
+pub(super) fn complete(hash: &CorrelationRobustHash, u: &[Block], messages: &[Block], nodes: &mut [Block]) {
     // The unknown node's number in its level.
     let mut unknown = Zeroizing::new(0);
     // The sum of all nodes of a level, which is that of their children.
@@ -56,7 +47,7 @@ pub(super) fn complete(hash: TreeHash<'_>, u: &[Block], messages: &[Block], node
         let is_last = level + 1 == messages.len();
         let keep = if is_last { LEAF } else { Block::ONES };
         let nodes = &mut nodes[..2 << level];
-        let left = if level == 0 { Block::ZERO } else { hash.descend(nodes, keep) };
+        let left = if level == 0 { Block::ZERO } else { descend(hash, nodes, keep) };
         // The sum of the side that the choice names is known, so its one missing node is.
         let known = [!u.lsb(), u.lsb()].map(Block::mask);
         let missing = (left & known[0]) ^ ((left ^ all) & known[1]) ^ *u ^ *message;
@@ -71,10 +62,6 @@ pub(super) fn complete(hash: TreeHash<'_>, u: &[Block], messages: &[Block], node
 
 /// What leaves keep.
 const LEAF: Block = Block(!1);
-/// Set in the tweaks of all nodes and in none of a transfer's.
-const TREES: u64 = 1 << 63;
-/// Bits that name a node of a tree.
-const LEVEL_BITS: u32 = 20;
 
 #[cfg(test)]
 mod tests {
@@ -89,15 +76,14 @@ mod tests {
         for depth in 1..=6 {
             let delta = Block::random(&mut rng).with_lsb(true);
             for alpha in 0..1_usize << depth {
-                let hash = TreeHash { hash: &hash, tree: 7 + alpha as u64 };
                 let q: Vec<Block> = (0..depth).map(|_| Block::random(&mut rng).with_lsb(false)).collect();
                 let bit = |level: usize| alpha >> level & 1 == 0;
                 let u = q.iter().enumerate().map(|(level, q)| *q ^ (delta & Block::mask(bit(level))));
                 let u: Vec<Block> = u.collect();
                 let mut messages = vec![Block::ZERO; depth];
                 let (mut v, mut w) = (vec![Block::ZERO; 1 << depth], vec![Block::ONES; 1 << depth]);
-                grow(hash, delta, Block::random(&mut rng), &q, &mut messages, &mut v);
-                complete(hash, &u, &messages, &mut w);
+                grow(&hash, delta, Block::random(&mut rng), &q, &mut messages, &mut v);
+                complete(&hash, &u, &messages, &mut w);
                 let difference = |j: usize| if j == alpha { delta } else { Block::ZERO };
                 assert!((0..1 << depth).all(|j| v[j] ^ w[j] == difference(j) && !v[j].lsb()));
             }

@@ -1,4 +1,4 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, TRANSPOSE_ROWS};
+use lanner_primitives::{Bits, Block, TRANSPOSE_ROWS};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -8,11 +8,11 @@ use super::punctured;
 use super::sender::{Stripes, in_rooms};
 use super::small_field::{STRIPE, Tree, add};
 use super::{FIELD_BITS, TREES};
-use crate::{CorrelatedReceiver, OtError, base, kind};
+use crate::{CorrelatedReceiver, OtError, TransferHashes, base, kind};
 
 /// The receiver of correlated transfers: for choices `x[i]` it gets `t[i] = q[i] xor x[i] * delta`.
 pub struct CotReceiver {
-    hash: CorrelationRobustHash,
+    hashes: TransferHashes,
     trees: Vec<Tree>,
     /// The block of every leaf's stream that comes next.
     position: u64,
@@ -37,8 +37,8 @@ impl CotReceiver {
         channel.send(kind::PUNCTURE, Block::slice_as_bytes(&puncture))?;
         let mut salt = [0; Block::BYTES];
         channel.receive_into(kind::SALT, &mut salt)?;
-        let hash = CorrelationRobustHash::new(Block::from_bytes(salt));
-        Ok(Self { hash, trees, position: 0, index: 0 })
+        let hashes = TransferHashes::new(Block::from_bytes(salt));
+        Ok(Self { hashes, trees, position: 0, index: 0 })
     }
 
     /// Runs an extension of `count` transfers; `words` has the packed choices, or gets them if they are random.
@@ -107,8 +107,8 @@ impl CotReceiver {
 }
 
 impl CorrelatedReceiver for CotReceiver {
-    fn hash(&self) -> &CorrelationRobustHash {
-        &self.hash
+    fn hashes(&self) -> &TransferHashes {
+        &self.hashes
     }
 
     fn extend(

@@ -1,4 +1,4 @@
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, TRANSPOSE_ROWS, parallel, transpose};
+use lanner_primitives::{Bits, Block, TRANSPOSE_ROWS, parallel, transpose};
 use lanner_wire::Channel;
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -7,12 +7,12 @@ use super::messages::{Choices, Chunks, PUNCTURE_LENGTH};
 use super::punctured::{self, PUNCTURE_BLOCKS};
 use super::small_field::{STRIPE, Scratch, Tree};
 use super::{FIELD_BITS, TREES};
-use crate::{CorrelatedSender, OtError, base, kind};
+use crate::{CorrelatedSender, OtError, TransferHashes, base, kind};
 
 /// The sender of correlated transfers: it holds `delta` and gets `q[i]`.
 pub struct CotSender {
     delta: Block,
-    hash: CorrelationRobustHash,
+    hashes: TransferHashes,
     trees: Vec<Tree>,
     /// The block of every leaf's stream that comes next.
     position: u64,
@@ -52,7 +52,7 @@ impl CotSender {
             let keys = Zeroizing::new(std::array::from_fn(|b| keys[FIELD_BITS * tree + b]));
             trees.push(Tree::punctured(&punctured::complete(&keys, &alpha, blocks)));
         }
-        Ok(Self { delta, hash: CorrelationRobustHash::new(salt), trees, position: 0, index: 0 })
+        Ok(Self { delta, hashes: TransferHashes::new(salt), trees, position: 0, index: 0 })
     }
 
     fn run(
@@ -117,8 +117,8 @@ impl CorrelatedSender for CotSender {
         self.delta
     }
 
-    fn hash(&self) -> &CorrelationRobustHash {
-        &self.hash
+    fn hashes(&self) -> &TransferHashes {
+        &self.hashes
     }
 
     fn extend(

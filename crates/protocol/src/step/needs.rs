@@ -115,6 +115,7 @@ impl SetUp {
             (!self.keys.is_empty(), ("encryption", lanner_bfv::SECURITY_BITS)),
             (self.garbling, ("garbling", lanner_gc::SECURITY_BITS)),
             (transfers, ("base transfers", lanner_ot::base::SECURITY_BITS)),
+            (transfers, ("transfers' hash", lanner_ot::SECURITY_BITS)),
             (self.transfers.is_some(), ("silent transfers", silent::SECURITY_BITS)),
             (self.comparison_keys, ("comparison keys", lanner_dpf::SECURITY_BITS)),
         ];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
+use lanner_ot::{CorrelatedReceiver, CorrelatedSender, TransferHashes};
 use lanner_primitives::{Bits, Block, CorrelationRobustHash, double_and_add, parallel};
 use lanner_wire::Channel;
 use zeroize::Zeroizing;
@@ -36,7 +36,7 @@ pub(super) struct Source<'s> {
 /// Transfers of some values.
 pub(super) struct Part<'p> {
     blocks: &'p [Block],
-    hash: &'p CorrelationRobustHash,
+    hashes: &'p TransferHashes,
     /// The choices, where this party receives.
     choices: Bits,
     /// The index of the first.
@@ -54,14 +54,14 @@ impl<'s> Source<'s> {
     pub(super) fn draw(&mut self, count: usize) -> Result<Part<'_>, ProtocolError> {
         let Self { channel, transfers, sends, blocks } = self;
         blocks.clear();
-        let (choices, first, hash) = if *sends {
+        let (choices, first, hashes) = if *sends {
             let first = transfers.sender.extend_random(*channel, count, blocks)?;
-            (Bits::default(), first, transfers.sender.hash())
+            (Bits::default(), first, transfers.sender.hashes())
         } else {
             let (choices, first) = transfers.receiver.extend_random(*channel, count, blocks)?;
-            (choices, first, transfers.receiver.hash())
+            (choices, first, transfers.receiver.hashes())
         };
-        Ok(Part { blocks, hash, choices, first })
+        Ok(Part { blocks, hashes, choices, first })
     }
 
     /// What the sender's second keys differ by.
@@ -76,7 +76,7 @@ impl Part<'_> {
         let mut made = Zeroizing::new(vec![0; self.blocks.len()]);
         let items = made.chunks_mut(ITEM).zip(self.blocks.chunks(ITEM)).zip((self.first..).step_by(ITEM));
         parallel::for_each(items, |((made, blocks), first)| {
-            self.hash.hash_to_words(blocks, offset, first, made);
+            self.hashes.hash_to_words(blocks, offset, first, made);
         });
         made
     }
@@ -85,7 +85,7 @@ impl Part<'_> {
     pub(super) fn hashes(&self, offset: Block) -> Zeroizing<Vec<Block>> {
         let mut made = Zeroizing::new(self.blocks.to_vec());
         let items = made.chunks_mut(ITEM).zip((self.first..).step_by(ITEM));
-        parallel::for_each(items, |(made, first)| self.hash.hash_masked_in_place(made, offset, first));
+        parallel::for_each(items, |(made, first)| self.hashes.hash_in_place(made, offset, first));
         made
     }
 
@@ -93,10 +93,9 @@ impl Part<'_> {
     pub(super) fn joint_keys(&self, width: usize) -> Values {
         let mut made = Zeroizing::new(vec![0; self.blocks.len() / width]);
         parallel::for_each(made.chunks_mut(ITEM).zip((0..).step_by(ITEM)), |(made, start)| {
-            for (made, start) in made.chunks_mut(BATCH).zip((start..).step_by(BATCH)) {
-                let bases = self.combined(width, start, made.len());
-                self.hash.hash_to_words(&bases[..made.len()], Block::ZERO, self.first + start as u64, made);
-            }
+            self.combine(width, 0, start..start + made.len(), |hash, first, batch, bases| {
+                hash.hash_to_words(bases, Block::ZERO, first, &mut made[batch]);
+            });
         });
         made
     }
@@ -108,35 +107,59 @@ impl Part<'_> {
         offsets: &[Block],
         made: &mut [u16],
     ) {
+        debug_assert!(offsets.len() <= 1 << width, "more strings under a key than are counted");
         let (made, _) = made.as_chunks_mut::<ROWS>();
         parallel::for_each(made.chunks_mut(ITEM).zip((0..).step_by(ITEM)), |(made, start)| {
-            for (made, start) in made.chunks_mut(BATCH).zip((start..).step_by(BATCH)) {
-                let bases = self.combined(width, start, made.len());
-                self.hash.hash_runs_to_bits(&bases[..made.len()], offsets, self.first + start as u64, made);
-            }
+            self.combine(width, 0, start..start + made.len(), |hash, first, batch, bases| {
+                hash.hash_runs_to_bits(bases, offsets, first, &mut made[batch]);
+            });
         });
     }
 
-    /// Hashes of the strings of each `width` transfers together, to which each of `offsets` is added in turn, for the values of a range: those
-    /// of some values at a time, with the number of the first and that of the offset. Hashes of one string that differ by `number` are independent.
+    /// Hashes of the strings of each `width` transfers together, to which each of `offsets` is added, for the values of a range: value by value all
+    /// offsets', some at a time, with the place of the first. Hashes of one string that differ by `number` are independent.
     pub(super) fn joint_hashes(
         &self,
         width: usize,
         offsets: &[Block],
         number: u64,
         values: Range<usize>,
-        mut take: impl FnMut(usize, usize, &[Block]),
+        mut take: impl FnMut(usize, &[Block]),
     ) {
+        debug_assert!(offsets.len() <= 1 << width, "more strings under a key than are counted");
         let mut hashes = Zeroizing::new([Block::ZERO; BATCH]);
-        for start in values.clone().step_by(BATCH) {
-            let count = BATCH.min(values.end - start);
-            let (bases, hashes) = (self.combined(width, start, count), &mut hashes[..count]);
-            // No transfer has a number as large.
-            let tweak = self.first + start as u64 + (number << 62);
-            for (offset, by) in offsets.iter().enumerate() {
-                hashes.copy_from_slice(&bases[..count]);
-                self.hash.hash_masked_in_place(hashes, *by, tweak);
-                take(start, offset, hashes);
+        self.combine(width, number, values, |hash, _, batch, bases| {
+            // As many values at a time as fill a batch, or a part of the offsets of one.
+            let at_once = (BATCH / offsets.len()).max(1);
+            for (bases, value) in bases.chunks(at_once).zip(batch.step_by(at_once)) {
+                for (offsets_at_once, row) in offsets.chunks(BATCH).zip((0..).step_by(BATCH)) {
+                    let hashes = &mut hashes[..bases.len() * offsets_at_once.len()];
+                    for (hashes, base) in hashes.chunks_mut(offsets_at_once.len()).zip(bases) {
+                        hashes.iter_mut().zip(offsets_at_once).for_each(|(hash, by)| *hash = *base ^ *by);
+                    }
+                    // Under a key of so few, random strings need no tweaks to differ.
+                    hash.hash_alike_in_place(hashes, 0);
+                    take(value * offsets.len() + row, hashes);
+                }
+            }
+        });
+    }
+
+    /// Has `take` hash what `width` transfers each combine to, for some values of a range at a time, [`BATCH`] at most: with their hash of a number, the index
+    /// of the first, and their places in the range.
+    fn combine(
+        &self,
+        width: usize,
+        number: u64,
+        values: Range<usize>,
+        mut take: impl FnMut(&CorrelationRobustHash, u64, Range<usize>, &[Block]),
+    ) {
+        let first = self.first + values.start as u64;
+        for (hash, run) in self.hashes.runs(width as u32, number, first, values.len()) {
+            for start in run.clone().step_by(BATCH) {
+                let batch = start..run.end.min(start + BATCH);
+                let bases = self.combined(width, values.start + start, batch.len());
+                take(&hash, first + start as u64, batch.clone(), &bases[..batch.len()]);
             }
         }
     }

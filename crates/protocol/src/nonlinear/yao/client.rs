@@ -1,8 +1,8 @@
 //! The client: evaluator, and receiver of oblivious transfer.
 
 use lanner_gc::{Circuit, Evaluator, OutputDecoding, TablesInMemory, batches, chunk_lengths};
-use lanner_ot::{CorrelatedReceiver, CotReceiver, arithmetic};
-use lanner_primitives::{Bits, Block, CorrelationRobustHash, parallel};
+use lanner_ot::{CorrelatedReceiver, CotReceiver, TransferHashes, arithmetic};
+use lanner_primitives::{Bits, Block, parallel};
 use lanner_share::Share;
 use lanner_wire::{Channel, ChannelError, DecodeError, Reader, Writer};
 use rand_core::CryptoRng;
@@ -125,9 +125,9 @@ impl<R: CorrelatedReceiver> EvaluationSession<R> {
         tweaks
     }
 
-    /// The hash of the transfers.
-    fn hash(&self) -> &CorrelationRobustHash {
-        self.cot.hash()
+    /// The hashes of the transfers.
+    fn hashes(&self) -> &TransferHashes {
+        self.cot.hashes()
     }
 }
 
@@ -272,12 +272,12 @@ impl ClientLayer {
         session: &EvaluationSession<R>,
         request: ClientRequest,
     ) -> Result<ClientMaterial, ProtocolError> {
-        let (layer, hash) = (&self.0, session.hash());
+        let (layer, hashes) = (&self.0, session.hashes());
         let ClientRequest { inputs, outputs, tweaks } = request;
         let garbled = inputs.receive_tables(channel, layer.circuit(), layer.instances(), tweaks)?;
         let Transfers { choices, mut blocks, first } = outputs;
         let ring = layer.encoding().ring;
-        let products = arithmetic::receive_extended(hash, channel, ring, &choices, &mut blocks, first)?;
+        let products = arithmetic::receive_extended(hashes, channel, ring, &choices, &mut blocks, first)?;
         Ok(ClientMaterial { garbled, output: ClientBits::new(choices, products)? })
     }
 

@@ -77,15 +77,14 @@ fn hashes(shape: TableShape) -> impl Iterator<Item = u64> {
 
 /// For each column, a key for each of a part's values and, value by value, each of the offsets.
 fn column_keys(part: &Part, shape: TableShape, offsets: &[Block], values: Range<usize>) -> Vec<Values> {
-    let (width, rows, first) = (shape.place_bits as usize, offsets.len(), values.start);
-    let empty = |_| Zeroizing::new(vec![0; values.len() * rows]);
+    let width = shape.place_bits as usize;
+    let empty = |_| Zeroizing::new(vec![0; values.len() * offsets.len()]);
     let mut keys: Vec<Values> = shape.columns().map(empty).collect();
     for number in hashes(shape) {
-        part.joint_hashes(width, offsets, number, values.clone(), |value, row, hashes| {
+        part.joint_hashes(width, offsets, number, values.clone(), |place, hashes| {
             let columns = keys.iter_mut().zip(Column::all(shape));
             for (keys, column) in columns.filter(|(_, column)| column.hash == number) {
-                let keys = keys[(value - first) * rows + row..].iter_mut().step_by(rows).zip(hashes);
-                keys.for_each(|(key, hash)| *key = column.of(*hash));
+                keys[place..].iter_mut().zip(hashes).for_each(|(key, hash)| *key = column.of(*hash));
             }
         });
     }

@@ -35,7 +35,7 @@ use super::lanes::mask;
 use crate::ProtocolError;
 
 /// The most bits of a place.
-pub(super) const MAX_PLACE_BITS: u32 = 8;
+pub(super) const MAX_PLACE_BITS: u32 = lanner_ot::MAX_WIDTH;
 
 /// The most columns of a table.
 pub(super) const MAX_COLUMNS: usize = 4;
