@@ -56,13 +56,16 @@ impl Sums {
         }
     }
 
-    /// Appends those of further keys.
-    fn append(&mut self, others: &Self) {
-        self.hashes.extend_from_slice(&others.hashes);
-        self.controls.extend_from_slice(&others.controls);
-        self.values.resize_with(others.values.len(), Vec::new);
-        for (values, others) in self.values.iter_mut().zip(&others.values) {
-            values.extend_from_slice(others);
+    /// Those of all keys of one level, in vectors that do not grow: growing would leave copies behind.
+    fn joined(parts: &[Self]) -> Self {
+        fn all<'p, T: Copy + 'p>(parts: impl Iterator<Item = &'p Vec<T>>) -> Vec<T> {
+            parts.map(Vec::as_slice).collect::<Vec<_>>().concat()
+        }
+        let blocks = parts.first().map_or(0, |part| part.values.len());
+        Self {
+            hashes: all(parts.iter().map(|part| &part.hashes)),
+            values: (0..blocks).map(|block| all(parts.iter().map(|part| &part.values[block]))).collect(),
+            controls: all(parts.iter().map(|part| &part.controls)),
         }
     }
 }
@@ -161,11 +164,7 @@ impl<'s> Growth<'s> {
             nodes.chunks_mut(stored).enumerate().for_each(|(key, nodes)| group.add(key, nodes, &mut flying));
             group.sums
         });
-        let mut all = Sums::default();
-        for sums in &sums {
-            all.append(sums);
-        }
-        Ok(all)
+        Ok(Sums::joined(&sums))
     }
 
     /// Goes on to the next level, given the opened correction of each key.

@@ -113,9 +113,10 @@ impl Activation {
             Shape::Clip(high) => {
                 // What is above the bound, the positive part of u less that, is taken off.
                 let (of, ring) = (Ring::Pow2(self.kept), Ring::Pow2(self.to));
-                let above = signs.positive(&e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>())?;
-                let both = signs.positive(e)?.into_iter().zip(above);
-                Ok(both.map(|(positive, above)| ring.sub(positive, above)).collect())
+                let above = e.iter().map(|e| of.sub(*e, high)).collect::<Vec<_>>();
+                let above = Zeroizing::new(signs.positive(&above)?);
+                let both = signs.positive(e)?.into_iter().zip(above.iter());
+                Ok(both.map(|(positive, above)| ring.sub(positive, *above)).collect())
             }
         }
     }
