@@ -29,10 +29,11 @@ impl<'a> Digits<'a> {
             let mut residues = Buffer::from(limb);
             basis.ntts()[i].inverse(&mut residues);
             let lifted = |j| {
-                let mut lifted = if i == j { Buffer::default() } else { Buffer::zeroed(basis.degree()) };
-                if i != j {
-                    lift(basis, &residues, i, j, &mut lifted);
+                if i == j {
+                    return Buffer::default();
                 }
+                let mut lifted = Buffer::zeroed(basis.degree());
+                lift(basis, &residues, i, j, &mut lifted);
                 lifted
             };
             (0..basis.len()).map(lifted).collect()
