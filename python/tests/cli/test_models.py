@@ -260,12 +260,14 @@ def test_range_overflow_exits_3_naming_the_layer(tmp_path: Path, capsys: pytest.
     assert "ring" in error["what"]
 
 
-def test_choice_of_a_later_version_exits_3(
+def test_activation_that_is_no_polynomial_exits_3_in_mode_spectral(
     tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
-    assert main([*arguments, "--mode", "spectral", "--json"]) == 3
-    assert document_of(capsys)["error"]["kind"] == "unsupported"
+    assert main([*arguments, "--mode", "spectral", "--output", "logits", "--json"]) == 3
+    error = document_of(capsys)["error"]
+    assert error["kind"] == "unsupported"
+    assert "square" in error["fix"]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from lanner.benchmarks.networks import CIFAR100_ORDER, CIFAR_DEVIATION, CIFAR_ME
 from lanner.cli.process import ServerProcess
 from lanner.embedded import CALIBRATION_SAMPLES
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
-from lanner.options import INTERACTIVE_MODES
+from lanner.options import INTERACTIVE_MODES, MODES
 
 Images = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -221,8 +221,8 @@ TESTED = (
     *(Tested(f"mnist_{letter}", None, _unit) for letter in "abcd"),
     Tested("mnist_crypten_a", "mnist_crypten_tfe_a", _standard),
     Tested("mnist_crypten_b", "mnist_crypten_tfe_b", _standard),
-    Tested("mnist_cryptonets", "mnist_cryptonets", _per_256),
-    Tested("mnist_lola", "mnist_lola_small", _per_256),
+    Tested("mnist_cryptonets", "mnist_cryptonets", _per_256, secure=100, modes=MODES),
+    Tested("mnist_lola", "mnist_lola_small", _per_256, modes=MODES),
     Tested("cifar10_minionn", "cifar10_delphi_minionn_relu", _colour),
     Tested("cifar10_minionn_quadratic", "cifar10_delphi_minionn_7_approx", _colour, secure=5),
     Tested("resnet20", "cifar10_resnet20", _standard_colour, secure=5),
@@ -236,7 +236,7 @@ TESTED = (
 def main(arguments: Sequence[str]) -> int:
     """Print a document for each network."""
     parser = argparse.ArgumentParser(prog="lanner.benchmarks.accuracy", description="Print accuracies.")
-    parser.add_argument("--mode", choices=INTERACTIVE_MODES, required=True)
+    parser.add_argument("--mode", choices=MODES, required=True)
     parser.add_argument("--data", required=True, type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N images of each test set")
     parser.add_argument("--only", type=lambda names: names.split(","), default=(), metavar="NAME,...")

@@ -127,7 +127,7 @@ def _networks(data: Path | None) -> list[Case]:
         tabula_vgg16_graph,
         vgg16_graph,
     )
-    from lanner.benchmarks.networks import delphi_resnet32, drawn, embedded, minionn, pneumonia, resnet
+    from lanner.benchmarks.networks import cryptonets, delphi_resnet32, drawn, embedded, minionn, pneumonia, resnet
 
     def case(
         name: str,
@@ -143,6 +143,7 @@ def _networks(data: Path | None) -> list[Case]:
     return [
         *(Case("networks", name, partial(embedded, name), weights="trained") for name in small),
         Case("networks", "pneumonia", partial(pneumonia, data), weights="trained"),
+        case("mnist_cryptonets", "mnist_cryptonets", cryptonets, ("spectral",)),
         case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
         case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),

@@ -22,6 +22,16 @@ def lenet_graph() -> Drawn:
     return graph, _classify(graph, _halved(graph, wire, "AveragePool"), 10, (128,))
 
 
+def cryptonets_graph() -> Drawn:
+    """The network of Brutzkus et al. 2019 for MNIST: a 5x5 convolution to 5x13x13, squares, 100, squares, 10."""
+    graph = GraphBuilder("x", (1, 28, 28))
+    geometry = {"strides": [2, 2], "pads": [1, 1, 0, 0], "dilations": [1, 1], "groups": 1}
+    tensors = {"weight": weights(5, 1, 5, 5), "bias": None}
+    wire = graph.square(graph.add_node("Conv", (graph.input,), (5, 13, 13), geometry, tensors))
+    wire = graph.square(graph.matmul(graph.reshape(wire, (845,)), weights(845, 100)))
+    return graph, graph.matmul(wire, weights(100, 10))
+
+
 def minionn_graph() -> Drawn:
     """The CIFAR-10 network of MiniONN (Liu et al. 2017), with plain ReLU."""
     graph = GraphBuilder("x", (3, 32, 32))

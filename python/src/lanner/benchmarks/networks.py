@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from lanner.benchmarks.drawn import delphi_resnet32_graph, minionn_graph, resnet_graph
+from lanner.benchmarks.drawn import cryptonets_graph, delphi_resnet32_graph, minionn_graph, resnet_graph
 from lanner.benchmarks.graphs import Built, Drawn, build
 from lanner.embedded import CALIBRATION_SAMPLES, compile_embedded
 from lanner.errors import InputError
@@ -77,6 +79,30 @@ def delphi_resnet32(folder: Path | None, protocols: Protocols) -> Built:
     return drawn(delphi_resnet32_graph, protocols)
 
 
+def cryptonets(folder: Path | None, protocols: Protocols) -> Built:
+    """The network of LoLa (Brutzkus et al. 2019) for MNIST, whose weights are CryptoNets'."""
+    protocols = replace(protocols, precision=protocols.precision or CRYPTONETS_BITS)
+    if folder is None:
+        return drawn(cryptonets_graph, protocols)
+    pixels = mnist_images(folder.parents[1], CALIBRATION_SAMPLES + 1)
+    return trained(folder / "model.onnx", "mnist_cryptonets", pixels / np.float32(256), protocols)
+
+
+def mnist_images(data: Path, count: int) -> NDArray[np.float32]:
+    """The first images that MNIST has for training, shape (count, 1, 28, 28) in 0 to 255.
+
+    Raises:
+        InputError: If the file is not there or is not one.
+    """
+    path = data / "mnist" / "train-images-idx3-ubyte.gz"
+    try:
+        with gzip.open(path) as file:
+            pixels = np.frombuffer(file.read(), np.uint8, offset=16)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", where=str(path), fix="give the folder with --data") from None
+    return pixels.reshape(-1, 1, 28, 28)[:count].astype(np.float32)
+
+
 def drawn(draw: Callable[[], Drawn], protocols: Protocols) -> Built:
     """One of `lanner.benchmarks.drawn`, compiled."""
     return build(*draw(), protocols)
@@ -137,6 +163,9 @@ def trained(
     )
     return model, model.manifest.input.clip(samples[-1])
 
+
+#: Bits of activations and weights with which scores of CryptoNets' network have 93 bits.
+CRYPTONETS_BITS = 7
 
 #: The images of CIFAR-100's test split by turns: one of each class, then the next of each.
 CIFAR100_ORDER = np.arange(10_000).reshape(100, 100).T.ravel()

@@ -1,0 +1,72 @@
+"""Secure runs of networks in mode spectral, on ciphertexts alone, against the fixed-point reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import lanner
+from helpers.data import DATA
+from helpers.models import make_model, save_model
+from lanner.benchmarks.accuracy import accuracies, on_both_parties
+
+#: Scores of more than 64 bits.
+BITS = 7
+
+
+def squares(path: Path) -> Path:
+    """A convolution, squares, a dense layer, squares, a dense layer."""
+    rng = np.random.default_rng(3)
+
+    def normal(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        return (rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["a"], kernel_shape=[5, 5], strides=[2, 2], pads=[1, 1, 0, 0]),
+        helper.make_node("Mul", ["a", "a"], ["b"]),
+        helper.make_node("Flatten", ["b"], ["c"]),
+        helper.make_node("Gemm", ["c", "w2", "b2"], ["d"], transB=1),
+        helper.make_node("Mul", ["d", "d"], ["e"]),
+        helper.make_node("Gemm", ["e", "w3", "b3"], ["y"], transB=1),
+    ]
+    tensors = {
+        **{"w1": normal(3, 1, 5, 5), "b1": normal(3, 1)[:, 0]},
+        **{"w2": normal(20, 75), "b2": normal(20, 1)[:, 0], "w3": normal(4, 20), "b3": normal(4, 1)[:, 0]},
+    }
+    return save_model(path, make_model(nodes, (1, 1, 12, 12), tensors))
+
+
+def test_every_score_of_a_network_on_ciphertexts_equals_the_reference(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).random((40, 1, 12, 12), dtype=np.float32)
+    path = squares(tmp_path / "squares.onnx")
+    model = lanner.compile(path, x, mode="spectral", output="logits", precision=BITS, allow_imprecise=True)
+    integers, overflows = model.predict_integers(x[:3])
+    assert overflows == 0
+    assert max(abs(int(score)) for score in integers.ravel()) > 2**63
+    assert on_both_parties(model, x[:3]) == {"images": 3, "equal": 3}
+    prediction = lanner.run(model, x[0])
+    assert prediction.phases["online"].rounds == 1
+    assert prediction.phases["offline"].rounds == 0
+    assert prediction.logits == pytest.approx(model.predict_float(x[:1])[0], abs=0.1 * np.ptp(model.predict_float(x)))
+
+
+@pytest.mark.parametrize("output", ["label", "top-k", "probability"])
+def test_scores_are_told_or_the_mode_is_another(tmp_path: Path, output: str) -> None:
+    x = np.random.default_rng(5).random((8, 1, 12, 12), dtype=np.float32)
+    with pytest.raises(lanner.LannerError, match="every score"):
+        lanner.compile(squares(tmp_path / "squares.onnx"), x, mode="spectral", output=output, precision=6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "accuracy", "images"), [("mnist_cryptonets", 0.989, 100), ("mnist_lola", 0.96, 20)])
+def test_networks_of_lola_keep_their_accuracy(name: str, accuracy: float, images: int) -> None:
+    if not (DATA / "models").is_dir():
+        pytest.skip(f"there are no trained networks in {DATA}; set LANNER_DATA to a folder that holds models/")
+    (document,) = accuracies("spectral", DATA, None, secure=images, only=(name,))
+    assert document["overflows"] == 0
+    assert document["fixed"] >= accuracy
+    assert document["secure"] == {"images": images, "equal": images}
