@@ -242,8 +242,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
         calibration: Typical samples, shape (n, *input shape); 32 or more are advised.
         mode: One of gazelle, falcon, cheetah, tabula, spectral, auto; auto is cheetah with exact rounding. Mode
-            ``spectral``
-            takes networks of sums and products alone, such as those with squares for activations.
+            ``spectral`` takes networks of sums and products alone, such as those with squares for activations.
         output: What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of
             a network of one score without a sigmoid at its end, a regression, the value. Of a final sigmoid over
             several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the scores

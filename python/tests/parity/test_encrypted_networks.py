@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
+from numpy.typing import NDArray
 from onnx import helper
 
 import lanner
@@ -22,8 +22,9 @@ def squares(path: Path) -> Path:
     """A convolution, squares, a dense layer, squares, a dense layer."""
     rng = np.random.default_rng(3)
 
-    def normal(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        return (rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+    def normal(*shape: int) -> NDArray[np.float32]:
+        scaled: NDArray[np.float32] = (rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        return scaled
 
     nodes = [
         helper.make_node("Conv", ["x", "w1", "b1"], ["a"], kernel_shape=[5, 5], strides=[2, 2], pads=[1, 1, 0, 0]),
@@ -34,8 +35,12 @@ def squares(path: Path) -> Path:
         helper.make_node("Gemm", ["e", "w3", "b3"], ["y"], transB=1),
     ]
     tensors = {
-        **{"w1": normal(3, 1, 5, 5), "b1": normal(3, 1)[:, 0]},
-        **{"w2": normal(20, 75), "b2": normal(20, 1)[:, 0], "w3": normal(4, 20), "b3": normal(4, 1)[:, 0]},
+        "w1": normal(3, 1, 5, 5),
+        "b1": normal(3, 1)[:, 0],
+        "w2": normal(20, 75),
+        "b2": normal(20, 1)[:, 0],
+        "w3": normal(4, 20),
+        "b3": normal(4, 1)[:, 0],
     }
     return save_model(path, make_model(nodes, (1, 1, 12, 12), tensors))
 
@@ -51,7 +56,9 @@ def test_every_score_of_a_network_on_ciphertexts_equals_the_reference(tmp_path: 
     prediction = lanner.run(model, x[0])
     assert prediction.phases["online"].rounds == 1
     assert prediction.phases["offline"].rounds == 0
-    assert prediction.logits == pytest.approx(model.predict_float(x[:1])[0], abs=0.1 * np.ptp(model.predict_float(x)))
+    assert prediction.logits == pytest.approx(
+        model.predict_float(x[:1])[0], abs=0.1 * float(np.ptp(model.predict_float(x)))
+    )
 
 
 @pytest.mark.parametrize("output", ["label", "top-k", "probability"])

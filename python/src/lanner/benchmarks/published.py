@@ -13,8 +13,8 @@ server's.
 
 [HLHD22] Z. Huang, W. Lu, C. Hong, J. Ding: Cheetah, USENIX Security 2022, https://eprint.iacr.org/2022/207.
 
-[LLHJ20] Q. Lou, W. Lu, C. Hong, L. Jiang: Falcon: Fast Spectral Inference on Encrypted Data, NeurIPS 2020. Its machine was
-an Azure B8ms (8 cores).
+[LLHJ20] Q. Lou, W. Lu, C. Hong, L. Jiang: Falcon: Fast Spectral Inference on Encrypted Data, NeurIPS 2020. Its machine
+was an Azure B8ms (8 cores).
 
 [LMRWB22] M. Lam, M. Mitzenmacher, V. J. Reddi, G. Wei, D. Brooks: Tabula, https://arxiv.org/abs/2203.02833. Its
 machines were two AWS c5.4xlarge (Xeon Platinum, 3 GHz, 8 cores) in California and Oregon, with 5 to 10 Gbit/s between
@@ -199,8 +199,7 @@ _TABULA = {
     "cifar100_tabula_resnet34": _tabula("tables 2 and 4, 1.47M ReLUs", 1.85, 59.5e6),
 }
 
-#: The time is the server's on eight cores, of which its own tables and LoLa's give nothing but one prediction's; bytes are those of both
-#: messages, which hold a ciphertext for each tap of the convolution.
+#: The server's time on eight cores; bytes of both messages, of which the first has a ciphertext for each tap.
 _SPECTRAL = {
     "mnist_cryptonets": Published(
         "Falcon (spectral)", "table 7", "server", {"online": (1.2, 51e6), "total": (1.2, 51e6)}
