@@ -64,6 +64,22 @@ mod _native {
         Some((profile.bandwidth_bits_per_second, profile.round_trip_seconds))
     }
 
+    /// Makes keys for sessions about the model of a public half, in a file and another beside it; what was written, as JSON.
+    #[pyfunction]
+    #[pyo3(signature = (manifest_json, path, max_memory = None, max_seconds = None))]
+    fn keygen(
+        py: Python<'_>,
+        manifest_json: &str,
+        path: PathBuf,
+        max_memory: Option<u64>,
+        max_seconds: Option<u64>,
+    ) -> PyResult<String> {
+        let limits = lanner::LimitOptions { memory: max_memory, seconds: max_seconds };
+        let make = || lanner::keygen(&lanner::Manifest::within(manifest_json, limits)?, &path);
+        let made = py.detach(make).map_err(|error| super::error::raise(py, &error))?;
+        super::model::json(py, &made)
+    }
+
     /// The pairings in a state directory, as a JSON list.
     #[pyfunction]
     fn pairings(py: Python<'_>, state_dir: PathBuf) -> PyResult<String> {

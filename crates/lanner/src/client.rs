@@ -16,6 +16,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::choice::not_served;
+use crate::keys;
 use crate::manifest::parse_commitment;
 use crate::prediction::Phases;
 use crate::{Error, ErrorKind, LimitOptions, Manifest, Prediction, Result};
@@ -49,6 +50,9 @@ pub struct ClientConfig {
     /// Where pairings and material are kept for other sessions; without it none are.
     #[serde(default)]
     pub state_dir: Option<PathBuf>,
+    /// A file that [`keygen`](crate::keygen) wrote: the session's keys, which a server is sent once. Without it each session makes its own.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
 }
 
 impl ClientConfig {
@@ -67,6 +71,7 @@ impl ClientConfig {
             timeout: None,
             limits: LimitOptions::default(),
             state_dir: None,
+            keys: None,
         }
     }
 }
@@ -82,11 +87,12 @@ impl Client {
     /// Connects, shakes hands, checks the model and does the set-up.
     ///
     /// # Errors
-    /// [`ErrorKind::Misuse`] if nothing says whom to trust; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
+    /// [`ErrorKind::Misuse`] if nothing says whom to trust, or the keys do not fit the model; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn connect(config: &ClientConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let address: Address = config.address.parse()?;
         let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
+        let keys = config.keys.as_deref().map(keys::read).transpose()?;
         let mut channel = open(config, &address)?;
         let mut rng =
             Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
@@ -105,6 +111,11 @@ impl Client {
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
         let mut requester = Requester::new(plan, rng);
+        if let Some((path, keys)) = config.keys.as_deref().zip(keys) {
+            let upload = keys::upload_of(path);
+            let with_keys = requester.with_keys(keys, move || std::fs::read(&upload).ok());
+            requester = with_keys.map_err(|error| Error::from(error).at(path.display().to_string()))?;
+        }
         if let Some(state_dir) = &config.state_dir {
             let stock = Arc::new(Stock::new(state_dir, Party::Client, StockLimits::default()));
             let meeting = meeting(&agreement, &model, peer_of(config, &address), None);

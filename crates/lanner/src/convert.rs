@@ -80,7 +80,14 @@ impl From<ExecutionError> for Error {
             ExecutionError::Plan(_) => ErrorKind::Model,
             _ => ErrorKind::Misuse,
         };
-        Self::new(kind, error.to_string()).at(place)
+        let fix = match &error {
+            ExecutionError::NoKeys => "do without",
+            ExecutionError::OtherKeys { .. } | ExecutionError::DamagedKeys { .. } => {
+                "make keys for this model with lanner keygen"
+            }
+            _ => "",
+        };
+        Self::new(kind, error.to_string()).at(place).fix(fix)
     }
 }
 

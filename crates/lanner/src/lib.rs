@@ -9,6 +9,7 @@ mod convert;
 mod doctor;
 mod error;
 mod file;
+mod keys;
 mod local;
 mod manifest;
 mod model;
@@ -22,9 +23,10 @@ mod server;
 pub use client::{Client, ClientConfig};
 pub use doctor::doctor;
 pub use error::{Error, ErrorKind};
+pub use keys::{MadeKeys, keygen};
 pub use lanner_net::{NetworkProfile, Relay};
 pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
-pub use lanner_store::{Held, PairingEntry};
+pub use lanner_store::PairingEntry;
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
@@ -32,7 +34,7 @@ pub use options::{CompileOptions, LimitOptions};
 pub use pairings::{pairings, revoke};
 pub use prediction::{Cost, LayerCost, Phases, Prediction};
 pub use refusals::refusals;
-pub use server::{Server, ServerConfig};
+pub use server::{Kept, Server, ServerConfig};
 
 /// What every fallible function of this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;

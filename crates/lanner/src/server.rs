@@ -14,8 +14,8 @@ use lanner_session::requests::{Request, Responder, Shelf};
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Handler, Journal, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
 };
-use lanner_store::{Held, Limits as StockLimits, Stock};
-use serde::Deserialize;
+use lanner_store::{Held, Limits as StockLimits, Stock, Uploads};
+use serde::{Deserialize, Serialize};
 
 use crate::client::{limits, meeting};
 use crate::{Error, ErrorKind, Model, Result};
@@ -43,11 +43,25 @@ pub struct ServerConfig {
     /// free there, and 16 GiB at most. With 0 nothing is kept.
     #[serde(default)]
     pub max_stock: Option<u64>,
+    /// Bytes of uploaded keys that are kept on disk, of which those go first that were used least recently; by default a quarter of what is
+    /// free there, and 4 GiB at most. With 0 each session has to be sent its keys.
+    #[serde(default)]
+    pub max_keys: Option<u64>,
     /// Seconds to wait for a peer.
     pub timeout: Option<f64>,
     /// No TLS: both sides must say so.
     #[serde(default)]
     pub insecure_plaintext: bool,
+}
+
+/// What a server keeps on disk for clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// Pairings and material.
+    #[serde(flatten)]
+    pub stock: Held,
+    /// Bytes of keys that clients uploaded, complete or not.
+    pub uploaded_bytes: u64,
 }
 
 /// Serves models until it is stopped or dropped.
@@ -72,8 +86,8 @@ impl Server {
     pub fn new(models: Vec<(String, Arc<Model>)>, config: ServerConfig) -> Result<Self> {
         lanner_session::use_all_cores();
         let (security, fingerprint) = secure(&config)?;
-        let stock = Arc::new(stock(&config));
-        let models = Arc::new(Models::new(models, limits(config.timeout)?.stall, stock)?);
+        let (stock, uploads) = (Arc::new(stock(&config)), Arc::new(uploads(&config)));
+        let models = Arc::new(Models::new(models, limits(config.timeout)?.stall, stock, uploads)?);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
         let ended = Snapshot::default();
         let journal = Arc::default();
@@ -146,8 +160,9 @@ impl Server {
 
     /// What is kept on disk for clients. A disk that fails counts as empty here, and is told to whoever wants something of it.
     #[must_use]
-    pub fn kept(&self) -> Held {
-        self.models.stock.held().unwrap_or_default()
+    pub fn kept(&self) -> Kept {
+        let stock = self.models.stock.held().unwrap_or_default();
+        Kept { stock, uploaded_bytes: self.models.uploads.held() }
     }
 
     /// What became of connections since this was last asked, and how many more there were than could be kept: who, which model, how many
@@ -172,6 +187,13 @@ fn stock(config: &ServerConfig) -> Stock {
     let limits = StockLimits::default();
     let bytes = config.max_stock.unwrap_or_else(|| (room() / 4).min(limits.bytes));
     stock.within(StockLimits { bytes, pairing_bytes: bytes / 2, ..limits })
+}
+
+/// What is kept of uploads, as much as asked or the default: a quarter of what is free or kept already.
+fn uploads(config: &ServerConfig) -> Uploads {
+    let uploads = |limit| Uploads::new(&config.state_dir, limit);
+    let room = || lanner_store::free_bytes(&config.state_dir).saturating_add(uploads(0).held());
+    uploads(config.max_keys.unwrap_or_else(|| (room() / 4).min(USUAL_UPLOADS)))
 }
 
 /// The certificate to show, and the fingerprint that clients pin.
@@ -203,10 +225,16 @@ struct Models {
     offers: Vec<Offer>,
     served: Vec<Arc<ServedModel>>,
     stock: Arc<Stock>,
+    uploads: Arc<Uploads>,
 }
 
 impl Models {
-    fn new(models: Vec<(String, Arc<Model>)>, patience: Duration, stock: Arc<Stock>) -> Result<Self> {
+    fn new(
+        models: Vec<(String, Arc<Model>)>,
+        patience: Duration,
+        stock: Arc<Stock>,
+        uploads: Arc<Uploads>,
+    ) -> Result<Self> {
         let (mut offers, mut served) = (Vec::new(), Vec::new());
         for (name, model) in models {
             let manifest = model.manifest();
@@ -217,7 +245,7 @@ impl Models {
             });
             served.push(Arc::new(ServedModel::new(model.network(), &manifest.plan)?));
         }
-        Ok(Self { patience, offers, served, stock })
+        Ok(Self { patience, offers, served, stock, uploads })
     }
 
     /// What sessions may keep: as asked, or the default.
@@ -262,7 +290,8 @@ impl Handler for ModelHandler {
         let met = &self.0.offers[index].model;
         let meeting = meeting(&agreement, met, session.peer.ip().to_string(), certificate);
         let shelf = Shelf::new(Arc::clone(&self.0.stock), meeting);
-        let mut service = Responder::new(Arc::clone(model), rng).with_shelf(shelf);
+        let service = Responder::new(Arc::clone(model), rng).with_shelf(shelf);
+        let mut service = service.with_uploads(Arc::clone(&self.0.uploads));
         while !session.is_stopping() {
             // A person at a prompt may take longer than a peer in the middle of a protocol.
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
@@ -298,5 +327,7 @@ impl Handler for ModelHandler {
     }
 }
 
+/// Bytes of uploaded keys that are kept where nobody says how many, and there is room.
+const USUAL_UPLOADS: u64 = 4 << 30;
 /// How long a session waits for its client's next request.
 const IDLE_PATIENCE: Duration = Duration::from_secs(15 * 60);

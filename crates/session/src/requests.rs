@@ -14,6 +14,7 @@
 //!                    <--            ready, or refused
 //! set up again       -->            reads the pairing's keys
 //!                    <--            ready, or refused;  set-up without keys
+//! set up, hash       -->            keys that were or are uploaded; set-up without keys, or refused
 //! keep               -->            offline phase of one prediction, kept by both parties for any session
 //! predict kept, name -->            online phase, with what was kept
 //! end                -->
@@ -23,15 +24,18 @@
 //! kept lives in both parties' [`Stock`](lanner_store::Stock)s; using it takes no set-up, only a channel. A refusal of pairing, keys or
 //! material gives the reason [`Refusal::Material`] and the session goes on.
 
+mod keys;
 mod pairing;
 mod queue;
 mod requester;
 mod responder;
 mod shelf;
+mod upload;
 
 use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
+pub use keys::OwnKeys;
 pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES};
 pub use requester::Requester;
 pub use responder::Responder;
@@ -60,6 +64,8 @@ pub enum Request {
     Pair,
     /// The pairing of an earlier session.
     Resume,
+    /// Garbling and transfers, with keys that are uploaded and have this hash.
+    SetUpUploaded([u8; 32]),
 }
 
 impl Request {
@@ -74,6 +80,7 @@ impl Request {
             Self::SetUpAgain => 7,
             Self::Pair => 8,
             Self::Resume => 9,
+            Self::SetUpUploaded(_) => 10,
         }
     }
 
@@ -81,6 +88,7 @@ impl Request {
         channel.send(REQUEST, &[self.code()])?;
         match self {
             Self::PredictKept(id) => channel.send(KEPT_NAME, id.as_bytes()),
+            Self::SetUpUploaded(hash) => channel.send(UPLOAD_HASH, &hash),
             _ => Ok(()),
         }
     }
@@ -102,6 +110,11 @@ impl Request {
             7 => Self::SetUpAgain,
             8 => Self::Pair,
             9 => Self::Resume,
+            10 => {
+                let mut hash = [0; 32];
+                channel.receive_into(UPLOAD_HASH, &mut hash)?;
+                Self::SetUpUploaded(hash)
+            }
             _ => return Err(ChannelError::Malformed { what: "request" }),
         })
     }
@@ -126,3 +139,6 @@ const KEPT_NAME: Kind = Kind(0x21);
 const READY: Kind = Kind(0x22);
 const PAIRINGS: Kind = Kind(0x23);
 const RESUMED: Kind = Kind(0x24);
+const UPLOAD_HASH: Kind = Kind(0x25);
+const UPLOAD_HELD: Kind = Kind(0x26);
+const UPLOAD_CHUNK: Kind = Kind(0x27);

@@ -1,4 +1,4 @@
-//! What a party keeps between sessions: pairings with peers, and one-time material that was made with them.
+//! What a party keeps between sessions: pairings with peers, one-time material that was made with them, and uploads of public keys.
 //!
 //! Material used twice reveals secrets: two predictions with one garbled table give both labels of a wire, two openings under one mask
 //! their difference. So material moves (nothing here can be cloned), a name never returns, and [`Stock::take`] makes "used" durable before
@@ -24,12 +24,14 @@ mod seal;
 mod stock;
 #[cfg(test)]
 mod tests;
+mod uploads;
 
 pub use error::StoreError;
 pub use files::free_bytes;
 pub use name::{MaterialId, PairingId};
 pub use pairing::{Pairing, PairingEntry, Secret};
 pub use stock::{Held, Limits, Stock};
+pub use uploads::{Upload, Uploads};
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 

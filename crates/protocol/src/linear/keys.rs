@@ -26,9 +26,10 @@ pub fn send_keys(
     rng: &mut impl CryptoRng,
 ) -> Result<SecretKey, ProtocolError> {
     let key = secret_key(parameters, rng);
+    let ClientKeys { public, evaluation } = ClientKeys::generate(&key, needed, rng)?;
     // C -> S: the public key, the evaluation keys
-    channel.send(kind::PUBLIC_KEY, &PublicKey::generate(&key, rng).to_bytes())?;
-    channel.send(kind::EVALUATION_KEYS, &EvaluationKeys::generate(&key, needed, rng)?.to_bytes())?;
+    channel.send(kind::PUBLIC_KEY, &public.to_bytes())?;
+    channel.send(kind::EVALUATION_KEYS, &evaluation.to_bytes())?;
     Ok(key)
 }
 
@@ -62,6 +63,27 @@ impl Encode for ClientKeys {
 }
 
 impl ClientKeys {
+    /// What the server needs of a secret key, for what all layers need.
+    ///
+    /// # Errors
+    /// As [`send_keys`], but for the channel's.
+    pub fn generate(
+        key: &SecretKey,
+        needed: &[NeededKey],
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self, ProtocolError> {
+        let public = PublicKey::generate(key, rng);
+        Ok(Self { public, evaluation: EvaluationKeys::generate(key, needed, rng)? })
+    }
+
+    /// The length of what [`Encode`] writes.
+    ///
+    /// # Errors
+    /// As [`keys_cost`].
+    pub fn encoded_len(parameters: &Parameters, needed: &[NeededKey]) -> Result<usize, ProtocolError> {
+        Ok(PublicKey::encoded_len(parameters) + EvaluationKeys::encoded_len(parameters, needed)?)
+    }
+
     /// Reads what [`Encode`] writes, for what all layers need.
     ///
     /// # Errors

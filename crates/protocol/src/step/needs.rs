@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use lanner_bfv::{EvaluationKeys, NeededKey, ParameterSet, Parameters};
 use lanner_ot::silent;
+use sha2::{Digest, Sha256};
 
 use crate::linear::Sets;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
-use crate::linear::keys::keys_cost;
+use crate::linear::keys::{ClientKeys, keys_cost};
 use crate::nonlinear::ot_nonlinear;
 use crate::nonlinear::yao;
 use crate::{Cost, ProtocolError};
@@ -132,6 +133,44 @@ impl SetUp {
         })?;
         let garbling = if self.garbling { yao::setup_cost() } else { Cost::NONE };
         Ok(keys.then(garbling).then(self.transfers.map_or(Cost::NONE, ot_nonlinear::setup_cost)))
+    }
+
+    /// Bytes of what `Server::write_keys` writes.
+    ///
+    /// # Errors
+    /// As [`Self::cost`].
+    pub fn encoded_keys_len(&self) -> Result<usize, ProtocolError> {
+        self.keys.iter().try_fold(0, |bytes, SetKeys { parameters, automorphisms, .. }| {
+            Ok(bytes + ClientKeys::encoded_len(parameters, automorphisms)?)
+        })
+    }
+
+    /// What keys are made for, as a hash: set-ups of one identity make the same keys of one seed.
+    ///
+    /// # Errors
+    /// As [`Self::cost`].
+    pub fn keys_identity(&self) -> Result<[u8; 32], ProtocolError> {
+        let mut hash = Sha256::new_with_prefix("lanner keys v1");
+        // Whatever is added to a set's keys changes their length, if nothing else.
+        hash.update((self.encoded_keys_len()? as u64).to_le_bytes());
+        for SetKeys { set, parameters: _, automorphisms } in &self.keys {
+            let exponents: BTreeSet<_> = automorphisms.iter().map(|element| element.exponent()).collect();
+            hash.update(format!("{} {exponents:?}\n", set.name()));
+        }
+        Ok(hash.finalize().into())
+    }
+
+    /// What keys are made for, in words.
+    #[must_use]
+    pub fn keys_described(&self) -> String {
+        let described = self.keys.iter().map(|SetKeys { set, automorphisms, .. }| match automorphisms.len() {
+            0 => format!("parameter set {}", set.name()),
+            count => format!("parameter set {} with {count} automorphisms", set.name()),
+        });
+        match &described.collect::<Vec<_>>()[..] {
+            [] => "no keys".to_owned(),
+            described => described.join(", "),
+        }
     }
 
     /// Bytes that the server keeps of the client's keys.

@@ -84,6 +84,19 @@ impl Client {
     /// [`ProtocolError::Channel`] or [`ProtocolError::Ot`] if the peer's messages are not the ones due.
     pub fn set_up(channel: &mut dyn Channel, needs: &SetUp, mut rng: Prg) -> Result<Self, ProtocolError> {
         let key_seed = Seed::random(&mut rng);
+        Self::set_up_with(channel, needs, key_seed, rng)
+    }
+
+    /// The same with the keys of an earlier session, which are sent again: see [`Self::key_seed`].
+    ///
+    /// # Errors
+    /// As [`Self::set_up`].
+    pub fn set_up_with(
+        channel: &mut dyn Channel,
+        needs: &SetUp,
+        key_seed: Seed,
+        rng: Prg,
+    ) -> Result<Self, ProtocolError> {
         let keys = Self::keys_of(needs, &key_seed, |needed, own| {
             send_keys(channel, &needed.parameters, &needed.needed, own)
         })?;
@@ -102,6 +115,19 @@ impl Client {
     ) -> Result<Self, ProtocolError> {
         let keys = Self::keys_of(needs, &key_seed, |needed, own| Ok(secret_key(&needed.parameters, own)))?;
         Self::with_keys(channel, needs, keys, key_seed, rng)
+    }
+
+    /// Appends what [`Server::write_keys`] would in a session whose keys are made from a seed. It is no secret.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Bfv`] for an automorphism of another degree, or any where the parameters have none.
+    pub fn write_keys(needs: &SetUp, key_seed: &Seed, writer: &mut Writer) -> Result<(), ProtocolError> {
+        let keys = Self::keys_of(needs, key_seed, |needed, own| {
+            let key = secret_key(&needed.parameters, own);
+            ClientKeys::generate(&key, &needed.automorphisms, own)?.encode(writer);
+            Ok(key)
+        });
+        keys.map(drop)
     }
 
     /// What the secret keys are made from: as secret as they.

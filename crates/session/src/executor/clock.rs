@@ -57,7 +57,7 @@ impl StepCost {
     }
 
     /// Adds what a part of the step takes.
-    pub(super) fn measure<T>(
+    pub(crate) fn measure<T>(
         &mut self,
         channel: &mut dyn Channel,
         part: impl FnOnce(&mut dyn Channel) -> T,
@@ -66,6 +66,11 @@ impl StepCost {
         let made = part(&mut clock);
         self.add(clock.elapsed());
         made
+    }
+
+    /// Adds what came after it.
+    pub(crate) fn join(&mut self, after: &Self) {
+        self.add((after.seconds, after.computing, after.traffic));
     }
 
     fn add(&mut self, (seconds, computing, traffic): (f64, f64, Traffic)) {

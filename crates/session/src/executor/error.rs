@@ -57,6 +57,23 @@ pub enum ExecutionError {
     /// The bytes of kept material do not decode.
     #[error("kept material: {0}")]
     Material(#[from] DecodeError),
+    /// Keys are to be made or used for sessions that have none.
+    #[error("sessions with this model need no keys")]
+    NoKeys,
+    /// Keys were made for models with other needs.
+    #[error("the keys are for {have}, and sessions with this model need {need}")]
+    OtherKeys {
+        /// What they were made for.
+        have: String,
+        /// What the model's keys are.
+        need: String,
+    },
+    /// The bytes of keys are not what was written.
+    #[error("this is {what}")]
+    DamagedKeys {
+        /// What they are.
+        what: &'static str,
+    },
     /// The operating system gave no randomness.
     #[error(transparent)]
     Randomness(#[from] PrimitivesError),

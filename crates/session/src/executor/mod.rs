@@ -16,4 +16,4 @@ pub use error::ExecutionError;
 pub use lanner_protocol::nonlinear::softmax::Likely;
 pub use lanner_protocol::step::Outcome;
 pub use plan::{ClientPlan, PartyPlan, ServedModel};
-pub use session::{ClientSession, Prepared, ServerSession, Session};
+pub use session::{ClientKeys, ClientSession, Prepared, ServerSession, Session};

@@ -81,6 +81,11 @@ impl ClientPlan {
 }
 
 impl<P> PartyPlan<P> {
+    /// What the session's keys and transfers are.
+    pub(crate) const fn set_up(&self) -> &SetUp {
+        &self.set_up
+    }
+
     fn of(
         built: BuiltPlan,
         runs: Vec<Range<usize>>,

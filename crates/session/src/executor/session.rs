@@ -6,7 +6,9 @@ use lanner_plan::{Action, Visit};
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::keys as protocol;
-use lanner_protocol::step::{AnyState, Client, Inputs, Keys, Outcome, PartyState, Server, Value};
+use lanner_protocol::step::{
+    AnyState, Client, Inputs, Keys, Outcome, PartyState, Server, SetUp, Value,
+};
 use lanner_share::Share;
 use lanner_store::Material;
 use lanner_wire::{Channel, Writer};
@@ -56,12 +58,21 @@ impl ClientSession {
         plan: Arc<ClientPlan>,
         rng: Prg,
     ) -> Result<(Self, StepCost), ExecutionError> {
-        let mut clock = Clock::start(channel);
-        let state = Client::set_up(&mut clock, &plan.set_up, rng)?;
-        // Nothing is due from the server, which may as well have the keys now.
-        clock.flush()?;
-        let cost = clock.stop();
-        Ok((Self { plan, state }, cost))
+        Self::measured(channel, plan, |channel, needs| Client::set_up(channel, needs, rng))
+    }
+
+    /// The same with the keys of another session, what [`Session::keys`] is there, which are sent again.
+    ///
+    /// # Errors
+    /// As [`Self::setup_again`].
+    pub fn setup_with(
+        channel: &mut dyn Channel,
+        plan: Arc<ClientPlan>,
+        keys: &Material,
+        rng: Prg,
+    ) -> Result<(Self, StepCost), ExecutionError> {
+        let seed = key_seed(keys)?;
+        Self::measured(channel, plan, |channel, needs| Client::set_up_with(channel, needs, seed, rng))
     }
 
     /// The same with the keys of an earlier session: what [`Session::keys`] was then. The server does the same.
@@ -74,9 +85,18 @@ impl ClientSession {
         keys: &Material,
         rng: Prg,
     ) -> Result<(Self, StepCost), ExecutionError> {
-        let seed = keys.as_bytes().try_into().map_err(|_| ExecutionError::OtherMaterial { what: "form" })?;
+        let seed = key_seed(keys)?;
+        Self::measured(channel, plan, |channel, needs| Client::set_up_again(channel, needs, seed, rng))
+    }
+
+    fn measured(
+        channel: &mut dyn Channel,
+        plan: Arc<ClientPlan>,
+        set_up: impl FnOnce(&mut dyn Channel, &SetUp) -> Result<Client, ProtocolError>,
+    ) -> Result<(Self, StepCost), ExecutionError> {
         let mut clock = Clock::start(channel);
-        let state = Client::set_up_again(&mut clock, &plan.set_up, Seed::from_bytes(seed), rng)?;
+        let state = set_up(&mut clock, &plan.set_up)?;
+        // Nothing is due from the server, which may as well have the keys now.
         clock.flush()?;
         let cost = clock.stop();
         Ok((Self { plan, state }, cost))
@@ -130,12 +150,12 @@ impl ServerSession {
         Ok(Self { plan: model, state })
     }
 
-    /// Reads what [`Session::keys`] was in an earlier session of the same model.
+    /// Reads what [`Session::keys`] was in a session of a model of the same needs, or what a client uploads.
     ///
     /// # Errors
     /// [`ExecutionError::Setup`] if it is anything else.
-    pub fn read_keys(model: &ServedModel, keys: &Material) -> Result<ClientKeys, ExecutionError> {
-        Ok(ClientKeys(Server::read_keys(keys.as_bytes(), &model.set_up)?))
+    pub fn read_keys(model: &ServedModel, keys: &[u8]) -> Result<ClientKeys, ExecutionError> {
+        Ok(ClientKeys(Server::read_keys(keys, &model.set_up)?))
     }
 
     /// What another session needs to have the same keys.
@@ -280,6 +300,12 @@ impl<P> PartyPlan<P> {
     pub(super) fn costs(&self, phase: Phase) -> Vec<StepCost> {
         self.steps.iter().map(|step| StepCost::none(&step.name, step.protocol, phase)).collect()
     }
+}
+
+/// What a client's keys are made from.
+fn key_seed(keys: &Material) -> Result<Seed, ExecutionError> {
+    let seed = keys.as_bytes().try_into().map_err(|_| ExecutionError::OtherMaterial { what: "form" })?;
+    Ok(Seed::from_bytes(seed))
 }
 
 /// What a loop makes of what is known ahead of time.

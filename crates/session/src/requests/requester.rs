@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use lanner_primitives::Prg;
-use lanner_store::StoreError;
+use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
 use super::queue::Queue;
-use super::{Request, Shelf, is_ready, pairing};
+use super::{OwnKeys, Request, Shelf, is_ready, pairing, upload};
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, StepCost};
+
+/// Where the bytes of an upload are, if anywhere.
+type Uploading = Box<dyn Fn() -> Option<Vec<u8>> + Send>;
 
 /// A client's session.
 pub struct Requester {
@@ -18,6 +21,7 @@ pub struct Requester {
     session: Option<ClientSession>,
     prepared: Queue,
     shelf: Option<Shelf>,
+    own_keys: Option<(OwnKeys, Uploading)>,
     setup: StepCost,
     /// Whether an exchange failed half-way: the parties are then out of step, and old messages may lie in the channel.
     broken: bool,
@@ -28,8 +32,8 @@ impl Requester {
     #[must_use]
     pub fn new(plan: Arc<ClientPlan>, rng: Prg) -> Self {
         let prepared = Queue::new(plan.memory().client_material);
-        let (rng, session, shelf, setup) = (Some(rng), None, None, StepCost::of_setup());
-        Self { plan, rng, session, prepared, shelf, setup, broken: false }
+        let (rng, setup) = (Some(rng), StepCost::of_setup());
+        Self { plan, rng, session: None, prepared, shelf: None, own_keys: None, setup, broken: false }
     }
 
     /// The same, keeping pairings and material for other sessions.
@@ -37,6 +41,21 @@ impl Requester {
     pub fn with_shelf(mut self, shelf: Shelf) -> Self {
         self.shelf = Some(shelf);
         self
+    }
+
+    /// The same with keys of one's own, which the server asks for if it has not got them: they are read, or made again where that gives
+    /// something else.
+    ///
+    /// # Errors
+    /// [`ExecutionError::OtherKeys`] if they are for models with other needs.
+    pub fn with_keys(
+        mut self,
+        keys: OwnKeys,
+        read: impl Fn() -> Option<Vec<u8>> + Send + 'static,
+    ) -> Result<Self, ExecutionError> {
+        keys.check(&self.plan)?;
+        self.own_keys = Some((keys, Box::new(read)));
+        Ok(self)
     }
 
     /// What the set-up took; nothing if there was none.
@@ -83,7 +102,7 @@ impl Requester {
         Ok(resumed)
     }
 
-    /// Set-up, unless it was done: with the keys of the pairing if the server has them, with new ones otherwise.
+    /// Set-up, unless it was done: with one's own keys; else with those of the pairing if the server has them, with new ones otherwise.
     ///
     /// # Errors
     /// [`ExecutionError`] if the peer's messages are not the ones due, or the connection fails.
@@ -91,27 +110,38 @@ impl Requester {
         if self.session.is_some() {
             return Ok(());
         }
-        // Damaged keys serve nobody: new ones do.
-        let kept = self.shelf.as_ref().filter(|shelf| shelf.is_paired()).and_then(|shelf| shelf.keys().ok());
         begin(&mut self.broken)?;
         let rng = self.rng.take().ok_or(ExecutionError::Broken)?;
-        let again = match kept.flatten() {
-            Some(keys) => {
-                Request::SetUpAgain.send(channel)?;
-                is_ready(channel)?.then_some(keys)
-            }
-            None => None,
-        };
         let plan = Arc::clone(&self.plan);
-        let (session, setup) = if let Some(keys) = again {
-            ClientSession::setup_again(channel, plan, &keys, rng)?
-        } else {
-            Request::SetUp.send(channel)?;
-            ClientSession::setup(channel, plan, rng)?
+        let mut setup = StepCost::of_setup();
+        let (session, cost) = match self.known_keys(channel, &mut setup)? {
+            Known::Both(keys) => ClientSession::setup_again(channel, plan, &keys, rng)?,
+            Known::Here(keys) => {
+                Request::SetUp.send(channel)?;
+                ClientSession::setup_with(channel, plan, &keys, rng)?
+            }
+            Known::Nowhere => {
+                Request::SetUp.send(channel)?;
+                ClientSession::setup(channel, plan, rng)?
+            }
         };
+        setup.join(&cost);
         (self.session, self.setup) = (Some(session), setup);
         self.broken = false;
         Ok(())
+    }
+
+    /// Keys that there are before the set-up, and whether the server goes on with them.
+    fn known_keys(&self, channel: &mut dyn Channel, setup: &mut StepCost) -> Result<Known, ExecutionError> {
+        if let Some((keys, read)) = &self.own_keys {
+            let offered = setup.measure(channel, |channel| upload::offer(channel, keys, &self.plan, read))?;
+            return Ok(if offered { Known::Both(keys.seed()) } else { Known::Here(keys.seed()) });
+        }
+        // Damaged keys serve nobody: new ones do.
+        let kept = self.shelf.as_ref().filter(|shelf| shelf.is_paired()).and_then(|shelf| shelf.keys().ok());
+        let Some(keys) = kept.flatten() else { return Ok(Known::Nowhere) };
+        Request::SetUpAgain.send(channel)?;
+        Ok(if is_ready(channel)? { Known::Both(keys) } else { Known::Nowhere })
     }
 
     /// Makes the material of one prediction.
@@ -227,6 +257,13 @@ impl Requester {
         Request::End.send(channel)?;
         Ok(channel.flush()?)
     }
+}
+
+/// Who has the keys of a session before it is set up.
+enum Known {
+    Both(Material),
+    Here(Material),
+    Nowhere,
 }
 
 /// The session that set-up made.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use lanner_primitives::Prg;
-use lanner_store::MaterialId;
+use lanner_store::{MaterialId, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
 use super::queue::Queue;
-use super::{Request, Shelf, pairing, say_ready};
-use crate::executor::{ExecutionError, ServedModel, ServerSession, StepCost};
+use super::{Request, Shelf, pairing, say_ready, upload};
+use crate::executor::{ClientKeys, ExecutionError, ServedModel, ServerSession, StepCost};
 
 /// The server's side of a session.
 pub struct Responder {
@@ -19,6 +19,7 @@ pub struct Responder {
     session: Option<ServerSession>,
     prepared: Queue,
     shelf: Option<Shelf>,
+    uploads: Option<Arc<Uploads>>,
     computed: Vec<StepCost>,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
     broken: bool,
@@ -29,14 +30,21 @@ impl Responder {
     #[must_use]
     pub fn new(model: Arc<ServedModel>, rng: Prg) -> Self {
         let prepared = Queue::new(model.memory().server_material);
-        let (rng, session, shelf, computed) = (Some(rng), None, None, Vec::new());
-        Self { model, rng, session, prepared, shelf, computed, broken: false }
+        let (rng, computed) = (Some(rng), Vec::new());
+        Self { model, rng, session: None, prepared, shelf: None, uploads: None, computed, broken: false }
     }
 
     /// The same, keeping pairings and material where the client asks for it.
     #[must_use]
     pub fn with_shelf(mut self, shelf: Shelf) -> Self {
         self.shelf = Some(shelf);
+        self
+    }
+
+    /// The same, keeping the keys that clients upload. Without it an upload is its session's.
+    #[must_use]
+    pub fn with_uploads(mut self, uploads: Arc<Uploads>) -> Self {
+        self.uploads = Some(uploads);
         self
     }
 
@@ -62,6 +70,7 @@ impl Responder {
         match request {
             Request::SetUp => self.set_up(channel)?,
             Request::SetUpAgain => self.set_up_again(channel)?,
+            Request::SetUpUploaded(hash) => self.set_up_uploaded(channel, hash)?,
             Request::Prepare => self.prepare(channel)?,
             Request::Predict if self.prepared.len() == 0 => return Err(out_of_turn()),
             Request::Predict => self.computed = self.model.predict(channel, self.prepared.take()?)?,
@@ -83,11 +92,36 @@ impl Responder {
 
     fn set_up_again(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let kept = match shelf(&mut self.shelf)?.keys() {
-            Ok(Some(kept)) => ServerSession::read_keys(&self.model, &kept).ok(),
+            Ok(Some(kept)) => ServerSession::read_keys(&self.model, kept.as_bytes()).ok(),
             Ok(None) => None,
             Err(error) => return refuse(channel, error),
         };
-        let Some(keys) = kept else { return say_refused(channel) };
+        self.go_on_with(channel, kept)
+    }
+
+    fn set_up_uploaded(&mut self, channel: &mut dyn Channel, hash: [u8; 32]) -> Result<(), ExecutionError> {
+        let length = self.model.set_up().encoded_keys_len()?;
+        if self.rng.is_none() || length == 0 {
+            return Err(out_of_turn());
+        }
+        let upload = upload::receive(channel, self.uploads.as_deref(), hash, length)?;
+        let read = |bytes| ServerSession::read_keys(&self.model, bytes).ok();
+        let keys = upload.content().and_then(read);
+        if keys.is_none() {
+            upload.discard();
+        } else if let Err(error) = upload.keep() {
+            warn!(%error, "an upload is not kept");
+        }
+        self.go_on_with(channel, keys)
+    }
+
+    /// A set-up with keys that are there.
+    fn go_on_with(
+        &mut self,
+        channel: &mut dyn Channel,
+        keys: Option<ClientKeys>,
+    ) -> Result<(), ExecutionError> {
+        let Some(keys) = keys else { return say_refused(channel) };
         let rng = self.rng.take().ok_or_else(out_of_turn)?;
         say_ready(channel)?;
         self.session = Some(ServerSession::setup_again(channel, Arc::clone(&self.model), keys, rng)?);
