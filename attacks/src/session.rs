@@ -16,7 +16,7 @@ use lanner_protocol::{self as protocol, ProtocolError};
 use lanner_session::executor::{
     ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
 };
-use lanner_session::requests::{Meeting, Request, Requester, Responder, Shelf};
+use lanner_session::requests::{Meeting, OwnKeys, Request, Requester, Responder, Shelf};
 use lanner_share::Share;
 use lanner_store::{Limits, Pairing, PairingId, Secret, Stock};
 use lanner_wire::Channel;
@@ -129,6 +129,25 @@ impl Conversation {
                 let service = Responder::new(Arc::clone(&served), rng(11)).with_shelf(shelf);
                 Ok(answer_all(channel, service)?)
             }),
+        )
+    }
+
+    /// A set-up whose keys are uploaded, to a server that has none of them.
+    #[must_use]
+    pub fn uploading(subject: &Subject) -> Self {
+        let (served, plan) = (Arc::clone(&subject.served), Arc::clone(&subject.plan));
+        let (keys, upload) = OwnKeys::generate(&plan, &mut rng(13)).unwrap();
+        let keys = keys.to_bytes();
+        Self::of(
+            subject,
+            Arc::new(move |channel| {
+                let (keys, upload) = (OwnKeys::from_bytes(&keys)?, upload.clone());
+                let requester = Requester::new(Arc::clone(&plan), rng(12));
+                let mut requester = requester.with_keys(keys, move || Some(upload.clone()))?;
+                requester.set_up(channel)?;
+                Ok(requester.end(channel)?)
+            }),
+            Arc::new(move |channel| Ok(serve(channel, Arc::clone(&served))?)),
         )
     }
 

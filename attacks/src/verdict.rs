@@ -150,8 +150,11 @@ enum WeightForm {
     Points,
     /// One of a few codes, of which not all are spoken in the sessions that are changed.
     Request,
-    /// A name of kept material: another is refused, the session goes on, and what follows is no request.
+    /// A name of kept material, the hash of an upload, or a chunk of it: another is refused, the session goes on, and what follows is no
+    /// request.
     Name,
+    /// How many bytes a server holds of an upload: fewer than there are in all.
+    Held,
     /// Names and proofs of pairings, or which of them holds: what follows a wrong one is out of turn.
     Proof,
     /// Values below a modulus: all ones are none, other bytes may be.
@@ -173,7 +176,8 @@ impl WeightForm {
             0x10 => Self::SenderPoints,
             0x11 => Self::Points,
             0x20 => Self::Request,
-            0x21 => Self::Name,
+            0x21 | 0x25 | 0x27 => Self::Name,
+            0x26 => Self::Held,
             0x23 | 0x24 => Self::Proof,
             0x17 | 0x30 | 0x31 | 0x40 | 0x41 | 0x43 | 0x61 | 0x62 if has_modulus => Self::Residues,
             0x15
@@ -201,6 +205,7 @@ impl WeightForm {
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)
             | (Self::SenderPoints | Self::Points, Content::Ones | Content::Noise)
+            | (Self::Held, Content::Ones | Content::Noise)
             | (Self::Request | Self::Proof, _)
             | (Self::Residues, Content::Ones) => Verdict::Malformed,
             (Self::Opaque, _) | (_, Content::Zeros) => Verdict::Unnoticed,

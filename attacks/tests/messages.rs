@@ -204,18 +204,24 @@ fn either_party_of_kept_material_refuses_or_goes_on() {
     attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x20..=0x24), &Mutation::ALL);
 }
 
+#[test]
+fn either_party_of_an_upload_refuses_or_goes_on() {
+    let conversation = Conversation::uploading(&transfers());
+    attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x22 | 0x25..=0x27), &Mutation::ALL);
+}
+
 /// The table of kinds in docs/wire-format.md: whoever adds one attacks it here.
 #[test]
 fn every_kind_of_message_is_attacked() {
     guard::start();
     let sessions = [circuits(), squares(), lookups()].map(|subject| Conversation::session(&subject));
-    let kept = Conversation::kept(&transfers());
+    let [kept, uploading] = [Conversation::kept, Conversation::uploading].map(|of| of(&transfers()));
     let transfers = [Conversation::silent_transfers()];
     let records = sessions
         .iter()
         .chain(&transfers)
         .chain(&comparisons(1))
-        .chain([&kept])
+        .chain([&kept, &uploading])
         .map(Conversation::record)
         .collect::<Vec<_>>();
     let heard = |kind: &u16| {

@@ -16,7 +16,9 @@ const SET_UP: u8 = 6;
 const SET_UP_AGAIN: u8 = 7;
 const PAIR: u8 = 8;
 const RESUME: u8 = 9;
+const SET_UP_UPLOADED: u8 = 10;
 const KEPT_NAME: u16 = 0x21;
+const UPLOAD_HASH: u16 = 0x25;
 
 /// What an honest client says in each part of a session, each with its request.
 struct Parts {
@@ -81,12 +83,16 @@ fn no_more_is_prepared_than_a_session_may_hold() {
 }
 
 #[test]
-fn only_nine_codes_are_requests() {
+fn only_ten_codes_are_requests() {
     guard::start();
     for code in 0..=u8::MAX {
-        let said = [request(code), vec![Frame::new(KEPT_NAME, [0; 16])]].concat();
+        let more = match code {
+            SET_UP_UPLOADED => Frame::new(UPLOAD_HASH, [0; 32]),
+            _ => Frame::new(KEPT_NAME, [0; 16]),
+        };
+        let said = [request(code), vec![more]].concat();
         let mut channel = Script::channel(bytes_of(&said), End::Silence);
-        let known = (PREPARE..=RESUME).contains(&code);
+        let known = (PREPARE..=SET_UP_UPLOADED).contains(&code);
         assert_eq!(Responder::receive(&mut channel).is_ok(), known, "{code}");
     }
 }
@@ -128,7 +134,15 @@ fn a_set_up_is_due_once_and_before_what_needs_it() {
     let subject = circuits();
     let Parts { setup, prepare, .. } = Parts::of(&subject);
     assert_eq!(cause(suffer(&subject, &[&request(PREPARE), &setup])), OUT_OF_TURN);
-    assert_eq!(cause(suffer(&subject, &[&setup, &request(SET_UP)])), OUT_OF_TURN);
+    let hash = |length| vec![Frame::new(UPLOAD_HASH, vec![7; length])];
+    let uploaded = [request(SET_UP_UPLOADED), hash(32)].concat();
+    for again in [request(SET_UP), uploaded] {
+        assert_eq!(cause(suffer(&subject, &[&setup, &again])), OUT_OF_TURN);
+    }
+    for length in [0, 31, 33] {
+        let asked = [request(SET_UP_UPLOADED), hash(length)].concat();
+        assert!(matches!(cause(suffer(&subject, &[&asked])), Cause::Unexpected(_)));
+    }
     let due = Cause::Unexpected(request(PREPARE)[0].kind);
     assert_eq!(cause(suffer(&subject, &[&setup[1..]])), due);
     assert_eq!(cause(suffer(&subject, &[&setup, &prepare[1..]])), due);

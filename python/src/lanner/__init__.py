@@ -23,6 +23,7 @@ from lanner.errors import (
     UnsupportedOpError,
 )
 from lanner.images import ImageDescription
+from lanner.keys import MadeKeys, keygen
 from lanner.local import run
 from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
@@ -37,6 +38,7 @@ __all__ = [
     "InputError",
     "LannerError",
     "Layer",
+    "MadeKeys",
     "MisuseError",
     "Model",
     "ModelError",
@@ -48,6 +50,7 @@ __all__ = [
     "TransportError",
     "UnsupportedOpError",
     "compile",
+    "keygen",
     "load",
     "run",
 ]

@@ -45,9 +45,11 @@ class Client:
             given.
         state_dir: Where pairings and material are kept for later sessions, and found again; see `lanner.state`.
             Without it nothing is kept.
+        keys: A file that `lanner.keygen` wrote: the session's keys, of which a server is sent its part once. Without it
+            each session makes its own, and sends them.
 
     Raises:
-        MisuseError: If an argument is wrong.
+        MisuseError: If an argument is wrong, or the keys are for models with other needs.
         TransportError: If there is no connection, or the server's certificate is not trusted.
         PeerError: If the server refuses, speaks another version, or serves another model.
     """
@@ -67,6 +69,7 @@ class Client:
         max_memory: str | int | None = None,
         max_seconds: int | None = None,
         state_dir: str | Path | None = None,
+        keys: str | Path | None = None,
     ) -> None:
         trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
         self.address = parse_address(address)
@@ -83,6 +86,7 @@ class Client:
             "timeout": timeout,
             "limits": limits_document(max_memory, max_seconds),
             "state_dir": _text(state_dir),
+            "keys": _text(keys),
         }
         self._native: _native.NativeClient | None = None
         self._native = self._call(lambda: _native.NativeClient(json.dumps(config)))

@@ -37,6 +37,8 @@ class Server:
             that the server is busy; a quarter of the machine's memory if left out.
         max_stock: Bytes of material and keys that are kept on disk for clients, none of which may have more than
             half; a quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
+        max_keys: Bytes of uploaded keys that are kept on disk, of which those go first that were used least recently; a
+            quarter of what is free there, and 4 GiB at most, if left out. With 0 every session is sent its keys.
         timeout: Seconds without a byte after which a session is closed.
         insecure_plaintext: Whether to speak without TLS.
 
@@ -56,6 +58,7 @@ class Server:
         max_sessions: int = DEFAULT_SESSIONS,
         max_material: int | None = None,
         max_stock: int | None = None,
+        max_keys: int | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         insecure_plaintext: bool = False,
     ) -> None:
@@ -64,8 +67,9 @@ class Server:
         if max_sessions < 1 or timeout <= 0 or (max_material is not None and max_material < 1):
             what = "max_sessions, max_material and timeout must be positive"
             raise MisuseError(what, fix="leave them out for the defaults")
-        if max_stock is not None and max_stock < 0:
-            raise MisuseError(f"max_stock is {max_stock}", fix="give a number of bytes, or 0 to keep nothing")
+        for name, limit in (("max_stock", max_stock), ("max_keys", max_keys)):
+            if limit is not None and limit < 0:
+                raise MisuseError(f"{name} is {limit}", fix="give a number of bytes, or 0 to keep nothing")
         for path in (tls_cert, tls_key, client_ca):
             if path is not None and not Path(path).is_file():
                 raise MisuseError("no such file", where=str(path), fix="check the path")
@@ -79,6 +83,7 @@ class Server:
             "max_sessions": max_sessions,
             "max_material": max_material,
             "max_stock": max_stock,
+            "max_keys": max_keys,
             "timeout": timeout,
             "insecure_plaintext": insecure_plaintext,
         }
@@ -117,7 +122,11 @@ class Server:
         return stats
 
     def kept(self) -> dict[str, Any]:
-        """What is kept on disk for clients: ``pairings``, ``predictions`` that there is material for, ``bytes``."""
+        """What is kept on disk for clients.
+
+        That is ``pairings``, the ``predictions`` that there is material for, the ``bytes`` of both, and the
+        ``uploaded_bytes`` of keys that clients uploaded.
+        """
         with native_errors():
             kept: dict[str, Any] = json.loads(self._native.kept())
         return kept

@@ -247,6 +247,7 @@ class Peer:
         public: The model's public half, where the user has it.
         timeout: Seconds without a byte after which to give up.
         limits: What the model may take.
+        keys: The client's keys, where it has some of its own.
     """
 
     address: str
@@ -255,6 +256,7 @@ class Peer:
     public: Manifest | None
     timeout: float
     limits: LimitKeywords
+    keys: Path | None
 
     def connect(self, state_dir: Path) -> Client:
         """Connect, shake hands and do the set-up, unless material is kept in a state directory."""
@@ -270,6 +272,7 @@ class Peer:
             insecure_plaintext=trust.insecure_plaintext,
             timeout=self.timeout,
             state_dir=state_dir,
+            keys=self.keys,
             **self.limits,
         )
 
@@ -285,6 +288,7 @@ def add_peer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for the server"
     )
+    parser.add_argument("--keys", type=Path, metavar="KEYS", help="what keygen wrote: a server is sent its part once")
     add_limit_options(parser)
     add_trust_options(parser)
 
@@ -304,4 +308,5 @@ def read_peer(options: argparse.Namespace) -> Peer:
         pinned = public.commitment
     trust = Trust(options.pin, options.ca, options.cert, options.key, pinned, options.insecure_plaintext)
     limits = read_limits(options)
-    return Peer(parse_address(options.address), options.model, trust, public, options.timeout, limits)
+    address = parse_address(options.address)
+    return Peer(address, options.model, trust, public, options.timeout, limits, options.keys)

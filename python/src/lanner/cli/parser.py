@@ -14,6 +14,7 @@ from lanner.cli import (
     evaluate,
     export,
     inspect,
+    keygen,
     pairings,
     predict,
     prepare,
@@ -23,7 +24,10 @@ from lanner.cli import (
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
-COMMANDS = (demo, compile_model, inspect, export, serve, prepare, predict, evaluate, run, bench, pairings, doctor)
+COMMANDS = (
+    *(demo, compile_model, inspect, export, keygen, serve, prepare, predict),
+    *(evaluate, run, bench, pairings, doctor),
+)
 
 
 class Parser(argparse.ArgumentParser):

@@ -69,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="material and keys kept on disk for clients, or 0 (default: a quarter of what is free, 16 GiB at most)",
     )
     parser.add_argument(
+        "--max-keys",
+        type=int,
+        metavar="BYTES",
+        help="uploaded keys kept on disk, the last used, or 0 (default: a quarter of what is free, 4 GiB at most)",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         metavar="S",
@@ -98,6 +104,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         max_sessions=options.max_sessions,
         max_material=options.max_material,
         max_stock=options.max_stock,
+        max_keys=options.max_keys,
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )

@@ -1,0 +1,34 @@
+"""``lanner keygen``: keys that a client makes once, and servers get once."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from lanner.cli.arguments import add_limit_options, check_target, read_limits
+from lanner.cli.output import Output, size
+from lanner.keys import keygen
+
+NAME = "keygen"
+HELP = "make keys for predict and prepare, of which a server is sent its part once"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.public", help="what export wrote, or a MODEL.lanner")
+    parser.add_argument(
+        "-o", dest="target", type=Path, required=True, metavar="KEYS", help="the secret file; servers get KEYS.upload"
+    )
+    add_limit_options(parser)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Make the keys and say how large they are."""
+    check_target(options.target)
+    with output.progress("making keys"):
+        made = keygen(options.model, options.target, **read_limits(options))
+    output.say(f"{made.keys} ({size(made.keys_bytes)}) is secret: keep it, and give it with --keys {made.keys}")
+    output.say(f"{made.upload} ({size(made.upload_bytes)}) is what a server gets, once")
+    output.document(asdict(made))
+    return 0
