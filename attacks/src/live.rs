@@ -57,6 +57,7 @@ impl Target {
             max_sessions: MAX_SESSIONS,
             max_material: None,
             max_stock: None,
+            max_keys: None,
             timeout: Some(timeout),
             insecure_plaintext: state.is_none(),
         };

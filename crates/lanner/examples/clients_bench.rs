@@ -60,6 +60,7 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
         max_sessions: clients,
         max_material: None,
         max_stock: None,
+        max_keys: None,
         timeout: Some(600.0),
         insecure_plaintext: true,
     };

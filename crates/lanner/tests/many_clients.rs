@@ -69,6 +69,7 @@ fn config() -> ServerConfig {
         max_sessions: 4,
         max_material: None,
         max_stock: None,
+        max_keys: None,
         timeout: Some(120.0),
         insecure_plaintext: true,
     }

@@ -11,7 +11,9 @@ use lanner_net::memory;
 use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
-use lanner_session::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession};
+use lanner_session::executor::{
+    ClientPlan, ClientSession, ExecutionError, Outcome, ServedModel, ServerSession,
+};
 use lanner_session::requests::{OwnKeys, Request, Requester, Responder};
 use lanner_store::Uploads;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
@@ -166,7 +168,8 @@ fn a_session_that_sends_its_keys_has_what_is_uploaded() {
         let (mut client, mut server) = memory::pair();
         let model = Arc::new(ServedModel::new(&world.network, &world.plan).unwrap());
         let keys = std::thread::scope(|scope| {
-            let serving = scope.spawn(move || ServerSession::setup(&mut server, model, rng(1)).unwrap().keys());
+            let serving =
+                scope.spawn(move || ServerSession::setup(&mut server, model, rng(1)).unwrap().keys());
             // The generator that the keys of the files were made with.
             ClientSession::setup(&mut client, world.client_plan(), rng(90)).unwrap();
             serving.join().unwrap()
@@ -189,7 +192,10 @@ fn keys_serve_every_model_of_their_needs_and_no_other() {
     let refused = refused.err().unwrap();
     assert!(matches!(refused, ExecutionError::OtherKeys { .. }));
     let said = refused.to_string();
-    assert!(said.contains("the keys are for parameter set B with") && said.contains("need parameter set"), "{said}");
+    assert!(
+        said.contains("the keys are for parameter set B with") && said.contains("need parameter set"),
+        "{said}"
+    );
     // Nor other rotations of the same set.
     let shapes: [(&str, &[usize]); 2] = [("w1", &[40, 7]), ("w2", &[7, 3])];
     let json = r#"{"format_version":2,"inputs":[{"name":"x","shape":[40]}],"nodes":[
@@ -208,8 +214,7 @@ fn an_upload_that_is_lost_or_damaged_is_made_again() {
     let files = world.files();
     let truncated = files.upload[1..].to_vec();
     for read in [None, Some(Vec::new()), Some(truncated), Some(vec![0; files.upload.len()])] {
-        let (_, ended) =
-            world.session(None, |channel| world.predict_reading(channel, &files, read));
+        let (_, ended) = world.session(None, |channel| world.predict_reading(channel, &files, read));
         ended.unwrap();
     }
 }
@@ -261,7 +266,8 @@ fn wrong_bytes_are_refused_and_the_session_goes_on() {
     ended.unwrap();
     // Bytes of the right hash that are no keys.
     let zeros = vec![0xff; files.upload.len()];
-    let hash: [u8; 32] = sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(&zeros)).into();
+    let hash: [u8; 32] =
+        sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(&zeros)).into();
     let held = world.uploads().held();
     let (_, ended) = world.session(Some(world.uploads()), |channel| {
         channel.send(REQUEST, &[SET_UP_UPLOADED]).unwrap();
@@ -324,7 +330,8 @@ fn a_file_of_keys_is_read_whole_or_not_at_all() {
     let Files { keys, .. } = world.files();
     assert!(keys.len() < 300, "{}", keys.len());
     assert_eq!(OwnKeys::from_bytes(&keys).unwrap().to_bytes()[..], keys);
-    let damaged = |bytes: &[u8]| matches!(OwnKeys::from_bytes(bytes), Err(ExecutionError::DamagedKeys { .. }));
+    let damaged =
+        |bytes: &[u8]| matches!(OwnKeys::from_bytes(bytes), Err(ExecutionError::DamagedKeys { .. }));
     assert!((0..keys.len()).all(|length| damaged(&keys[..length])));
     assert!(damaged(&[&keys[..], &[0]].concat()));
     for place in 0..keys.len() * 8 {

@@ -141,7 +141,7 @@ def test_what_is_wrong_with_keys_is_said_before_anything_is_asked(
             return str(result.document["error"]["what"])
 
         assert "cannot be read" in refused(tmp_path / "nothing")
-        for damaged in (good[:-1], good[:20], good[:40] + b"x" + good[41:]):
+        for damaged in (good[:-1], good[:20], good[:40] + bytes([good[40] ^ 1]) + good[41:]):
             keys.write_bytes(damaged)
             assert refused(keys) == "this is a damaged file of keys"
         keys.write_bytes(upload_of(keys).read_bytes())

@@ -163,10 +163,11 @@ impl SetUp {
     /// What keys are made for, in words.
     #[must_use]
     pub fn keys_described(&self) -> String {
-        let described = self.keys.iter().map(|SetKeys { set, automorphisms, .. }| match automorphisms.len() {
-            0 => format!("parameter set {}", set.name()),
-            count => format!("parameter set {} with {count} automorphisms", set.name()),
-        });
+        let described =
+            self.keys.iter().map(|SetKeys { set, automorphisms, .. }| match automorphisms.len() {
+                0 => format!("parameter set {}", set.name()),
+                count => format!("parameter set {} with {count} automorphisms", set.name()),
+            });
         match &described.collect::<Vec<_>>()[..] {
             [] => "no keys".to_owned(),
             described => described.join(", "),

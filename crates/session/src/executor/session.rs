@@ -6,9 +6,7 @@ use lanner_plan::{Action, Visit};
 use lanner_primitives::{Prg, Seed};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::keys as protocol;
-use lanner_protocol::step::{
-    AnyState, Client, Inputs, Keys, Outcome, PartyState, Server, SetUp, Value,
-};
+use lanner_protocol::step::{AnyState, Client, Inputs, Keys, Outcome, PartyState, Server, SetUp, Value};
 use lanner_share::Share;
 use lanner_store::Material;
 use lanner_wire::{Channel, Writer};

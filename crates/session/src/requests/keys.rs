@@ -30,8 +30,7 @@ impl OwnKeys {
         if needs.keys.is_empty() {
             return Err(ExecutionError::NoKeys);
         }
-        let (seed, identity, described) =
-            (Seed::random(rng), needs.keys_identity()?, needs.keys_described());
+        let (seed, identity, described) = (Seed::random(rng), needs.keys_identity()?, needs.keys_described());
         let upload = upload(plan, &seed)?;
         let hash = Sha256::digest(&upload).into();
         Ok((Self { seed, identity, described, hash }, upload))
@@ -132,7 +131,8 @@ fn upload(plan: &ClientPlan, seed: &Seed) -> Result<Vec<u8>, ExecutionError> {
     Ok(writer.into_bytes())
 }
 
-const OTHER_RELEASE: ExecutionError = ExecutionError::DamagedKeys { what: "a file of another release's keys" };
+const OTHER_RELEASE: ExecutionError =
+    ExecutionError::DamagedKeys { what: "a file of another release's keys" };
 const MAGIC: &[u8] = b"lanner keys\r\n";
 const VERSION: u32 = 1;
 /// Bytes of the description: of fewer than there are parameter sets.

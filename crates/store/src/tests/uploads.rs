@@ -13,8 +13,9 @@ use super::*;
 
 /// Bytes of their own, and their hash.
 fn content(seed: u8, length: usize) -> (Vec<u8>, [u8; 32]) {
-    let bytes: Vec<u8> =
-        (0..length).map(|index| (index as u8).wrapping_mul(31).wrapping_add(seed) ^ (index >> 8) as u8).collect();
+    let bytes: Vec<u8> = (0..length)
+        .map(|index| (index as u8).wrapping_mul(31).wrapping_add(seed) ^ (index >> 8) as u8)
+        .collect();
     let hash = Sha256::digest(&bytes).into();
     (bytes, hash)
 }
