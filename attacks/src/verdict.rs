@@ -204,8 +204,7 @@ impl WeightForm {
             // A bit may fall on an entry that no pairing has.
             (Self::Proof, Content::Flip) => Verdict::Either,
             (Self::SenderPoints, Content::Zeros)
-            | (Self::SenderPoints | Self::Points, Content::Ones | Content::Noise)
-            | (Self::Held, Content::Ones | Content::Noise)
+            | (Self::SenderPoints | Self::Points | Self::Held, Content::Ones | Content::Noise)
             | (Self::Request | Self::Proof, _)
             | (Self::Residues, Content::Ones) => Verdict::Malformed,
             (Self::Opaque, _) | (_, Content::Zeros) => Verdict::Unnoticed,

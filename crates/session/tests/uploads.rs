@@ -253,7 +253,7 @@ fn wrong_bytes_are_refused_and_the_session_goes_on() {
     let files = world.files();
     let mut wrong = files.upload.clone();
     wrong[files.upload.len() / 2] ^= 1;
-    let (_, ended) = world.session(Some(world.uploads()), |channel| {
+    let ((), ended) = world.session(Some(world.uploads()), |channel| {
         assert_eq!(begin(channel, &files), 0);
         for chunk in wrong.chunks(MIB) {
             channel.send(CHUNK, chunk).unwrap();
@@ -269,7 +269,7 @@ fn wrong_bytes_are_refused_and_the_session_goes_on() {
     let hash: [u8; 32] =
         sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(&zeros)).into();
     let held = world.uploads().held();
-    let (_, ended) = world.session(Some(world.uploads()), |channel| {
+    let ((), ended) = world.session(Some(world.uploads()), |channel| {
         channel.send(REQUEST, &[SET_UP_UPLOADED]).unwrap();
         channel.send(HASH, &hash).unwrap();
         channel.receive(HELD, 8).unwrap();
@@ -285,7 +285,7 @@ fn wrong_bytes_are_refused_and_the_session_goes_on() {
 fn who_spoils_another_s_part_costs_it_one_upload() {
     let world = World::of(Mode::Gazelle);
     let files = world.files();
-    let (_, ended) = world.session(Some(world.uploads()), |channel| {
+    let ((), ended) = world.session(Some(world.uploads()), |channel| {
         begin(channel, &files);
         channel.send(CHUNK, &vec![0; MIB]).unwrap();
         channel.flush().unwrap();
@@ -303,7 +303,7 @@ fn lengths_are_those_of_the_plan() {
     let files = world.files();
     // The client's chunks.
     for length in [0, 1, MIB - 1, MIB + 1] {
-        let (_, ended) = world.session(None, |channel| {
+        let ((), ended) = world.session(None, |channel| {
             begin(channel, &files);
             channel.send(CHUNK, &vec![0; length]).unwrap();
             channel.flush().unwrap();

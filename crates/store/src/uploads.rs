@@ -10,6 +10,7 @@
 //! Who adds to a part holds a lock on it, too, which ends with the process. The hash is checked whenever an upload is read, so that nothing of
 //! what a crash leaves is used: not even a part's bytes need to be durable before the last.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -313,8 +314,12 @@ impl Entry {
 }
 
 /// The hash in hexadecimal digits, as `sha256sum` prints it.
-fn name_of(hash: &[u8; 32]) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(crate) fn name_of(hash: &[u8; 32]) -> String {
+    hash.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn is_name(text: &str) -> bool {

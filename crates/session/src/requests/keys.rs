@@ -48,10 +48,8 @@ impl OwnKeys {
         if needs.keys_identity()? == self.identity {
             return Ok(());
         }
-        let (have, mut need) = (self.described.clone(), needs.keys_described());
-        if have == need {
-            need = "others of these sizes".to_owned();
-        }
+        let (have, need) = (self.described.clone(), needs.keys_described());
+        let need = if need == have { "others of these sizes".to_owned() } else { need };
         Err(ExecutionError::OtherKeys { have, need })
     }
 

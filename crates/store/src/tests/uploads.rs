@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::uploads::name_of;
 
 /// Bytes of their own, and their hash.
 fn content(seed: u8, length: usize) -> (Vec<u8>, [u8; 32]) {
@@ -33,8 +34,7 @@ fn names(root: &TempDir) -> Vec<String> {
 }
 
 fn path(root: &TempDir, hash: &[u8; 32], ending: &str) -> PathBuf {
-    let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    state(root).join("keys").join(name + ending)
+    state(root).join("keys").join(name_of(hash) + ending)
 }
 
 fn age(path: &Path, seconds: u64) {
