@@ -71,7 +71,9 @@ pub struct SetKeys {
     pub set: ParameterSet,
     /// Its parameters.
     pub parameters: Parameters,
-    /// The evaluation keys.
+    /// What its evaluation keys are for.
+    pub uses: EvaluationNeeds,
+    /// These keys.
     pub needed: Vec<NeededKey>,
 }
 
@@ -91,15 +93,17 @@ impl SetUp {
         }
         let keys = |(set, uses): (ParameterSet, EvaluationNeeds)| {
             let parameters = sets.get(set)?.clone();
-            let key = |(key_use, limbs): (KeyUse, usize)| {
+            let uses: EvaluationNeeds =
+                uses.into_iter().map(|(key_use, limbs)| (key_use, limbs.min(parameters.limbs()))).collect();
+            let key = |(key_use, limbs): (&KeyUse, &usize)| {
                 let key = match key_use {
-                    KeyUse::Rotation(rotation) => galois_element(rotation, parameters.degree())?.into(),
+                    KeyUse::Rotation(rotation) => galois_element(*rotation, parameters.degree())?.into(),
                     KeyUse::Product => NeededKey::product(),
                 };
-                Ok::<_, ProtocolError>(key.at(limbs.min(parameters.limbs())))
+                Ok::<_, ProtocolError>(key.at(*limbs))
             };
-            let needed = uses.into_iter().map(key).collect::<Result<_, _>>()?;
-            Ok(SetKeys { set, parameters, needed })
+            let needed = uses.iter().map(key).collect::<Result<_, _>>()?;
+            Ok(SetKeys { set, parameters, uses, needed })
         };
         let keys = uses.into_iter().map(keys).collect::<Result<_, ProtocolError>>()?;
         let garbling = needs.iter().any(|needs| needs.garbling);
@@ -140,8 +144,8 @@ impl SetUp {
     /// # Errors
     /// As [`Self::cost`].
     pub fn encoded_keys_len(&self) -> Result<usize, ProtocolError> {
-        self.keys.iter().try_fold(0, |bytes, SetKeys { parameters, automorphisms, .. }| {
-            Ok(bytes + ClientKeys::encoded_len(parameters, automorphisms)?)
+        self.keys.iter().try_fold(0, |bytes, SetKeys { parameters, needed, .. }| {
+            Ok(bytes + ClientKeys::encoded_len(parameters, needed)?)
         })
     }
 
@@ -153,9 +157,15 @@ impl SetUp {
         let mut hash = Sha256::new_with_prefix("lanner keys v1");
         // Whatever is added to a set's keys changes their length, if nothing else.
         hash.update((self.encoded_keys_len()? as u64).to_le_bytes());
-        for SetKeys { set, parameters: _, automorphisms } in &self.keys {
-            let exponents: BTreeSet<_> = automorphisms.iter().map(|element| element.exponent()).collect();
-            hash.update(format!("{} {exponents:?}\n", set.name()));
+        for SetKeys { set, parameters: _, uses, needed: _ } in &self.keys {
+            hash.update(set.name());
+            for (key_use, limbs) in uses {
+                hash.update(match key_use {
+                    KeyUse::Rotation(Rotation { step, swap }) => format!(" rotation {step} {swap} {limbs}"),
+                    KeyUse::Product => format!(" product {limbs}"),
+                });
+            }
+            hash.update("\n");
         }
         Ok(hash.finalize().into())
     }
@@ -163,11 +173,10 @@ impl SetUp {
     /// What keys are made for, in words.
     #[must_use]
     pub fn keys_described(&self) -> String {
-        let described =
-            self.keys.iter().map(|SetKeys { set, automorphisms, .. }| match automorphisms.len() {
-                0 => format!("parameter set {}", set.name()),
-                count => format!("parameter set {} with {count} automorphisms", set.name()),
-            });
+        let described = self.keys.iter().map(|SetKeys { set, needed, .. }| match needed.len() {
+            0 => format!("parameter set {}", set.name()),
+            count => format!("parameter set {} with {count} evaluation keys", set.name()),
+        });
         match &described.collect::<Vec<_>>()[..] {
             [] => "no keys".to_owned(),
             described => described.join(", "),

@@ -124,7 +124,7 @@ impl Client {
     pub fn write_keys(needs: &SetUp, key_seed: &Seed, writer: &mut Writer) -> Result<(), ProtocolError> {
         let keys = Self::keys_of(needs, key_seed, |needed, own| {
             let key = secret_key(&needed.parameters, own);
-            ClientKeys::generate(&key, &needed.automorphisms, own)?.encode(writer);
+            ClientKeys::generate(&key, &needed.needed, own)?.encode(writer);
             Ok(key)
         });
         keys.map(drop)
