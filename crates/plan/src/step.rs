@@ -101,6 +101,7 @@ pub struct Carried {
 
 /// A step or a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "a plan has few steps")]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
     /// A step, which makes one value.

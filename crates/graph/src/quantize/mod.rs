@@ -34,6 +34,7 @@ use crate::tensor::Tensors;
 
 /// What quantisation aims for.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct QuantizationOptions {
     /// Bits of an activation over its calibrated range: 2 to 16.
     pub activation_bits: u32,

@@ -6,7 +6,7 @@ use crate::{
     QuantizationOptions, Told, compile, compile_to,
 };
 
-/// Conv, square, dense, square, dense: the form of LoLa's network for MNIST, smaller.
+/// Conv, square, dense, square, dense: the form of the network of Brutzkus et al. 2019 for MNIST, smaller.
 fn squares(seed: u64) -> Sketch {
     Sketch::new(&[1, 12, 12], seed)
         .conv("conv", 3, 5, 2, 1)
@@ -90,7 +90,7 @@ fn files_hold_all_bits() {
     let (network, ..) = compiled(squares(7), 8);
     assert!(network.public().is_wide());
     let biases = (0..network.public().nodes().len()).filter_map(|node| network.weights(node));
-    assert!(biases.flat_map(|layer| layer.bias()).any(|bias| i64::try_from(*bias).is_err()));
+    assert!(biases.flat_map(crate::LinearWeights::bias).any(|bias| i64::try_from(*bias).is_err()));
     let (manifest, bytes) = network.to_parts().unwrap();
     let manifest = NetworkManifest::from_json(&manifest.to_json().unwrap()).unwrap();
     assert_eq!(Network::from_parts(manifest.clone(), &bytes).unwrap().values(), network.values());

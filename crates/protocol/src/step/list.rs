@@ -14,6 +14,7 @@ macro_rules! protocols {
     ($($(#[$doc:meta])* $name:ident($spec:ty),)*) => {
         /// The protocol of one step.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[allow(clippy::large_enum_variant, reason = "a plan has few steps")]
         #[serde(tag = "protocol", rename_all = "snake_case")]
         pub enum Protocol {
             $($(#[$doc])* $name($spec),)*
