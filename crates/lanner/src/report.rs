@@ -84,8 +84,10 @@ fn memory(built: &BuiltPlan, shared: u64) -> Result<Value> {
 
 fn step_report(step: &BuiltStep) -> Value {
     let ring = |value: &ValueType| match value {
-        ValueType::Shared { ring, .. } => Some(ring.modulus()),
-        ValueType::Encrypted(_) | ValueType::Revealed => None,
+        ValueType::Shared { ring, .. } => Some(json!(ring.modulus())),
+        // Beyond what JSON's readers have as a number.
+        ValueType::Encrypted(value) => Some(json!(value.modulus.to_string())),
+        ValueType::Revealed => None,
     };
     let (inputs, made) = &step.types;
     let (from, to) = (inputs.first().and_then(ring), ring(made));

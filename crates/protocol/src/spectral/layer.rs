@@ -109,6 +109,7 @@ impl Built for BuiltLinear {
             ("rotations", counts.rotations),
             ("products", counts.multiplications),
             ("input_ciphertexts", counts.ciphertexts),
+            ("output_ciphertexts", 1),
             ("limbs", self.spec.limbs[0]),
         ];
         each.map(|(name, count)| (name, count as u64)).to_vec()

@@ -235,7 +235,7 @@ def _row(name: str, values: Sequence[Mapping[str, Any]]) -> tuple[object, ...]:
         name,
         _ends(seen),
         _ends(possible),
-        max(max(abs(value["low"]), abs(value["high"])).bit_length() for value in values),
+        max(int(max(abs(value["low"]), abs(value["high"]))).bit_length() for value in values),
         min(weights, default=None),
         _margin(tightest),
     )
