@@ -106,8 +106,8 @@ impl Built for BuiltLinear {
         let counts = self.program.counts();
         let each = [
             ("hoisted_rotations", counts.hoisted),
-            ("rotations", counts.rotations),
-            ("products", counts.multiplications),
+            ("rotations", counts.hoisted + counts.rotations),
+            ("multiplications", counts.multiplications),
             ("input_ciphertexts", counts.ciphertexts),
             ("output_ciphertexts", 1),
             ("limbs", self.spec.limbs[0]),
