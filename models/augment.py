@@ -17,6 +17,9 @@ SHIFT = 2 / 14
 UNCHANGED = 0.25
 """The part of the images left as they are: resampling blurs, and the networks must know sharp digits as well."""
 
+MOVED = 4
+"""The most pixels by which a photograph is moved along each side."""
+
 
 def augment(images: Tensor, generator: torch.Generator, outside: str = "zeros") -> Tensor:
     """Rotate, shear, scale and shift each image of ``(n, 1, 28, 28)`` by its own random amount, or leave it.
@@ -39,3 +42,18 @@ def augment(images: Tensor, generator: torch.Generator, outside: str = "zeros") 
     deformed = functional.grid_sample(images, grid, padding_mode=outside, align_corners=False)
     keep = torch.rand(count, generator=generator) < UNCHANGED
     return torch.where(keep[:, None, None, None], images, deformed)
+
+
+def mirror_and_move(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Mirror every second image of ``(n, 3, 32, 32)`` or so, and move each by its own random amount.
+
+    What comes in from beyond the border is the image reflected at it.
+    """
+    count, _, height, width = images.shape
+    wide = functional.pad(images, [MOVED] * 4, mode="reflect")
+    down, right = (torch.randint(2 * MOVED + 1, (count, 1), generator=generator) for _ in range(2))
+    rows, columns = down + torch.arange(height), right + torch.arange(width)
+    mirrored = torch.rand(count, 1, generator=generator) < 0.5
+    columns = torch.where(mirrored, columns.flip(1), columns)
+    sample = torch.arange(count)[:, None, None]
+    return wide[sample, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

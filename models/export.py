@@ -12,8 +12,11 @@ from torch import Tensor, nn
 OPSET = 17
 
 
-def to_onnx(model: nn.Sequential, name: str) -> onnx.ModelProto:
-    """Return ``model`` with input ``image`` (batch, 1, 28, 28) and output ``logits`` (batch, classes).
+GREY = (1, 28, 28)
+
+
+def to_onnx(model: nn.Sequential, name: str, sample: tuple[int, int, int] = GREY) -> onnx.ModelProto:
+    """Return ``model`` with input ``image`` ``(batch, *sample)`` and output ``logits`` ``(batch, classes)``.
 
     Raises:
         TypeError: if a layer has no translation here, or the last one is not linear.
@@ -26,7 +29,7 @@ def to_onnx(model: nn.Sequential, name: str) -> onnx.ModelProto:
     for layer in model:
         value = graph.add(layer, value)
     graph.nodes[-1].output[0] = "logits"
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 28, 28])
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", *sample])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", last.out_features])
     body = helper.make_graph(graph.nodes, name, [image], [logits], graph.initializers)
     proto = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="lanner")

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
+
+EVALUATED = 1000
+"""How many samples go through a network at once where nothing is learnt from them."""
 
 
 def add_options(parser: argparse.ArgumentParser, *, epochs: int, batch: int, rate: float, decay: float) -> None:
@@ -17,6 +25,8 @@ def add_options(parser: argparse.ArgumentParser, *, epochs: int, batch: int, rat
     parser.add_argument("--decay", type=float, default=decay, help="weight decay")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--checkpoint", type=Path, help="written after each epoch, and gone on from where it exists")
+    parser.add_argument("--bfloat16", action="store_true", help="compute layers in 16 bits; weights and sums keep 32")
 
 
 def fit(
@@ -34,22 +44,25 @@ def fit(
         model: From ``(n, *sample)`` to logits ``(n, classes)``.
         x: Training samples ``(n, *sample)``.
         y: Their labels ``(n,)``.
-        options: Those of `add_options`.
+        options: Those of `add_options`. Without a checkpoint training starts at the first epoch.
         augment: Changes a batch at random, each time it is seen.
         smoothing: Label smoothing, which keeps the logits, and with them the fixed-point ranges, small.
     """
     generator = torch.Generator().manual_seed(options.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=options.decay)
     steps = len(x) // options.batch
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.rate, total_steps=options.epochs * steps)
+    schedule = OneCycleLR(optimizer, options.rate, total_steps=options.epochs * steps)
     loss_of = nn.CrossEntropyLoss(label_smoothing=smoothing)
-    for epoch in range(options.epochs):
+    state = _Checkpoint(options.checkpoint, generator, model=model, optimizer=optimizer, schedule=schedule)
+    for epoch in range(state.load(), options.epochs):
         model.train()
         order = torch.randperm(len(x), generator=generator)
         total = 0.0
         for step in range(steps):
             index = order[step * options.batch : (step + 1) * options.batch]
-            loss = loss_of(model(augment(x[index], generator)), y[index])
+            with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
+                logits = model(augment(x[index], generator))
+            loss = loss_of(logits.float(), y[index])
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -57,7 +70,43 @@ def fit(
             schedule.step()
             total += loss.item()
         print(f"epoch {epoch + 1}/{options.epochs}: loss {total / steps:.4f}", flush=True)
+        state.save(epoch + 1)
     model.eval()
+
+
+class _Checkpoint:
+    """What training goes on from, in a file, where one is named."""
+
+    def __init__(
+        self, path: Path | None, generator: torch.Generator, **parts: nn.Module | Optimizer | LRScheduler
+    ) -> None:
+        self.path, self.generator, self.parts = path, generator, parts
+
+    def save(self, epochs: int) -> None:
+        """Write the state after this many epochs, whole or not at all."""
+        if self.path is None:
+            return
+        states = {name: part.state_dict() for name, part in self.parts.items()}
+        fresh = self.path.with_suffix(".new")
+        torch.save({**states, "generator": self.generator.get_state(), "epochs": epochs}, fresh)
+        fresh.replace(self.path)
+
+    def load(self) -> int:
+        """Take up the written state; return after how many epochs it was written."""
+        if self.path is None or not self.path.exists():
+            return 0
+        saved = torch.load(self.path)
+        for name, part in self.parts.items():
+            part.load_state_dict(saved[name])
+        self.generator.set_state(saved["generator"])
+        return int(saved["epochs"])
+
+
+def accuracy(model: nn.Sequential, x: npt.NDArray[np.float32], y: npt.NDArray[np.int64]) -> float:
+    """The fraction of samples ``x`` whose largest logit is at their label ``y``."""
+    with torch.no_grad():
+        labels = torch.cat([model(batch).argmax(dim=1) for batch in torch.from_numpy(x).split(EVALUATED)])
+    return float((labels == torch.from_numpy(y)).float().mean())
 
 
 def print_magnitudes(model: nn.Sequential, x: Tensor) -> None:

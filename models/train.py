@@ -13,12 +13,12 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import torch
 from augment import augment
 from export import to_onnx
-from fitting import add_options, fit, print_magnitudes
+from fitting import accuracy, add_options, fit, print_magnitudes
+from integers import add_integer_options, fit_whole
 from mnist import load_mnist
 from networks import network
 from torch import Tensor, nn
@@ -34,16 +34,20 @@ LABEL_SMOOTHING = 0.05
 def main() -> None:
     """Parse the command line, train, report, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=["a", "b", "c", "d"])
+    parser.add_argument("name", choices=["a", "b", "b_circulant", "c", "d"])
     parser.add_argument("--data", type=Path, required=True, help="folder with MNIST's idx files")
     parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
     add_options(parser, epochs=40, batch=128, rate=2e-3, decay=2e-2)
+    add_integer_options(parser)
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     model = network(options.name)
-    fit(model, *training_set(options.data), options, augment=augment, smoothing=LABEL_SMOOTHING)
+    x, y = training_set(options.data)
+    fit(model, x, y, options, augment=augment, smoothing=LABEL_SMOOTHING)
+    if options.bits:
+        fit_whole(model, x, y, options, augment=augment, smoothing=LABEL_SMOOTHING)
     report(model, options.data)
     onnx.save(to_onnx(model, f"mnist_{options.name}"), options.output)
 
@@ -64,13 +68,6 @@ def report(model: nn.Sequential, folder: Path) -> None:
         print(f"{title}: {correct:.2%} of {len(x)} test images")
     x, _ = load_mnist(folder, "test")
     print_magnitudes(model, torch.from_numpy(x))
-
-
-def accuracy(model: nn.Sequential, x: npt.NDArray[np.float32], y: npt.NDArray[np.int64]) -> float:
-    """The fraction of ``x``, ``(n, 1, 28, 28)``, whose largest logit is at its label ``y``."""
-    with torch.no_grad():
-        labels = model(torch.from_numpy(x)).argmax(dim=1)
-    return float((labels == torch.from_numpy(y)).float().mean())
 
 
 if __name__ == "__main__":
