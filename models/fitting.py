@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
+from torch.optim.lr_scheduler import OneCycleLR
 
 EVALUATED = 1000
 """How many samples go through a network at once where nothing is learnt from them."""
@@ -51,13 +51,16 @@ def fit(
     generator = torch.Generator().manual_seed(options.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=options.decay)
     steps = len(x) // options.batch
-    schedule = OneCycleLR(optimizer, options.rate, total_steps=options.epochs * steps)
     loss_of = nn.CrossEntropyLoss(label_smoothing=smoothing)
-    state = _Checkpoint(options.checkpoint, generator, model=model, optimizer=optimizer, schedule=schedule)
-    for epoch in range(state.load(), options.epochs):
+    state = _Checkpoint(options.checkpoint, generator, model=model, optimizer=optimizer)
+    begun = state.load()
+    # The cycle follows from the options, so that training may go on for another number of epochs than it began with.
+    total = options.epochs * steps
+    schedule = OneCycleLR(optimizer, options.rate, total_steps=total, last_epoch=begun * steps - 1)
+    for epoch in range(begun, options.epochs):
         model.train()
         order = torch.randperm(len(x), generator=generator)
-        total = 0.0
+        losses = 0.0
         for step in range(steps):
             index = order[step * options.batch : (step + 1) * options.batch]
             with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
@@ -68,8 +71,8 @@ def fit(
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-            total += loss.item()
-        print(f"epoch {epoch + 1}/{options.epochs}: loss {total / steps:.4f}", flush=True)
+            losses += loss.item()
+        print(f"epoch {epoch + 1}/{options.epochs}: loss {losses / steps:.4f}", flush=True)
         state.save(epoch + 1)
     model.eval()
 
@@ -77,9 +80,7 @@ def fit(
 class _Checkpoint:
     """What training goes on from, in a file, where one is named."""
 
-    def __init__(
-        self, path: Path | None, generator: torch.Generator, **parts: nn.Module | Optimizer | LRScheduler
-    ) -> None:
+    def __init__(self, path: Path | None, generator: torch.Generator, **parts: nn.Module | Optimizer) -> None:
         self.path, self.generator, self.parts = path, generator, parts
 
     def save(self, epochs: int) -> None:

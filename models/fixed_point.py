@@ -179,13 +179,14 @@ def main() -> None:
     parser.add_argument("network", type=Path)
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
     parser.add_argument("--bits", type=_span, nargs="+", required=True, help="of a pixel, then of each layer's weights")
+    parser.add_argument("--images", type=int, help="how many images of the test part, its first; all if not given")
     options = parser.parse_args()
 
     layers = read(options.network)
     load = load_mnist if layers[0].weight.shape[1] == 1 else load_cifar10
     calibration = load(options.data, "train")[0][:CALIBRATION_SAMPLES].astype(np.float64)
     x, y = load(options.data, "test")
-    x = x.astype(np.float64)
+    x, y = x[: options.images].astype(np.float64), y[: options.images]
     choices = itertools.product(*options.bits)
     for result in unbeaten([evaluate(layers, bits, calibration, x, y) for bits in choices]):
         print(result)

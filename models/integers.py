@@ -11,9 +11,6 @@ from fitting import fit
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-RATE = 0.1
-"""The peak learning rate, as a part of the one before."""
-
 
 def add_integer_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `fit_whole`."""
@@ -21,6 +18,7 @@ def add_integer_options(parser: argparse.ArgumentParser) -> None:
         "--bits", type=int, nargs="+", help="of a pixel and of each layer's weights: train on in integers"
     )
     parser.add_argument("--whole-epochs", type=int, default=10, help="how long")
+    parser.add_argument("--whole-rate", type=float, default=5e-4, help="peak learning rate then")
 
 
 def fit_whole(
@@ -36,7 +34,7 @@ def fit_whole(
     pixel, *layers = options.bits
     round_weights(model, layers)
     settings = copy(options)
-    settings.epochs, settings.rate = options.whole_epochs, options.rate * RATE
+    settings.epochs, settings.rate = options.whole_epochs, options.whole_rate
     settings.checkpoint = options.checkpoint and options.checkpoint.with_suffix(".whole.pt")
     settings.bfloat16 = False
 

@@ -1,7 +1,7 @@
-"""Makes the checkers, and the modules of comparisons, importable: they are scripts and belong to no package."""
+"""Makes the checkers, and the modules of comparisons and of models/, importable: they are scripts and belong to no package."""
 
 import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TOOLS), str(TOOLS / "peers")]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "peers"), str(TOOLS.parent / "models")]
