@@ -1,4 +1,4 @@
-"""Makes the checkers, and the modules of comparisons and of models/, importable: they are scripts and belong to no package."""
+"""Makes the checkers, and the modules of comparisons and of models/, importable: scripts that belong to no package."""
 
 import sys
 from pathlib import Path
