@@ -104,6 +104,12 @@ pub fn lookups() -> Subject {
     subject("lookups", "tabula", "label", CIRCUITS, &[("w1", &[2, 1, 2, 2]), ("w2", &[2, 3])], 25)
 }
 
+/// A network on ciphertexts, with a square.
+#[must_use]
+pub fn encrypted() -> Subject {
+    subject("encrypted", "spectral", "logits", SQUARES, &[("w1", &[5, 3]), ("w2", &[3, 3])], 5)
+}
+
 /// Mode `cheetah` with a square, and scores that are revealed.
 #[must_use]
 pub fn products() -> Subject {

@@ -193,6 +193,7 @@ impl WeightForm {
             | 0x70..=0x76
             | 0x79
             | 0x7a => Self::Bits,
+            0x80 | 0x81 => Self::Residues,
             0x12..=0x14 | 0x18 | 0x31 | 0x32 | 0x42 | 0x50 | 0x53 | 0x77 | 0x78 => Self::Opaque,
             kind => panic!("what becomes of a changed message of kind {kind:02x}?"),
         })

@@ -2,8 +2,8 @@
 
 use lanner_attacks::guard;
 use lanner_attacks::models::{
-    Subject, best, circuits, faithful, frequency, likely, lookups, probability, products, several, squares,
-    transfers,
+    Subject, best, circuits, encrypted, faithful, frequency, likely, lookups, probability, products, several,
+    squares, transfers,
 };
 use lanner_attacks::mutation::{Attack, Mutation};
 use lanner_attacks::script::{Frame, Script};
@@ -199,6 +199,12 @@ fn either_party_of_comparisons_refuses_or_goes_on() {
 }
 
 #[test]
+fn either_party_of_a_network_on_ciphertexts_refuses_or_goes_on() {
+    let conversation = Conversation::session(&encrypted());
+    attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x80 | 0x81), &Mutation::ALL);
+}
+
+#[test]
 fn either_party_of_kept_material_refuses_or_goes_on() {
     let conversation = Conversation::kept(&transfers());
     attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x20..=0x24), &Mutation::ALL);
@@ -214,7 +220,8 @@ fn either_party_of_an_upload_refuses_or_goes_on() {
 #[test]
 fn every_kind_of_message_is_attacked() {
     guard::start();
-    let sessions = [circuits(), squares(), lookups()].map(|subject| Conversation::session(&subject));
+    let sessions =
+        [circuits(), squares(), lookups(), encrypted()].map(|subject| Conversation::session(&subject));
     let [kept, uploading] = [Conversation::kept, Conversation::uploading].map(|of| of(&transfers()));
     let transfers = [Conversation::silent_transfers()];
     let records = sessions

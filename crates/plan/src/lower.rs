@@ -54,6 +54,7 @@ pub fn plan_within(
     if mode == Mode::Spectral {
         return spectral::plan(network, policy, limits);
     }
+    refuse_products(network)?;
     let [narrow, wide] = gazelle::SETS;
     match plan_with(network, policy, mode, narrow, limits) {
         Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide, limits),
@@ -378,6 +379,22 @@ fn layouts(
 
 /// Evaluation keys of a session if layouts allow: 30 MB to send in its set-up, and 76 MB for the server to keep.
 const MAX_KEYS: usize = 48;
+
+/// Refuses rings modulo products of primes, in which nothing is shared.
+fn refuse_products(network: &PublicNetwork) -> Result<(), PlanError> {
+    let is_product = |node: &&FixedNode| node.accumulator.factors().is_some();
+    if let Some(node) = network.nodes().iter().find(is_product) {
+        return Err(unsupported(node, "only mode spectral computes modulo products of primes".to_owned()));
+    }
+    match network.input().accumulator.factors() {
+        None => Ok(()),
+        Some(_) => Err(PlanError::Unsupported {
+            node: network.input().name.clone(),
+            operator: "Input",
+            reason: "only mode spectral computes modulo products of primes".to_owned(),
+        }),
+    }
+}
 
 /// The ring of shares that an accumulator's values are shared in.
 #[must_use]

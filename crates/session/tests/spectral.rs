@@ -71,3 +71,21 @@ fn what_the_mode_does_not_compute_is_said() {
         assert!(error.fix().contains("logits"), "{}", error.fix());
     }
 }
+
+/// A layer alone, and squares of its sums.
+#[test]
+fn networks_of_one_layer_are_computed() {
+    for behind in ["", r#",{"name":"square","op":"Square","inputs":["fc"]}"#] {
+        let output = if behind.is_empty() { "fc" } else { "square" };
+        let json = format!(
+            r#"{{"format_version":2,"inputs":[{{"name":"x","shape":[20]}}],"nodes":[
+            {{"name":"fc","op":{{"MatMul":{{"weight":"w1","bias":"b1"}}}},"inputs":["x"]}}{behind}],"output":"{output}"}}"#
+        );
+        let options = QuantizationOptions::without_rescales();
+        let (network, samples) = network(&json, &[("w1", &[20, 3]), ("b1", &[3])], 20, &options);
+        let input = network.public().input().quantize(&samples[0]).unwrap();
+        let truth = FixedExecutor::new(&network).unwrap().run(&input).unwrap();
+        let (_, outcome, _) = session(&network, &planned(&network), &input, |channel| channel);
+        assert_eq!(outcome, Outcome::Logits(truth.output), "{output}");
+    }
+}

@@ -131,7 +131,7 @@ class Model:
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
         """
-        return self.predict_integers(x)[0] / np.float64(self.logits_scale)
+        return self._reals(self.predict_integers(x)[0])
 
     def predict_probability(self, x: ArrayLike) -> NDArray[np.float64]:
         """The largest softmax probability of each sample's fixed-point logits.
@@ -155,7 +155,7 @@ class Model:
         revealed = [self.probability_of(row) for row in integers]
         if None not in revealed:
             return np.array(revealed, np.float64)
-        logits = integers / np.float64(self.logits_scale)
+        logits = self._reals(integers)
         if logits.shape[1] == 1:
             logits = np.pad(logits, ((0, 0), (1, 0)))
         probabilities: NDArray[np.float64] = 1.0 / np.exp(logits - logits.max(1, keepdims=True)).sum(1)
@@ -168,10 +168,16 @@ class Model:
             InputError: If there are more or fewer logits than outputs.
         """
         with native_errors():
-            return self.native.probability(np.asarray(integers, np.int64).tolist())
+            return self.native.probability([int(integer) for integer in np.asarray(integers).tolist()])
+
+    def _reals(self, integers: NDArray[Any]) -> NDArray[np.float64]:
+        """Integer logits, of Python's own where they have more than 64 bits, as real numbers."""
+        return integers.astype(np.float64) / np.float64(self.logits_scale)
 
     def predict_integers(self, x: ArrayLike) -> tuple[NDArray[np.int64], int]:
         """The fixed-point reference's integer logits, shape (n, outputs), and the number of overflows met.
+
+        Logits of more than 64 bits, which mode ``spectral`` may have, come as an array of Python's integers.
 
         Raises:
             InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.

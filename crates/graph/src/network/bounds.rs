@@ -79,7 +79,7 @@ impl Bound {
             FixedOp::MatrixProduct { inner } => {
                 let [low, high] = product::interval(first.ends(), inputs[1].ends());
                 let inner = *inner as i128;
-                within(Some((low * inner, high * inner)), evidence, limit)
+                within(Some((low.saturating_mul(inner), high.saturating_mul(inner))), evidence, limit)
             }
             _ => match op.elementwise().map(|op| (op.interval([low, high]), op.multiplies())) {
                 Some(([low, high], true)) => within(Some((low, high)), evidence, limit),
@@ -174,7 +174,7 @@ pub(crate) fn machine_bounds(
     weights: &BTreeMap<usize, LinearWeights>,
 ) -> Result<Vec<i128>, CompileError> {
     let input = network.input();
-    let mut bounds = vec![i128::from(input.high.max(-input.low))];
+    let mut bounds = vec![i128::from(input.high).max(-i128::from(input.low))];
     for (index, node) in network.nodes().iter().enumerate() {
         let before = node.inputs.iter().map(|&value| bounds[value]).max().unwrap_or(0);
         // Products, and functions that change the ring, stay within it.
@@ -218,7 +218,7 @@ pub(crate) fn machine_bounds(
 
 /// The largest absolute partial sum of `W x + b` for |x| <= `magnitude`.
 pub(crate) fn sum_bound(layer: &LinearWeights, magnitude: i128) -> i128 {
-    let bias = layer.bias().iter().map(|b| b.abs()).max().unwrap_or(0);
+    let bias = layer.bias().iter().map(|b| b.saturating_abs()).max().unwrap_or(0);
     let absolute = |([positive, negative], _): ([i128; 2], &[i128])| positive - negative;
     layer.sums().map(absolute).max().unwrap_or(0).saturating_mul(magnitude).saturating_add(bias)
 }

@@ -96,6 +96,11 @@ fn check_node(network: &PublicNetwork, index: usize) -> Result<(), String> {
     let (before, after) = (network.accumulator(node.inputs[0]), node.accumulator);
     let changes = node.inputs.iter().any(|&value| network.accumulator(value) != after);
     match node.op {
+        FixedOp::Rescale { .. } | FixedOp::Narrow | FixedOp::MatrixProduct { .. }
+            if before.factors().or(after.factors()).is_some() =>
+        {
+            Err("values modulo products of primes have no such operator".to_owned())
+        }
         FixedOp::Rescale { shift } if shift >= before.bits() => {
             Err(format!("a shift of {shift} bits is too large"))
         }

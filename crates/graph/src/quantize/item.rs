@@ -135,7 +135,9 @@ pub(super) fn items<'a>(draft: &'a Draft, seen: &[Seen]) -> Result<Vec<Item<'a>>
 /// # Errors
 /// [`CompileError::UnsupportedOp`] naming the first other.
 pub(super) fn only_polynomials(items: &[Item<'_>]) -> Result<(), CompileError> {
-    let is_other = |item: &&Item<'_>| item.action.is_nonlinear() || item.action.chooses_scale();
+    let is_other = |item: &&Item<'_>| {
+        item.action.is_nonlinear() || item.action.chooses_scale() || item.action.is_product()
+    };
     items.iter().find(is_other).map_or(Ok(()), |item| {
         Err(CompileError::UnsupportedOp {
             node: item.name.clone(),

@@ -1,13 +1,13 @@
 //! A network of sums and products on ciphertexts: layouts first, then limbs.
 
 use lanner_bfv::function_privacy::{Budget, Distance};
-use lanner_bfv::{ParameterSet, Parameters, PlaintextModulus};
-use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
+use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
+use lanner_graph::{FixedOp, Policy, PublicNetwork};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Square};
 use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
 
-use super::{convolution, layer, unsupported};
+use super::{convolution, unsupported};
 use crate::built::layer as layer_of;
 use crate::limits::{Limits, Totals, check_memory};
 use crate::{Account, Item, Mode, Plan, PlanError, Step};
@@ -31,14 +31,22 @@ pub(super) fn plan(network: &PublicNetwork, policy: Policy, limits: &Limits) -> 
         });
     }
     let layers = layers(network)?;
-    let primes = network.accumulator(0).factors().ok_or_else(|| PlanError::Unsupported {
-        node: network.input().name.clone(),
-        operator: "Input",
-        reason: "values on ciphertexts live modulo a product of primes".to_owned(),
-    })?;
+    let (input, most) = (network.input(), (INPUT.largest() / 2) as i64);
+    if input.low < -most || input.high > most {
+        return Err(unsupported_input(network, "its values are beyond what a client encrypts"));
+    }
+    let primes = network.accumulator(0).factors();
+    let primes = primes
+        .ok_or_else(|| unsupported_input(network, "values on ciphertexts live modulo a product of primes"))?;
     let mut refused = None;
     for set in SETS {
-        let chain = Chain::new(network, &layers, primes, set)?;
+        let chain = match Chain::new(network, &layers, primes, set) {
+            Ok(chain) => chain,
+            Err(error) => {
+                refused = Some(error);
+                continue;
+            }
+        };
         for limbs in 2..=chain.parameters.limbs() {
             match chain.steps(limbs) {
                 Ok(steps) => return finish(network, policy, limits, steps),
@@ -111,7 +119,9 @@ impl<'n> Chain<'n> {
     /// The steps for an input of so many limbs, with as few as noise allows behind each.
     fn steps(&self, limbs: usize) -> Result<Vec<Step>, PlanError> {
         let Self { network, primes, set, .. } = self;
-        let [first, .., last] = &self.programs[..] else { return Err(depth(network)) };
+        let (Some(first), Some(last)) = (self.programs.first(), self.programs.last()) else {
+            return Err(depth(network));
+        };
         let primes = primes.to_vec();
         let encrypt = Encrypt { layout: first.from().clone(), primes: primes.clone(), set: *set, limbs };
         let input = ValueType::shared(INPUT, network.input().len(), Known::SERVER);
@@ -120,29 +130,33 @@ impl<'n> Chain<'n> {
         let mut programs = self.programs.iter();
         for layer in self.layers {
             let before = steps.encrypted()?;
-            let (node, protocol): (&FixedNode, &dyn Fn(usize) -> Protocol) = match layer {
-                Layer::Linear(index, shape) => {
+            let protocol: Protocol = match layer {
+                Layer::Linear(_, shape) => {
                     let program = programs.next().ok_or_else(|| depth(network))?;
-                    let linear = |behind| Linear {
+                    let made = program.noise(before.noise, &self.parameters, &primes, before.limbs);
+                    let noise = |behind| made.switched_modulus(&self.parameters, before.limbs, behind);
+                    Linear {
                         shape: shape.clone(),
                         from: program.from().clone(),
                         to: program.to().clone(),
                         gathering: program.gathering(),
                         primes: primes.clone(),
                         set: *set,
-                        limbs: [before.limbs, behind],
-                    };
-                    let protocol = |behind| linear(behind).into();
-                    self.push_cheapest(&mut steps, &network.nodes()[*index], before, &protocol)?;
-                    continue;
+                        limbs: [before.limbs, self.fewest(before, noise)?],
+                    }
+                    .into()
                 }
-                Layer::Square(index) => (&network.nodes()[*index], &|behind| {
-                    let limbs = [before.limbs, behind];
+                Layer::Square(_) => {
+                    let noise = |behind| {
+                        Square::noise(before.noise, &self.parameters, &primes, [before.limbs, behind])
+                    };
+                    let limbs = [before.limbs, self.fewest(before, noise)?];
                     Square { ciphertexts: before.ciphertexts, primes: primes.clone(), set: *set, limbs }
                         .into()
-                }),
+                }
             };
-            self.push_cheapest(&mut steps, node, before, protocol)?;
+            let (Layer::Linear(index, _) | Layer::Square(index)) = layer;
+            steps.push(&network.nodes()[*index].name, protocol)?;
         }
         let scores = steps.encrypted()?;
         let noise_bits = scores.noise.bits();
@@ -152,28 +166,17 @@ impl<'n> Chain<'n> {
         Ok(steps.steps)
     }
 
-    /// Adds a step with the fewest limbs behind it that leave messages nearly as much room as all would.
-    fn push_cheapest(
-        &self,
-        steps: &mut Steps,
-        node: &FixedNode,
-        before: Encrypted,
-        protocol: &dyn Fn(usize) -> Protocol,
-    ) -> Result<(), PlanError> {
-        let made = |behind: usize| {
-            let made = protocol(behind).spec().infer(&[ValueType::Encrypted(before)]);
-            match made.map_err(|source| layer(node, source))? {
-                ValueType::Encrypted(encrypted) => Ok(encrypted),
-                _ => Err(depth(self.network)),
-            }
-        };
-        let most = self.room(&made(before.limbs)?);
-        for behind in 1..before.limbs {
-            if self.room(&made(behind)?) >= most - SPENT {
-                return steps.push(&node.name, protocol(behind));
-            }
+    /// The fewest limbs that leave messages nearly as much room as all would, where noise is this for each number of them.
+    ///
+    /// # Errors
+    /// [`PlanError::Unsupported`] if there is no room for messages at all.
+    fn fewest(&self, before: Encrypted, noise: impl Fn(usize) -> NoiseBound) -> Result<usize, PlanError> {
+        let room = |limbs: usize| self.room(&Encrypted { limbs, noise: noise(limbs), ..before });
+        let most = room(before.limbs);
+        if most.is_nan() || most <= 0.0 {
+            return Err(depth(self.network));
         }
-        steps.push(&node.name, protocol(before.limbs))
+        Ok((1..before.limbs).find(|limbs| room(*limbs) >= most - SPENT).unwrap_or(before.limbs))
     }
 
     /// Bits between the noise and half a step from one message to the next.
@@ -184,7 +187,7 @@ impl<'n> Chain<'n> {
 
     /// Checks that what is left has room for the message and for what hides the noise, over as many predictions as a session's account has.
     fn check_sealing(&self, scores: &Encrypted) -> Result<(), PlanError> {
-        let noise = lanner_bfv::NoiseBound::of_bits(scores.noise.bits());
+        let noise = NoiseBound::of_bits(scores.noise.bits());
         let mut all = Distance::default();
         for prime in self.primes {
             let budget = PlaintextModulus::new(&self.parameters, *prime)
@@ -242,4 +245,12 @@ fn finish(
 fn depth(network: &PublicNetwork) -> PlanError {
     let node = &network.nodes()[network.nodes().len() - 1];
     unsupported(node, "the network is deeper than the parameters of ciphertexts allow".to_owned())
+}
+
+fn unsupported_input(network: &PublicNetwork, reason: &str) -> PlanError {
+    PlanError::Unsupported {
+        node: network.input().name.clone(),
+        operator: "Input",
+        reason: reason.to_owned(),
+    }
 }

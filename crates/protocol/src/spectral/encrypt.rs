@@ -22,7 +22,7 @@ use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
     BoxedStep, Built, Client, Encrypted, Inputs, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
-    Value, ValueType,
+    Value, ValueType, WORD,
 };
 use crate::{Cost, ProtocolError, kind};
 
@@ -48,6 +48,7 @@ impl Spec for Encrypt {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        self.layout.check(self.set.degree())?;
         ValueType::only_known(inputs, INPUT, self.layout.len())?;
         let modulus =
             product(&self.primes).ok_or(ProtocolError::Shape { what: "the primes of encrypted values" })?;
@@ -99,7 +100,9 @@ impl Built for BuiltEncrypt {
     fn memory(&self) -> Result<Memory, ProtocolError> {
         let expanded = (2 * self.spec.limbs * self.parameters.degree() * size_of::<u64>()) as u64;
         let all = self.ciphertexts() as u64 * expanded;
-        Ok(Memory { working: all, client_working: expanded, ..Memory::default() })
+        // The slots of all ciphertexts, and what lies in them.
+        let slots = self.spec.layout.ciphertexts() as u64 * self.parameters.degree() as u64 * 3 * WORD;
+        Ok(Memory { working: all, client_working: expanded + slots, ..Memory::default() })
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {

@@ -95,8 +95,10 @@ impl Built for BuiltLinear {
         let (counts, limbs) = (self.program.counts(), self.spec.limbs[0]);
         let (primes, products) = (self.spec.primes.len() as u64, counts.multiplications as u64);
         let (babies, giants) = self.program.steps();
-        // Rotated inputs and sums have a limb more.
-        let working = (babies.len() + giants.len()) as u64 * ciphertext_bytes(&self.parameters, limbs + 1);
+        // Rotated inputs and sums have a limb more; of an input that is decomposed each limb has so many.
+        let rotated = (babies.len() + giants.len()) as u64 * ciphertext_bytes(&self.parameters, limbs + 1);
+        let digits = (counts.ciphertexts * limbs) as u64 * ciphertext_bytes(&self.parameters, limbs + 1) / 2;
+        let working = rotated + digits;
         let factor = |prime: &u64| products * Kernel::factor_bytes(&self.parameters, *prime, limbs);
         let model = self.spec.primes.iter().map(factor).sum();
         Ok(Memory { model, working: primes * working, ..Memory::default() })

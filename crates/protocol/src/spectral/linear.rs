@@ -91,6 +91,7 @@ impl Kernel {
             Ok(hoisted.apply_extended(element(*rotation)?, keys)?)
         });
         let babies = babies.into_iter().collect::<Result<Vec<ExtendedCiphertext>, ProtocolError>>()?;
+        drop(hoisted);
         let mut sums = ExtendedCombinations::at(&self.parameters, self.giants.len(), limbs)?;
         sums.add_products(&babies, &self.products())?;
         drop(babies);

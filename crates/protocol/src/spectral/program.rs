@@ -87,13 +87,18 @@ impl Program {
     /// # Errors
     /// [`ProtocolError::Shape`] if there is no layer, or a layer's input or output has more elements than a ciphertext has slots.
     pub fn chain(shapes: &[Convolution], slots: usize) -> Result<Vec<Self>, ProtocolError> {
-        let (first, rest) = shapes.split_first().ok_or(NO_LAYOUT)?;
-        let mut chains = cheapest(Self::first(first, slots)?.into_iter().map(|program| vec![program]));
+        let (first, rest) = shapes.split_first().ok_or(NO_LAYER)?;
+        if shapes.len() > MAX_LAYERS {
+            return Err(TOO_MANY);
+        }
+        let mut left = MAX_SEARCH;
+        let mut chains =
+            cheapest(Self::first(first, slots, &mut left)?.into_iter().map(|program| vec![program]));
         for shape in rest {
             let mut longer = Vec::new();
             for chain in chains {
                 let Some(last) = chain.last() else { continue };
-                let next = Self::next(shape, &last.to)?;
+                let next = Self::next(shape, &last.to, &mut left)?;
                 longer.extend(next.into_iter().map(|program| [chain.as_slice(), &[program]].concat()));
             }
             chains = cheapest(longer);
@@ -102,15 +107,24 @@ impl Program {
     }
 
     /// Programs of a network's first layer.
-    fn first(shape: &Convolution, slots: usize) -> Result<Vec<Self>, ProtocolError> {
-        if shape.image == [1, 1] || shape.groups != 1 {
-            return Self::next(shape, &Layout::copies(shape.inputs(), slots)?);
+    fn first(shape: &Convolution, slots: usize, left: &mut u64) -> Result<Vec<Self>, ProtocolError> {
+        if shape.output_image()? == [1, 1] || shape.groups != 1 {
+            return Self::next(shape, &Layout::copies(shape.inputs(), slots)?, left);
         }
         let outputs = shape.outputs()?;
         let positions = outputs / shape.out_channels;
         let blocks = (0..=slots.ilog2()).map(|bits| 1 << bits).filter(|block| outputs <= *block);
-        let kinds = |block: usize| (1..=block / positions).map(move |kinds| (block, kinds));
+        // As many kinds of planes as fit, as few as leave one ciphertext, and what lies between.
+        let taps = shape.weights() / shape.out_channels;
+        let kinds = |block: usize| {
+            let planes = block / positions;
+            let one = taps.div_ceil(slots / block);
+            let powers = (0..usize::BITS).map(|bits| 1 << bits).take_while(move |kinds| *kinds < planes);
+            let all: BTreeSet<usize> = powers.chain([planes]).chain((one <= planes).then_some(one)).collect();
+            all.into_iter().map(move |kinds| (block, kinds))
+        };
         let program = |(block, kinds)| {
+            spend(left, shape)?;
             let patches = Patches { slots, shape: shape.clone(), block, kinds };
             let from = Layout::Patches(patches.clone());
             from.check(slots)?;
@@ -131,9 +145,12 @@ impl Program {
     }
 
     /// Programs of a layer that reads what another one made.
-    fn next(shape: &Convolution, from: &Layout) -> Result<Vec<Self>, ProtocolError> {
-        let programs = Self::ways(shape, from)?.into_iter();
-        programs.map(|(to, gathering)| Self::new(shape, from.clone(), to, gathering)).collect()
+    fn next(shape: &Convolution, from: &Layout, left: &mut u64) -> Result<Vec<Self>, ProtocolError> {
+        let program = |(to, gathering)| {
+            spend(left, shape)?;
+            Self::new(shape, from.clone(), to, gathering)
+        };
+        Self::ways(shape, from)?.into_iter().map(program).collect()
     }
 
     /// Where its output may lie.
@@ -172,6 +189,7 @@ impl Program {
         gathering: Gathering,
     ) -> Result<Self, ProtocolError> {
         let programs = match from {
+            Layout::Patches(patches) if patches.shape != *shape => return Err(NO_LAYOUT),
             Layout::Patches(patches) => {
                 from.check(patches.slots)?;
                 Self::patched(patches)?
@@ -197,18 +215,34 @@ impl Program {
         shape.output_image()?;
         let mut program =
             Self { shape: shape.clone(), from, to, gathering, diagonals: BTreeSet::new(), giant: 1 };
+        // Many products have one diagonal, and these follow each other in runs.
+        let slots = program.from.slots();
+        let mut seen = vec![false; 2 * slots * program.from.ciphertexts()];
         let mut diagonals = BTreeSet::new();
-        program.each_product(|product| {
-            diagonals.insert(product.diagonal);
+        program.each_product(|Product { diagonal, .. }| {
+            let Diagonal { ciphertext, step, swap } = diagonal;
+            let place = (ciphertext * 2 + usize::from(swap)) * slots + (step + (slots / 2) as isize) as usize;
+            if !std::mem::replace(&mut seen[place], true) {
+                diagonals.insert(diagonal);
+            }
         });
+        if diagonals.is_empty() {
+            return Err(ProtocolError::Shape { what: "a layer that reads nothing but padding" });
+        }
         program.diagonals = diagonals;
         let unit = match &program.from {
             Layout::Patches(patches) => patches.positions(),
             Layout::Runs { .. } => 1,
         };
-        let giants = [1, unit].into_iter().flat_map(|unit| (0..14).map(move |bits| unit << bits));
-        let cost = |giant: &usize| Self { giant: *giant, ..program.clone() }.counts().cost();
-        program.giant = giants.min_by_key(cost).unwrap_or(1);
+        let giants: BTreeSet<usize> =
+            [1, unit].into_iter().flat_map(|unit| (0..14).map(move |bits| unit << bits)).collect();
+        let giants = giants.into_iter();
+        let mut best = (usize::MAX, 1);
+        for giant in giants.take_while(|giant| *giant <= slots * 2) {
+            program.giant = giant;
+            best = best.min((program.counts().cost(), giant));
+        }
+        program.giant = best.1;
         Ok(program)
     }
 
@@ -450,6 +484,23 @@ fn cheapest(chains: impl IntoIterator<Item = Vec<Program>>) -> Vec<Vec<Program>>
     best
 }
 
+/// Takes what building a program of a layer costs off what is left of a search.
+fn spend(left: &mut u64, shape: &Convolution) -> Result<(), ProtocolError> {
+    let taps = (shape.group_inputs() as u64).saturating_mul((shape.kernel[0] * shape.kernel[1]) as u64);
+    let products = (shape.outputs()? as u64).saturating_mul(taps);
+    *left = left.checked_sub(products).ok_or(TOO_MANY)?;
+    Ok(())
+}
+
+/// Products that all programs of a search have together: some ten seconds.
+const MAX_SEARCH: u64 = 1 << 30;
+
+/// Layers of a chain: beyond what any parameters have room for.
+const MAX_LAYERS: usize = 12;
+
+const TOO_MANY: ProtocolError =
+    ProtocolError::Shape { what: "more layers, or larger ones, than layouts are searched for" };
+const NO_LAYER: ProtocolError = ProtocolError::Shape { what: "a network without a linear layer" };
 const NO_LAYOUT: ProtocolError =
     ProtocolError::Shape { what: "a layer of more elements than a ciphertext has slots" };
 
@@ -531,12 +582,12 @@ mod tests {
 
     /// Every program that there is, and every one of a layer behind it.
     fn check_all(shape: &Convolution, next: &[Convolution]) {
-        let programs = Program::first(shape, SLOTS).unwrap();
+        let programs = Program::first(shape, SLOTS, &mut MAX_SEARCH.clone()).unwrap();
         assert!(!programs.is_empty());
         for program in programs {
             check(&program);
             for shape in next {
-                let behind = Program::next(shape, program.to()).unwrap();
+                let behind = Program::next(shape, program.to(), &mut MAX_SEARCH.clone()).unwrap();
                 assert!(!behind.is_empty());
                 behind.iter().for_each(check);
             }

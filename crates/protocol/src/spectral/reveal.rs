@@ -58,6 +58,7 @@ impl Spec for Reveal {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
+        self.layout.check(self.set.degree())?;
         let input = ValueType::only_encrypted(inputs)?;
         let fits = (input.set, input.ciphertexts, input.limbs)
             == (self.set, self.layout.ciphertexts(), self.limbs)

@@ -1,6 +1,6 @@
 //! The square of each slot, by a product of ciphertexts.
 
-use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};
+use lanner_bfv::{Ciphertext, Evaluator, NoiseBound, ParameterSet, Parameters};
 use lanner_primitives::parallel;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,21 @@ pub struct Square {
     pub limbs: [usize; 2],
 }
 
+impl Square {
+    /// A bound on the noise of squares of ciphertexts with this noise, for limbs before and behind.
+    #[must_use]
+    pub fn noise(
+        input: NoiseBound,
+        parameters: &Parameters,
+        primes: &[u64],
+        [before, behind]: [usize; 2],
+    ) -> NoiseBound {
+        let largest = primes.iter().max().copied().unwrap_or(1);
+        let product = input.product(input, parameters, largest, before);
+        product.switched_product(parameters, before, behind).switched_key_at(parameters, behind)
+    }
+}
+
 impl Spec for Square {
     fn name(&self) -> &'static str {
         "spectral.square"
@@ -41,10 +56,7 @@ impl Spec for Square {
             return Err(ProtocolError::Shape { what: "the input of a square" });
         }
         let parameters = self.set.parameters()?;
-        let largest = self.primes.iter().max().copied().unwrap_or(1);
-        let product = input.noise.product(input.noise, &parameters, largest, before);
-        let noise =
-            product.switched_product(&parameters, before, behind).switched_key_at(&parameters, behind);
+        let noise = Self::noise(input.noise, &parameters, &self.primes, self.limbs);
         Ok(ValueType::Encrypted(Encrypted { limbs: behind, noise, ..input }))
     }
 

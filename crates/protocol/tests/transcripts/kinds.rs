@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lanner_testkit::{Domain, Domains};
 
-use crate::{EXTREMES, circuits, compare, linear, tabula};
+use crate::{EXTREMES, circuits, compare, linear, spectral, tabula};
 
 pub fn bits(widths: &[usize]) -> Domain {
     Domain::Bits(widths.to_vec())
@@ -78,7 +78,7 @@ pub fn of_linear(
 
 #[test]
 fn every_kind_of_the_crate_is_said_by_a_protocol_here() {
-    let sessions = [compare::session, circuits::session, linear::split, tabula::session];
+    let sessions = [compare::session, circuits::session, linear::split, tabula::session, spectral::session];
     let said: BTreeSet<u16> =
         sessions.iter().flat_map(|session| session(0, EXTREMES[0]).kinds()).map(|(_, kind)| kind).collect();
     let number = |rest: &str| u16::from_str_radix(rest.split_once(')').unwrap().0, 16).unwrap();

@@ -11,6 +11,7 @@ mod common;
 mod compare;
 mod kinds;
 mod linear;
+mod spectral;
 mod tabula;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,58 @@
+//! What strangers describe in mode spectral is refused before much is computed, and its rings are refused in other modes.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fmt::Write;
+
+use lanner_graph::{Policy, PublicNetwork};
+use lanner_plan::{Mode, plan};
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+
+/// The primes of a ring of 93 bits.
+const RING: &str = "[2147352577,2146959361,2146041857]";
+
+fn network(shape: &str, nodes: &str) -> PublicNetwork {
+    let json = format!(
+        r#"{{"format_version":7,"input":{{"name":"x","shape":{shape},"scale":{{"grid":0}},"low":0,"high":255,"modulus":{RING}}},"nodes":[{nodes}],"output_scale":0,"head":"scores"}}"#
+    );
+    PublicNetwork::from_json(&json).unwrap()
+}
+
+fn conv(channels: usize, kernel: usize) -> String {
+    format!(
+        r#"{{"name":"conv","op":{{"Conv2d":{{"out_channels":{channels},"kernel":[{kernel},{kernel}],"strides":[1,1],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}}}},"inputs":[0],"shape":[{channels},1,1],"modulus":{RING}}}"#
+    )
+}
+
+#[test]
+fn searches_for_layouts_are_bounded() {
+    let mut layers = String::new();
+    for layer in 0..4000 {
+        let comma = if layer == 0 { "" } else { "," };
+        write!(
+            layers,
+            r#"{comma}{{"name":"fc{layer}","op":{{"Linear":{{"outputs":16}}}},"inputs":[{layer}],"shape":[16],"modulus":{RING}}}"#
+        )
+        .unwrap();
+    }
+    // Without bounds, and with layouts of planes for one position, each of these takes minutes to days.
+    for (network, is_planned) in [
+        (network("[16]", &layers), false),
+        (network("[4096,3,3]", &conv(2048, 3)), false),
+        (network("[512,3,3]", &conv(512, 3)), true),
+        (network("[1,28,28]", &conv(64, 28)), true),
+    ] {
+        let planned = plan(&network, Policy::Logits, Mode::Spectral);
+        assert_eq!(planned.is_ok(), is_planned, "{:?}", planned.err());
+    }
+}
+
+#[test]
+fn products_of_primes_are_no_rings_of_shares() {
+    let network = network("[1,28,28]", &conv(4, 28));
+    for mode in [Mode::Gazelle, Mode::Falcon, Mode::Cheetah(Rounding::Exact)] {
+        let error = plan(&network, Policy::Logits, mode).unwrap_err().to_string();
+        assert!(error.contains("products of primes"), "{error}");
+    }
+}
