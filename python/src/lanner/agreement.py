@@ -54,7 +54,7 @@ def agrees(prediction: Prediction, reference: NDArray[np.int64], model: Model) -
     Only the label of a model that does not round exactly may be that of scores within `Model.secure_error` of them.
     """
     if prediction.integers is not None:
-        return list(prediction.integers) == reference.tolist()
+        return bool(list(prediction.integers) == reference.tolist())
     if prediction.labels is not None:
         return np.array_equal(prediction.labels, np.flatnonzero(reference > 0))
     if prediction.top is not None and not are_best(prediction.top, reference, 0):
