@@ -6,7 +6,9 @@ use lanner_primitives::parallel;
 use lanner_ring::{Accumulator, Eval, Modulus, Poly, RnsBasis};
 
 use crate::encode::Values;
-use crate::{BfvError, Ciphertext, ExtendedCiphertext, Multiplier, NoiseBound, Parameters};
+use crate::{
+    BfvError, Ciphertext, ExtendedCiphertext, Multiplier, NoiseBound, Parameters, PeriodicMultiplier,
+};
 
 /// The sum of ciphertexts multiplied by plaintexts.
 pub struct LinearCombination {
@@ -137,7 +139,60 @@ pub struct Product<'f> {
     /// Index of the sum.
     pub row: usize,
     /// The factor.
-    pub factor: &'f Multiplier,
+    pub factor: Factor<'f>,
+}
+
+/// A plaintext to multiply by.
+#[derive(Clone, Copy)]
+pub enum Factor<'f> {
+    /// Of any slots.
+    Slots(&'f Multiplier),
+    /// Of slots that repeat. All factors of a sum do then, with the same period.
+    Periodic(&'f PeriodicMultiplier),
+}
+
+impl<'f> From<&'f Multiplier> for Factor<'f> {
+    fn from(factor: &'f Multiplier) -> Self {
+        Self::Slots(factor)
+    }
+}
+
+impl<'f> Factor<'f> {
+    pub(crate) fn norm(self) -> f64 {
+        match self {
+            Self::Slots(factor) => factor.norm,
+            Self::Periodic(factor) => factor.norm(),
+        }
+    }
+
+    /// Values of a transform in a row that are equal.
+    fn run(self) -> usize {
+        match self {
+            Self::Slots(_) => 1,
+            Self::Periodic(factor) => factor.run(),
+        }
+    }
+
+    fn check_covers(self, basis: &RnsBasis) -> Result<(), BfvError> {
+        match self {
+            Self::Slots(factor) => factor.check_covers(basis),
+            Self::Periodic(factor) => factor.check_covers(basis),
+        }
+    }
+
+    fn is_prepared(self, basis: &RnsBasis, limb: usize) -> bool {
+        match self {
+            Self::Slots(factor) => factor.is_prepared(basis, limb),
+            Self::Periodic(_) => true,
+        }
+    }
+
+    fn values(self, basis: &RnsBasis, limb: usize) -> Values<'f> {
+        match self {
+            Self::Slots(factor) => factor.values(basis, limb),
+            Self::Periodic(factor) => Values::Prepared(factor.values(basis, limb)),
+        }
+    }
 }
 
 impl<'f> Product<'f> {
@@ -154,7 +209,7 @@ impl<'f> Product<'f> {
         if expected != got {
             return Err(BfvError::Length { expected, got });
         }
-        let product = |(i, factor)| Self { operand: i / rows, row: i % rows, factor };
+        let product = |(i, factor)| Self { operand: i / rows, row: i % rows, factor: Factor::Slots(factor) };
         Ok(factors.iter().enumerate().map(product).collect())
     }
 }
@@ -162,21 +217,24 @@ impl<'f> Product<'f> {
 /// The products of one sum.
 pub(crate) struct Terms<'a, T> {
     pub(crate) operands: Vec<&'a T>,
-    pub(crate) factors: Vec<&'a Multiplier>,
+    pub(crate) factors: Vec<Factor<'a>>,
+    /// The [run](Factor::run) of all factors.
+    run: usize,
 }
 
 impl<'a, T> Terms<'a, T> {
     /// The products of each of `rows` sums.
     ///
     /// # Errors
-    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if a factor does not cover `basis`.
+    /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if a factor does not cover `basis`, or factors of one sum
+    /// repeat differently.
     pub(crate) fn by_row(
         operands: &'a [T],
         products: &[Product<'a>],
         rows: usize,
         basis: &RnsBasis,
     ) -> Result<Vec<Self>, BfvError> {
-        let empty = |_| Self { operands: Vec::new(), factors: Vec::new() };
+        let empty = |_| Self { operands: Vec::new(), factors: Vec::new(), run: 1 };
         let mut terms: Vec<Self> = (0..rows).map(empty).collect();
         for Product { operand, row, factor } in products {
             factor.check_covers(basis)?;
@@ -184,8 +242,13 @@ impl<'a, T> Terms<'a, T> {
             let operand = operands.get(*operand).ok_or(BfvError::Length { expected, got })?;
             let (expected, got) = (rows, row + 1);
             let terms = terms.get_mut(*row).ok_or(BfvError::Length { expected, got })?;
+            if terms.factors.is_empty() {
+                terms.run = factor.run();
+            } else if terms.run != factor.run() {
+                return Err(BfvError::Mismatch { what: "the periods of factors" });
+            }
             terms.operands.push(operand);
-            terms.factors.push(factor);
+            terms.factors.push(*factor);
         }
         Ok(terms)
     }
@@ -202,8 +265,14 @@ impl<'a, T> Terms<'a, T> {
     ) {
         let operands: Vec<_> =
             self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
-        let weights: Vec<_> = factors.iter().map(|factor| &factor[block.clone()]).collect();
-        modulus.add_dot(&mut total.limb_mut(limb)[block.clone()], &operands, &weights);
+        let runs = block.start / self.run..block.end / self.run;
+        let weights: Vec<_> = factors.iter().map(|factor| &factor[runs.clone()]).collect();
+        let total = &mut total.limb_mut(limb)[block.clone()];
+        if self.run == 1 {
+            modulus.add_dot(total, &operands, &weights);
+        } else {
+            modulus.add_dot_repeated(total, &operands, &weights, self.run);
+        }
     }
 
     /// The factors' values at one limb.
@@ -300,7 +369,7 @@ impl ExtendedCombinations {
         });
         for (row, terms) in self.rows.iter_mut().zip(&terms) {
             for (ciphertext, factor) in terms.operands.iter().zip(&terms.factors) {
-                row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm));
+                row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm()));
             }
         }
         Ok(())

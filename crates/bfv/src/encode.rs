@@ -1,9 +1,11 @@
 //! Encodings of vectors into plaintext polynomials.
 
 mod coefficients;
+mod periodic;
 mod slots;
 
 pub use coefficients::CoefficientEncoder;
+pub use periodic::{PeriodicEncoder, PeriodicMultiplier};
 pub use slots::SlotEncoder;
 
 use std::ops::Deref;
@@ -48,12 +50,7 @@ impl Multiplier {
     /// Lifts the coefficients of `plaintext` to `(-t/2, t/2]`.
     pub(crate) fn new(plaintext: &Plaintext) -> Self {
         let t = plaintext.modulus().value();
-        let half = t / 2;
-        let center = |value: &u64| {
-            let above = ((half.wrapping_sub(*value) as i64) >> 63) as u64;
-            value.wrapping_sub(t & above) as i64
-        };
-        let lifted = plaintext.coefficients().iter().map(center);
+        let lifted = plaintext.coefficients().iter().map(|value| center(*value, t));
         let coefficients = if is_narrow(t) {
             Coefficients::Narrow(lifted.map(|value| value as i32).collect())
         } else {
@@ -61,7 +58,7 @@ impl Multiplier {
         };
         let parameters = plaintext.modulus().parameters().clone();
         let norm = largest_norm(parameters.degree(), t);
-        Self { parameters, coefficients, largest: half, prepared: None, norm }
+        Self { parameters, coefficients, largest: t / 2, prepared: None, norm }
     }
 
     /// The same integer in every slot: one coefficient, so that products have less noise. `bound` is public and not below its
@@ -191,6 +188,12 @@ impl Multiplier {
         let covers = self.parameters.has_basis(basis);
         if covers { Ok(()) } else { Err(BfvError::Mismatch { what: "the bases of ciphertext and factor" }) }
     }
+}
+
+/// The integer in `(-t/2, t/2]` with this residue.
+fn center(value: u64, t: u64) -> i64 {
+    let above = (((t / 2).wrapping_sub(value) as i64) >> 63) as u64;
+    value.wrapping_sub(t & above) as i64
 }
 
 /// Whether centred coefficients modulo `t` fit 32 bits.

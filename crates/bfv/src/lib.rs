@@ -69,8 +69,8 @@ mod switch;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use coefficient::CoefficientFactor;
-pub use combination::{ExtendedCombination, ExtendedCombinations, LinearCombination, Product};
-pub use encode::{CoefficientEncoder, Multiplier, SlotEncoder};
+pub use combination::{ExtendedCombination, ExtendedCombinations, Factor, LinearCombination, Product};
+pub use encode::{CoefficientEncoder, Multiplier, PeriodicEncoder, PeriodicMultiplier, SlotEncoder};
 pub use error::BfvError;
 pub use evaluator::Evaluator;
 pub use function_privacy::{Blinding, SealedCiphertext, seal};

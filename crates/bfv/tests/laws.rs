@@ -5,8 +5,8 @@ mod common;
 
 use common::{SMALL_T, Setting, rotated, set_b, small, swapped};
 use lanner_bfv::{
-    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, LinearCombination, Multiplier,
-    PlaintextModulus, Product,
+    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, Factor, LinearCombination,
+    Multiplier, PeriodicMultiplier, PlaintextModulus, Product,
 };
 
 fn zip(a: &[u64], b: &[u64], operation: impl Fn(u128, u128) -> u128, t: u64) -> Vec<u64> {
@@ -295,7 +295,8 @@ fn products_go_to_their_own_sums() {
     let still = hoisted.apply_extended(setting.evaluator.rotation(0).unwrap(), &keys).unwrap();
     let weights: Vec<Vec<u64>> = (0..3).map(|_| setting.random()).collect();
     let factors: Vec<_> = weights.iter().map(|values| setting.encoder.multiplier(values).unwrap()).collect();
-    let product = |operand, row, factor: usize| Product { operand, row, factor: &factors[factor] };
+    let product =
+        |operand, row, factor: usize| Product { operand, row, factor: Factor::from(&factors[factor]) };
     let mut sums = ExtendedCombinations::new(&setting.parameters, 3).unwrap();
     sums.add_products(&[still, turned], &[product(0, 0, 0), product(1, 0, 1), product(1, 2, 2)]).unwrap();
     assert!(sums.add_products(&[], &[product(0, 0, 0)]).is_err());
@@ -312,4 +313,64 @@ fn products_go_to_their_own_sums() {
         assert!(setting.decrypt(&reduced) == expected);
         setting.assert_noise(&reduced);
     }
+}
+
+#[test]
+fn factors_of_repeating_slots_are_those_of_each_slot_written_out() {
+    for (t, limbs) in [(114_689, 1), (1_032_193, 2), (137_438_822_401, 3)] {
+        let mut setting = Setting::new(set_b(), t, 43);
+        let element = setting.evaluator.rotation(3).unwrap();
+        let keys = setting.keys(&[element]);
+        let slots = setting.random();
+        let fresh = setting.encrypt(&slots);
+        let fresh = setting.evaluator.mod_switch_to(&fresh, limbs).unwrap();
+        let turned = [setting.evaluator.hoist(&fresh).unwrap().apply_extended(element, &keys).unwrap()];
+        for period in [4, 64, 512] {
+            let values: Vec<u64> =
+                [0, t / 2, t / 2 + 1, t - 1].into_iter().chain(slots.iter().copied()).collect();
+            let values = &values[..2 * period];
+            let written: Vec<u64> = values.chunks(period).flat_map(|row| row.repeat(4096 / period)).collect();
+            let whole = setting.encoder.compact_multiplier(&written).unwrap();
+            let periodic = setting.encoder.periodic(period).unwrap().multiplier(values, limbs).unwrap();
+            let sum = |factor| {
+                let mut sum = ExtendedCombinations::at(&setting.parameters, 1, limbs).unwrap();
+                sum.add_products(&turned, &[Product { operand: 0, row: 0, factor }]).unwrap();
+                sum.finish().remove(0)
+            };
+            let (expected, got) = (sum(Factor::from(&whole)), sum(Factor::Periodic(&periodic)));
+            assert_eq!(setting.decrypt(&got), setting.decrypt(&expected));
+            setting.assert_noise(&got);
+            assert!(got.noise().deviation() < expected.noise().deviation());
+            assert_eq!(PeriodicMultiplier::bytes(period, limbs), 2 * period * (limbs + 1) * 8);
+        }
+    }
+}
+
+#[test]
+fn factors_of_repeating_slots_are_refused_where_they_do_not_fit() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 44);
+    for period in [0, 1, 2, 3, 1024, 4096] {
+        assert!(setting.encoder.periodic(period).is_err(), "{period}");
+    }
+    let encoder = setting.encoder.periodic(64).unwrap();
+    assert!(matches!(encoder.multiplier(&[0; 64], 3), Err(BfvError::Length { expected: 128, got: 64 })));
+    assert!(matches!(encoder.multiplier(&[setting.t(); 128], 3), Err(BfvError::Range { index: 0, .. })));
+    assert!(encoder.multiplier(&[1; 128], 4).is_err());
+    // Sums of more limbs than a factor has, and factors of several periods in one sum.
+    let slots = setting.random();
+    let fresh = setting.encrypt(&slots);
+    let keys = setting.keys(&[]);
+    let hoisted = setting.evaluator.hoist(&fresh).unwrap();
+    let still = [hoisted.apply_extended(setting.evaluator.rotation(0).unwrap(), &keys).unwrap()];
+    let few = encoder.multiplier(&[1; 128], 2).unwrap();
+    let many = encoder.multiplier(&[1; 128], 3).unwrap();
+    let other = setting.encoder.periodic(32).unwrap().multiplier(&[1; 64], 3).unwrap();
+    let mut sums = ExtendedCombinations::new(&setting.parameters, 1).unwrap();
+    let product = |factor| Product { operand: 0, row: 0, factor: Factor::Periodic(factor) };
+    assert!(matches!(sums.add_products(&still, &[product(&few)]), Err(BfvError::Mismatch { .. })));
+    assert!(matches!(
+        sums.add_products(&still, &[product(&many), product(&other)]),
+        Err(BfvError::Mismatch { .. })
+    ));
+    sums.add_products(&still, &[product(&many)]).unwrap();
 }

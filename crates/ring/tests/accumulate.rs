@@ -42,6 +42,26 @@ proptest! {
     }
 
     #[test]
+    fn sums_with_repeated_factors_equal_those_with_each_written_out(
+        index in 0..PRIMES.len(), log_run in 3u32..8, log_runs in 0u32..4, terms in 1usize..9, seed: u64, most: bool
+    ) {
+        let (q, run, runs) = (PRIMES[index], 1 << log_run, 1 << log_runs);
+        let vectors = |n, offset| {
+            let vector = |k| if most { vec![q - 1; n] } else { random(q, n, seed ^ (2 * k + offset)) };
+            (0..terms as u64).map(vector).collect::<Vec<_>>()
+        };
+        let (a, b) = (vectors(run * runs, 0), vectors(runs, 1));
+        let written: Vec<Vec<u64>> = b.iter().map(|b| b.iter().flat_map(|x| vec![*x; run]).collect()).collect();
+        for modulus in backends(q) {
+            let mut out = random(q, run * runs, seed);
+            let mut expected = out.clone();
+            modulus.add_dot_repeated(&mut out, &slices(&a), &slices(&b), run);
+            modulus.add_dot(&mut expected, &slices(&a), &slices(&written));
+            prop_assert_eq!(&out, &expected);
+        }
+    }
+
+    #[test]
     fn permuted_sums_equal_their_definition(
         index in 0..PRIMES.len(), log_n in 3u32..8, terms in 1usize..5, seed: u64, g in 0usize..64, f: u64, w: u64, parts in 0..4, most: bool
     ) {

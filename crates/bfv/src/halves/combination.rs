@@ -44,7 +44,7 @@ impl C0Combinations {
         });
         for ((_, noise), terms) in self.rows.iter_mut().zip(&terms) {
             for (half, factor) in terms.operands.iter().zip(&terms.factors) {
-                *noise = noise.plus(half.noise.multiplied_by_norm(factor.norm));
+                *noise = noise.plus(half.noise.multiplied_by_norm(factor.norm()));
             }
         }
         Ok(())

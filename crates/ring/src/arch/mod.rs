@@ -256,6 +256,19 @@ pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u6
     }
 }
 
+/// [`Modulus::add_dot_repeated`]; fewer than [`sum_capacity`] terms.
+pub(crate) fn add_dot_repeated(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], run: usize) {
+    let n = out.len();
+    let fit = a.iter().all(|slice| slice.len() == n) && b.iter().all(|slice| slice.len() * run == n);
+    assert!(fit && run.is_multiple_of(8), "slice lengths");
+    match modulus.backend() {
+        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => unsafe { avx512::sums::add_dot_repeated(modulus, out, a, b, run) },
+        _ => portable::add_dot_repeated(modulus, out, a, b, run),
+    }
+}
+
 /// [`Modulus::combine`]; at most some thousand terms.
 pub(crate) fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
     let n = out.len();

@@ -147,6 +147,14 @@ pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u6
     }
 }
 
+/// `out += sum_k a[k] b[k] mod q`, where each right factor stands for `run` places; fewer than [`capacity`] terms.
+pub(crate) fn add_dot_repeated(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], run: usize) {
+    for (i, word) in out.iter_mut().enumerate() {
+        let products = a.iter().zip(b).map(|(a, b)| u128::from(a[i]) * u128::from(b[i / run]));
+        *word = modulus.reduce_u128(products.sum::<u128>() + u128::from(*word));
+    }
+}
+
 /// `out = sum_k a[k] w[k] mod q` for words `a` below `2^52`; fewer than `2^12` terms.
 pub(crate) fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
     for (i, word) in out.iter_mut().enumerate() {

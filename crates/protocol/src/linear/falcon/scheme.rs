@@ -70,7 +70,7 @@ impl SlotProducts for FirstHalfProducts<'_> {
         let mut sum = C0Combinations::new(self.parameters, 1);
         let products = multipliers.iter().enumerate();
         let products: Vec<_> =
-            products.map(|(operand, factor)| Product { operand, row: 0, factor }).collect();
+            products.map(|(operand, factor)| Product { operand, row: 0, factor: factor.into() }).collect();
         sum.add_products(inputs, &products)?;
         sum.finish().pop().ok_or(ProtocolError::Shape { what: "sums of products" })
     }

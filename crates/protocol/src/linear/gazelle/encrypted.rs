@@ -39,7 +39,7 @@ pub(super) fn products<'m>(terms: &[&[Term]], multipliers: &'m [Multiplier]) -> 
     let product = |(k, term): (usize, &Term)| Product {
         operand: k,
         row: term.sum,
-        factor: &multipliers[term.multiplier],
+        factor: (&multipliers[term.multiplier]).into(),
     };
     terms.map(product).collect()
 }

@@ -165,7 +165,7 @@ impl ServerSquare {
             // 2 s [c]
             let half = self.exchange.receive(channel)?;
             let mut product = C0Combinations::new(parameters, 1);
-            product.add_products(&[half], &[Product { operand: 0, row: 0, factor }])?;
+            product.add_products(&[half], &[Product { operand: 0, row: 0, factor: factor.into() }])?;
             inputs.extend(product.finish());
         }
         for (input, (_, square)) in inputs.iter_mut().zip(&material.own) {

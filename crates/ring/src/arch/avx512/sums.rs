@@ -79,6 +79,58 @@ pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a:
     }
 }
 
+/// `out += sum_k a[k] b[k] mod q`, where each right factor stands for `run` places, the sums staying in registers.
+///
+/// # Safety
+/// `out` and `a` are of one length, `b` of that divided by `run`, which is a multiple of 8; `a` and `b` have equally many, fewer than
+/// [`CAPACITY`]; the machine has AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(crate) unsafe fn add_dot_repeated(
+    modulus: &Modulus,
+    out: &mut [u64],
+    a: &[&[u64]],
+    b: &[&[u64]],
+    run: usize,
+) {
+    // SAFETY: groups of four vectors, or one, are inside every left factor, and as many runs as there are inside every right one.
+    unsafe {
+        let carries = Carries::new(modulus);
+        let quads = run / 32 * 32;
+        for number in 0..out.len() / run {
+            let start = number * run;
+            for i in (start..start + quads).step_by(32) {
+                add_repeated_at::<4>(&carries, out, a, b, (i, number));
+            }
+            for i in (start + quads..start + run).step_by(8) {
+                add_repeated_at::<1>(&carries, out, a, b, (i, number));
+            }
+        }
+    }
+}
+
+/// [`add_dot_repeated`] at `WIDTH` vectors from `i` on, in the run of a number.
+#[inline(always)]
+unsafe fn add_repeated_at<const WIDTH: usize>(
+    carries: &Carries,
+    out: &mut [u64],
+    a: &[&[u64]],
+    b: &[&[u64]],
+    (i, number): (usize, usize),
+) {
+    // SAFETY: forwarded from `add_dot_repeated`.
+    unsafe {
+        let mut sums = Sums::<WIDTH>::new(&carries.ifma);
+        sums.low = std::array::from_fn(|part| load(out.as_ptr().add(i + 8 * part)));
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (a.as_ptr().add(i), splat(*b.as_ptr().add(number)));
+            sums.add_product(|part| load(a.add(8 * part)), |_| b);
+        }
+        for part in 0..WIDTH {
+            store(out.as_mut_ptr().add(i + 8 * part), sums.reduce(carries, part));
+        }
+    }
+}
+
 /// `out = sum_k a[k] w[k] mod q` for words `a` below `2^52`.
 ///
 /// # Safety
