@@ -6,7 +6,8 @@ mod common;
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{Mode, Plan, PlanError, plan};
-use lanner_protocol::step::Outcome;
+use lanner_protocol::spectral::Layout;
+use lanner_protocol::step::{Outcome, Protocol};
 use lanner_session::executor::Phase;
 
 use common::{network, session};
@@ -22,14 +23,18 @@ const SHAPES: [(&str, &[usize]); 6] =
     [("w1", &[3, 1, 5, 5]), ("b1", &[3]), ("w2", &[75, 12]), ("b2", &[12]), ("w3", &[12, 5]), ("b3", &[5])];
 
 /// The network with so many bits for activations and weights.
-fn squares(bits: u32) -> (Network, Vec<Vec<f32>>) {
-    let options = QuantizationOptions {
-        activation_bits: bits,
-        min_weight_bits: bits,
-        max_weight_bits: bits,
+fn squares(number: u32) -> (Network, Vec<Vec<f32>>) {
+    network(JSON, &SHAPES, 144, &bits(number))
+}
+
+/// So many bits for activations and weights.
+fn bits(number: u32) -> QuantizationOptions {
+    QuantizationOptions {
+        activation_bits: number,
+        min_weight_bits: number,
+        max_weight_bits: number,
         ..QuantizationOptions::without_rescales()
-    };
-    network(JSON, &SHAPES, 144, &options)
+    }
 }
 
 fn planned(network: &Network) -> Plan {
@@ -60,6 +65,43 @@ fn a_network_is_computed_on_ciphertexts() {
             assert_eq!((rounds(Phase::Offline), rounds(Phase::Online)), (0, 1));
         }
     }
+}
+
+/// Two convolutions, whose image lies position by position in between, in several ciphertexts.
+#[test]
+fn convolutions_behind_each_other_are_computed_on_grids() {
+    const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,20,20]}],"nodes":[
+        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+        {"name":"square1","op":"Square","inputs":["conv1"]},
+        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":"b2","strides":[2,2],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["square1"]},
+        {"name":"square2","op":"Square","inputs":["conv2"]},
+        {"name":"flat","op":"Flatten","inputs":["square2"]},
+        {"name":"fc","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]}],"output":"fc"}"#;
+    let shapes: [(&str, &[usize]); 6] = [
+        ("w1", &[30, 2, 3, 3]),
+        ("b1", &[30]),
+        ("w2", &[20, 30, 4, 4]),
+        ("b2", &[20]),
+        ("w3", &[1620, 5]),
+        ("b3", &[5]),
+    ];
+    let (network, samples) = network(JSON, &shapes, 800, &bits(5));
+    let plan = planned(&network);
+    let layouts: Vec<_> = plan
+        .steps()
+        .filter_map(|step| match &step.protocol {
+            Protocol::SpectralLinear(layer) => Some((layer.from.clone(), layer.to.clone())),
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(
+        &layouts[..],
+        [(Layout::Taps(_), Layout::Grid(_)), (Layout::Grid(between), Layout::Grid(_)), _] if between.phases == [2, 2]
+    ));
+    let input = network.public().input().quantize(&samples[0]).unwrap();
+    let truth = FixedExecutor::new(&network).unwrap().run(&input).unwrap();
+    let (_, outcome, _) = session(&network, &plan, &input, |channel| channel);
+    assert_eq!(outcome, Outcome::Logits(truth.output));
 }
 
 #[test]

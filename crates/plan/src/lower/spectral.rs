@@ -4,7 +4,7 @@ use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
 use lanner_graph::{FixedOp, Policy, PublicNetwork};
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Square};
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Square, largest};
 use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
 
 use super::{convolution, unsupported};
@@ -181,8 +181,8 @@ impl<'n> Chain<'n> {
 
     /// Bits between the noise and half a step from one message to the next.
     fn room(&self, value: &Encrypted) -> f64 {
-        let largest = self.primes.iter().max().copied().unwrap_or(1);
-        self.parameters.log2_modulus(value.limbs) - value.noise.needed_bits(&self.parameters, largest)
+        let needed = value.noise.needed_bits(&self.parameters, largest(self.primes));
+        self.parameters.log2_modulus(value.limbs) - needed
     }
 
     /// Checks that what is left has room for the message and for what hides the noise, over as many predictions as a session's account has.

@@ -99,8 +99,9 @@ impl Built for BuiltLinear {
         let rotated = (babies.len() + giants.len()) as u64 * ciphertext_bytes(&self.parameters, limbs + 1);
         let digits = (counts.ciphertexts * limbs) as u64 * ciphertext_bytes(&self.parameters, limbs + 1) / 2;
         let working = rotated + digits;
-        let factor = |prime: &u64| products * Kernel::factor_bytes(&self.parameters, *prime, limbs);
-        let model = self.spec.primes.iter().map(factor).sum();
+        let diagonals =
+            |prime: &u64| products * Kernel::diagonal_bytes(&self.program, &self.parameters, *prime, limbs);
+        let model = self.spec.primes.iter().map(diagonals).sum();
         Ok(Memory { model, working: primes * working, ..Memory::default() })
     }
 
@@ -111,7 +112,7 @@ impl Built for BuiltLinear {
             ("rotations", counts.hoisted + counts.rotations),
             ("multiplications", counts.multiplications),
             ("input_ciphertexts", counts.ciphertexts),
-            ("output_ciphertexts", 1),
+            ("output_ciphertexts", self.spec.to.ciphertexts()),
             ("limbs", self.spec.limbs[0]),
         ];
         each.map(|(name, count)| (name, count as u64)).to_vec()
@@ -149,8 +150,8 @@ impl Evaluate for Layer {
     ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError> {
         let evaluator = Evaluator::new(&self.parameters);
         let apply = |(kernel, inputs): (&Kernel, &Vec<Ciphertext>)| {
-            let sum = kernel.apply(&evaluator, inputs, &keys.evaluation)?;
-            Ok(vec![dropped(&evaluator, sum, self.behind)?])
+            let outputs = kernel.apply(&evaluator, inputs, &keys.evaluation)?;
+            outputs.into_iter().map(|output| dropped(&evaluator, output, self.behind)).collect()
         };
         lanner_primitives::parallel::map(self.kernels.iter().zip(inputs), apply).into_iter().collect()
     }

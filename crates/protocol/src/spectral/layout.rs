@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::grid::{Grid, Taps};
 use crate::ProtocolError;
 use crate::linear::Convolution;
 
@@ -26,6 +27,21 @@ pub enum Layout {
     },
     /// An image as the taps of a convolution read it ("im2col"), one plane of output positions for each: see [`Patches`].
     Patches(Patches),
+    /// An image position by position: see [`Grid`].
+    Grid(Grid),
+    /// An image as the taps of a convolution read it, position by position: see [`Taps`].
+    Taps(Taps),
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Anything.
+    Free,
+    /// Zero: what a convolution reads beside the image.
+    Zero,
+    /// The element of a number.
+    Element(usize),
 }
 
 /// Planes of what the taps of a convolution read, in blocks.
@@ -79,6 +95,8 @@ impl Layout {
                     && ends.is_some_and(|end| end <= *period)
             }
             Self::Patches(patches) => patches.slots == slots && patches.is_sound(),
+            Self::Grid(grid) => grid.slots == slots && grid.is_sound(),
+            Self::Taps(taps) => taps.output.slots == slots && taps.is_sound(),
         };
         if is_sound { Ok(()) } else { Err(ProtocolError::Shape { what: "a layout of slots" }) }
     }
@@ -89,6 +107,8 @@ impl Layout {
         match self {
             Self::Runs { len, .. } => *len,
             Self::Patches(patches) => patches.shape.inputs(),
+            Self::Grid(grid) => grid.len(),
+            Self::Taps(taps) => taps.shape.inputs(),
         }
     }
 
@@ -104,6 +124,8 @@ impl Layout {
         match self {
             Self::Runs { slots, .. } => *slots,
             Self::Patches(patches) => patches.slots,
+            Self::Grid(grid) => grid.slots,
+            Self::Taps(taps) => taps.output.slots,
         }
     }
 
@@ -113,14 +135,17 @@ impl Layout {
         match self {
             Self::Runs { .. } => 1,
             Self::Patches(patches) => patches.ciphertexts(),
+            Self::Grid(grid) => grid.ciphertexts(),
+            Self::Taps(taps) => taps.ciphertexts(),
         }
     }
 
-    /// The first slot of an element.
+    /// The first slot of an element of a value that a layer made, through all ciphertexts.
     pub(super) fn first(&self, element: usize) -> usize {
         match self {
             Self::Runs { run, stride, .. } => element / run * stride + element % run,
-            Self::Patches(_) => 0,
+            Self::Grid(grid) => grid.slot(element),
+            Self::Patches(_) | Self::Taps(_) => 0,
         }
     }
 
@@ -128,31 +153,42 @@ impl Layout {
     pub(super) fn period(&self) -> usize {
         match self {
             Self::Runs { period, .. } => *period,
-            Self::Patches(patches) => patches.slots,
+            _ => self.slots(),
         }
     }
 
-    /// Elements by slot.
-    fn places(&self) -> Vec<Vec<Option<usize>>> {
+    /// What each slot of each ciphertext holds.
+    fn places(&self) -> Vec<Vec<Place>> {
         match self {
             Self::Runs { slots, len, period, .. } => {
-                let mut places = vec![None; *slots];
+                let mut places = vec![Place::Free; *slots];
                 for element in 0..*len {
                     for copy in (self.first(element)..*slots).step_by(*period) {
-                        places[copy] = Some(element);
+                        places[copy] = Place::Element(element);
                     }
                 }
                 vec![places]
             }
             Self::Patches(patches) => patches.places(),
+            Self::Grid(grid) => {
+                let mut places = vec![vec![Place::Free; grid.slots]; grid.ciphertexts()];
+                for element in 0..grid.len() {
+                    let slot = grid.slot(element);
+                    places[slot / grid.slots][slot % grid.slots] = Place::Element(element);
+                }
+                places
+            }
+            Self::Taps(taps) => taps.places(),
         }
     }
 
     /// The slots of all ciphertexts, zero where there is no element.
     #[must_use]
     pub fn pack(&self, values: &[u64]) -> Vec<Vec<u64>> {
-        let value =
-            |place: &Option<usize>| place.and_then(|element| values.get(element)).copied().unwrap_or(0);
+        let value = |place: &Place| match place {
+            Place::Element(element) => values.get(*element).copied().unwrap_or(0),
+            Place::Free | Place::Zero => 0,
+        };
         self.places().iter().map(|places| places.iter().map(value).collect()).collect()
     }
 
@@ -162,7 +198,7 @@ impl Layout {
         let mut values = vec![0; self.len()];
         for (places, slots) in self.places().iter().zip(slots).rev() {
             for (place, slot) in places.iter().zip(slots).rev() {
-                if let Some(element) = place {
+                if let Place::Element(element) = place {
                     values[*element] = *slot;
                 }
             }
@@ -170,10 +206,13 @@ impl Layout {
         values
     }
 
-    /// For each ciphertext, which slots hold elements.
+    /// For each ciphertext, which slots hold elements, or zeros that count.
     #[must_use]
     pub fn occupied(&self) -> Vec<Vec<bool>> {
-        self.places().iter().map(|places| places.iter().map(Option::is_some).collect()).collect()
+        self.places()
+            .iter()
+            .map(|places| places.iter().map(|place| *place != Place::Free).collect())
+            .collect()
     }
 }
 
@@ -227,14 +266,14 @@ impl Patches {
         Some((channel * image[0] + y) * image[1] + x)
     }
 
-    fn places(&self) -> Vec<Vec<Option<usize>>> {
-        let mut places = vec![vec![None; self.slots]; self.ciphertexts()];
+    fn places(&self) -> Vec<Vec<Place>> {
+        let mut places = vec![vec![Place::Free; self.slots]; self.ciphertexts()];
         for tap in 0..self.taps() {
             let (ciphertext, block, first) = self.tap(tap);
             for plane in (first..self.planes()).step_by(self.kinds) {
                 for position in 0..self.positions() {
                     places[ciphertext][block + plane * self.positions() + position] =
-                        self.source(tap, position);
+                        self.source(tap, position).map_or(Place::Free, Place::Element);
                 }
             }
         }

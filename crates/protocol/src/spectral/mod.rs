@@ -11,6 +11,7 @@
 
 mod encrypt;
 mod evaluate;
+mod grid;
 mod layer;
 mod layout;
 mod linear;
@@ -21,10 +22,11 @@ mod square;
 
 pub use encrypt::{Encrypt, INPUT};
 use evaluate::OF_A_SESSION;
+pub use grid::{Grid, Taps};
 pub use layer::Linear;
 pub use layout::{Layout, Patches};
 pub use linear::Kernel;
-pub use primes::Primes;
+pub use primes::{Primes, largest};
 pub use program::{Counts, Diagonal, Gathering, Program};
 pub use reveal::Reveal;
 pub use square::Square;

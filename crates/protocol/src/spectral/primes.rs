@@ -69,6 +69,12 @@ pub(super) fn product(primes: &[u64]) -> Option<u128> {
     ((1..=3).contains(&primes.len()) && all >> 96 == 0).then_some(all)
 }
 
+/// The largest of some primes.
+#[must_use]
+pub fn largest(primes: &[u64]) -> u64 {
+    primes.iter().max().copied().unwrap_or(1)
+}
+
 /// The residue of an integer.
 pub(super) fn residue(x: i128, prime: u64) -> u64 {
     x.rem_euclid(prime.into()) as u64

@@ -5,13 +5,17 @@
 //! `2d`, ... the accumulator can be chosen such that `s - a < d`, whatever the product (the "hybrid" of GAZELLE, section V).
 //!
 //! The diagonals are summed by baby steps and giant steps: `sum_g rot(sum_b D rot(x, b), g)`, where the input is decomposed once for all `b`.
+//!
+//! A convolution between [grids](super::Grid) has one accumulator for each output, and plaintexts that repeat from position to position.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanner_bfv::{NoiseBound, Parameters};
 use serde::{Deserialize, Serialize};
 
+use super::grid::{Grid, Taps};
 use super::layout::{Layout, Patches};
+use super::primes::largest;
 use crate::ProtocolError;
 use crate::linear::Convolution;
 use crate::linear::gazelle::packing::Rotation;
@@ -24,8 +28,16 @@ pub struct Program {
     to: Layout,
     gathering: Gathering,
     diagonals: BTreeSet<Diagonal>,
+    stride: Stride,
+}
+
+/// How steps are taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Stride {
     /// Steps from one giant step to the next.
     giant: usize,
+    /// Baby steps go on at its multiples, which are left to them whole: giant steps are shorter than half of it. Half the slots: they do not.
+    block: usize,
 }
 
 /// Which accumulator takes a product.
@@ -38,6 +50,8 @@ pub enum Gathering {
     Hybrid(usize),
     /// That which stands as far from the output's slot as the input does from its first.
     Aligned,
+    /// The output's own, position by position.
+    Positions,
 }
 
 /// A plaintext that multiplies a rotated ciphertext.
@@ -45,6 +59,8 @@ pub enum Gathering {
 pub struct Diagonal {
     /// The number of the ciphertext.
     pub ciphertext: usize,
+    /// That of the output's, which it is summed in.
+    pub output: usize,
     /// Steps to the left within each row, from `-N/4` to `N/4`.
     pub step: isize,
     /// Whether the rows are exchanged.
@@ -54,8 +70,19 @@ pub struct Diagonal {
 /// A ciphertext, and the step that it is rotated by before the products.
 type Baby = (usize, isize);
 
-/// The step that a sum of products is rotated by, and whether its rows are exchanged.
-type Giant = (isize, bool);
+/// What a sum of products is rotated by, and the ciphertext that it goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Giant {
+    pub(super) output: usize,
+    step: isize,
+    swap: bool,
+}
+
+impl Giant {
+    pub(super) fn rotation(self, slots: usize) -> Rotation {
+        Rotation { swap: self.swap, ..Rotation::by(self.step, slots) }
+    }
+}
 
 /// Steps with their numbers.
 type Numbered<S> = BTreeMap<S, usize>;
@@ -73,14 +100,6 @@ pub struct Counts {
     pub multiplications: usize,
 }
 
-impl Counts {
-    /// Roughly, in microseconds of one core at `N = 16384` and seven limbs.
-    fn cost(self) -> usize {
-        let Self { ciphertexts, hoisted, rotations, multiplications } = self;
-        30_000 * ciphertexts + 350 * hoisted + 1300 * rotations + 25 * multiplications
-    }
-}
-
 impl Program {
     /// The cheapest programs of a network's layers, with anything slot by slot in between; the client lays its input out as the first one wants it.
     ///
@@ -92,8 +111,9 @@ impl Program {
             return Err(TOO_MANY);
         }
         let mut left = MAX_SEARCH;
-        let mut chains =
-            cheapest(Self::first(first, slots, &mut left)?.into_iter().map(|program| vec![program]));
+        let phases = phases(shapes);
+        let programs = Self::first(first, slots, phases[0], &mut left)?;
+        let mut chains = cheapest(programs.into_iter().map(|program| vec![program]));
         for shape in rest {
             let mut longer = Vec::new();
             for chain in chains {
@@ -106,8 +126,13 @@ impl Program {
         chains.into_iter().min_by_key(|chain| cost(chain)).ok_or(NO_LAYOUT)
     }
 
-    /// Programs of a network's first layer.
-    fn first(shape: &Convolution, slots: usize, left: &mut u64) -> Result<Vec<Self>, ProtocolError> {
+    /// Programs of a network's first layer, whose output may be taken apart in so many phases.
+    fn first(
+        shape: &Convolution,
+        slots: usize,
+        phases: [usize; 2],
+        left: &mut u64,
+    ) -> Result<Vec<Self>, ProtocolError> {
         if shape.output_image()? == [1, 1] || shape.groups != 1 {
             return Self::next(shape, &Layout::copies(shape.inputs(), slots)?, left);
         }
@@ -134,7 +159,15 @@ impl Program {
                 .collect::<Result<Vec<_>, _>>()
         };
         let programs = blocks.flat_map(kinds).map(program).collect::<Result<Vec<_>, _>>()?;
-        Ok(programs.into_iter().flatten().collect())
+        let mut programs: Vec<Self> = programs.into_iter().flatten().collect();
+        for output in grids(shape, slots, phases, None)? {
+            spend(left, shape)?;
+            let from = Layout::Taps(Taps { shape: shape.clone(), output: output.clone() });
+            if from.check(slots).is_ok() {
+                programs.push(Self::new(shape, from, Layout::Grid(output), Gathering::Positions)?);
+            }
+        }
+        Ok(programs)
     }
 
     /// Where the output of a layer that reads patches may lie.
@@ -155,9 +188,8 @@ impl Program {
 
     /// Where its output may lie.
     fn ways(shape: &Convolution, from: &Layout) -> Result<Vec<(Layout, Gathering)>, ProtocolError> {
-        let (slots, outputs) = (from.slots(), shape.outputs()?);
-        let Layout::Runs { len, run, stride, period, .. } = *from else { return Err(NO_LAYOUT) };
-        if len != shape.inputs() {
+        let (slots, outputs, period) = (from.slots(), shape.outputs()?, from.period());
+        if from.len() != shape.inputs() || matches!(from, Layout::Patches(_) | Layout::Taps(_)) {
             return Err(NO_LAYOUT);
         }
         let hybrid = |d| {
@@ -170,9 +202,20 @@ impl Program {
         };
         let mut ways: Vec<_> =
             (0..=slots.ilog2()).map(|bits| 1 << bits).filter(|d| *d <= period).map(hybrid).collect();
-        if run < len && period == slots && run.is_power_of_two() && stride.is_power_of_two() {
-            let to = Layout::Runs { slots, len: outputs, run: 1, stride: run, period: stride };
-            ways.push((to, Gathering::Aligned));
+        match from {
+            Layout::Runs { len, run, stride, .. }
+                if run < len && period == slots && run.is_power_of_two() && stride.is_power_of_two() =>
+            {
+                let to = Layout::Runs { slots, len: outputs, run: 1, stride: *run, period: *stride };
+                ways.push((to, Gathering::Aligned));
+            }
+            Layout::Grid(from) => {
+                let strided = |axis: usize| from.phases[axis].checked_div(shape.strides[axis]).unwrap_or(0);
+                let phases = [strided(0), strided(1)];
+                let outputs = grids(shape, slots, phases, Some(from))?.into_iter();
+                ways.extend(outputs.map(|output| (Layout::Grid(output), Gathering::Positions)));
+            }
+            _ => {}
         }
         ways.retain(|(to, _)| to.check(slots).is_ok());
         Ok(ways)
@@ -194,8 +237,13 @@ impl Program {
                 from.check(patches.slots)?;
                 Self::patched(patches)?
             }
-            Layout::Runs { slots, .. } => {
-                from.check(*slots)?;
+            Layout::Taps(taps) if taps.shape != *shape => return Err(NO_LAYOUT),
+            Layout::Taps(taps) => {
+                from.check(taps.output.slots)?;
+                vec![(Layout::Grid(taps.output.clone()), Gathering::Positions)]
+            }
+            Layout::Runs { .. } | Layout::Grid(_) => {
+                from.check(from.slots())?;
                 Self::ways(shape, from)?
             }
         };
@@ -213,15 +261,18 @@ impl Program {
         gathering: Gathering,
     ) -> Result<Self, ProtocolError> {
         shape.output_image()?;
+        let slots = from.slots();
+        let stride = Stride { giant: 1, block: slots / 2 };
         let mut program =
-            Self { shape: shape.clone(), from, to, gathering, diagonals: BTreeSet::new(), giant: 1 };
+            Self { shape: shape.clone(), from, to, gathering, diagonals: BTreeSet::new(), stride };
         // Many products have one diagonal, and these follow each other in runs.
-        let slots = program.from.slots();
-        let mut seen = vec![false; 2 * slots * program.from.ciphertexts()];
+        let (inputs, outputs) = (program.from.ciphertexts(), program.to.ciphertexts());
+        let mut seen = vec![false; 2 * slots * inputs * outputs];
         let mut diagonals = BTreeSet::new();
         program.each_product(|Product { diagonal, .. }| {
-            let Diagonal { ciphertext, step, swap } = diagonal;
-            let place = (ciphertext * 2 + usize::from(swap)) * slots + (step + (slots / 2) as isize) as usize;
+            let Diagonal { ciphertext, output, step, swap } = diagonal;
+            let kind = (ciphertext * outputs + output) * 2 + usize::from(swap);
+            let place = kind * slots + (step + (slots / 2) as isize) as usize;
             if !std::mem::replace(&mut seen[place], true) {
                 diagonals.insert(diagonal);
             }
@@ -230,20 +281,33 @@ impl Program {
             return Err(ProtocolError::Shape { what: "a layer that reads nothing but padding" });
         }
         program.diagonals = diagonals;
-        let unit = match &program.from {
-            Layout::Patches(patches) => patches.positions(),
-            Layout::Runs { .. } => 1,
+        let mut best = (usize::MAX, stride);
+        for stride in program.strides() {
+            program.stride = stride;
+            best = best.min((program.cost(), stride));
+        }
+        program.stride = best.1;
+        Ok(program)
+    }
+
+    /// Ways to take steps apart.
+    fn strides(&self) -> Vec<Stride> {
+        let half = self.from.slots() / 2;
+        let (unit, blocks) = match (&self.from, &self.to) {
+            (Layout::Patches(patches), _) => (patches.positions(), vec![half]),
+            (_, Layout::Grid(to)) => (1, vec![half, to.cells() * to.positions[1], to.cells()]),
+            _ => (1, vec![half]),
         };
         let giants: BTreeSet<usize> =
             [1, unit].into_iter().flat_map(|unit| (0..14).map(move |bits| unit << bits)).collect();
-        let giants = giants.into_iter();
-        let mut best = (usize::MAX, 1);
-        for giant in giants.take_while(|giant| *giant <= slots * 2) {
-            program.giant = giant;
-            best = best.min((program.counts().cost(), giant));
-        }
-        program.giant = best.1;
-        Ok(program)
+        let of = |block: usize| {
+            let most = if block == half { 4 * half } else { block };
+            giants
+                .iter()
+                .take_while(move |giant| **giant <= most)
+                .map(move |giant| Stride { giant: *giant, block })
+        };
+        blocks.into_iter().flat_map(of).collect()
     }
 
     /// The layer.
@@ -292,10 +356,23 @@ impl Program {
         }
     }
 
+    /// Plaintexts repeat in each row after so many slots, if they do.
+    #[must_use]
+    pub fn period(&self) -> Option<usize> {
+        match &self.to {
+            Layout::Grid(to) if self.gathering == Gathering::Positions => Some(to.cells()),
+            _ => None,
+        }
+    }
+
     /// The baby step and the giant step of a diagonal.
     pub(super) fn split(&self, diagonal: Diagonal) -> (Baby, Giant) {
-        let baby = diagonal.step.rem_euclid(self.giant as isize);
-        ((diagonal.ciphertext, baby), (diagonal.step - baby, diagonal.swap))
+        let Diagonal { ciphertext, output, step, swap } = diagonal;
+        let Stride { giant, block } = self.stride;
+        let (half, block) = ((self.from.slots() / 2) as isize, block as isize);
+        let within = if block == half { step } else { (step + block / 2).rem_euclid(block) - block / 2 };
+        let baby = step - within + within.rem_euclid(giant as isize);
+        ((ciphertext, baby), Giant { output, step: step - baby, swap })
     }
 
     /// The diagonals, in order.
@@ -303,15 +380,10 @@ impl Program {
         self.diagonals.iter().copied()
     }
 
-    /// The baby steps by ciphertext and step, and the giant steps by step and exchange; each with its number.
+    /// The baby steps by ciphertext and step, and the giant steps; each with its number.
     pub(super) fn steps(&self) -> (Numbered<Baby>, Numbered<Giant>) {
-        let babies: BTreeSet<_> = self.diagonals().map(|diagonal| self.split(diagonal).0).collect();
-        let giants: BTreeSet<_> = self.diagonals().map(|diagonal| self.split(diagonal).1).collect();
-        let number = |(number, key)| (key, number);
-        (
-            babies.into_iter().enumerate().map(number).collect(),
-            giants.into_iter().enumerate().map(|(number, key)| (key, number)).collect(),
-        )
+        let (babies, giants) = self.diagonals().map(|diagonal| self.split(diagonal)).unzip();
+        (numbered(babies), numbered(giants))
     }
 
     /// The rotations that need a key.
@@ -320,7 +392,7 @@ impl Program {
         let slots = self.from.slots();
         let (babies, giants) = self.steps();
         let babies = babies.into_keys().map(|(_, step)| Rotation::by(step, slots));
-        let giants = giants.into_keys().map(|(step, swap)| Rotation { swap, ..Rotation::by(step, slots) });
+        let giants = giants.into_keys().map(|giant| giant.rotation(slots));
         let all = babies.chain(giants).chain(self.folds());
         all.filter(|rotation| *rotation != Rotation::IDENTITY).collect()
     }
@@ -334,21 +406,25 @@ impl Program {
         primes: &[u64],
         limbs: usize,
     ) -> NoiseBound {
-        let prime = primes.iter().max().copied().unwrap_or(1);
+        let prime = largest(primes);
+        let slots = self.from.slots();
         let (babies, giants) = self.steps();
         let product = |step| {
             let rotated = if step == 0 { input } else { input.switched_key_extended_at(parameters, limbs) };
             rotated.multiplied(parameters, prime)
         };
-        let mut all = NoiseBound::NONE;
+        let mut outputs = vec![NoiseBound::NONE; self.to.ciphertexts()];
         for giant in giants.into_keys() {
             let mut sum = NoiseBound::NONE;
             for (_, step) in babies.keys().filter(|baby| self.has(**baby, giant)) {
                 sum = sum.plus(product(*step));
             }
-            let sum = sum.rescaled(parameters);
-            all = all.plus(if giant == (0, false) { sum } else { sum.switched_key_at(parameters, limbs) });
+            let (sum, all) = (sum.rescaled(parameters), &mut outputs[giant.output]);
+            let still = giant.rotation(slots) == Rotation::IDENTITY;
+            *all = all.plus(if still { sum } else { sum.switched_key_at(parameters, limbs) });
         }
+        let worst = |worst: NoiseBound, all| if all > worst { all } else { worst };
+        let mut all = outputs.into_iter().fold(NoiseBound::NONE, worst);
         for _ in self.folds() {
             all = all.plus(all.switched_key_at(parameters, limbs));
         }
@@ -356,15 +432,16 @@ impl Program {
     }
 
     /// Whether there is a diagonal of a baby step and a giant step.
-    fn has(&self, (ciphertext, baby): Baby, (giant, swap): Giant) -> bool {
-        self.diagonals.contains(&Diagonal { ciphertext, step: baby + giant, swap })
+    fn has(&self, (ciphertext, baby): Baby, Giant { output, step, swap }: Giant) -> bool {
+        self.diagonals.contains(&Diagonal { ciphertext, output, step: baby + step, swap })
     }
 
     /// How many operations it takes.
     #[must_use]
     pub fn counts(&self) -> Counts {
+        let slots = self.from.slots();
         let (babies, giants) = self.steps();
-        let giants = giants.into_keys().filter(|giant| *giant != (0, false)).count();
+        let giants = giants.into_keys().filter(|giant| giant.rotation(slots) != Rotation::IDENTITY).count();
         Counts {
             ciphertexts: self.from.ciphertexts(),
             hoisted: babies.into_keys().filter(|(_, step)| *step != 0).count(),
@@ -373,8 +450,60 @@ impl Program {
         }
     }
 
-    /// Shows every product of a weight and an input element.
-    pub(super) fn each_product(&self, mut visit: impl FnMut(Product)) {
+    /// Roughly, in microseconds of one core at `N = 16384` and seven limbs.
+    fn cost(&self) -> usize {
+        let Counts { ciphertexts, hoisted, rotations, multiplications } = self.counts();
+        // What the client makes and sends, or what is squared.
+        let ciphertext =
+            if matches!(self.from, Layout::Patches(_) | Layout::Taps(_)) { 30_000 } else { 5_000 };
+        let product = if self.period().is_some() { 12 } else { 25 };
+        ciphertext * ciphertexts + 350 * hoisted + 1300 * rotations + product * multiplications
+    }
+
+    /// Shows every product of a weight and an input element: of those that repeat from position to position, that at the first one.
+    pub(super) fn each_product(&self, visit: impl FnMut(Product)) {
+        match (&self.from, &self.to) {
+            (Layout::Taps(taps), Layout::Grid(to)) => self.each_repeated(to, visit, |phase, channel, tap| {
+                let [height, width] = self.shape.kernel;
+                taps.plane(phase, (channel * height + tap[0]) * width + tap[1])
+            }),
+            (Layout::Grid(from), Layout::Grid(to)) => self.each_repeated(to, visit, |phase, channel, tap| {
+                let Convolution { strides, dilations, .. } = self.shape;
+                let first = [phase / to.phases[1], phase % to.phases[1]];
+                let pixel = [0, 1].map(|axis| first[axis] * strides[axis] + tap[axis] * dilations[axis]);
+                let (phase, ahead) = from.pixel(pixel);
+                from.plane(phase, channel) + ahead
+            }),
+            _ => self.each_single(visit),
+        }
+    }
+
+    /// Shows the products of all phases at the first position, where the input lies in a slot by phase, channel and tap.
+    fn each_repeated(
+        &self,
+        to: &Grid,
+        mut visit: impl FnMut(Product),
+        source: impl Fn(usize, usize, [usize; 2]) -> usize,
+    ) {
+        let shape = &self.shape;
+        for channel in 0..shape.out_channels {
+            let first = channel / shape.group_outputs() * shape.group_inputs();
+            for (of_group, tap) in (0..shape.group_inputs()).flat_map(|c| {
+                let [height, width] = shape.kernel;
+                (0..height).flat_map(move |dy| (0..width).map(move |dx| (c, [dy, dx])))
+            }) {
+                let weight = shape.weight_index(channel, of_group, tap);
+                for phase in 0..to.all_phases() {
+                    let (accumulator, source) =
+                        (to.plane(phase, channel), source(phase, first + of_group, tap));
+                    visit(Product { weight, accumulator, diagonal: self.diagonal(accumulator, source) });
+                }
+            }
+        }
+    }
+
+    /// Shows every product of a weight and an input element, which each have slots of their own.
+    fn each_single(&self, mut visit: impl FnMut(Product)) {
         let shape = &self.shape;
         let [height, width] = shape.output_image().unwrap_or([0; 2]);
         let [kernel_height, kernel_width] = shape.kernel;
@@ -389,32 +518,27 @@ impl Program {
                         continue;
                     };
                     let output = (channel * height + y) * width + x;
-                    let (ciphertext, accumulator, source) = match &self.from {
-                        Layout::Patches(patches) => {
-                            let tap = (of_group * kernel_height + dy) * kernel_width + dx;
-                            patched(patches, channel, tap, y * width + x)
-                        }
-                        Layout::Runs { .. } => {
-                            let input = ((first + of_group) * shape.image[0] + iy) * shape.image[1] + ix;
-                            let (accumulator, source) = self.gathered(output, input);
-                            (0, accumulator, source)
-                        }
+                    let (accumulator, source) = if let Layout::Patches(patches) = &self.from {
+                        let tap = (of_group * kernel_height + dy) * kernel_width + dx;
+                        patched(patches, channel, tap, y * width + x)
+                    } else {
+                        let input = ((first + of_group) * shape.image[0] + iy) * shape.image[1] + ix;
+                        self.gathered(output, input)
                     };
-                    let diagonal = self.diagonal(ciphertext, accumulator, source);
-                    visit(Product { weight, accumulator, diagonal });
+                    visit(Product { weight, accumulator, diagonal: self.diagonal(accumulator, source) });
                 }
             }
         }
     }
 
-    /// The accumulator and the input's slot of a product.
+    /// The accumulator and the input's slot of a product, through all ciphertexts.
     fn gathered(&self, output: usize, input: usize) -> (usize, usize) {
         let (slots, half) = (self.from.slots(), self.from.slots() / 2);
         let (base, first) = (self.to.first(output), self.from.first(input));
         match self.gathering {
             Gathering::Hybrid(d) if self.from.period() == slots && d < slots => {
                 // Both rows accumulate: that of the input does.
-                let (row, column) = (first - first % half, first % half);
+                let (row, column) = (first % slots - first % half, first % half);
                 let ahead = (column + half - base % half) % half;
                 (row + (base % half + ahead - ahead % d.min(half)) % half, first)
             }
@@ -435,11 +559,20 @@ impl Program {
         }
     }
 
-    fn diagonal(&self, ciphertext: usize, accumulator: usize, source: usize) -> Diagonal {
-        let half = self.from.slots() / 2;
+    fn diagonal(&self, accumulator: usize, source: usize) -> Diagonal {
+        let (slots, half) = (self.from.slots(), self.from.slots() / 2);
         let ahead = (source % half + half - accumulator % half) % half;
         let step = if ahead > half / 2 { ahead as isize - half as isize } else { ahead as isize };
-        Diagonal { ciphertext, step, swap: accumulator / half != source / half }
+        let swap = accumulator / half % 2 != source / half % 2;
+        Diagonal { ciphertext: source / slots, output: accumulator / slots, step, swap }
+    }
+
+    /// The slot of its sum that takes a product, before the giant step brings it to the accumulator; in one period of each row, if slots repeat.
+    pub(super) fn slot(&self, product: &Product) -> usize {
+        let (slots, half) = (self.from.slots(), self.from.slots() / 2);
+        let (_, giant) = self.split(product.diagonal);
+        let slot = giant.rotation(slots).source(product.accumulator % slots, slots);
+        self.period().map_or(slot, |period| slot / half * period + slot % period)
     }
 }
 
@@ -448,24 +581,67 @@ impl Program {
 pub(super) struct Product {
     /// The weight's number.
     pub(super) weight: usize,
-    /// The slot that takes it.
+    /// The slot that takes it, through all ciphertexts.
     pub(super) accumulator: usize,
     /// How its input comes there.
     pub(super) diagonal: Diagonal,
 }
 
-/// The ciphertext, the accumulator and the slot of what a tap reads for an output channel and position.
-fn patched(patches: &Patches, channel: usize, tap: usize, position: usize) -> (usize, usize, usize) {
+/// The accumulator and the slot of what a tap reads for an output channel and position.
+fn patched(patches: &Patches, channel: usize, tap: usize, position: usize) -> (usize, usize) {
     let (ciphertext, block, kind) = patches.tap(tap);
     let ahead = channel + (kind + patches.kinds - channel % patches.kinds) % patches.kinds;
     let plane = if ahead < patches.planes() { ahead } else { kind };
     let at = |plane: usize| block + plane * patches.positions() + position;
-    (ciphertext, at(channel), at(plane))
+    (at(channel), ciphertext * patches.slots + at(plane))
+}
+
+/// In how many phases the output of each layer is taken apart for the convolutions behind it, vertically and horizontally.
+fn phases(shapes: &[Convolution]) -> Vec<[usize; 2]> {
+    let mut all = vec![[1, 1]; shapes.len()];
+    for (i, next) in shapes.iter().enumerate().skip(1).rev() {
+        let behind = all[i];
+        all[i - 1] = [0, 1].map(|axis| next.strides[axis].saturating_mul(behind[axis]));
+    }
+    all
+}
+
+/// The grids that a convolution's output may have in so many phases, behind a grid or the client.
+fn grids(
+    shape: &Convolution,
+    slots: usize,
+    phases: [usize; 2],
+    from: Option<&Grid>,
+) -> Result<Vec<Grid>, ProtocolError> {
+    let (image, channels) = (shape.output_image()?, shape.out_channels);
+    let own = [0, 1].map(|axis| image[axis].div_ceil(phases[axis].max(1)).next_power_of_two());
+    let positions = from.map_or(own, |from| from.positions);
+    let steps = |from: &Grid| {
+        let strided = |axis: usize| phases[axis].checked_mul(shape.strides[axis]) == Some(from.phases[axis]);
+        (from.channels, from.image) == (shape.in_channels, shape.image)
+            && shape.pads == [0; 4]
+            && strided(0)
+            && strided(1)
+    };
+    if image == [1, 1] || !from.is_none_or(steps) {
+        return Ok(Vec::new());
+    }
+    let planes = channels.saturating_mul(phases[0]).saturating_mul(phases[1]);
+    let cells = slots / 2 / positions[0].saturating_mul(positions[1]).max(1);
+    // A phase in each row, all planes side by side, and half of them in each row.
+    let widths = BTreeSet::from([channels, planes.min(cells), planes.div_ceil(2)]);
+    let grid = |width| Grid { slots, channels, image, phases, positions, width };
+    Ok(widths.into_iter().map(grid).filter(Grid::is_sound).collect())
+}
+
+/// Keys with their numbers, in order.
+fn numbered<S: Ord>(keys: BTreeSet<S>) -> Numbered<S> {
+    keys.into_iter().enumerate().map(|(number, key)| (key, number)).collect()
 }
 
 /// What programs cost together.
 fn cost(chain: &[Program]) -> usize {
-    chain.iter().map(|program| program.counts().cost()).sum()
+    chain.iter().map(Program::cost).sum()
 }
 
 /// For each layout that the last programs leave, the cheapest of the chains that end so.
@@ -527,33 +703,34 @@ mod tests {
             (0..slots).map(|slot| x[rotation.source(slot, slots)]).collect()
         };
         let (babies, giants) = program.steps();
-        let babies: Vec<Vec<u64>> =
-            babies.into_keys().map(|(at, step)| rotate(&packed[at], Rotation::by(step, slots))).collect();
+        let rotated: Vec<Vec<u64>> =
+            babies.keys().map(|(at, step)| rotate(&packed[*at], Rotation::by(*step, slots))).collect();
         let mut sums = vec![vec![0_u64; slots]; giants.len()];
-        let (numbers, _) = program.steps();
         program.each_product(|product| {
             let (baby, giant) = program.split(product.diagonal);
-            let column = ((product.accumulator % half) as isize + giant.0).rem_euclid(half as isize) as usize;
-            let row = usize::from(product.accumulator >= half) ^ usize::from(giant.1);
-            let slot = row * half + column;
-            let x = babies[numbers[&baby]][slot];
-            let sum: &mut u64 = &mut sums[giants[&giant]][slot];
-            *sum = sum.wrapping_add(x.wrapping_mul(weights[product.weight] as u64));
+            let (x, sum) = (&rotated[babies[&baby]], &mut sums[giants[&giant]]);
+            let (first, period) = (program.slot(&product), program.period().unwrap_or(half));
+            let row = first / period * half;
+            for slot in (row + first % period..row + half).step_by(period) {
+                sum[slot] = sum[slot].wrapping_add(x[slot].wrapping_mul(weights[product.weight] as u64));
+            }
         });
-        let mut all = vec![0_u64; slots];
-        for ((step, swap), number) in giants {
-            let rotated = rotate(&sums[number], Rotation { swap, ..Rotation::by(step, slots) });
-            all.iter_mut().zip(rotated).for_each(|(sum, x)| *sum = sum.wrapping_add(x));
+        let mut outputs = vec![vec![0_u64; slots]; program.to().ciphertexts()];
+        for (giant, number) in giants {
+            let rotated = rotate(&sums[number], giant.rotation(slots));
+            outputs[giant.output].iter_mut().zip(rotated).for_each(|(sum, x)| *sum = sum.wrapping_add(x));
         }
         for fold in program.folds() {
-            let rotated = rotate(&all, fold);
-            all.iter_mut().zip(rotated).for_each(|(sum, x)| *sum = sum.wrapping_add(x));
+            let rotated = rotate(&outputs[0], fold);
+            outputs[0].iter_mut().zip(rotated).for_each(|(sum, x)| *sum = sum.wrapping_add(x));
         }
         // Every copy of a result is one.
-        for (slot, occupied) in program.to().occupied()[0].iter().enumerate() {
-            assert!(!occupied || all[slot] == all[slot % program.to().period()], "slot {slot}");
+        for (all, occupied) in outputs.iter().zip(program.to().occupied()) {
+            for (slot, occupied) in occupied.iter().enumerate() {
+                assert!(!occupied || all[slot] == all[slot % program.to().period()], "slot {slot}");
+            }
         }
-        program.to().unpack(&[all]).into_iter().map(|y| y as i64).collect()
+        program.to().unpack(&outputs).into_iter().map(|y| y as i64).collect()
     }
 
     fn numbers(count: usize, seed: i64) -> Vec<i64> {
@@ -582,7 +759,7 @@ mod tests {
 
     /// Every program that there is, and every one of a layer behind it.
     fn check_all(shape: &Convolution, next: &[Convolution]) {
-        let programs = Program::first(shape, SLOTS, &mut MAX_SEARCH.clone()).unwrap();
+        let programs = Program::first(shape, SLOTS, [1, 1], &mut MAX_SEARCH.clone()).unwrap();
         assert!(!programs.is_empty());
         for program in programs {
             check(&program);
@@ -626,6 +803,56 @@ mod tests {
         check_all(&Convolution { groups: 2, ..conv([2, 4], 4, 2, 2, 0) }, &[]);
     }
 
+    /// All programs of convolutions one behind the other on grids, each of which reads what the one before made.
+    fn check_grids(shapes: &[Convolution], slots: usize) -> usize {
+        let phases = phases(shapes);
+        let mut programs = Program::first(&shapes[0], slots, phases[0], &mut MAX_SEARCH.clone()).unwrap();
+        let mut checked = 0;
+        for next in shapes.iter().skip(1).map(Some).chain([None]) {
+            programs.retain(|program| program.gathering == Gathering::Positions);
+            let mut behind = Vec::new();
+            for program in &programs {
+                check(program);
+                let (shape, from, to) = (program.shape(), program.from(), program.to());
+                assert_eq!(&Program::of(shape, from, to, program.gathering()).unwrap(), program);
+                checked += 1;
+                if let Some(next) = next {
+                    behind.extend(Program::next(next, to, &mut MAX_SEARCH.clone()).unwrap());
+                } else {
+                    let dense = Convolution::fully_connected(shape.outputs().unwrap(), 3);
+                    Program::next(&dense, to, &mut MAX_SEARCH.clone()).unwrap().iter().for_each(check);
+                }
+            }
+            programs = behind;
+        }
+        checked
+    }
+
+    #[test]
+    fn convolutions_on_grids_are_computed_whatever_else_is_in_the_slots() {
+        let padded = |shape: Convolution| Convolution { pads: [1, 2, 2, 1], ..shape };
+        for (shapes, slots) in [
+            (vec![padded(conv([1, 2], 6, 3, 1, 0)), conv([2, 3], 7, 3, 2, 0)], 256),
+            (vec![conv([2, 5], 7, 2, 1, 0), conv([5, 4], 6, 2, 2, 0)], 256),
+            // More planes than a ciphertext has room for.
+            (vec![conv([1, 9], 9, 2, 1, 0), conv([9, 7], 8, 4, 2, 0)], 128),
+            (vec![conv([3, 4], 16, 1, 1, 0), conv([4, 6], 16, 2, 2, 0), conv([6, 3], 8, 2, 2, 0)], 256),
+            (vec![conv([2, 4], 9, 3, 1, 0), Convolution { groups: 2, ..conv([4, 6], 7, 3, 1, 0) }], 256),
+            (
+                vec![conv([1, 2], 7, 1, 1, 0), Convolution { dilations: [2, 1], ..conv([2, 2], 7, 2, 1, 0) }],
+                256,
+            ),
+            (
+                vec![conv([1, 2], 7, 1, 1, 0), Convolution { strides: [3, 1], ..conv([2, 2], 7, 3, 1, 0) }],
+                256,
+            ),
+        ] {
+            assert!(check_grids(&shapes, slots) >= shapes.len(), "{shapes:?}");
+        }
+        // A padded convolution would read what is beside the image.
+        assert_eq!(check_grids(&[conv([1, 2], 6, 3, 1, 0), conv([2, 2], 4, 3, 1, 1)], 256), 2);
+    }
+
     #[test]
     fn layers_of_lolas_network_for_mnist_take_few_rotations() {
         let conv1 = Convolution { pads: [1, 1, 0, 0], ..conv([1, 5], 28, 5, 2, 0) };
@@ -642,6 +869,25 @@ mod tests {
             chain.iter().map(Program::counts).collect::<Vec<_>>(),
             [counts(1, 1, 4, 2), counts(1, 3, 8, 8), counts(1, 7, 6, 17)]
         );
+    }
+
+    #[test]
+    fn layers_of_lolas_network_for_cifar_lie_on_grids() {
+        let conv1 = conv([3, 83], 32, 8, 2, 1);
+        let shapes = [conv1, conv([83, 163], 14, 6, 2, 0), Convolution::fully_connected(4075, 10)];
+        let chain = Program::chain(&shapes, 16384).unwrap();
+        let counts = |ciphertexts, hoisted, rotations, multiplications| Counts {
+            ciphertexts,
+            hoisted,
+            rotations,
+            multiplications,
+        };
+        assert_eq!(
+            chain.iter().map(Program::counts).collect::<Vec<_>>(),
+            [counts(3, 93, 12, 712), counts(2, 190, 27, 5040), counts(1, 7, 11, 16)]
+        );
+        assert_eq!(chain.iter().map(|program| program.to().ciphertexts()).collect::<Vec<_>>(), [2, 1, 1]);
+        assert_eq!(chain.iter().map(Program::period).collect::<Vec<_>>(), [Some(128), Some(128), None]);
     }
 
     #[test]
@@ -663,5 +909,34 @@ mod tests {
         ] {
             assert!(wrong.check(64).is_err(), "{wrong:?}");
         }
+        let grid =
+            Grid { slots: 64, channels: 2, image: [3, 7], phases: [1, 2], positions: [4, 4], width: 2 };
+        let shape = conv([1, 2], 3, 1, 1, 0);
+        let taps = |output: Grid| {
+            Layout::Taps(Taps { shape: Convolution { image: [3, 7], ..shape.clone() }, output })
+        };
+        Layout::Grid(grid.clone()).check(64).unwrap();
+        taps(grid.clone()).check(64).unwrap();
+        for wrong in [
+            Grid { slots: 32, ..grid.clone() },
+            Grid { channels: 0, ..grid.clone() },
+            Grid { channels: 129, ..grid.clone() },
+            Grid { channels: usize::MAX, ..grid.clone() },
+            Grid { image: [5, 7], ..grid.clone() },
+            Grid { image: [3, 9], ..grid.clone() },
+            Grid { phases: [0, 2], ..grid.clone() },
+            Grid { phases: [usize::MAX, 2], ..grid.clone() },
+            Grid { positions: [4, 3], ..grid.clone() },
+            Grid { positions: [4, 16], ..grid.clone() },
+            Grid { positions: [usize::MAX / 2 + 1, 2], ..grid.clone() },
+            Grid { positions: [2, 2], ..grid.clone() },
+            Grid { width: 3, ..grid.clone() },
+            Grid { width: 0, ..grid.clone() },
+        ] {
+            assert!(Layout::Grid(wrong.clone()).check(64).is_err(), "{wrong:?}");
+            assert!(taps(wrong.clone()).check(64).is_err(), "{wrong:?}");
+        }
+        assert!(taps(Grid { image: [3, 6], ..grid.clone() }).check(64).is_err());
+        assert!(taps(Grid { channels: 3, ..grid }).check(64).is_err());
     }
 }

@@ -5,7 +5,7 @@ use lanner_primitives::parallel;
 use serde::{Deserialize, Serialize};
 
 use super::evaluate::{AtServer, Elsewhere, Evaluate};
-use super::primes::{Primes, product};
+use super::primes::{Primes, largest, product};
 use super::{ciphertext_bytes, needs};
 use crate::ProtocolError;
 use crate::linear::Sets;
@@ -36,8 +36,7 @@ impl Square {
         primes: &[u64],
         [before, behind]: [usize; 2],
     ) -> NoiseBound {
-        let largest = primes.iter().max().copied().unwrap_or(1);
-        let product = input.product(input, parameters, largest, before);
+        let product = input.product(input, parameters, largest(primes), before);
         product.switched_product(parameters, before, behind).switched_key_at(parameters, behind)
     }
 }
