@@ -256,7 +256,7 @@ impl<'n> Planner<'n> {
         let network = self.network;
         let chain = std::iter::successors(Some(first), |node| {
             let mut users = network.users(node + 1);
-            users.next().filter(|_| users.next().is_none())
+            users.next().filter(|user| users.next().is_none() && !self.is_table(*user))
         });
         let mut nodes: Vec<usize> = chain.collect();
         let input = network.shape(network.nodes()[first].inputs[0]);

@@ -99,6 +99,31 @@ fn mode_tabula_has_tables_of_functions_of_few_bits() {
     assert_eq!(names[1], "ot.function");
 }
 
+/// A maximum does not take the rescale from the table behind it.
+#[test]
+fn a_pool_before_a_table_is_taken_alone() {
+    let ring = 1 << 20;
+    let leaky = r#"{"Function":{"low":-512,"bits":10,"polynomials":[[-512,1],[0,8]],"shift":3}}"#;
+    let node = |name: &str, op: &str, input: usize, shape: &str| {
+        format!(r#"{{"name":"{name}","op":{op},"inputs":[{input}],"shape":{shape},"modulus":{ring}}}"#)
+    };
+    let pool = r#"{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}}"#;
+    let planned = |shift: u32, mode| {
+        let rescale = format!(r#"{{"Rescale":{{"shift":{shift}}}}}"#);
+        let nodes = [(pool, 0), (rescale.as_str(), 1), (leaky, 2)];
+        let nodes = nodes.map(|(op, input)| node(&format!("n{input}"), op, input, "[1,4,4]"));
+        let network = common::network("[1,8,8]", 255, ring, &nodes.join(","));
+        let (plan, names) = names(&network, mode);
+        plan.build().unwrap();
+        names
+    };
+    let tabula = Mode::Tabula(tabula::Rounding::Exact);
+    assert_eq!(planned(8, tabula), ["ot.activation", "tabula.table", "share.reveal"]);
+    // Too many bits for a table.
+    assert_eq!(planned(5, tabula), ["ot.activation", "tabula.lookup", "ot.function", "share.reveal"]);
+    assert_eq!(planned(8, CHEETAH), ["ot.activation", "ot.function", "share.reveal"]);
+}
+
 /// What a step's polynomials are at an integer is what the network's are, in the domain, beyond it, and with factors.
 #[test]
 fn functions_in_the_clear_are_the_networks() {

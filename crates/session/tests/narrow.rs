@@ -23,7 +23,17 @@ const BOUNDED: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,
 const SHAPES: [(&str, &[usize]); 6] =
     [("w1", &[3, 1, 2, 2]), ("b1", &[3]), ("w2", &[3, 5]), ("b2", &[5]), ("w3", &[5, 3]), ("b3", &[3])];
 
-fn compiled(kept: u32) -> Network {
+/// Slopes below zero, one behind a pool.
+const SLOPES: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,2,2]}],"nodes":[
+    {"name":"conv","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"leaky","op":{"LeakyRelu":{"alpha":0.1}},"inputs":["conv"]},
+    {"name":"pool","op":{"MaxPool":{"kernel":[2,2],"strides":[2,2],"pads":[0,0,0,0]}},"inputs":["leaky"]},
+    {"name":"flat","op":"Flatten","inputs":["pool"]},
+    {"name":"fc1","op":{"MatMul":{"weight":"w2","bias":"b2"}},"inputs":["flat"]},
+    {"name":"leaky2","op":{"LeakyRelu":{"alpha":0.01}},"inputs":["fc1"]},
+    {"name":"fc2","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["leaky2"]}],"output":"fc2"}"#;
+
+fn compiled(json: &str, kept: u32) -> Network {
     // One ring for all, larger than any layer takes; and inputs of which calibration sees a quarter.
     let options = QuantizationOptions {
         narrow: true,
@@ -32,7 +42,7 @@ fn compiled(kept: u32) -> Network {
         input_range: Some([0.0, 4.0]),
         ..QuantizationOptions::powers_of_two()
     };
-    network(BOUNDED, &SHAPES, 4, &options).0
+    network(json, &SHAPES, 4, &options).0
 }
 
 /// How much of the room of each lookup's values an input takes, the largest of all.
@@ -53,8 +63,11 @@ fn share_of_room(network: &Network, input: &[i64]) -> f64 {
 
 #[test]
 fn results_are_the_references_up_to_the_edges() {
-    for kept in [5, 9] {
-        let network = compiled(kept);
+    // Functions of few bits are tables, and of more go by transfers.
+    for (json, kept, tables) in
+        [(BOUNDED, 5, 0), (BOUNDED, 9, 0), (SLOPES, 5, 2), (SLOPES, 12, 2), (SLOPES, 13, 0)]
+    {
+        let network = compiled(json, kept);
         assert!(network.public().nodes().iter().any(|node| node.op == FixedOp::Narrow));
         let input = network.public().input();
         let executor = FixedExecutor::new(&network).unwrap();
@@ -70,6 +83,10 @@ fn results_are_the_references_up_to_the_edges() {
         assert!(share_of_room(&network, &inside[0]) > 0.9, "{}", share_of_room(&network, &inside[0]));
         for mode in [Mode::Tabula(tabula::Rounding::Exact), Mode::Cheetah(Rounding::Exact)] {
             let plan = plan(network.public(), Policy::Logits, mode).unwrap();
+            let names: Vec<_> = plan.steps().map(|step| step.protocol.spec().name()).collect();
+            let count = |name| names.iter().filter(|other| **other == name).count();
+            let due = if matches!(mode, Mode::Tabula(_)) { tables } else { 0 };
+            assert_eq!([count("tabula.table"), count("yao.activation")], [due, 0], "{names:?}");
             for input in inside.iter().take(4) {
                 let (_, outcome, _) = session(&network, &plan, input, |channel| channel);
                 assert_eq!(outcome, Outcome::Logits(executor.run(input).unwrap().output), "{kept} {mode:?}");

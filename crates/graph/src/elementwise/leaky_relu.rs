@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Elementwise, FixedElementwise, Part, Wanted};
+use super::{Elementwise, FixedElementwise, FixedFunction, MAX_DOMAIN_BITS, Part, Wanted};
 use crate::accumulator::Accumulator;
-use crate::network::FixedOp;
+use crate::network::{FixedOp, FunctionFit};
 
 /// The largest shift of a [`FixedLeakyRelu`]'s slope.
 pub const MAX_SLOPE_SHIFT: u32 = 16;
@@ -55,6 +55,21 @@ impl Elementwise for LeakyRelu {
         let slope = FixedLeakyRelu::new(f64::from(self.alpha), wanted.activation_bits);
         Ok(vec![Part::exact(FixedOp::LeakyRelu(slope), wanted.scale)])
     }
+
+    fn behind_rescale(&self, wanted: &Wanted<'_>) -> Option<Part> {
+        let bits = bits_of(wanted.reach).filter(|bits| *bits <= MAX_DOMAIN_BITS)?;
+        let alpha = f64::from(self.alpha);
+        let slope = FixedLeakyRelu::new(alpha, wanted.activation_bits);
+        let off = (slope.numerator as f64 / f64::from(slope.shift).exp2() - alpha).abs();
+        let error = 0.5 + off * f64::from(bits - 1).exp2();
+        let fit = Some(FunctionFit { error, open: [true; 2] });
+        Some(Part { suffix: "", op: FixedOp::Function(slope.to_nearest(bits)), scale: wanted.scale, fit })
+    }
+}
+
+/// The fewest bits that integers between these have with their sign, two at least.
+fn bits_of([low, high]: [i64; 2]) -> Option<u32> {
+    (2..i64::BITS).find(|bits| low >> (bits - 1) >= -1 && high >> (bits - 1) <= 0)
 }
 
 impl FixedLeakyRelu {
@@ -65,6 +80,14 @@ impl FixedLeakyRelu {
         let close = |shift: &u32| (rounded(*shift) / f64::from(*shift).exp2() - alpha).abs() <= tolerance;
         let shift = (0..MAX_SLOPE_SHIFT).find(close).unwrap_or(MAX_SLOPE_SHIFT);
         Self { numerator: rounded(shift) as i64, shift }
+    }
+
+    /// The same slope on integers of `bits` bits with their sign, to the nearest, halves upwards, in place of down; `bits` is 1 to
+    /// [`MAX_DOMAIN_BITS`].
+    fn to_nearest(&self, bits: u32) -> FixedFunction {
+        let (low, one) = (-1_i64 << (bits - 1), 1_i64 << self.shift);
+        let polynomials = vec![vec![self.numerator * low, self.numerator], vec![0, one]];
+        FixedFunction { low, bits, polynomials, shift: self.shift, factors: None }
     }
 }
 
@@ -84,7 +107,7 @@ impl FixedElementwise for FixedLeakyRelu {
 
 #[cfg(test)]
 mod tests {
-    use super::FixedLeakyRelu;
+    use super::{FixedElementwise, FixedLeakyRelu, MAX_DOMAIN_BITS, MAX_SLOPE_SHIFT, bits_of};
 
     #[test]
     fn slopes_are_close_and_short() {
@@ -100,5 +123,35 @@ mod tests {
             let (numerator, shift) = slope(alpha);
             assert!((numerator as f64 / f64::from(shift).exp2() - alpha).abs() <= 1.0 / 1024.0);
         }
+    }
+
+    #[test]
+    fn a_slope_to_the_nearest_is_the_formula_on_all_of_its_domain() {
+        for (numerator, shift) in [(0, 0), (1, 0), (1, 1), (51, 9), (511, 9), (512, 9), (1, 16)] {
+            let slope = FixedLeakyRelu { numerator, shift };
+            for bits in [2, 5, 10] {
+                let function = slope.to_nearest(bits);
+                function.check_sizes().unwrap();
+                for x in -1_i64 << (bits - 1)..1 << (bits - 1) {
+                    // Twice the product with a half added, so that a shift of 0 has a half, too.
+                    let nearest = (2 * numerator * x + (1 << shift)).div_euclid(2 << shift);
+                    assert_eq!(
+                        function.at(x),
+                        if x < 0 { nearest } else { x },
+                        "{numerator} / 2^{shift}: {x}"
+                    );
+                    let down = slope.eval(x.into());
+                    assert!((0..=1).contains(&(i128::from(function.at(x)) - down)));
+                }
+            }
+        }
+        let widest = FixedLeakyRelu { numerator: 1 << MAX_SLOPE_SHIFT, shift: MAX_SLOPE_SHIFT };
+        widest.to_nearest(MAX_DOMAIN_BITS).check_sizes().unwrap();
+    }
+
+    #[test]
+    fn bits_are_the_fewest_with_room() {
+        let bits = [[0, 0], [-2, 1], [-3, 1], [0, 2], [-512, 511], [-513, 0], [0, 512]].map(bits_of);
+        assert_eq!(bits, [2, 2, 3, 3, 10, 11, 11].map(Some));
     }
 }

@@ -86,6 +86,12 @@ pub(crate) trait Elementwise: Debug + Sync {
     /// # Errors
     /// What of the input fixed point has no operator for.
     fn lower(&self, wanted: &Wanted<'_>) -> Result<Vec<Part>, String>;
+
+    /// What computes it of integers that are rescaled already, in modes that look functions of few bits up: none of one that goes before its rescale there,
+    /// too, or has no room. The scale stays.
+    fn behind_rescale(&self, _wanted: &Wanted<'_>) -> Option<Part> {
+        None
+    }
 }
 
 /// The integers that an operator takes, and what is wanted of those that it makes.

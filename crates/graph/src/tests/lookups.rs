@@ -2,8 +2,13 @@
 
 use super::branches::{every_operator, residual};
 use super::{Sketch, small_network};
+use crate::elementwise::LeakyRelu;
+use crate::graph::Op;
 use crate::network::{Evidence, FixedOp};
-use crate::{Accumulator, CompileError, FixedExecutor, Network, PublicNetwork, QuantizationOptions, compile};
+use crate::{
+    Accumulator, CompileError, FixedExecutor, FloatExecutor, Network, PublicNetwork, QuantizationOptions,
+    compile,
+};
 
 fn narrowing(kept_bits: Option<u32>) -> QuantizationOptions {
     QuantizationOptions { narrow: true, kept_bits, ..QuantizationOptions::powers_of_two() }
@@ -32,7 +37,13 @@ fn scores(network: &Network, samples: &[f32]) -> Vec<Vec<i128>> {
 
 #[test]
 fn narrow_rings_change_no_result_and_take_no_proof() {
-    for (sketch, samples) in networks() {
+    for (mut sketch, samples) in networks() {
+        // Slopes below zero are functions behind their rescales where these are looked up.
+        for node in &mut sketch.graph.nodes {
+            if matches!(node.op, Op::LeakyRelu(_)) {
+                node.op = Op::Relu;
+            }
+        }
         let wide = compiled(&sketch, &samples, &QuantizationOptions::powers_of_two());
         let narrow = compiled(&sketch, &samples, &narrowing(None));
         assert_eq!(scores(&narrow, &samples), scores(&wide, &samples));
@@ -68,6 +79,61 @@ fn what_is_looked_up_has_the_smallest_ring_for_twice_its_range() {
                 assert!(lookup.kept <= kept || ring.bits() == 16, "{} of {kept}", lookup.kept);
             }
         }
+    }
+}
+
+/// A slope below zero that is looked up is a function of what its rescale keeps, to the nearest; other modes' networks have it before the rescale.
+#[test]
+fn a_slope_is_a_function_of_what_is_kept() {
+    let mut sketch = Sketch::new(&[1, 6, 6], 3)
+        .conv("a", 2, 3, 1, 0)
+        .op("leaky", Op::LeakyRelu(LeakyRelu { alpha: 0.1 }))
+        .max_pool("p", 2)
+        .flatten("f")
+        .dense("b", 12)
+        .op("leaky2", Op::LeakyRelu(LeakyRelu { alpha: 0.3 }))
+        .dense("c", 3);
+    let samples = sketch.samples(40, 0.0, 1.0);
+    let names = |network: &Network| -> Vec<&str> {
+        let nodes = network.public().nodes().iter().map(|node| node.op.name());
+        nodes.filter(|name| !matches!(*name, "Conv2d" | "Linear" | "Reshape" | "Narrow")).collect()
+    };
+    let wide = compiled(&sketch, &samples, &QuantizationOptions::powers_of_two());
+    assert_eq!(names(&wide), ["MaxPool", "LeakyRelu", "Rescale", "LeakyRelu", "Rescale"]);
+    for kept in [None, Some(7), Some(10)] {
+        let network = compiled(&sketch, &samples, &narrowing(kept));
+        assert_eq!(names(&network), ["MaxPool", "Rescale", "Function", "Rescale", "Function"]);
+        let public = network.public();
+        for lookup in public.lookups() {
+            let FixedOp::Function(function) = &public.nodes()[lookup.rescale + 1].op else {
+                panic!("{:?}", public.nodes()[lookup.rescale + 1]);
+            };
+            // Twice what calibration saw has a value, and no lookup keeps more for it.
+            let seen = network.values()[lookup.rescale + 1].calibrated;
+            assert!(seen[1].max(-seen[0]) <= i128::from(function.last()) / 2 + 1);
+            assert_eq!(function.low, -function.last() - 1);
+            assert!(function.bits <= lookup.kept && kept.is_none_or(|kept| function.bits <= kept));
+            let slope = function.polynomials[0][1] as f64 / f64::from(function.shift).exp2();
+            for u in function.low..=function.last() {
+                let real = if u < 0 { u as f64 * slope } else { u as f64 };
+                assert!((function.at(u) as f64 - real).abs() <= 0.5);
+            }
+        }
+        // Not much farther from the float scores than the other, whose values have 8 bits without a sign: of 7 bits kept 5 are left for that.
+        let error = |network: &Network| {
+            let executor = FixedExecutor::new(network).unwrap();
+            let float = FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap();
+            let each = samples.chunks(36).map(|sample| {
+                let run = executor.run_real(sample).unwrap();
+                assert_eq!(run.overflow_count(), 0);
+                let scores = run.output.iter().map(|score| *score as f64 * network.output_scale());
+                let off = scores.zip(float.run(sample).unwrap()).map(|(a, b)| (a - f64::from(b)).abs());
+                off.fold(0.0, f64::max)
+            });
+            each.fold(0.0, f64::max)
+        };
+        let most = if kept == Some(7) { 16.0 } else { 4.0 };
+        assert!(error(&network) <= most * error(&wide), "{kept:?}: {} {}", error(&network), error(&wide));
     }
 }
 

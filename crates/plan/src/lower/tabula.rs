@@ -62,6 +62,12 @@ impl Planner<'_> {
         (matches!(self.mode, Mode::Tabula(_)) && table.build(&self.sets).is_ok()).then_some(table)
     }
 
+    /// Whether a node is a rescale that goes along with the function behind it as a table: no run ends in it, since alone the function would be none.
+    pub(super) fn is_table(&self, node: usize) -> bool {
+        let step = self.function_run(node).filter(|run| run.shift > 0).and_then(|run| self.function(&run, 0));
+        step.is_some_and(|step| self.table(&step).is_some())
+    }
+
     /// What steps send online; none if one cannot be built.
     fn online_bytes(&self, specs: &[&dyn Spec]) -> Option<u64> {
         let bytes = |spec: &&dyn Spec| {

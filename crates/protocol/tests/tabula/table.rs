@@ -96,6 +96,43 @@ fn wide_tables_at_their_edges() {
     }
 }
 
+/// `x` where it is not negative, else the fraction of it to the nearest: whatever the slope and wherever a sum lies, ties and both ends included.
+#[test]
+fn slopes_below_zero() {
+    for (numerator, slope) in [(0, 0), (1, 1), (1, 3), (51, 9), (511, 9), (65_535, 16)] {
+        for (kept, shift) in [(3, 4), (8, 3), (11, 5)] {
+            let low = -1_i64 << (kept - 1);
+            let polynomials = vec![vec![numerator * low, numerator], vec![0, 1 << slope]];
+            let function = Polynomials { low, bits: kept, polynomials, shift: slope, factors: None };
+            let (most, half) = (1_i64 << (kept + shift - 1), 1 << (shift - 1));
+            // All but what rounds beyond the largest that is kept.
+            let secrets: Vec<i64> =
+                if kept < 11 { (-most..most - half).collect() } else { around(most, shift) };
+            let leaky = |x: &i64| {
+                let u = (x + half) >> shift;
+                let below = (2 * numerator * u + (1 << slope)).div_euclid(2 << slope);
+                if u < 0 { below } else { u }
+            };
+            let expected: Vec<i64> = secrets.iter().map(leaky).collect();
+            let from = kept + shift + 1;
+            let server = edge_share(Ring::Pow2(from), secrets.len(), &mut rng(8));
+            let spec = Table { values: secrets.len(), from, shift, function, to: 20, expanded: false };
+            assert_eq!(outputs(&mut End::pair(), &spec, &secrets, &server), expected, "{numerator} {spec:?}");
+        }
+    }
+}
+
+/// Both ends, and ties and their neighbours near the ends and zero.
+fn around(most: i64, shift: u32) -> Vec<i64> {
+    let half = 1 << (shift - 1);
+    let ties = (0..40).flat_map(|unit| {
+        let tie = (unit << shift) + half;
+        [-most + tie, most - tie - 2 * half, tie, -tie]
+    });
+    let all = ties.flat_map(|tie| [tie - 1, tie, tie + 1]).chain([-most, most - half - 1, 0, -1, 1]);
+    all.filter(|x| (-most..most - half).contains(x)).collect()
+}
+
 #[test]
 fn what_tables_open_is_uniform() {
     let count = 4000;

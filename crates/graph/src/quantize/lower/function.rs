@@ -1,10 +1,11 @@
-//! What chooses its scale: the unit of its output, and the room that its domain takes.
+//! What chooses its scale: the unit of its output, and the room that its domain takes; and what is a function of rescaled values, where these are looked up.
 
-use super::{Builder, Placed, Source, Stop};
+use super::{Builder, Placed, Source, Stop, UNBOUNDED};
 use crate::CompileError;
 use crate::elementwise::{Elementwise, Halves, Part, Wanted};
+use crate::fixed::rescale;
 use crate::grid::{self, GridFactor};
-use crate::network::FixedOp;
+use crate::network::{Bound, Evidence, FixedOp};
 use crate::quantize::item::Action;
 use crate::quantize::layer::Relation;
 use crate::quantize::reach::{ends, to_rescales};
@@ -99,6 +100,46 @@ impl Builder<'_> {
             placed = self.add_part(index, placed, part)?;
         }
         Ok(placed)
+    }
+
+    /// An element-wise item as a function of its rescaled input, where rescales are looked up and it has one; it is the item's value then.
+    pub(super) fn add_behind_rescale(&mut self, index: usize) -> Result<Option<Placed>, Stop> {
+        let (item, value) = (&self.source.items[index], index + 1);
+        let (Action::Elementwise(operator), true, true) =
+            (&item.action, self.source.options.narrow, self.structure.rescaled[value])
+        else {
+            return Ok(None);
+        };
+        let x = self.place(item.inputs[0])?;
+        let shift = self.shift(value, x.scale);
+        let scale = x.scale * f64::from(shift).exp2();
+        let wanted = Wanted {
+            scale,
+            activation_bits: self.source.options.activation_bits,
+            seen: self.source.ends_of(item.inputs[0]),
+            reach: self.looked_up(value, x, shift),
+            unit: scale,
+            functions: self.source.functions,
+        };
+        let Some(Part { op, fit, .. }) = operator.behind_rescale(&wanted).filter(|_| shift > 0) else {
+            return Ok(None);
+        };
+        let x = self.add_rescale(value, x)?;
+        self.fitted.extend(fit.map(|fit| (self.nodes.len(), fit)));
+        let (group, shape) = (self.structure.group_behind(value), item.shape.clone());
+        let limit = self.ring(group).map_or(UNBOUNDED, |ring| ring.limit(0));
+        let value = self.push(item.name.clone(), op, vec![x.value], shape, group, x.scale, limit)?;
+        Ok(Some(Placed { value, scale: x.scale }))
+    }
+
+    /// The ends of what has room in the ring that item value `value`'s rescale will take `x` in: see [`Network::narrowed`](crate::Network).
+    fn looked_up(&self, value: usize, x: Placed, shift: u32) -> [i64; 2] {
+        let Bound { low, high, evidence } = self.bounds[x.value][0];
+        let seen = (2.0 * self.entering(value) / x.scale) as i64;
+        let proved = high.max(-low).min(1 << 62) as i64;
+        let asked = self.source.options.kept_bits;
+        let most = if asked.is_some() || evidence == Evidence::Calibrated { seen } else { proved };
+        [-most, most].map(|end| rescale(end, shift))
     }
 
     fn add_part(

@@ -275,6 +275,10 @@ impl<'a> Builder<'a> {
     fn build(&mut self) -> Result<(), Stop> {
         for index in self.marks.len()..self.source.items.len() {
             self.marks.push(Mark { nodes: self.nodes.len(), enlarged: self.enlarged.len() });
+            if let Some(placed) = self.add_behind_rescale(index)? {
+                self.placed[index + 1] = Some(placed);
+                continue;
+            }
             let mut placed = self.add_item(index)?;
             // An output that is coarse enough as it is stays so.
             let is_coarse = index + 1 == self.source.items.len() && self.shift(index + 1, placed.scale) == 0;

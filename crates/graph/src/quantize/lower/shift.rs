@@ -54,7 +54,7 @@ impl Builder<'_> {
     }
 
     /// The largest absolute value of what the nonlinear operators up to a value take and make.
-    fn entering(&self, value: usize) -> f64 {
+    pub(super) fn entering(&self, value: usize) -> f64 {
         let before = |&value: &usize| {
             let item = &self.source.items[value.checked_sub(1)?];
             item.action.is_nonlinear().then_some(item.inputs[0])
