@@ -69,23 +69,29 @@ struct History {
     failures: Vec<String>,
 }
 
+/// When a child is killed: so long after it said so many lines. However slow the machine, it got to work first.
+#[derive(Clone, Copy)]
+struct Death {
+    lines: usize,
+    after: Duration,
+}
+
 impl History {
-    /// Runs a child until it ends or, after a while, is killed.
-    fn live(&mut self, root: &TempDir, prepare: impl FnOnce(&mut Command), life: Option<Duration>) {
+    /// Runs a child until it ends or is killed.
+    fn live(&mut self, root: &TempDir, prepare: impl FnOnce(&mut Command), death: Option<Death>) {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "tests::crashes::child", "--nocapture"]);
         command.env(ROOT, state(root)).env(FIRST, self.next.to_string());
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         prepare(&mut command);
         let mut child = command.spawn().unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        if let Some(life) = life {
-            thread::sleep(life);
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        if let Some(Death { lines: count, after }) = death {
+            lines.by_ref().take(count).for_each(|line| self.hear(&line));
+            thread::sleep(after);
             child.kill().unwrap();
         }
-        for line in lines.map_while(Result::ok) {
-            self.hear(&line);
-        }
+        lines.for_each(|line| self.hear(&line));
         child.wait().unwrap();
         self.next += 1;
     }
@@ -135,7 +141,7 @@ fn who_dies_at_a_boundary_serves_nothing_twice() {
             history.live(&root, |command| _ = command.env(LAST_BOUNDARY, boundary), None);
         }
         // One that lives on finds no fault.
-        history.live(&root, |_| {}, Some(Duration::from_millis(300)));
+        history.live(&root, |_| {}, Some(Death { lines: 40, after: Duration::ZERO }));
         assert!(!history.put.is_empty() && history.failures.is_empty(), "{boundary}");
         history.check(&root);
     }
@@ -151,7 +157,9 @@ fn two_hundred_random_deaths_serve_nothing_twice() {
         let drawn =
             random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed).wrapping_mul(0xd6e8_feb8_6659_fd93)
                 >> 40;
-        history.live(&root, |_| {}, Some(Duration::from_micros(3_000 + drawn % 30_000)));
+        // Some die as they start, the others in the middle of any operation.
+        let death = Death { lines: drawn as usize % 24, after: Duration::from_micros(drawn / 24 % 4_000) };
+        history.live(&root, |_| {}, Some(death));
     }
     assert!(history.failures.is_empty(), "{:?}", history.failures);
     assert!(history.served.len() > 100, "most children got to work: {}", history.served.len());
