@@ -1,9 +1,10 @@
 //! Times what lookups could be, beside each other: `cargo run -p lanner-protocol --release --example tabula_variants_bench [-- REPEATS [VALUES]]`.
 //!
-//! A rescale and `ReLU`, exact and stochastic; any function as a table by point keys, expanded online and ahead; and in place of the exact rescale's borrow key a
-//! carry by transfers, by itself. Both parties run at once, a thread each, over queues in memory; results are checked outside the clock. Medians for one value; bytes are those of both
-//! parties, a session's set-up apart.
+//! A rescale and `ReLU`, exact and stochastic; any function as a table by point keys, expanded online and ahead; in place of the exact rescale's borrow key a
+//! carry by transfers, by itself; and plain tables by transfers, of values that have the bits that are kept alone. Both parties run at once, a thread each, over
+//! queues in memory; results are checked outside the clock. Medians for one value; bytes are those of both parties, a session's set-up apart.
 
+mod plain;
 mod queue;
 
 use std::time::Instant;
@@ -17,7 +18,13 @@ use lanner_share::Share;
 use queue::{Failure, Queue, both, median};
 
 /// Bits that are kept and dropped, and of the ring of the results.
-const ROWS: [[u32; 3]; 3] = [[8, 8, 20], [10, 12, 24], [12, 12, 24]];
+const ROWS: [[u32; 3]; 6] = [[4, 12, 24], [6, 12, 24], [8, 8, 20], [8, 12, 24], [10, 12, 24], [12, 12, 24]];
+
+/// The most bits of a plain table: it takes four times as long to make with each bit.
+const PLAIN_BITS: u32 = 10;
+
+/// The most words of all plain tables, which a party keeps: of more bits there are fewer.
+const PLAIN_WORDS: usize = 1 << 21;
 
 /// The carry of the low bits of both parties' shares, as a value of the bits that are kept.
 #[derive(Clone, Debug)]
@@ -90,18 +97,35 @@ fn main() -> Result<(), Failure> {
                     return Err("the result is wrong".into());
                 }
             }
-            let one = |number: f64| number / values as f64;
-            let [offline, online] = measured.times.map(one);
-            println!(
-                "{name:<22} {kept:>4} {dropped:>7} {to:>4} {offline:>8.2} µs {online:>8.3} µs {:>9.1} B {:>9.2} B {:>9.1} B {:>7}",
-                one(measured.offline.bytes() as f64),
-                one(measured.online.bytes() as f64),
-                one(measured.held as f64),
-                measured.online.rounds(),
-            );
+            print(name, [kept, dropped, to], values, &measured);
         }
+        if kept > PLAIN_BITS {
+            continue;
+        }
+        let values = values.min(PLAIN_WORDS >> kept);
+        let secrets = spread(values, kept);
+        let at = |x: i64| function.at(x).unwrap_or_default();
+        let measured = plain::measure([kept, to], values, repeats, &secrets, at)?;
+        for results in &measured.results {
+            if !results.iter().zip(&secrets).all(|(y, x)| *y == at(*x)) {
+                return Err("the result of a plain table is wrong".into());
+            }
+        }
+        print("plain table", [kept, 0, to], values, &measured);
     }
     Ok(())
+}
+
+fn print(name: &str, [kept, dropped, to]: [u32; 3], values: usize, measured: &Measured) {
+    let one = |number: f64| number / values as f64;
+    let [offline, online] = measured.times.map(one);
+    println!(
+        "{name:<22} {kept:>4} {dropped:>7} {to:>4} {offline:>8.2} µs {online:>8.3} µs {:>9.1} B {:>9.2} B {:>9.1} B {:>7}",
+        one(measured.offline.bytes() as f64),
+        one(measured.online.bytes() as f64),
+        one(measured.held as f64),
+        measured.online.rounds(),
+    );
 }
 
 /// Numbers of all that is kept, but for the ends, which round to where the sign changes.
