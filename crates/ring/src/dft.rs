@@ -41,6 +41,12 @@ impl Dft {
         Ok(Self { modulus: *modulus, size: n, root, forward, inverse })
     }
 
+    /// The prime `q`.
+    #[must_use]
+    pub fn modulus(&self) -> &Modulus {
+        &self.modulus
+    }
+
     /// The size `n`.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -9,6 +9,7 @@
 //!                                    <--     [scores], sealed
 //! ```
 
+pub mod circulant;
 mod encrypt;
 mod evaluate;
 mod grid;
