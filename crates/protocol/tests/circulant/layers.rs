@@ -252,15 +252,17 @@ fn the_replaced_layer_of_lolas_network_for_cifar_takes_1375_rotations_and_lolas_
         ..Operations::NONE
     };
     assert_eq!((layer.operations(), layer.inputs(), layer.outputs()), (operations, 1, 1));
-    // One ciphertext with one copy: 13 rotations and the exchange of rows for each of 4075 outputs.
-    let layer = StackedRows::new(83 * 196, 163 * 25, 1, 16384).unwrap();
+    // One copy, in two rows or in one: 14 rotations for each of 4075 outputs, or 13 and the exchange of rows.
     let operations = Operations {
         rotations: 4075 * 14,
         additions: 4075 * 14 + 4074,
         multiplications: 2 * 4075,
         ..Operations::NONE
     };
-    assert_eq!(layer.operations(), operations);
+    for slots in [16384, 32768] {
+        let layer = StackedRows::new(83 * 196, 163 * 25, 1, slots).unwrap();
+        assert_eq!(layer.operations(), operations);
+    }
 }
 
 #[test]

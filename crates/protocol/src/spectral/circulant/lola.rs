@@ -1,4 +1,5 @@
-//! LoLa's products of an encrypted vector and a matrix in the clear, row by row ([BEG19] section 5), by the names that LoLa gives its layouts.
+//! LoLa's products of an encrypted vector and a matrix in the clear, row by row, by the names that LoLa gives its layouts
+//! ([BEG19](https://proceedings.mlr.press/v97/brutzkus19a.html)).
 
 use zeroize::Zeroizing;
 
@@ -11,7 +12,7 @@ use crate::linear::gazelle::packing::Rotation;
 ///
 /// Copies lie at the multiples of the period, the power of two from the inputs on. Row `copies g + r` is summed in group `g` at slot `period r`. Other
 /// slots hold sums over parts of rows then, so that a mask takes the results, one rotation for each further group brings them to slot `period r + g`, and they are added. With one copy that fills
-/// all slots ("dense vector - row major") every slot holds the sum, and a mask suffices.
+/// all slots ("dense vector - row major"), or one that fills a row of them, every slot holds the sum, and a mask suffices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackedRows {
     inputs: usize,
@@ -46,9 +47,9 @@ impl StackedRows {
         self.outputs.div_ceil(self.copies)
     }
 
-    /// Whether every slot holds the sum of its row.
+    /// Whether every slot of a copy holds the sum of its row, since rotations close a circle.
     fn is_circle(&self) -> bool {
-        self.period() == self.slots
+        self.period() >= self.slots / 2
     }
 
     /// The slot of an output element; all others are zero.
@@ -103,7 +104,7 @@ impl StackedRows {
         for (copy, output) in outputs.enumerate() {
             rows[copy * self.period()..][..self.inputs]
                 .copy_from_slice(&weights[output * self.inputs..][..self.inputs]);
-            mask[if self.is_circle() { group } else { copy * self.period() }] = 1;
+            mask[copy * self.period() + if self.is_circle() { group } else { 0 }] = 1;
         }
         Ok([scheme.multiplier(&rows)?, scheme.multiplier(&mask)?])
     }

@@ -7,7 +7,8 @@ use crate::linear::gazelle::packing::Rotation;
 
 /// Slot by slot, the sum of `count` slots that lie `unit` apart, from that slot on, and of nothing else.
 ///
-/// Sums of `1, 2, 4, ...` are doubled, and those that make up `count` are put one behind the other: `ceil(log2)` rotations for a power of two and, as it happens, for three and six.
+/// Sums of `1, 2, 4, ...` are doubled, and those that make up `count` are put one behind the other: as many rotations as its bits behind the first, and as its ones
+/// but one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) count: usize,
