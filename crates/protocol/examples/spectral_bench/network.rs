@@ -198,7 +198,7 @@ fn run_layer(
             let kernel =
                 Kernel::new(program, &weighted.weights, &bias, &setting.parameters, before, &setting.encoder)
                     .unwrap();
-            setting.time(|| dropped(vec![kernel.apply(&setting.evaluator, inputs, &setting.keys).unwrap()]))
+            setting.time(|| dropped(kernel.apply(&setting.evaluator, inputs, &setting.keys).unwrap()))
         }
         _ => {
             let scheme = EncryptedSlots::new(&setting.encoder, &setting.keys, before);
