@@ -86,7 +86,8 @@ impl Model {
             bytes(network, policy, mode, &limits).map_err(|error| error.place().to_owned())
         };
         let rings = options.quantization(mode)?;
-        let mut network = compile_to(&graph, &tensors, calibration, &rings, options.aim(policy), &cost)?;
+        let mut network =
+            compile_to(&graph, &tensors, calibration, &rings, options.aim(mode, policy), &cost)?;
         tell("planning");
         if !policy.needs_scale() {
             network = network.without_public_output_scale();

@@ -13,6 +13,9 @@ const USUAL_DIGITS: u32 = 2;
 /// The fewest bits of inputs and weights where only those of lookups are asked for.
 const USUAL_BITS: u32 = 8;
 
+/// What scores may be off by where nothing is rescaled and nothing is asked: half a per cent takes more bits there than there are behind two squares.
+const WITHOUT_RESCALES: f64 = 0.2;
+
 /// What the owner of a model chooses when compiling it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,12 +120,14 @@ impl CompileOptions {
     }
 
     /// What the network's precision is to be.
-    pub(crate) fn aim(&self, policy: Policy) -> Aim {
+    pub(crate) fn aim(&self, mode: Mode, policy: Policy) -> Aim {
+        let usual = || match (self.kept_bits, mode, policy) {
+            (Some(bits), ..) => Precision::Bits(bits.clamp(USUAL_BITS, Precision::MOST_BITS)),
+            (None, Mode::Spectral, Policy::Logits) => Precision::Error(WITHOUT_RESCALES),
+            (None, ..) => Precision::default(),
+        };
         Aim {
-            precision: self.precision.unwrap_or_else(|| match self.kept_bits {
-                Some(bits) => Precision::Bits(bits.clamp(USUAL_BITS, Precision::MOST_BITS)),
-                None => Precision::default(),
-            }),
+            precision: self.precision.unwrap_or_else(usual),
             demanded: !self.allow_imprecise,
             told: match policy {
                 // Labels, their order and their probabilities are the same whatever is added to all scores.

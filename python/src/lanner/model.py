@@ -274,7 +274,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             scaler, are published exactly, for the client to apply in floating point.
         precision: What scores may be off by on the calibration samples, as a percentage of the range of their sample's
             scores (``"0.5%"``): the fewest bits that reach it are taken. Or bits of all activations (12). Where it is
-            not given, it is 0.5%. ``model.precision`` tells what is reached.
+            not given, it is 0.5%, or 20% for ``logits`` of mode ``spectral``, where all bits are used that the cheapest
+            plaintext moduli have room for. ``model.precision`` tells what is reached.
         kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16, its sign and room
             for twice the calibrated range among them: preparation takes about half as long with each bit less. Inputs
             and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner

@@ -12,6 +12,9 @@ from lanner.errors import MisuseError
 #: What is aimed at where nothing is asked: the largest error of a score, relative to the range of its sample's scores.
 DEFAULT = "0.5%"
 
+#: The same for logits of mode ``spectral``, where nothing is rescaled and every bit comes back behind each square.
+DEFAULT_WITHOUT_RESCALES = "20%"
+
 #: The fewest and the most bits that may be asked for.
 BITS = (6, 16)
 

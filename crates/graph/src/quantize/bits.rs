@@ -4,13 +4,15 @@ use super::item::{Action, Item};
 use super::{Precision, QuantizationOptions};
 
 /// The most bits that a layer's largest weight is asked to keep: one less than what rings have room for, as a scale is rounded up.
-const MOST_FEWEST_WEIGHT_BITS: u32 = 15;
+pub(super) const MOST_FEWEST_WEIGHT_BITS: u32 = 15;
 
 /// For each item that multiplies, the bits of what it takes, and the fewest of its weights; other items' do not count.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct LayerBits {
     pub(super) activations: Vec<u32>,
     pub(super) weights: Vec<u32>,
+    /// Steps between the input's ends, where they are no matter of activations' bits.
+    pub(super) input: Option<f64>,
 }
 
 impl LayerBits {
@@ -19,6 +21,7 @@ impl LayerBits {
         Self {
             activations: vec![options.activation_bits; items.len()],
             weights: vec![options.min_weight_bits; items.len()],
+            input: None,
         }
     }
 

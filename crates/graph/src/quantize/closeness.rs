@@ -83,6 +83,23 @@ impl<'a> Closeness<'a> {
         Measured { reached, worst: errors.into_iter().map(|(_, number)| number).collect() }
     }
 
+    /// The mean square of the errors of float scores of samples in the same order, each relative to what errors are relative to.
+    pub(super) fn mean_square(&self, samples: &Samples<'_>, found: &[Vec<f32>]) -> f64 {
+        let of_sample = |((number, _), found): (&(usize, _), &Vec<f32>)| {
+            let range = |index: usize| match self.aim.told {
+                Told::Scores | Told::Order => self.ranges[*number],
+                Told::Values | Told::Signs => self.own[index],
+            };
+            let errors = self.scores[*number].iter().zip(found).enumerate();
+            let squares = errors.map(|(index, (score, found))| {
+                let error = (f64::from(*found) - f64::from(*score)) / range(index);
+                error * error
+            });
+            squares.sum::<f64>() / found.len() as f64
+        };
+        samples.iter().zip(found).map(of_sample).sum::<f64>() / samples.len() as f64
+    }
+
     /// The largest error of a score, of what it is relative to. Where scores are compared only, the smallest that it can be after all are
     /// moved alike.
     fn error(&self, number: usize, integers: &[i128], scale: f64) -> f64 {
@@ -115,7 +132,7 @@ impl<'a> Closeness<'a> {
                 (keeps, changed.any(|((score, _), own)| f64::from(score.abs()) / own > tolerated))
             }
             Told::Scores | Told::Order => {
-                let keeps = label(scores) == arg_max(integers);
+                let keeps = largest_score(scores) == arg_max(integers);
                 (keeps, !keeps && margin(scores) / range > tolerated)
             }
         }
@@ -137,13 +154,14 @@ fn width(values: impl Iterator<Item = f64>) -> f64 {
     (ends[1] - ends[0]).max(0.0)
 }
 
-fn label(scores: &[f32]) -> usize {
+/// The index of the largest score, of equals the first.
+pub(crate) fn largest_score(scores: &[f32]) -> usize {
     scores.iter().enumerate().fold(0, |best, (i, score)| if *score > scores[best] { i } else { best })
 }
 
 /// The largest score less the next.
 fn margin(scores: &[f32]) -> f64 {
-    let best = label(scores);
+    let best = largest_score(scores);
     let others = scores.iter().enumerate().filter(|(i, _)| *i != best).map(|(_, score)| *score);
     let next = others.fold(f32::NEG_INFINITY, f32::max);
     scores.get(best).map_or(0.0, |best| f64::from(*best) - f64::from(next))

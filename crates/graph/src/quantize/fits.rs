@@ -77,6 +77,14 @@ impl<'a> Fits<'a> {
         Ok(self.layer(node)?.real.needed(room))
     }
 
+    /// The largest absolute weight of a layer.
+    ///
+    /// # Errors
+    /// As [`Self::fit`].
+    pub(super) fn largest(&self, node: usize) -> Result<f64, CompileError> {
+        Ok(self.layer(node)?.real.largest())
+    }
+
     fn layer(&self, node: usize) -> Result<&Layer<'a>, CompileError> {
         self.0.get(&node).ok_or_else(|| CompileError::Network {
             place: format!("node {node}"),

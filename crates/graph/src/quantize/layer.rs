@@ -56,8 +56,8 @@ pub(super) struct Room {
     pub(super) limit: i128,
     /// How the scale of the sums must relate to another value's; where there is none, it lies on the grid through `origin`.
     pub(super) relation: Option<Relation>,
-    /// A scale of the grid that the sums' is to lie on.
-    pub(super) origin: f64,
+    /// A scale of the grid that the sums' is to lie on, unless nobody is told of it.
+    pub(super) origin: Option<f64>,
     /// The fewest and the most bits of the largest weight, sign included.
     pub(super) bits: [u32; 2],
 }
@@ -160,7 +160,8 @@ impl<'a> RealLayer<'a> {
             self.largest == 0.0 || largest(weights) >= half_range(fewest)
         };
         // The scale may be rounded up by a step, and the fewest bits must be left.
-        let finest = (half_range(most) as f64).max(half_range(fewest) as f64 * grid::STEP);
+        let step = if room.origin.is_some() { grid::STEP } else { 1.0 };
+        let finest = (half_range(most) as f64).max(half_range(fewest) as f64 * step);
         let finest = self.largest / finest.min(half_range(room.ring.weight_bits()) as f64);
         let calibrated = finest.max(2.0 * room.peak * slack / (room.limit as f64 * room.input_scale));
         let least = if room.joined { calibrated } else { finest };
@@ -211,6 +212,11 @@ impl<'a> RealLayer<'a> {
         self.sums.iter().zip(biases).map(of_row).fold(0.0, f64::max)
     }
 
+    /// The largest absolute weight.
+    pub(super) const fn largest(&self) -> f64 {
+        self.largest
+    }
+
     fn quantize(&self, scale: f64, input_scale: f64) -> LinearWeights {
         let rounded = |x: &f32, unit: f64| (f64::from(*x) / unit).round_ties_even();
         let weight = self.weight.iter().map(|w| rounded(w, scale) as i64).collect();
@@ -236,9 +242,11 @@ impl Room {
     /// The smallest scale of weights, not below `scale`, whose sums are related as they must be, or lie on the grid.
     fn related(&self, scale: f64) -> f64 {
         let sums = scale * self.input_scale;
-        let above =
-            self.relation.map_or_else(|| grid::above(sums, self.origin), |relation| relation.above(sums));
-        above / self.input_scale
+        match (self.relation, self.origin) {
+            (Some(relation), _) => relation.above(sums) / self.input_scale,
+            (None, Some(origin)) => grid::above(sums, origin) / self.input_scale,
+            (None, None) => scale,
+        }
     }
 }
 
@@ -251,7 +259,7 @@ fn largest(weights: &LinearWeights) -> i64 {
 }
 
 /// The largest signed integer of a given number of bits.
-const fn half_range(bits: u32) -> i64 {
+pub(super) const fn half_range(bits: u32) -> i64 {
     (1 << (bits - 1)) - 1
 }
 

@@ -4,6 +4,7 @@
 //! asked for: with sums proved to fit if that is possible, else with room for twice the calibrated sums. Larger sums cost nothing in
 //! a ring already chosen and allow a larger shift, so weights use all the room there is. `docs/numerics.md` is normative.
 
+mod allot;
 mod bits;
 mod calibrate;
 mod choice;
@@ -17,6 +18,7 @@ mod outlier;
 mod outline;
 mod precision;
 mod prepared;
+mod primes;
 mod reach;
 mod search;
 mod structure;

@@ -1,5 +1,7 @@
 //! What all attempts to compile one graph share: the prepared graph, the samples, and what the float graph did on them.
 
+use std::borrow::Cow;
+
 use super::bits::LayerBits;
 use super::calibrate::{Observed, Range, Samples, observe, samples};
 use super::choice::{Choice, Chosen};
@@ -8,18 +10,21 @@ use super::fits::Fits;
 use super::item::{Action, Item, items, only_polynomials};
 use super::lower::Source;
 use super::{QuantizationOptions, outlier};
-use crate::CompileError;
 use crate::fit;
+use crate::float::FloatExecutor;
 use crate::graph::{Graph, Op};
 use crate::network::Head;
 use crate::pass::Draft;
-use crate::tensor::Tensors;
+use crate::tensor::{Tensor, Tensors};
+use crate::{CompileError, InputError, cores};
 
 /// A graph and its calibration.
 pub(super) struct Prepared<'c> {
     draft: Draft,
     head: Head,
     samples: Samples<'c>,
+    /// All samples, one after the other, as the draft takes them where it does not take them as they are.
+    coded: Option<Vec<f32>>,
     coding: Option<Coding>,
     pub(super) observed: Observed,
     /// Polynomials found for functions.
@@ -49,7 +54,7 @@ impl<'c> Prepared<'c> {
         let CodedInput { draft, head, samples: coded, coding } = input;
         let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
-        Ok(Self { draft, head, samples, coding, observed, functions: fit::FitCache::default() })
+        Ok(Self { draft, head, samples, coded, coding, observed, functions: fit::FitCache::default() })
     }
 
     /// The samples without the first few of those that run away: all of them first, then one less each time.
@@ -84,12 +89,60 @@ impl<'p> Part<'p> {
         bits: &LayerBits,
         samples: Samples<'p>,
     ) -> Result<Chosen, CompileError> {
-        let Prepared { draft, head, coding, observed, functions, .. } = self.prepared;
+        let Prepared { head, observed, .. } = self.prepared;
+        let source = self.source(options, bits);
+        Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
+    }
+
+    /// What is lowered.
+    pub(super) fn source<'s>(&'s self, options: &'s QuantizationOptions, bits: &'s LayerBits) -> Source<'s> {
+        let Prepared { draft, coding, functions, .. } = self.prepared;
         let (items, fits, coding) = (&self.items, &self.fits, coding.as_ref());
         let (input, input_ends, sparing) = (self.input, self.input_ends, self.set_aside > 0);
-        let source =
-            Source { draft, items, fits, input, input_ends, coding, options, bits, sparing, functions };
-        Choice { source, head: *head, samples, scores: &observed.scores }.fewest_circuits()
+        Source { draft, items, fits, input, input_ends, coding, options, bits, sparing, functions }
+    }
+
+    /// The float graph's scores of samples where the weights of a node, or where there is none the samples, are rounded to multiples of
+    /// a unit.
+    pub(super) fn with_rounded(
+        &self,
+        node: Option<usize>,
+        unit: f64,
+        samples: &Samples<'_>,
+    ) -> Result<Vec<Vec<f32>>, CompileError> {
+        let Draft { graph, tensors, .. } = &self.prepared.draft;
+        let rounded = |values: &[f32]| -> Vec<f32> {
+            values.iter().map(|x| ((f64::from(*x) / unit).round_ties_even() * unit) as f32).collect()
+        };
+        let mut tensors = Cow::Borrowed(tensors);
+        if let Some(node) = node.map(|node| &graph.nodes[node])
+            && let Op::Conv { weight, .. } | Op::MatMul { weight, .. } = &node.op
+        {
+            let exact = tensors.of_node(&node.name, weight)?;
+            if let Some(tensor) = Tensor::new(exact.shape().to_vec(), rounded(exact.data())) {
+                tensors.to_mut().insert(weight, tensor)?;
+            }
+        }
+        let executor = FloatExecutor::new(graph, &tensors)?;
+        let scores = cores::map(samples, |(number, sample)| {
+            let length = sample.len();
+            let coded = self.prepared.coded.as_ref();
+            let sample = coded.map_or(*sample, |coded| &coded[number * length..][..length]);
+            if node.is_none() { executor.run(&rounded(sample)) } else { executor.run(sample) }
+        });
+        let refuse = |error: InputError| CompileError::Calibration {
+            reason: error.to_string(),
+            fix: error.fix().to_owned(),
+        };
+        scores.into_iter().map(|scores| scores.map_err(refuse)).collect()
+    }
+
+    /// The node and the largest absolute weight of each layer, by item.
+    pub(super) fn layers(&self) -> impl Iterator<Item = Result<(usize, usize, f64), CompileError>> + '_ {
+        self.items.iter().enumerate().filter_map(|(index, item)| match item.action {
+            Action::Layer { node, .. } => Some(self.fits.largest(node).map(|largest| (index, node, largest))),
+            _ => None,
+        })
     }
 
     /// How many products of weights and activations a sample takes.

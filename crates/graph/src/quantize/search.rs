@@ -2,10 +2,13 @@
 //!
 //! One number of bits for all layers is bisected first, on some of the samples, and raised until all samples reach what is asked. Then as
 //! many layers as may have one bit less get one less, those with the most elements first, where that makes a prediction cheaper: searched
-//! on the samples with the largest errors, and taken if all samples reach what is asked. Everything is deterministic.
+//! on the samples with the largest errors, and taken if all samples reach what is asked. Where nothing is rescaled bits are shared out by
+//! layer instead ([`super::allot`]). Everything is deterministic.
 
+use super::allot::Allotment;
 use super::bits::{LayerBits, largest_first, options_for};
 use super::calibrate::Samples;
+use super::choice::Chosen;
 use super::closeness::{Closeness, Measured};
 use super::precision::{Aim, Precision, percent};
 use super::prepared::{Part, Prepared};
@@ -105,28 +108,28 @@ fn coarsest(network: &Network) -> String {
 }
 
 /// An attempt that rings have room for.
-struct Candidate {
+pub(super) struct Candidate {
     network: Network,
-    /// Of all layers, or one more than of those that have fewer.
+    /// Of all layers, or one more than of those that have fewer; the fewest where each has its own.
     bits: u32,
     measured: Measured,
     /// Bytes of a prediction.
-    cost: u64,
+    pub(super) cost: u64,
 }
 
 impl Candidate {
-    fn is_met(&self) -> bool {
+    pub(super) fn is_met(&self) -> bool {
         self.measured.reached.is_met()
     }
 }
 
 /// Why there is no network with so many bits.
-struct Refusal {
-    node: String,
+pub(super) struct Refusal {
+    pub(super) node: String,
     /// Why rings have no room.
-    error: Option<Box<CompileError>>,
+    pub(super) error: Option<Box<CompileError>>,
     /// What rings have room for, and the mode has not.
-    refused: Option<Box<Candidate>>,
+    pub(super) refused: Option<Box<Candidate>>,
 }
 
 impl From<CompileError> for Refusal {
@@ -143,9 +146,9 @@ impl From<CompileError> for Refusal {
 }
 
 /// The best network, and why there is none with more bits, if that was seen.
-struct Found {
-    best: Candidate,
-    limit: Option<Refusal>,
+pub(super) struct Found {
+    pub(super) best: Candidate,
+    pub(super) limit: Option<Refusal>,
 }
 
 impl Found {
@@ -167,9 +170,9 @@ impl TryFrom<Refusal> for Found {
     }
 }
 
-struct Search<'a> {
-    part: &'a Part<'a>,
-    options: &'a QuantizationOptions,
+pub(super) struct Search<'a> {
+    pub(super) part: &'a Part<'a>,
+    pub(super) options: &'a QuantizationOptions,
     closeness: Closeness<'a>,
     cost: &'a dyn Fn(&PublicNetwork) -> Result<u64, String>,
     /// The most bits that are not known to be too many.
@@ -187,7 +190,10 @@ impl<'a> Search<'a> {
                 .attempt(bits, 0, &all)
                 .map_or_else(Found::try_from, |best| Ok(Found { best, limit: None }));
         }
-        let mut bits = match self.fewest_bits(&self.spread()?) {
+        if let Some(found) = self.by_layer(precision)? {
+            return Ok(found);
+        }
+        let mut bits = match self.fewest_bits(&self.spread(1)?) {
             Ok(candidate) => candidate.bits,
             Err(refusal) => return Found::try_from(refusal),
         };
@@ -207,10 +213,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Samples for the search, evenly spread.
-    fn spread(&self) -> Result<Samples<'a>, CompileError> {
+    /// Where nothing is rescaled: the network with bits by layer.
+    fn by_layer(&self, precision: Precision) -> Result<Option<Found>, CompileError> {
+        let Precision::Error(asked) = precision else { return Ok(None) };
+        if self.options.rescales {
+            return Ok(None);
+        }
+        let samples = self.spread(Allotment::runs(self.part))?;
+        let allotment = Allotment::measure(self.part, self.options, &self.closeness, &samples)?;
+        allotment.map(|allotment| self.in_cheapest_ring(&allotment, asked)).transpose()
+    }
+
+    /// Samples to run so many times each, evenly spread.
+    pub(super) fn spread(&self, runs: usize) -> Result<Samples<'a>, CompileError> {
         let all = &self.part.samples;
-        let count = PRODUCTS / self.part.products()?.max(1);
+        let count = PRODUCTS / (runs * self.part.products()?).max(1);
         let count = count.clamp(FEWEST_SAMPLES, MOST_SAMPLES).min(all.len());
         Ok((0..count).map(|index| all[index * all.len() / count]).collect())
     }
@@ -264,14 +281,30 @@ impl<'a> Search<'a> {
     fn attempt(&self, bits: u32, fewer: usize, samples: &Samples<'a>) -> Result<Candidate, Refusal> {
         let options = options_for(bits, self.options);
         let layers = LayerBits::with_fewer(&self.part.items, &options, fewer);
-        let chosen = self.part.choose(&options, &layers, samples.clone())?;
-        let network = chosen.network;
-        let measured = self.closeness.measure(samples, &chosen.scores, network.output_scale());
-        let cost = (self.cost)(network.public());
-        let candidate = |cost| Candidate { network, bits, measured, cost };
-        match cost {
-            Ok(cost) => Ok(candidate(cost)),
-            Err(node) => Err(Refusal { node, error: None, refused: Some(Box::new(candidate(u64::MAX))) }),
+        self.priced(self.unpriced(&options, &layers, bits, samples)?)
+    }
+
+    /// The network with these bits by layer on these samples, as if it cost nothing.
+    pub(super) fn unpriced(
+        &self,
+        options: &QuantizationOptions,
+        layers: &LayerBits,
+        bits: u32,
+        samples: &Samples<'_>,
+    ) -> Result<Candidate, Refusal> {
+        let Chosen { network, scores, .. } = self.part.choose(options, layers, samples.clone())?;
+        let measured = self.closeness.measure(samples, &scores, network.output_scale());
+        Ok(Candidate { network, bits, measured, cost: 0 })
+    }
+
+    /// The same with what it costs.
+    pub(super) fn priced(&self, candidate: Candidate) -> Result<Candidate, Refusal> {
+        match (self.cost)(candidate.network.public()) {
+            Ok(cost) => Ok(Candidate { cost, ..candidate }),
+            Err(node) => {
+                let refused = Some(Box::new(Candidate { cost: u64::MAX, ..candidate }));
+                Err(Refusal { node, error: None, refused })
+            }
         }
     }
 }

@@ -123,3 +123,62 @@ fn what_is_no_polynomial_is_named() {
     assert_eq!((node.as_str(), *operator), ("pool1", "MaxPool"));
     assert!(fix.contains("square"), "{fix}");
 }
+
+/// Costs as much as there are primes.
+fn cost(public: &PublicNetwork) -> u64 {
+    public.input().accumulator.factors().map_or(0, |primes| primes.len() as u64)
+}
+
+/// As precise as asked, in the cheapest ring, with room to spare, and with other bits in each layer.
+#[test]
+fn bits_by_layer_reach_what_one_number_of_bits_does_not() {
+    let mut sketch = squares(5);
+    let samples = sketch.samples(64, 0.0, 1.0);
+    let options = QuantizationOptions::without_rescales();
+    let compile = |precision| {
+        let aim = Aim { precision, demanded: true, told: Told::Scores };
+        compile_to(&sketch.graph, &sketch.tensors, &samples, &options, aim, &|public| Ok(cost(public)))
+    };
+    let bits_of = |network: &Network| -> Vec<u32> {
+        network.values().iter().filter_map(|value| Some(value.weights?.bits)).collect()
+    };
+    let ring_of = |network: &Network| network.public().input().accumulator;
+    let mut primes = Vec::new();
+    for asked in [0.2, 0.05, 0.02] {
+        let network = compile(Precision::Error(asked)).unwrap();
+        let reached = network.reached().unwrap();
+        assert!(reached.is_met() && reached.error <= asked, "{reached:?}");
+        let (ring, executor) = (ring_of(&network), FixedExecutor::new(&network).unwrap());
+        primes.push(ring.factors().unwrap().len());
+        let bits = bits_of(&network);
+        assert!(bits.iter().any(|has| *has != bits[0]), "{bits:?}");
+        // Twice the largest is what any ring must hold; where much less than all of it is asked there is more room.
+        let outputs = samples.chunks(144).flat_map(|sample| executor.run_real(sample).unwrap().output);
+        let spare = ring.limit(0) / outputs.map(i128::abs).max().unwrap();
+        assert!(spare >= if asked > 0.1 { 7 } else { 2 }, "{spare} times at {asked}");
+        // No ring costs as much and is larger.
+        let larger = crate::Accumulator::products().filter(|other| other.bits() > ring.bits());
+        assert!(larger.into_iter().all(|other| other.factors().unwrap().len() > primes[primes.len() - 1]));
+        // One number of bits for all is farther off in a ring of as many bits.
+        let uniform = (6..=16).map_while(|bits| compile(Precision::Bits(bits)).ok());
+        let uniform = uniform.filter(|network| ring_of(network).bits() <= ring.bits()).last().unwrap();
+        assert!(uniform.reached().unwrap().error > reached.error, "{:?} and {reached:?}", uniform.reached());
+    }
+    assert!(primes.is_sorted() && primes[0] < 3, "{primes:?}");
+}
+
+#[test]
+fn precision_that_no_ring_holds_is_refused_by_the_layer_with_the_fewest_bits() {
+    let mut sketch = squares(5);
+    let samples = sketch.samples(64, 0.0, 1.0);
+    let options = QuantizationOptions::without_rescales();
+    let compile = |demanded| {
+        let aim = Aim { precision: Precision::Error(1e-7), demanded, told: Told::Scores };
+        compile_to(&sketch.graph, &sketch.tensors, &samples, &options, aim, &|public| Ok(cost(public)))
+    };
+    let CompileError::Precision { node, bits, .. } = compile(true).unwrap_err() else { panic!() };
+    let network = compile(false).unwrap();
+    let fewest = network.values().iter().filter_map(|value| Some((value.weights?.bits, &value.name))).min();
+    assert!(fewest.is_some_and(|(least, _)| least.abs_diff(bits) <= 1), "{fewest:?} and {bits} of {node}");
+    assert_eq!(network.public().input().accumulator.bits(), 93);
+}

@@ -13,7 +13,7 @@ from lanner.errors import MisuseError
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
 from lanner.options import MODES, OUTPUTS, ROUNDINGS
-from lanner.precision import DEFAULT, KEPT_BITS
+from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
 from lanner.trust import Trust, parse_address
 
 #: What holds inputs, for help texts.
@@ -56,7 +56,8 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--precision",
         metavar="P",
         help="what scores may be off by, as a percentage of their range on the calibration samples, or bits of all "
-        f"activations, as in --precision 12 (default: {DEFAULT}%)",
+        f"activations, as in --precision 12 (default: {DEFAULT}%; for logits of mode spectral "
+        f"{DEFAULT_WITHOUT_RESCALES}%)",
     )
     parser.add_argument(
         "--kept-bits",

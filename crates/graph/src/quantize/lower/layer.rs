@@ -47,7 +47,7 @@ impl Builder<'_> {
 
     /// What layer `index`, which makes the first value reached, must respect in a ring with this limit.
     fn room(&self, index: usize, x: Placed, reached: &[Reached], ring: Accumulator, limit: i128) -> Room {
-        let origin = self.origins[index + 1].unwrap_or(self.scales[0]);
+        let origin = self.origins[index + 1].or_else(|| self.shows_scales().then_some(self.scales[0]));
         let peak = |at: &Reached| self.source.items[at.value - 1].seen.range.magnitude() / at.unit;
         Room {
             input: self.bounds[x.value][0],
@@ -60,10 +60,15 @@ impl Builder<'_> {
                 .any(|(_, user, _)| !matches!(self.source.items[user].action, Action::Add)),
             ring,
             limit,
-            relation: self.relation(reached, origin),
+            relation: origin.and_then(|origin| self.relation(reached, origin)),
             origin,
             bits: self.weight_bits(index),
         }
+    }
+
+    /// Whether the public half tells anything of the scales on the way, by shifts or by factors of joins.
+    fn shows_scales(&self) -> bool {
+        self.source.options.rescales || self.source.items.iter().any(|item| item.action.joins())
     }
 
     /// The fewest and the most bits of a layer's weights. What is squared whole gets the fewest; where samples were set aside, the

@@ -69,6 +69,11 @@ impl Source<'_> {
         ((1_u64 << bits) - 1) as f64
     }
 
+    /// The real value of a unit of an input with so many steps between its ends; none for a range without width.
+    pub(super) fn input_unit(&self, levels: f64) -> Option<f64> {
+        scale::of_input(self, levels).map(|(scale, _)| scale.unit())
+    }
+
     /// The calibrated range that a value's bits are spread over.
     fn range(&self, value: usize) -> Range {
         value.checked_sub(1).map_or(self.input, |item| self.items[item].seen.typical)
@@ -227,7 +232,8 @@ impl<'a> Builder<'a> {
         least: Vec<usize>,
     ) -> Result<Self, CompileError> {
         let ends = ends(source.items, structure, 0);
-        let levels = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
+        let usual = ends.iter().map(|end| source.levels(structure, end.value)).fold(1.0, f64::max);
+        let levels = source.bits.input.unwrap_or(usual);
         let (scale, [low, high]) = scale::of_input(&source, levels).ok_or_else(|| {
             let reason = "every value is 0".to_owned();
             let fix = "pass samples like those that the model will see".to_owned();
