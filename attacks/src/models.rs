@@ -151,6 +151,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         precision: Some(Precision::Bits(8)),
         kept_bits: None,
         allow_imprecise: false,
+        replace_relu: false,
         input_range: None,
         public_preprocessing: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),

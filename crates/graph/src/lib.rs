@@ -30,6 +30,7 @@ mod pass;
 mod policy;
 mod product;
 mod quantize;
+mod replace;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -48,5 +49,6 @@ pub use policy::Policy;
 pub use quantize::{
     Aim, Outline, OutlinedNode, Precision, QuantizationOptions, Reached, Told, compile, compile_to, outline,
 };
+pub use replace::{Replaced, replace_relu};
 pub use tensor::{Tensor, Tensors};
 pub use window::{ConvGeometry, Window};

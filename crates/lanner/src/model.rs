@@ -75,11 +75,14 @@ impl Model {
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
         tell("checking operators and sizes");
-        let mut outline = outline(&graph, &tensors, options.public_preprocessing)?;
+        let replaced = options.replaced(mode, &graph, &tensors, calibration)?;
+        let (computed, values) =
+            replaced.as_ref().map_or((&graph, &tensors), |replaced| (&replaced.graph, &replaced.tensors));
+        let mut outline = outline(computed, values, options.public_preprocessing)?;
         if let Some(first) = reasons(&mut outline, options)?.into_iter().next() {
             return Err(first);
         }
-        foresee(&outline, &graph, &tensors, calibration, options)?;
+        foresee(&outline, computed, values, calibration, options)?;
         tell("calibrating");
         let limits = options.limits.limits();
         let cost = |network: &PublicNetwork| {
@@ -87,7 +90,7 @@ impl Model {
         };
         let rings = options.quantization(mode)?;
         let mut network =
-            compile_to(&graph, &tensors, calibration, &rings, options.aim(mode, policy), &cost)?;
+            compile_to(computed, values, calibration, &rings, options.aim(mode, policy), &cost)?;
         tell("planning");
         if !policy.needs_scale() {
             network = network.without_public_output_scale();
@@ -142,6 +145,7 @@ impl Model {
             precision: None,
             kept_bits: Some(bits),
             allow_imprecise: false,
+            replace_relu: false,
             input_range: match entry.scale {
                 InputScale::Stated { low, high, .. } => Some([low, high]),
                 InputScale::Grid(_) => None,

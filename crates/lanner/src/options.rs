@@ -1,6 +1,8 @@
 //! What the owner of a model chooses when compiling it.
 
-use lanner_graph::{Aim, Policy, Precision, QuantizationOptions, Told};
+use lanner_graph::{
+    Aim, Graph, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
+};
 use lanner_plan::{Limits, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
@@ -35,7 +37,8 @@ pub struct CompileOptions {
     /// Decimal digits that `probability` reveals, two where it is `None`, and those to which `value` rounds sums, which it tells whole where it
     /// is `None`.
     pub digits: Option<u32>,
-    /// The precision asked for; half a per cent where it is `None`, or with `kept_bits` as many bits, 8 at least, of inputs and weights.
+    /// The precision asked for; half a per cent where it is `None`, 20% for the logits of mode `spectral`, or with `kept_bits` as many bits, 8 at least,
+    /// of inputs and weights.
     #[serde(default)]
     pub precision: Option<Precision>,
     /// For mode `tabula`, the bits that each of its lookups keeps, 3 to 16; as many as the precision takes where it is `None`.
@@ -44,6 +47,9 @@ pub struct CompileOptions {
     /// Whether a network that misses the precision asked for is taken, too.
     #[serde(default)]
     pub allow_imprecise: bool,
+    /// For mode `spectral`, whether every `Relu` gives way to the quadratic that is the least squares' fit to it on the calibration samples.
+    #[serde(default)]
+    pub replace_relu: bool,
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
     /// and the public half then tells of theirs.
     pub input_range: Option<[f64; 2]>,
@@ -117,6 +123,38 @@ impl CompileOptions {
             self.output
         );
         misuse(what, "compile with rounding exact, or with output label")
+    }
+
+    /// The quadratics in the place of a graph's `ReLUs`, where they are to be replaced.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] naming the first `Relu` of a graph for mode `spectral` that keeps them, and what quadratics would make of the
+    /// samples; [`ErrorKind::Misuse`] in another mode.
+    pub(crate) fn replaced(
+        &self,
+        mode: Mode,
+        graph: &Graph,
+        tensors: &Tensors,
+        calibration: &[f32],
+    ) -> Result<Option<Replaced>> {
+        if mode != Mode::Spectral {
+            let what = "only mode spectral has quadratics in the place of ReLUs";
+            let error = Error::new(ErrorKind::Misuse, what)
+                .fix("compile with mode spectral, or without --replace-relu");
+            return if self.replace_relu { Err(error) } else { Ok(None) };
+        }
+        let replaced = replace_relu(graph, tensors, calibration)?;
+        let Some(first) = replaced.relus.first() else { return Ok(None) };
+        if self.replace_relu {
+            return Ok(Some(replaced));
+        }
+        let Replaced { labels_kept, samples, .. } = replaced;
+        let what = format!(
+            "node `{first}`: Relu is not computed on ciphertexts; quadratics fitted to the calibration samples in its place, and in that \
+             of every other Relu, keep the label of {labels_kept} of {samples} samples"
+        );
+        let fix = "compile with --replace-relu, or train the network again with squares, or take a mode in which the client takes part";
+        Err(Error::new(ErrorKind::Unsupported, what).at(first.clone()).fix(fix))
     }
 
     /// What the network's precision is to be.

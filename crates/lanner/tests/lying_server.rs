@@ -36,6 +36,7 @@ fn model(seed: usize, output: &str) -> Model {
         precision: None,
         kept_bits: None,
         allow_imprecise: false,
+        replace_relu: false,
         input_range: None,
         public_preprocessing: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),

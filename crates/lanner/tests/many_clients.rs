@@ -42,6 +42,7 @@ fn model() -> Model {
         precision: None,
         kept_bits: None,
         allow_imprecise: false,
+        replace_relu: false,
         input_range: None,
         public_preprocessing: false,
         classes: None,

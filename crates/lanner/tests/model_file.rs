@@ -21,6 +21,7 @@ fn options(output: &str) -> CompileOptions {
         precision: None,
         kept_bits: None,
         allow_imprecise: false,
+        replace_relu: false,
         input_range: None,
         public_preprocessing: false,
         classes: None,

@@ -22,6 +22,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         precision: None,
         kept_bits: None,
         allow_imprecise: false,
+        replace_relu: false,
         input_range: None,
         public_preprocessing: false,
         classes: None,

@@ -56,3 +56,20 @@ fn products_of_primes_are_no_rings_of_shares() {
         assert!(error.contains("products of primes"), "{error}");
     }
 }
+
+#[test]
+fn networks_that_are_too_deep_are_refused_by_the_layer_at_which_room_ends() {
+    let mut layers = format!(
+        r#"{{"name":"fc","op":{{"Linear":{{"outputs":16}}}},"inputs":[0],"shape":[16],"modulus":{RING}}}"#
+    );
+    for square in 1..=20 {
+        write!(
+            layers,
+            r#",{{"name":"square{square}","op":"Square","inputs":[{square}],"shape":[16],"modulus":{RING}}}"#
+        )
+        .unwrap();
+    }
+    let error = plan(&network("[16]", &layers), Policy::Logits, Mode::Spectral).unwrap_err().to_string();
+    let fit = (1..20).find(|fit| error.contains(&format!("with {fit} of 20 squares"))).expect(&error);
+    assert!(error.contains(&format!("square{}:", fit + 1)), "{error}");
+}

@@ -238,6 +238,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     precision: str | int | None = None,
     kept_bits: int | None = None,
     allow_imprecise: bool = False,
+    replace_relu: bool = False,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
     progress: Callable[[str], None] | None = None,
@@ -281,6 +282,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             and weights then have 8 bits or, if those are more, as many, unless `precision` is given, too. `lanner
             evaluate --bits` tells what accuracy is left.
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
+        replace_relu: For mode ``spectral``, put the quadratic that fits it best on the calibration samples, a square
+            between layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
             a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have
             limits of their own.
@@ -310,6 +313,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         precision,
         kept_bits,
         allow_imprecise,
+        replace_relu,
         max_memory,
         max_seconds,
     )

@@ -75,10 +75,12 @@ class CompileOptions:
         public_preprocessing: Whether the constants in front of the first layer, such as the means and scales of a
             scaler, are published exactly, for the client to apply in floating point. Not with `input_range`.
         precision: The largest logit error on the calibration samples as a percentage with its sign, or the bits of all
-            activations. None is 0.5%.
+            activations. None is 0.5%, or 20% for ``logits`` of mode ``spectral``.
         kept_bits: For mode ``tabula``, the bits that each of its lookups keeps of a value, 3 to 16; without a precision
             inputs and weights then have as many, and 8 at least. None keeps what the precision takes.
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
+        replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
+            calibration samples.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
     """
@@ -96,6 +98,7 @@ class CompileOptions:
     precision: str | int | None = None
     kept_bits: int | None = None
     allow_imprecise: bool = False
+    replace_relu: bool = False
     max_memory: str | int | None = None
     max_seconds: int | None = None
 
@@ -115,6 +118,11 @@ class CompileOptions:
                 raise MisuseError("public preprocessing goes with no stated input range", fix="give one of the two")
         if self.precision is not None:
             parse_precision(self.precision)
+        self._check_of_one_mode()
+        limits_document(self.max_memory, self.max_seconds)
+
+    def _check_of_one_mode(self) -> None:
+        """Check what goes with one mode alone."""
         if self.kept_bits is not None:
             check_kept_bits(self.kept_bits)
             if self.mode != "tabula":
@@ -122,7 +130,11 @@ class CompileOptions:
                     f"bits are kept by the lookups of mode tabula alone, and the mode is {self.mode}",
                     fix="compile with mode tabula, or give a precision instead",
                 )
-        limits_document(self.max_memory, self.max_seconds)
+        if self.replace_relu and self.mode != "spectral":
+            raise MisuseError(
+                f"ReLUs are replaced for mode spectral alone, and the mode is {self.mode}",
+                fix="compile with mode spectral, or leave the ReLUs as they are",
+            )
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
         """The options for a network's end.
@@ -154,6 +166,7 @@ class CompileOptions:
                 "precision": None if self.precision is None else parse_precision(self.precision),
                 "kept_bits": self.kept_bits,
                 "allow_imprecise": self.allow_imprecise,
+                "replace_relu": self.replace_relu,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,
                 "limits": limits_document(self.max_memory, self.max_seconds),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,53 @@ def test_scores_are_told_or_the_mode_is_another(tmp_path: Path, output: str) -> 
     x = np.random.default_rng(5).random((8, 1, 12, 12), dtype=np.float32)
     with pytest.raises(lanner.LannerError, match="every score"):
         lanner.compile(squares(tmp_path / "squares.onnx"), x, mode="spectral", output=output, precision=6)
+
+
+def with_relus(path: Path, pool: str) -> Path:
+    """A convolution, ReLU, a pool of 2x2, a padded convolution, ReLU, a dense layer."""
+    rng = np.random.default_rng(7)
+
+    def normal(*shape: int) -> NDArray[np.float32]:
+        scaled: NDArray[np.float32] = (rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        return scaled
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"], name="first"),
+        helper.make_node(pool, ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Conv", ["c", "w2"], ["d"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["d"], ["e"], name="second"),
+        helper.make_node("Transpose", ["e"], ["f"], perm=[0, 2, 3, 1]),
+        helper.make_node("Flatten", ["f"], ["g"]),
+        helper.make_node("Gemm", ["g", "w3", "b3"], ["y"], transB=1),
+    ]
+    tensors = {"w1": normal(3, 1, 3, 3), "b1": normal(3, 1)[:, 0], "w2": normal(4, 3, 3, 3)}
+    tensors |= {"w3": normal(5, 100), "b3": normal(5, 1)[:, 0]}
+    return save_model(path, make_model(nodes, (1, 1, 10, 10), tensors))
+
+
+def test_relus_give_way_to_quadratics_where_that_is_asked(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).normal(size=(60, 1, 10, 10)).astype(np.float32)
+    path = with_relus(tmp_path / "relus.onnx", "AveragePool")
+    with pytest.raises(lanner.UnsupportedOpError, match="Relu is not computed on ciphertexts") as refused:
+        lanner.compile(path, x, mode="spectral", output="logits")
+    (kept,) = re.findall(r"keep the label of (\d+) of 60 samples", str(refused.value))
+    assert "--replace-relu" in str(refused.value)
+    model = lanner.compile(path, x, mode="spectral", output="logits", precision="2%", replace_relu=True)
+    float_labels, fixed_labels = (scores.argmax(axis=1) for scores in (model.predict_float(x), model.predict_fixed(x)))
+    # What the integers round away changes few of them.
+    assert abs(int((float_labels == fixed_labels).sum()) - int(kept)) <= 2
+    assert int(kept) > 30
+    assert on_both_parties(model, x[:2]) == {"images": 2, "equal": 2}
+
+
+def test_what_no_quadratic_replaces_is_named(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).normal(size=(20, 1, 10, 10)).astype(np.float32)
+    path = with_relus(tmp_path / "maxima.onnx", "MaxPool")
+    with pytest.raises(lanner.UnsupportedOpError, match=r"MaxPool.*AveragePool"):
+        lanner.compile(path, x, mode="spectral", output="logits", replace_relu=True)
+    with pytest.raises(lanner.MisuseError, match="mode spectral"):
+        lanner.compile(path, x, mode="gazelle", output="logits", replace_relu=True)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ mod columns;
 mod constant;
 mod fold;
 mod input;
+pub(crate) mod layers;
 mod leftover;
 mod order;
 mod pad;

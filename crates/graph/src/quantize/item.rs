@@ -138,12 +138,20 @@ pub(super) fn only_polynomials(items: &[Item<'_>]) -> Result<(), CompileError> {
     let is_other = |item: &&Item<'_>| {
         item.action.is_nonlinear() || item.action.chooses_scale() || item.action.is_product()
     };
+    let fix = |item: &Item<'_>| match item.action {
+        Action::Max(_) => {
+            "pool by the mean (AveragePool) in its place and train the network again, or take a mode in which the client takes part"
+        }
+        _ => {
+            "put a square in its place and train the network again, or take a mode in which the client takes part"
+        }
+    };
     items.iter().find(is_other).map_or(Ok(()), |item| {
         Err(CompileError::UnsupportedOp {
             node: item.name.clone(),
             operator: item.operator,
             attribute: "values that stay encrypted".to_owned(),
-            fix: "put a square in its place and train the network again, pool by the mean, or take a mode in which the client takes part",
+            fix: fix(item),
         })
     })
 }

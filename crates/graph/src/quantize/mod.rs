@@ -23,6 +23,7 @@ mod reach;
 mod search;
 mod structure;
 
+pub(crate) use closeness::largest_score;
 pub use outline::{Outline, OutlinedNode, outline};
 pub use precision::{Aim, Precision, Reached, Told};
 use prepared::Prepared;

@@ -14,7 +14,7 @@ use crate::fit;
 use crate::float::FloatExecutor;
 use crate::graph::{Graph, Op};
 use crate::network::Head;
-use crate::pass::Draft;
+use crate::pass::{self, Draft};
 use crate::tensor::{Tensor, Tensors};
 use crate::{CompileError, InputError, cores};
 
@@ -51,7 +51,10 @@ impl<'c> Prepared<'c> {
         options: &QuantizationOptions,
     ) -> Result<Self, CompileError> {
         let input = prepare_input(graph, tensors, calibration, options)?;
-        let CodedInput { draft, head, samples: coded, coding } = input;
+        let CodedInput { mut draft, head, samples: coded, coding } = input;
+        if !options.rescales {
+            pass::layers::make_all(&mut draft)?;
+        }
         let observed = observe(&draft, &samples(&draft, coded.as_deref().unwrap_or(calibration))?)?;
         let samples = samples(&draft, calibration)?;
         Ok(Self { draft, head, samples, coded, coding, observed, functions: fit::FitCache::default() })

@@ -3,7 +3,7 @@
 use super::{Sketch, small_network};
 use crate::{
     Aim, CompileError, FixedExecutor, FloatExecutor, Network, NetworkManifest, Op, Precision, PublicNetwork,
-    QuantizationOptions, Told, compile, compile_to,
+    QuantizationOptions, Told, compile, compile_to, replace_relu,
 };
 
 /// Conv, square, dense, square, dense: the form of the network of Brutzkus et al. 2019 for MNIST, smaller.
@@ -121,7 +121,7 @@ fn what_is_no_polynomial_is_named() {
     let error = compile(&sketch.graph, &sketch.tensors, &samples, &options).unwrap_err();
     let CompileError::UnsupportedOp { node, operator, fix, .. } = &error else { panic!("{error}") };
     assert_eq!((node.as_str(), *operator), ("pool1", "MaxPool"));
-    assert!(fix.contains("square"), "{fix}");
+    assert!(fix.contains("AveragePool"), "{fix}");
 }
 
 /// Costs as much as there are primes.
@@ -181,4 +181,80 @@ fn precision_that_no_ring_holds_is_refused_by_the_layer_with_the_fewest_bits() {
     let fewest = network.values().iter().filter_map(|value| Some((value.weights?.bits, &value.name))).min();
     assert!(fewest.is_some_and(|(least, _)| least.abs_diff(bits) <= 1), "{fewest:?} and {bits} of {node}");
     assert_eq!(network.public().input().accumulator.bits(), 93);
+}
+
+/// Quadratics are fitted to what samples make of a value, and folded: squares and layers are left, zero padding or not.
+#[test]
+fn quadratics_in_the_place_of_relus_leave_squares_alone() {
+    let mut sketch = Sketch::new(&[1, 8, 8], 11)
+        .conv("conv1", 3, 3, 1, 1)
+        .op("relu1", Op::Relu)
+        .conv("conv2", 4, 3, 2, 1)
+        .op("relu2", Op::Relu)
+        .flatten("flat")
+        .dense("fc", 5);
+    let samples = sketch.samples(48, -1.0, 1.0);
+    let replaced = replace_relu(&sketch.graph, &sketch.tensors, &samples).unwrap();
+    assert_eq!(
+        (replaced.relus.as_slice(), replaced.samples),
+        (&["relu1".to_owned(), "relu2".to_owned()][..], 48)
+    );
+    assert!(!replaced.graph.nodes.iter().any(|node| node.op == Op::Relu));
+    let (exact, fitted) = (
+        FloatExecutor::new(&sketch.graph, &sketch.tensors).unwrap(),
+        FloatExecutor::new(&replaced.graph, &replaced.tensors).unwrap(),
+    );
+    let aim = Aim { precision: Precision::Error(0.1), demanded: true, told: Told::Scores };
+    let options = QuantizationOptions::without_rescales();
+    let network =
+        compile_to(&replaced.graph, &replaced.tensors, &samples, &options, aim, &|_| Ok(0)).unwrap();
+    let operators: Vec<&str> = network.public().nodes().iter().map(|node| node.op.name()).collect();
+    assert_eq!(operators, ["Conv2d", "Square", "Conv2d", "Square", "Reshape", "Linear"]);
+    let (mut kept, mut off, mut scale) = (0, 0.0_f32, 0.0_f32);
+    for sample in samples.chunks(64) {
+        let (expected, found) = (exact.run(sample).unwrap(), fitted.run(sample).unwrap());
+        kept +=
+            usize::from(crate::quantize::largest_score(&expected) == crate::quantize::largest_score(&found));
+        for (a, b) in expected.iter().zip(&found) {
+            (off, scale) = (off.max((a - b).abs()), scale.max(a.abs()));
+        }
+    }
+    assert_eq!(replaced.labels_kept, kept);
+    assert!(off < scale, "off by {off} of {scale}");
+}
+
+/// Of values spread evenly over [-r, r] the best quadratic is 15/32 r x^2 + x/2 + 3/32 r.
+#[test]
+fn the_quadratic_of_even_values_is_the_known_one() {
+    let sketch = Sketch::new(&[401], 1).op("relu", Op::Relu);
+    let values: Vec<f32> = (-200..=200).map(|i| i as f32 / 50.0).collect();
+    let replaced = replace_relu(&sketch.graph, &sketch.tensors, &values).unwrap();
+    let executor = FloatExecutor::new(&replaced.graph, &replaced.tensors).unwrap();
+    for (x, y) in values.iter().zip(executor.run(&values).unwrap()) {
+        let expected = 15.0 / 32.0 / 4.0 * x * x + x / 2.0 + 3.0 / 32.0 * 4.0;
+        assert!((y - expected).abs() < 0.02, "{y} for {expected} at {x}");
+    }
+    // What is of one sign has a line for its best fit, and stays.
+    let positive: Vec<f32> = values.iter().map(|x| x.abs()).collect();
+    assert!(replace_relu(&sketch.graph, &sketch.tensors, &positive).unwrap().relus.is_empty());
+}
+
+#[test]
+fn means_and_transpositions_become_layers() {
+    let mut sketch = Sketch::new(&[1, 12, 12], 12)
+        .conv("conv", 3, 5, 2, 1)
+        .op("square", Op::Square)
+        .op(
+            "mean",
+            Op::AveragePool { kernel: [2, 2], strides: [2, 2], pads: [0; 4], count_include_pad: true },
+        )
+        .op("turned", Op::Transpose { axes: vec![1, 2, 0] })
+        .flatten("flat")
+        .dense("fc", 5);
+    let samples = sketch.samples(32, 0.0, 1.0);
+    let aim = Aim { precision: Precision::Error(0.01), demanded: true, told: Told::Scores };
+    let options = QuantizationOptions::without_rescales();
+    let network = compile_to(&sketch.graph, &sketch.tensors, &samples, &options, aim, &|_| Ok(0)).unwrap();
+    let operators: Vec<&str> = network.public().nodes().iter().map(|node| node.op.name()).collect();
+    assert_eq!(operators, ["Conv2d", "Square", "Conv2d", "Reshape", "Reshape", "Linear"]);
 }

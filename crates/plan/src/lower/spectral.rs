@@ -2,7 +2,7 @@
 
 use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
-use lanner_graph::{FixedOp, Policy, PublicNetwork};
+use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Square, largest};
 use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
@@ -131,7 +131,7 @@ impl<'n> Chain<'n> {
         for layer in self.layers {
             let before = steps.encrypted()?;
             let protocol: Protocol = match layer {
-                Layer::Linear(_, shape) => {
+                Layer::Linear(index, shape) => {
                     let program = programs.next().ok_or_else(|| depth(network))?;
                     let made = program.noise(before.noise, &self.parameters, &primes, before.limbs);
                     let noise = |behind| made.switched_modulus(&self.parameters, before.limbs, behind);
@@ -142,15 +142,15 @@ impl<'n> Chain<'n> {
                         gathering: program.gathering(),
                         primes: primes.clone(),
                         set: *set,
-                        limbs: [before.limbs, self.fewest(before, noise)?],
+                        limbs: [before.limbs, self.fewest(*index, before, noise)?],
                     }
                     .into()
                 }
-                Layer::Square(_) => {
+                Layer::Square(index) => {
                     let noise = |behind| {
                         Square::noise(before.noise, &self.parameters, &primes, [before.limbs, behind])
                     };
-                    let limbs = [before.limbs, self.fewest(before, noise)?];
+                    let limbs = [before.limbs, self.fewest(*index, before, noise)?];
                     Square { ciphertexts: before.ciphertexts, primes: primes.clone(), set: *set, limbs }
                         .into()
                 }
@@ -169,12 +169,17 @@ impl<'n> Chain<'n> {
     /// The fewest limbs that leave messages nearly as much room as all would, where noise is this for each number of them.
     ///
     /// # Errors
-    /// [`PlanError::Unsupported`] if there is no room for messages at all.
-    fn fewest(&self, before: Encrypted, noise: impl Fn(usize) -> NoiseBound) -> Result<usize, PlanError> {
+    /// [`PlanError::Unsupported`] naming node `index` if there is no room for messages at all.
+    fn fewest(
+        &self,
+        index: usize,
+        before: Encrypted,
+        noise: impl Fn(usize) -> NoiseBound,
+    ) -> Result<usize, PlanError> {
         let room = |limbs: usize| self.room(&Encrypted { limbs, noise: noise(limbs), ..before });
         let most = room(before.limbs);
         if most.is_nan() || most <= 0.0 {
-            return Err(depth(self.network));
+            return Err(depth_at(self.network, index));
         }
         Ok((1..before.limbs).find(|limbs| room(*limbs) >= most - SPENT).unwrap_or(before.limbs))
     }
@@ -245,6 +250,16 @@ fn finish(
 fn depth(network: &PublicNetwork) -> PlanError {
     let node = &network.nodes()[network.nodes().len() - 1];
     unsupported(node, "the network is deeper than the parameters of ciphertexts allow".to_owned())
+}
+
+/// No parameters have room for the layer of node `index`: what is before it fits.
+fn depth_at(network: &PublicNetwork, index: usize) -> PlanError {
+    let squares = |nodes: &[FixedNode]| nodes.iter().filter(|node| node.op == FixedOp::Square).count();
+    let (fit, all) = (squares(&network.nodes()[..index]), squares(network.nodes()));
+    let reason = format!(
+        "the network is deeper than the parameters of ciphertexts allow: there is room for the layers before this one, with {fit} of {all} squares"
+    );
+    unsupported(&network.nodes()[index], reason)
 }
 
 fn unsupported_input(network: &PublicNetwork, reason: &str) -> PlanError {

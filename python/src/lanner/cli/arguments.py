@@ -74,6 +74,12 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="take the network with the most bits where --precision is missed",
     )
     parser.add_argument(
+        "--replace-relu",
+        action="store_true",
+        default=None,
+        help="mode spectral: put the quadratic that fits it best on the calibration samples in the place of every ReLU",
+    )
+    parser.add_argument(
         "--image",
         type=Path,
         metavar="S.toml",
@@ -185,6 +191,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
         *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
+        "replace_relu",
         *("max_memory", "max_seconds"),
     )
     keywords = {name: getattr(options, name) for name in names}

@@ -89,4 +89,5 @@ _COMPILE_ONLY = (
     "public_preprocessing",
     "precision",
     "allow_imprecise",
+    "replace_relu",
 )
