@@ -13,7 +13,7 @@ use crate::limits::{Limits, Totals, check_memory};
 use crate::{Account, Item, Mode, Plan, PlanError, Step};
 
 /// The sets that are tried, the cheapest first.
-const SETS: [ParameterSet; 2] = [ParameterSet::L, ParameterSet::LPrime];
+const SETS: [ParameterSet; 3] = [ParameterSet::B, ParameterSet::L, ParameterSet::LPrime];
 
 /// Bits of room below a message that switching to fewer limbs may cost: about what each saves of noise elsewhere.
 const SPENT: f64 = 0.5;

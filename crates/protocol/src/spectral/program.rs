@@ -115,6 +115,11 @@ impl Program {
         let programs = Self::first(first, slots, phases[0], &mut left)?;
         let mut chains = cheapest(programs.into_iter().map(|program| vec![program]));
         for shape in rest {
+            // Where a layer goes from grid to grid, no other way is searched: each would take as many diagonals as there are inputs or outputs.
+            let on_grids = |chain: &Vec<Self>| chain.last().is_some_and(|last| last.leads_to_grid(shape));
+            if chains.iter().any(on_grids) {
+                chains.retain(on_grids);
+            }
             let mut longer = Vec::new();
             for chain in chains {
                 let Some(last) = chain.last() else { continue };
@@ -160,7 +165,7 @@ impl Program {
         };
         let programs = blocks.flat_map(kinds).map(program).collect::<Result<Vec<_>, _>>()?;
         let mut programs: Vec<Self> = programs.into_iter().flatten().collect();
-        for output in grids(shape, slots, phases, None)? {
+        for output in grids(shape, slots, phases)? {
             spend(left, shape)?;
             let from = Layout::Taps(Taps { shape: shape.clone(), output: output.clone() });
             if from.check(slots).is_ok() {
@@ -175,6 +180,11 @@ impl Program {
         let (slots, block, outputs) = (patches.slots, patches.block, patches.shape.outputs()?);
         let to = Layout::Runs { slots, len: outputs, run: outputs, stride: block, period: block };
         Ok(if outputs <= block { vec![(to, Gathering::Blocks)] } else { Vec::new() })
+    }
+
+    /// Whether a layer behind goes from grid to grid.
+    fn leads_to_grid(&self, shape: &Convolution) -> bool {
+        matches!(&self.to, Layout::Grid(from) if behind(shape, from).is_ok_and(|grids| !grids.is_empty()))
     }
 
     /// Programs of a layer that reads what another one made.
@@ -210,10 +220,11 @@ impl Program {
                 ways.push((to, Gathering::Aligned));
             }
             Layout::Grid(from) => {
-                let strided = |axis: usize| from.phases[axis].checked_div(shape.strides[axis]).unwrap_or(0);
-                let phases = [strided(0), strided(1)];
-                let outputs = grids(shape, slots, phases, Some(from))?.into_iter();
-                ways.extend(outputs.map(|output| (Layout::Grid(output), Gathering::Positions)));
+                let grids = behind(shape, from)?;
+                if !grids.is_empty() {
+                    ways.clear();
+                }
+                ways.extend(grids.into_iter().map(|grid| (Layout::Grid(grid), Gathering::Positions)));
             }
             _ => {}
         }
@@ -606,24 +617,34 @@ fn phases(shapes: &[Convolution]) -> Vec<[usize; 2]> {
     all
 }
 
-/// The grids that a convolution's output may have in so many phases, behind a grid or the client.
-fn grids(
+/// The grids that the output of a network's first layer may have in so many phases.
+fn grids(shape: &Convolution, slots: usize, phases: [usize; 2]) -> Result<Vec<Grid>, ProtocolError> {
+    let image = shape.output_image()?;
+    let positions = [0, 1].map(|axis| image[axis].div_ceil(phases[axis].max(1)).next_power_of_two());
+    grids_at(shape, slots, phases, positions)
+}
+
+/// The grids that the output of a layer may have that reads one: those with its positions, of which a step to the next output is one.
+fn behind(shape: &Convolution, from: &Grid) -> Result<Vec<Grid>, ProtocolError> {
+    let phases = [0, 1].map(|axis| from.phases[axis] / shape.strides[axis].max(1));
+    let steps = |axis: usize| phases[axis] * shape.strides[axis] == from.phases[axis];
+    let reads = (from.channels, from.image, [0; 4]) == (shape.in_channels, shape.image, shape.pads);
+    if reads && steps(0) && steps(1) {
+        grids_at(shape, from.slots, phases, from.positions)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+/// The grids of a layer's output.
+fn grids_at(
     shape: &Convolution,
     slots: usize,
     phases: [usize; 2],
-    from: Option<&Grid>,
+    positions: [usize; 2],
 ) -> Result<Vec<Grid>, ProtocolError> {
     let (image, channels) = (shape.output_image()?, shape.out_channels);
-    let own = [0, 1].map(|axis| image[axis].div_ceil(phases[axis].max(1)).next_power_of_two());
-    let positions = from.map_or(own, |from| from.positions);
-    let steps = |from: &Grid| {
-        let strided = |axis: usize| phases[axis].checked_mul(shape.strides[axis]) == Some(from.phases[axis]);
-        (from.channels, from.image) == (shape.in_channels, shape.image)
-            && shape.pads == [0; 4]
-            && strided(0)
-            && strided(1)
-    };
-    if image == [1, 1] || !from.is_none_or(steps) {
+    if image == [1, 1] {
         return Ok(Vec::new());
     }
     let planes = channels.saturating_mul(phases[0]).saturating_mul(phases[1]);

@@ -127,7 +127,16 @@ def _networks(data: Path | None) -> list[Case]:
         tabula_vgg16_graph,
         vgg16_graph,
     )
-    from lanner.benchmarks.networks import cryptonets, delphi_resnet32, drawn, embedded, minionn, pneumonia, resnet
+    from lanner.benchmarks.networks import (
+        cryptonets,
+        delphi_resnet32,
+        drawn,
+        embedded,
+        lola_cifar,
+        minionn,
+        pneumonia,
+        resnet,
+    )
 
     def case(
         name: str,
@@ -139,11 +148,17 @@ def _networks(data: Path | None) -> list[Case]:
         weights = "random" if trained is None else "trained"
         return Case("networks", name, partial(build, trained), weights=weights, modes=modes)
 
-    small, large = (f"mnist_{letter}" for letter in "abcd"), ("cheetah", "tabula")
+    squares = (*INTERACTIVE_MODES, "spectral")
+    small = {"mnist_a": squares, "mnist_b": squares, "mnist_c": INTERACTIVE_MODES, "mnist_d": INTERACTIVE_MODES}
+    large = ("cheetah", "tabula")
     return [
-        *(Case("networks", name, partial(embedded, name), weights="trained") for name in small),
+        *(
+            Case("networks", name, partial(embedded, name), weights="trained", modes=modes)
+            for name, modes in small.items()
+        ),
         Case("networks", "pneumonia", partial(pneumonia, data), weights="trained"),
         case("mnist_cryptonets", "mnist_cryptonets", cryptonets, ("spectral",)),
+        Case("networks", "lola_cifar", partial(lola_cifar, data), weights="trained", modes=("spectral",)),
         case("cifar10_minionn", "cifar10_delphi_minionn_relu", minionn),
         case("resnet20", "cifar10_resnet20", partial(resnet, 3)),
         case("resnet32", "cifar10_resnet32", partial(resnet, 5)),

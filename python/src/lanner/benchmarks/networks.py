@@ -88,6 +88,20 @@ def cryptonets(folder: Path | None, protocols: Protocols) -> Built:
     return trained(folder / "model.onnx", "mnist_cryptonets", pixels / np.float32(256), protocols)
 
 
+def lola_cifar(data: Path | None, protocols: Protocols) -> Built:
+    """The network of LoLa (Brutzkus et al. 2019) for CIFAR-10, dense, with weights that come with the package.
+
+    Images do not come with it: where no folder of data is given, uniform pixels stand in.
+    """
+    count = CALIBRATION_SAMPLES + 1
+    if data is None:
+        samples = np.random.default_rng(1).random((count, 3, 32, 32), dtype=np.float32)
+    else:
+        samples = load_cifar10(data, count, "train")
+    with as_file(files("lanner") / "networks" / "lola_cifar.onnx") as network:
+        return trained(network, "lola_cifar", samples, protocols)
+
+
 def mnist_images(data: Path, count: int) -> NDArray[np.float32]:
     """The first images that MNIST has for training, shape (count, 1, 28, 28) in 0 to 255.
 
