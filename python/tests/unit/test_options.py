@@ -24,6 +24,7 @@ def test_document_has_the_agreed_members() -> None:
         "public_preprocessing": False,
         "precision": None,
         "kept_bits": None,
+        "replace_relu": False,
         "allow_imprecise": False,
         "limits": {"memory": None, "seconds": None},
     }
