@@ -497,6 +497,10 @@ impl Program {
         source: impl Fn(usize, usize, [usize; 2]) -> usize,
     ) {
         let shape = &self.shape;
+        // A phase whose first pixel is beyond the image has none, and what its taps would read may be beyond the grid.
+        let has_pixels =
+            |phase: &usize| phase / to.phases[1] < to.image[0] && phase % to.phases[1] < to.image[1];
+        let phases: Vec<usize> = (0..to.all_phases()).filter(has_pixels).collect();
         for channel in 0..shape.out_channels {
             let first = channel / shape.group_outputs() * shape.group_inputs();
             for (of_group, tap) in (0..shape.group_inputs()).flat_map(|c| {
@@ -504,7 +508,7 @@ impl Program {
                 (0..height).flat_map(move |dy| (0..width).map(move |dx| (c, [dy, dx])))
             }) {
                 let weight = shape.weight_index(channel, of_group, tap);
-                for phase in 0..to.all_phases() {
+                for &phase in &phases {
                     let (accumulator, source) =
                         (to.plane(phase, channel), source(phase, first + of_group, tap));
                     visit(Product { weight, accumulator, diagonal: self.diagonal(accumulator, source) });
@@ -869,6 +873,17 @@ mod tests {
             ),
         ] {
             assert!(check_grids(&shapes, slots) >= shapes.len(), "{shapes:?}");
+        }
+        // Phases in which the image has no pixel: taps that would read beyond the grid.
+        let column = |channels, kernel| Convolution { kernel, ..conv(channels, 1, 1, 1, 0) };
+        let tall = [
+            Convolution { image: [24, 8], ..column([1, 4], [1, 1]) },
+            Convolution { image: [24, 8], ..column([4, 4], [24, 1]) },
+            Convolution { image: [1, 8], strides: [3, 1], ..column([4, 1], [1, 1]) },
+        ];
+        for slots in [256, 8192, 16384] {
+            assert!(check_grids(&tall, slots) >= tall.len());
+            Program::chain(&tall, slots).unwrap().iter().for_each(check);
         }
         // A padded convolution would read what is beside the image.
         assert_eq!(check_grids(&[conv([1, 2], 6, 3, 1, 0), conv([2, 2], 4, 3, 1, 1)], 256), 2);
