@@ -1,7 +1,7 @@
 //! What the owner of a model chooses when compiling it.
 
 use lanner_graph::{
-    Aim, Graph, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
+    Aim, Graph, Op, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
 };
 use lanner_plan::{Limits, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -142,6 +142,9 @@ impl CompileOptions {
             let error = Error::new(ErrorKind::Misuse, what)
                 .fix("compile with mode spectral, or without --replace-relu");
             return if self.replace_relu { Err(error) } else { Ok(None) };
+        }
+        if graph.nodes.iter().all(|node| node.op != Op::Relu) {
+            return Ok(None);
         }
         let replaced = replace_relu(graph, tensors, calibration)?;
         let Some(first) = replaced.relus.first() else { return Ok(None) };

@@ -1,6 +1,7 @@
 //! The product of primes that a network without rescales takes: the cheapest in which it is as precise as asked.
 
 use super::allot::{Allotment, Allotted};
+use super::calibrate::Samples;
 use super::search::{Candidate, Found, Refusal, Search};
 use super::{QuantizationOptions, refuse_all};
 use crate::CompileError;
@@ -101,7 +102,7 @@ impl Search<'_> {
         &self,
         options: &QuantizationOptions,
         allotted: &Allotted,
-        samples: &super::calibrate::Samples<'_>,
+        samples: &Samples<'_>,
     ) -> Result<Candidate, Refusal> {
         self.unpriced(options, &allotted.layers, allotted.fewest.1, samples)
     }

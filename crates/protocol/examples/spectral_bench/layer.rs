@@ -72,7 +72,7 @@ impl Layer {
                 let counts = program.counts();
                 Operations {
                     rotations: counts.hoisted + counts.rotations,
-                    additions: counts.multiplications - 1 + program.folds().len(),
+                    additions: counts.multiplications - program.to().ciphertexts() + program.folds().len(),
                     multiplications: counts.multiplications,
                     ..Operations::NONE
                 }

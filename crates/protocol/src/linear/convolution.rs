@@ -124,18 +124,45 @@ impl Convolution {
     }
 
     fn at(&self, weights: &[i64], input: &[i64], out_channel: usize, output: [usize; 2]) -> i64 {
-        let [kernel_height, kernel_width] = self.kernel;
+        let product = |(channel, tap, weight): (usize, [usize; 2], usize)| {
+            self.element(channel, tap, output).map_or(0, |element| weights[weight] * input[element])
+        };
+        self.taps_of(out_channel).map(product).sum()
+    }
+
+    /// Taps over all input channels, numbered by channel, row and column.
+    pub(crate) fn taps(&self) -> usize {
+        self.in_channels * self.kernel[0] * self.kernel[1]
+    }
+
+    /// The number of a tap.
+    pub(crate) fn tap_number(&self, channel: usize, tap: [usize; 2]) -> usize {
+        (channel * self.kernel[0] + tap[0]) * self.kernel[1] + tap[1]
+    }
+
+    /// The input channel of a numbered tap, and its place in the kernel.
+    pub(crate) fn numbered_tap(&self, number: usize) -> (usize, [usize; 2]) {
+        let [height, width] = self.kernel;
+        (number / (height * width), [number / width % height, number % width])
+    }
+
+    /// The taps of an output channel: for each the input channel, the place in the kernel and the index of the weight.
+    pub(crate) fn taps_of(&self, out_channel: usize) -> impl Iterator<Item = (usize, [usize; 2], usize)> {
         let first = out_channel / self.group_outputs() * self.group_inputs();
-        let mut sum = 0;
-        for of_group in 0..self.group_inputs() {
-            for (dy, dx) in (0..kernel_height).flat_map(|dy| (0..kernel_width).map(move |dx| (dy, dx))) {
-                if let [Some(y), Some(x)] = [self.source(0, output[0], dy), self.source(1, output[1], dx)] {
-                    let weight = weights[self.weight_index(out_channel, of_group, [dy, dx])];
-                    sum += weight * input[((first + of_group) * self.image[0] + y) * self.image[1] + x];
-                }
-            }
-        }
-        sum
+        (0..self.group_inputs()).flat_map(move |of_group| {
+            let tap = move |dy, dx| {
+                let weight = self.weight_index(out_channel, of_group, [dy, dx]);
+                (first + of_group, [dy, dx], weight)
+            };
+            let [height, width] = self.kernel;
+            (0..height).flat_map(move |dy| (0..width).map(move |dx| tap(dy, dx)))
+        })
+    }
+
+    /// The input element that a tap reads for a pixel of the output; none in the padding.
+    pub(crate) fn element(&self, channel: usize, tap: [usize; 2], pixel: [usize; 2]) -> Option<usize> {
+        let [y, x] = [self.source(0, pixel[0], tap[0])?, self.source(1, pixel[1], tap[1])?];
+        Some((channel * self.image[0] + y) * self.image[1] + x)
     }
 
     /// The input index that a tap reads for an output index along one axis; none in the padding.

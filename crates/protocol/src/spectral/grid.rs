@@ -74,10 +74,15 @@ impl Grid {
 
     /// The phase of a pixel, and how far its position is from the first one, in slots.
     pub(super) fn pixel(&self, pixel: [usize; 2]) -> (usize, usize) {
-        let [phase, place] = [|a, b| a % b, |a: usize, b: usize| a / b]
-            .map(|part: fn(usize, usize) -> usize| [0, 1].map(|axis| part(pixel[axis], self.phases[axis])));
+        let phase = [0, 1].map(|axis| pixel[axis] % self.phases[axis]);
+        let place = [0, 1].map(|axis| pixel[axis] / self.phases[axis]);
         let position = place[0] * self.positions[1] + place[1];
         (phase[0] * self.phases[1] + phase[1], position * self.cells())
+    }
+
+    /// The pixel of a phase at the first position. It may be beyond the image, which then has none of that phase.
+    pub(super) fn first_pixel(&self, phase: usize) -> [usize; 2] {
+        [phase / self.phases[1], phase % self.phases[1]]
     }
 
     /// The slot of an element, through all ciphertexts.
@@ -112,11 +117,6 @@ fn product(numbers: &[usize]) -> Option<usize> {
 }
 
 impl Taps {
-    /// Taps of the convolution: input channels and places of the kernel.
-    fn taps(&self) -> usize {
-        self.shape.in_channels * self.shape.kernel.iter().product::<usize>()
-    }
-
     /// Whether both rows hold the same taps, of phases that take turns.
     fn is_paired(&self) -> bool {
         self.output.all_phases() > 1
@@ -125,7 +125,7 @@ impl Taps {
     /// Rows of slots that a row of every ciphertext, or all of them, has planes for.
     fn rows(&self) -> usize {
         let turns = if self.is_paired() { self.output.all_phases().div_ceil(2) } else { 1 };
-        (turns * self.taps()).div_ceil(self.output.cells())
+        (turns * self.shape.taps()).div_ceil(self.output.cells())
     }
 
     pub(super) fn ciphertexts(&self) -> usize {
@@ -138,7 +138,7 @@ impl Taps {
     pub(super) fn plane(&self, phase: usize, tap: usize) -> usize {
         let (half, cells) = (self.output.slots / 2, self.output.cells());
         if self.is_paired() {
-            let plane = phase / 2 * self.taps() + tap;
+            let plane = phase / 2 * self.shape.taps() + tap;
             (plane / cells * 2 + phase % 2) * half + plane % cells
         } else {
             tap / cells * half + tap % cells
@@ -158,20 +158,16 @@ impl Taps {
     /// What each slot of each ciphertext holds.
     pub(super) fn places(&self) -> Vec<Vec<Place>> {
         let (slots, grid) = (self.output.slots, &self.output);
-        let Convolution { in_channels, image, kernel: [height, width], .. } = self.shape;
         let mut places = vec![vec![Place::Free; slots]; self.ciphertexts()];
         let pixels = (0..grid.image[0]).flat_map(|y| (0..grid.image[1]).map(move |x| [y, x]));
         for pixel in pixels {
             let (phase, ahead) = grid.pixel(pixel);
-            for tap in 0..in_channels * height * width {
-                let (channel, [dy, dx]) = (tap / (height * width), [tap / width % height, tap % width]);
-                let source = [self.shape.source(0, pixel[0], dy), self.shape.source(1, pixel[1], dx)];
-                let slot = self.plane(phase, tap) + ahead;
-                places[slot / slots][slot % slots] = match source {
-                    [Some(y), Some(x)] => Place::Element((channel * image[0] + y) * image[1] + x),
-                    // Weights are the same there.
-                    _ => Place::Zero,
-                };
+            for number in 0..self.shape.taps() {
+                let (channel, tap) = self.shape.numbered_tap(number);
+                let slot = self.plane(phase, number) + ahead;
+                // Weights are the same in the padding.
+                places[slot / slots][slot % slots] =
+                    self.shape.element(channel, tap, pixel).map_or(Place::Zero, Place::Element);
             }
         }
         places

@@ -222,11 +222,6 @@ impl Patches {
         self.shape.output_image().map_or(1, |[height, width]| height * width)
     }
 
-    /// Taps of the convolution: input channels and places of the kernel.
-    pub(super) fn taps(&self) -> usize {
-        self.shape.in_channels * self.shape.kernel[0] * self.shape.kernel[1]
-    }
-
     /// Planes of a block.
     pub(super) fn planes(&self) -> usize {
         self.block / self.positions()
@@ -244,7 +239,7 @@ impl Patches {
     }
 
     pub(super) fn ciphertexts(&self) -> usize {
-        self.taps().div_ceil(self.taps_in_one())
+        self.shape.taps().div_ceil(self.taps_in_one())
     }
 
     fn is_sound(&self) -> bool {
@@ -257,18 +252,14 @@ impl Patches {
 
     /// The input element that a tap reads for an output position; none in the padding.
     pub(super) fn source(&self, tap: usize, position: usize) -> Option<usize> {
-        let Convolution { image, kernel: [_, width], .. } = self.shape;
         let columns = self.shape.output_image().ok()?[1];
-        let kernel = self.shape.kernel[0] * width;
-        let (channel, tap) = (tap / kernel, tap % kernel);
-        let y = self.shape.source(0, position / columns, tap / width)?;
-        let x = self.shape.source(1, position % columns, tap % width)?;
-        Some((channel * image[0] + y) * image[1] + x)
+        let (channel, tap) = self.shape.numbered_tap(tap);
+        self.shape.element(channel, tap, [position / columns, position % columns])
     }
 
     fn places(&self) -> Vec<Vec<Place>> {
         let mut places = vec![vec![Place::Free; self.slots]; self.ciphertexts()];
-        for tap in 0..self.taps() {
+        for tap in 0..self.shape.taps() {
             let (ciphertext, block, first) = self.tap(tap);
             for plane in (first..self.planes()).step_by(self.kinds) {
                 for position in 0..self.positions() {

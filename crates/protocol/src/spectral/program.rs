@@ -242,21 +242,16 @@ impl Program {
         to: &Layout,
         gathering: Gathering,
     ) -> Result<Self, ProtocolError> {
+        from.check(from.slots())?;
         let programs = match from {
-            Layout::Patches(patches) if patches.shape != *shape => return Err(NO_LAYOUT),
-            Layout::Patches(patches) => {
-                from.check(patches.slots)?;
-                Self::patched(patches)?
+            Layout::Patches(Patches { shape: own, .. }) | Layout::Taps(Taps { shape: own, .. })
+                if own != shape =>
+            {
+                return Err(NO_LAYOUT);
             }
-            Layout::Taps(taps) if taps.shape != *shape => return Err(NO_LAYOUT),
-            Layout::Taps(taps) => {
-                from.check(taps.output.slots)?;
-                vec![(Layout::Grid(taps.output.clone()), Gathering::Positions)]
-            }
-            Layout::Runs { .. } | Layout::Grid(_) => {
-                from.check(from.slots())?;
-                Self::ways(shape, from)?
-            }
+            Layout::Patches(patches) => Self::patched(patches)?,
+            Layout::Taps(taps) => vec![(Layout::Grid(taps.output.clone()), Gathering::Positions)],
+            Layout::Runs { .. } | Layout::Grid(_) => Self::ways(shape, from)?,
         };
         let is_wanted = |way: &(Layout, Gathering)| (&way.0, way.1) == (to, gathering);
         if from.len() != shape.inputs() || !programs.iter().any(is_wanted) {
@@ -475,12 +470,11 @@ impl Program {
     pub(super) fn each_product(&self, visit: impl FnMut(Product)) {
         match (&self.from, &self.to) {
             (Layout::Taps(taps), Layout::Grid(to)) => self.each_repeated(to, visit, |phase, channel, tap| {
-                let [height, width] = self.shape.kernel;
-                taps.plane(phase, (channel * height + tap[0]) * width + tap[1])
+                taps.plane(phase, self.shape.tap_number(channel, tap))
             }),
             (Layout::Grid(from), Layout::Grid(to)) => self.each_repeated(to, visit, |phase, channel, tap| {
                 let Convolution { strides, dilations, .. } = self.shape;
-                let first = [phase / to.phases[1], phase % to.phases[1]];
+                let first = to.first_pixel(phase);
                 let pixel = [0, 1].map(|axis| first[axis] * strides[axis] + tap[axis] * dilations[axis]);
                 let (phase, ahead) = from.pixel(pixel);
                 from.plane(phase, channel) + ahead
@@ -496,21 +490,16 @@ impl Program {
         mut visit: impl FnMut(Product),
         source: impl Fn(usize, usize, [usize; 2]) -> usize,
     ) {
-        let shape = &self.shape;
-        // A phase whose first pixel is beyond the image has none, and what its taps would read may be beyond the grid.
-        let has_pixels =
-            |phase: &usize| phase / to.phases[1] < to.image[0] && phase % to.phases[1] < to.image[1];
+        // What the taps of a phase without pixels would read may be beyond the grid.
+        let has_pixels = |phase: &usize| {
+            let [y, x] = to.first_pixel(*phase);
+            y < to.image[0] && x < to.image[1]
+        };
         let phases: Vec<usize> = (0..to.all_phases()).filter(has_pixels).collect();
-        for channel in 0..shape.out_channels {
-            let first = channel / shape.group_outputs() * shape.group_inputs();
-            for (of_group, tap) in (0..shape.group_inputs()).flat_map(|c| {
-                let [height, width] = shape.kernel;
-                (0..height).flat_map(move |dy| (0..width).map(move |dx| (c, [dy, dx])))
-            }) {
-                let weight = shape.weight_index(channel, of_group, tap);
+        for output in 0..self.shape.out_channels {
+            for (channel, tap, weight) in self.shape.taps_of(output) {
                 for &phase in &phases {
-                    let (accumulator, source) =
-                        (to.plane(phase, channel), source(phase, first + of_group, tap));
+                    let (accumulator, source) = (to.plane(phase, output), source(phase, channel, tap));
                     visit(Product { weight, accumulator, diagonal: self.diagonal(accumulator, source) });
                 }
             }
@@ -521,24 +510,15 @@ impl Program {
     fn each_single(&self, mut visit: impl FnMut(Product)) {
         let shape = &self.shape;
         let [height, width] = shape.output_image().unwrap_or([0; 2]);
-        let [kernel_height, kernel_width] = shape.kernel;
-        for channel in 0..shape.out_channels {
-            let first = channel / shape.group_outputs() * shape.group_inputs();
-            for (of_group, dy, dx) in (0..shape.group_inputs()).flat_map(|c| {
-                (0..kernel_height).flat_map(move |dy| (0..kernel_width).map(move |dx| (c, dy, dx)))
-            }) {
-                let weight = shape.weight_index(channel, of_group, [dy, dx]);
+        for output in 0..shape.out_channels {
+            for (channel, tap, weight) in shape.taps_of(output) {
                 for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-                    let [Some(iy), Some(ix)] = [shape.source(0, y, dy), shape.source(1, x, dx)] else {
-                        continue;
-                    };
-                    let output = (channel * height + y) * width + x;
+                    let Some(input) = shape.element(channel, tap, [y, x]) else { continue };
+                    let position = y * width + x;
                     let (accumulator, source) = if let Layout::Patches(patches) = &self.from {
-                        let tap = (of_group * kernel_height + dy) * kernel_width + dx;
-                        patched(patches, channel, tap, y * width + x)
+                        patched(patches, output, shape.tap_number(channel, tap), position)
                     } else {
-                        let input = ((first + of_group) * shape.image[0] + iy) * shape.image[1] + ix;
-                        self.gathered(output, input)
+                        self.gathered(output * height * width + position, input)
                     };
                     visit(Product { weight, accumulator, diagonal: self.diagonal(accumulator, source) });
                 }
@@ -889,18 +869,16 @@ mod tests {
         assert_eq!(check_grids(&[conv([1, 2], 6, 3, 1, 0), conv([2, 2], 4, 3, 1, 1)], 256), 2);
     }
 
+    fn counts(ciphertexts: usize, hoisted: usize, rotations: usize, multiplications: usize) -> Counts {
+        Counts { ciphertexts, hoisted, rotations, multiplications }
+    }
+
     #[test]
     fn layers_of_lolas_network_for_mnist_take_few_rotations() {
         let conv1 = Convolution { pads: [1, 1, 0, 0], ..conv([1, 5], 28, 5, 2, 0) };
         let dense =
             [[845, 100], [100, 10]].map(|[inputs, outputs]| Convolution::fully_connected(inputs, outputs));
         let chain = Program::chain(&[&[conv1], dense.as_slice()].concat(), 16384).unwrap();
-        let counts = |ciphertexts, hoisted, rotations, multiplications| Counts {
-            ciphertexts,
-            hoisted,
-            rotations,
-            multiplications,
-        };
         assert_eq!(
             chain.iter().map(Program::counts).collect::<Vec<_>>(),
             [counts(1, 1, 4, 2), counts(1, 3, 8, 8), counts(1, 7, 6, 17)]
@@ -912,12 +890,6 @@ mod tests {
         let conv1 = conv([3, 83], 32, 8, 2, 1);
         let shapes = [conv1, conv([83, 163], 14, 6, 2, 0), Convolution::fully_connected(4075, 10)];
         let chain = Program::chain(&shapes, 16384).unwrap();
-        let counts = |ciphertexts, hoisted, rotations, multiplications| Counts {
-            ciphertexts,
-            hoisted,
-            rotations,
-            multiplications,
-        };
         assert_eq!(
             chain.iter().map(Program::counts).collect::<Vec<_>>(),
             [counts(3, 93, 12, 712), counts(2, 190, 27, 5040), counts(1, 7, 11, 16)]
