@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 
 import lanner
@@ -17,6 +16,7 @@ from lanner.errors import ModelError
 from lanner.onnx import import_model
 from lanner.onnx.ending import ENDINGS
 from lanner.onnx.registry import supported_operators
+from lanner.reference import open_exactly
 
 #: How far float results may be from onnxruntime's, of their range: what another order of sums leaves.
 FLOAT_TOLERANCE = 1e-4
@@ -136,9 +136,7 @@ def _samples(shape: tuple[int, ...], kind: int) -> NDArray[np.float32]:
 
 def _run(proto: onnx.ModelProto, name: str, samples: NDArray[np.float32]) -> NDArray[np.float64]:
     """What onnxruntime makes of the samples, one row each, in batches that the file takes."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = open_exactly(proto)
     batch = session.get_inputs()[0].shape[0]
     given = samples.astype(_TYPES[session.get_inputs()[0].type])
     size = batch if isinstance(batch, int) else len(samples)
