@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use lanner_primitives::parallel;
-use lanner_ring::{Accumulator, Eval, Modulus, Poly, RnsBasis};
+use lanner_ring::{Accumulator, Buffer, Eval, Modulus, Poly, RnsBasis};
 
 use crate::encode::Values;
 use crate::{
@@ -64,16 +64,15 @@ impl LinearCombination {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
         let products = Product::dense(ciphertexts.len(), 1, factors)?;
-        let terms = Terms::by_row(ciphertexts, &products, 1, &basis)?;
-        let noise = ciphertexts.iter().zip(factors).fold(NoiseBound::NONE, |sum, (ciphertext, factor)| {
-            sum.plus(ciphertext.noise.multiplied_by_norm(factor.norm))
-        });
+        let terms = Terms::by_row(ciphertexts.len(), &products, 1, &basis)?;
+        let noise = terms[0].noise(|k| ciphertexts[k].noise);
         let mut sum = Ciphertext { c0: Poly::zero(&basis), c1: Poly::zero(&basis), noise };
-        add_blocks(&basis, std::slice::from_mut(&mut sum), &terms, |sum, terms, values, limb, block| {
-            let modulus = &basis.moduli()[limb];
-            terms.add_block(|ciphertext| &ciphertext.c0, values, &mut sum.c0, modulus, limb, block);
-            terms.add_block(|ciphertext| &ciphertext.c1, values, &mut sum.c1, modulus, limb, block);
-        });
+        for limb in 0..basis.len() {
+            let operands: Vec<_> =
+                ciphertexts.iter().map(|sum| [sum.c0.limb(limb), sum.c1.limb(limb)]).collect();
+            let sum = [sum.c0.limb_mut(limb), sum.c1.limb_mut(limb)];
+            add_limb(&basis, limb, vec![sum], &operands, &terms);
+        }
         Ok(sum)
     }
 }
@@ -215,21 +214,22 @@ impl<'f> Product<'f> {
 }
 
 /// The products of one sum.
-pub(crate) struct Terms<'a, T> {
-    pub(crate) operands: Vec<&'a T>,
-    pub(crate) factors: Vec<Factor<'a>>,
+pub(crate) struct Terms<'a> {
+    /// The operand's number of each.
+    operands: Vec<usize>,
+    factors: Vec<Factor<'a>>,
     /// The [run](Factor::run) of all factors.
     run: usize,
 }
 
-impl<'a, T> Terms<'a, T> {
-    /// The products of each of `rows` sums.
+impl<'a> Terms<'a> {
+    /// The products of each of `rows` sums of so many operands.
     ///
     /// # Errors
     /// [`BfvError::Length`] if an index is out of range; [`BfvError::Mismatch`] if a factor does not cover `basis`, or factors of one sum
     /// repeat differently.
     pub(crate) fn by_row(
-        operands: &'a [T],
+        operands: usize,
         products: &[Product<'a>],
         rows: usize,
         basis: &RnsBasis,
@@ -238,8 +238,9 @@ impl<'a, T> Terms<'a, T> {
         let mut terms: Vec<Self> = (0..rows).map(empty).collect();
         for Product { operand, row, factor } in products {
             factor.check_covers(basis)?;
-            let (expected, got) = (operands.len(), operand + 1);
-            let operand = operands.get(*operand).ok_or(BfvError::Length { expected, got })?;
+            if *operand >= operands {
+                return Err(BfvError::Length { expected: operands, got: operand + 1 });
+            }
             let (expected, got) = (rows, row + 1);
             let terms = terms.get_mut(*row).ok_or(BfvError::Length { expected, got })?;
             if terms.factors.is_empty() {
@@ -247,73 +248,124 @@ impl<'a, T> Terms<'a, T> {
             } else if terms.run != factor.run() {
                 return Err(BfvError::Mismatch { what: "the periods of factors" });
             }
-            terms.operands.push(operand);
+            terms.operands.push(*operand);
             terms.factors.push(*factor);
         }
         Ok(terms)
     }
 
-    /// Adds the sum of products with `factors`, over a block of one limb, to `total`.
-    pub(crate) fn add_block(
+    /// The noise of the sum of operands with this noise.
+    pub(crate) fn noise(&self, of_operand: impl Fn(usize) -> NoiseBound) -> NoiseBound {
+        self.operands.iter().zip(&self.factors).fold(NoiseBound::NONE, |sum, (operand, factor)| {
+            sum.plus(of_operand(*operand).multiplied_by_norm(factor.norm()))
+        })
+    }
+
+    /// Adds the sum of products, over a block of one limb, to `total`; of operands what is in the block.
+    fn add_block(
         &self,
-        part: impl Fn(&'a T) -> &'a Poly<Eval>,
-        factors: &[Values<'_>],
-        total: &mut Poly<Eval>,
+        operands: &[&[u64]],
+        factors: &FactorValues<'_>,
+        total: &mut [u64],
         modulus: &Modulus,
-        limb: usize,
         block: &Range<usize>,
     ) {
-        let operands: Vec<_> =
-            self.operands.iter().map(|operand| &part(operand).limb(limb)[block.clone()]).collect();
-        let runs = block.start / self.run..block.end / self.run;
-        let weights: Vec<_> = factors.iter().map(|factor| &factor[runs.clone()]).collect();
-        let total = &mut total.limb_mut(limb)[block.clone()];
-        if self.run == 1 {
-            modulus.add_dot(total, &operands, &weights);
-        } else {
-            modulus.add_dot_repeated(total, &operands, &weights, self.run);
+        let operands: Vec<_> = self.operands.iter().map(|operand| operands[*operand]).collect();
+        match factors {
+            FactorValues::Each(factors) => {
+                let weights: Vec<_> = factors.iter().map(|factor| &factor[block.clone()]).collect();
+                modulus.add_dot(total, &operands, &weights);
+            }
+            FactorValues::Repeated(numbers) => {
+                let number = |place: usize| place / self.run * operands.len();
+                let numbers = &numbers[number(block.start)..number(block.end)];
+                modulus.add_dot_repeated(total, &operands, numbers, self.run);
+            }
         }
     }
 
     /// The factors' values at one limb.
-    fn values(&self, basis: &RnsBasis, limb: usize) -> Vec<Values<'a>> {
-        self.factors.iter().map(|factor| factor.values(basis, limb)).collect()
+    fn values(&self, basis: &RnsBasis, limb: usize) -> FactorValues<'a> {
+        let each: Vec<_> = self.factors.iter().map(|factor| factor.values(basis, limb)).collect();
+        if self.run == 1 {
+            return FactorValues::Each(each);
+        }
+        let runs = basis.degree() / self.run;
+        let mut numbers = Buffer::zeroed(runs * each.len());
+        // A line of every factor at a time.
+        for (first, numbers) in (0..runs).step_by(8).zip(numbers.chunks_mut(8 * each.len())) {
+            for (k, values) in each.iter().enumerate() {
+                let of_run = numbers.iter_mut().skip(k).step_by(each.len());
+                of_run.zip(&values[first..]).for_each(|(number, value)| *number = *value);
+            }
+        }
+        FactorValues::Repeated(numbers)
     }
 }
 
-/// Adds the products of `terms` to their rows, one limb after another, with `add`: the row, its terms, their values, the limb, and a
-/// block of slots.
+/// The values of a sum's factors at one limb.
+enum FactorValues<'a> {
+    /// Of each factor.
+    Each(Vec<Values<'a>>),
+    /// Run by run a value of every factor.
+    Repeated(Buffer),
+}
+
+/// Adds the products of `terms`, at one limb, to their rows. A row and an operand have `H` polynomials, which are those of the limb.
 ///
 /// Rows whose factors are at hand pass together, block by block, so that a block of all operands stays in the cache, as many on each
 /// core. Those whose factors are lifted pass alone, so that few lifted factors are in memory.
-pub(crate) fn add_blocks<T: Sync, R: Send>(
+pub(crate) fn add_limb<const H: usize>(
     basis: &RnsBasis,
-    rows: &mut [R],
-    terms: &[Terms<'_, T>],
-    add: impl Fn(&mut R, &Terms<'_, T>, &[Values<'_>], usize, &Range<usize>) + Send + Sync,
+    limb: usize,
+    mut rows: Vec<[&mut [u64]; H]>,
+    operands: &[[&[u64]; H]],
+    terms: &[Terms<'_>],
 ) {
-    for limb in 0..basis.len() {
-        let prepared =
-            terms.iter().flat_map(|terms| &terms.factors).all(|factor| factor.is_prepared(basis, limb));
-        let together = if prepared { rows.len().div_ceil(parallel::threads()).max(1) } else { 1 };
-        parallel::for_each(rows.chunks_mut(together).zip(terms.chunks(together)), |(rows, terms)| {
-            let values: Vec<_> = terms.iter().map(|terms| terms.values(basis, limb)).collect();
-            for block in blocks(basis.degree()) {
-                for ((row, terms), values) in rows.iter_mut().zip(terms).zip(&values) {
-                    add(row, terms, values, limb, &block);
-                }
+    let modulus = &basis.moduli()[limb];
+    let prepared =
+        terms.iter().flat_map(|terms| &terms.factors).all(|factor| factor.is_prepared(basis, limb));
+    let together = if prepared { rows.len().div_ceil(parallel::threads()).max(1) } else { 1 };
+    let least = terms.iter().map(|terms| terms.run).max().unwrap_or(1);
+    let block = (1 << (CACHED / operands.len().max(1)).max(1).ilog2()).clamp(least.max(64), BLOCK);
+    parallel::for_each(rows.chunks_mut(together).zip(terms.chunks(together)), |(rows, terms)| {
+        let values: Vec<_> = terms.iter().map(|terms| terms.values(basis, limb)).collect();
+        let is_copied = rows.len() >= MANY;
+        let mut copies = Buffer::zeroed(if is_copied { operands.len() * block } else { 0 });
+        for (block, half) in
+            blocks_of(block, basis.degree()).flat_map(|block| (0..H).map(move |half| (block.clone(), half)))
+        {
+            let blocks = operands.iter().map(|operand| &operand[half][block.clone()]);
+            let blocks: Vec<&[u64]> = if is_copied {
+                copies.chunks_mut(block.len()).zip(blocks).for_each(|(copy, own)| copy.copy_from_slice(own));
+                copies.chunks(block.len()).collect()
+            } else {
+                blocks.collect()
+            };
+            for ((row, terms), values) in rows.iter_mut().zip(terms).zip(&values) {
+                terms.add_block(&blocks, values, &mut row[half][block.clone()], modulus, &block);
             }
-        });
-    }
+        }
+    });
 }
 
-/// The blocks of a polynomial: a block of some tens of operands fits the second-level cache.
+/// The blocks of a polynomial of which some tens are in work: they fit the second-level cache.
 pub(crate) fn blocks(degree: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..degree).step_by(BLOCK).map(move |start| start..degree.min(start + BLOCK))
+    blocks_of(BLOCK, degree)
+}
+
+fn blocks_of(block: usize, degree: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..degree).step_by(block).map(move |start| start..degree.min(start + block))
 }
 
 /// Values of a block.
 pub(crate) const BLOCK: usize = 1024;
+
+/// Values of all operands' blocks, which take half a second-level cache of 512 KiB.
+const CACHED: usize = 1 << 15;
+
+/// Rows for which operands' blocks are copied to stand side by side: where each is, at the same place of a page, they are in each other's way in the cache.
+const MANY: usize = 4;
 
 impl ExtendedCombinations {
     /// Empty sums of ciphertexts of all limbs.
@@ -361,16 +413,15 @@ impl ExtendedCombinations {
         if ciphertexts.iter().any(|ciphertext| !ciphertext.c0.basis().same(basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
-        let terms = Terms::by_row(ciphertexts, products, self.rows.len(), basis)?;
-        add_blocks(basis, &mut self.rows, &terms, |row, terms, values, limb, block| {
-            let modulus = &basis.moduli()[limb];
-            terms.add_block(|ciphertext| &ciphertext.c0, values, &mut row.c0, modulus, limb, block);
-            terms.add_block(|ciphertext| &ciphertext.c1, values, &mut row.c1, modulus, limb, block);
-        });
+        let terms = Terms::by_row(ciphertexts.len(), products, self.rows.len(), basis)?;
+        for limb in 0..basis.len() {
+            let operands: Vec<_> =
+                ciphertexts.iter().map(|sum| [sum.c0.limb(limb), sum.c1.limb(limb)]).collect();
+            let rows = self.rows.iter_mut().map(|row| row.limb_mut(limb)).collect();
+            add_limb(basis, limb, rows, &operands, &terms);
+        }
         for (row, terms) in self.rows.iter_mut().zip(&terms) {
-            for (ciphertext, factor) in terms.operands.iter().zip(&terms.factors) {
-                row.noise = row.noise.plus(ciphertext.noise.multiplied_by_norm(factor.norm()));
-            }
+            row.noise = row.noise.plus(terms.noise(|k| ciphertexts[k].noise));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::{
 /// Evaluates on ciphertexts of one set of parameters. Every result carries the bound on its noise.
 #[derive(Clone, Debug)]
 pub struct Evaluator {
-    parameters: Parameters,
+    pub(crate) parameters: Parameters,
 }
 
 impl Evaluator {

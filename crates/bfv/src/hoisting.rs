@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use lanner_ring::{Eval, GaloisElement, Modulus, Poly, RnsBasis};
+use lanner_ring::{Buffer, Eval, GaloisElement, Modulus, Poly, RnsBasis};
 
 use crate::key_switching::{Digits, Switched};
 use crate::keys::SwitchingKey;
@@ -42,6 +42,11 @@ impl<'a> Hoisted<'a> {
         Ok(Self { many: false, ..Self::new(parameters, ciphertext)? })
     }
 
+    /// Makes the digits, which else the first rotation would.
+    pub(crate) fn decompose(&self) {
+        self.digits();
+    }
+
     fn digits(&self) -> &Digits<'a> {
         let make = if self.many { Digits::lifted } else { Digits::once };
         self.digits.get_or_init(|| make(self.basis, &self.ciphertext.c1))
@@ -78,34 +83,33 @@ impl<'a> Hoisted<'a> {
         element: GaloisElement,
         keys: &EvaluationKeys,
     ) -> Result<ExtendedCiphertext, BfvError> {
-        if element.exponent() == 1 {
-            return Ok(self.extended());
+        let rotated = self.rotated(element, keys)?;
+        let [mut c0, mut c1] = [Poly::zero(self.basis), Poly::zero(self.basis)];
+        let mut room = Vec::new();
+        for j in 0..self.basis.len() {
+            rotated.limb(j, &mut room, [c0.limb_mut(j), c1.limb_mut(j)]);
         }
-        let key = self.key(element, keys)?;
-        let [c0, c1] = self.switched(key).scaled([Some(&self.ciphertext.c0), None]);
-        let noise = self.ciphertext.noise.switched_key_extended_at(self.parameters, self.ciphertext.limbs());
-        Ok(ExtendedCiphertext { c0, c1, noise })
+        Ok(ExtendedCiphertext { c0, c1, noise: rotated.noise() })
+    }
+
+    /// The same, to compute limb by limb.
+    pub(crate) fn rotated<'s>(
+        &'s self,
+        element: GaloisElement,
+        keys: &'s EvaluationKeys,
+    ) -> Result<Rotated<'s>, BfvError> {
+        let key = if element.exponent() == 1 { None } else { Some(self.key(element, keys)?) };
+        let Self { parameters, ciphertext, basis, .. } = self;
+        Ok(Rotated { parameters, ciphertext, basis, switched: key.map(|key| self.switched(key)) })
     }
 
     fn switched<'s>(&'s self, key: &'s SwitchingKey) -> Switched<'s> {
         Switched::new(self.digits(), key)
     }
 
-    /// `P (c0, c1)`.
-    fn extended(&self) -> ExtendedCiphertext {
-        let Ciphertext { c0, c1, noise } = self.ciphertext;
-        let special = self.parameters.special().map_or(1, Modulus::value);
-        let scale = |part: &Poly<Eval>| {
-            let mut scaled = Poly::zero(self.basis);
-            // Modulo P itself it is zero.
-            for (j, (modulus, values)) in self.parameters.moduli().iter().zip(part.limbs()).enumerate() {
-                let limb = scaled.limb_mut(j);
-                limb.copy_from_slice(values);
-                modulus.mul_scalar_slice(limb, modulus.shoup(special));
-            }
-            scaled
-        };
-        ExtendedCiphertext { c0: scale(c0), c1: scale(c1), noise: *noise }
+    /// The limbs and the special modulus of what comes before the division by that.
+    pub(crate) fn basis(&self) -> &'a RnsBasis {
+        self.basis
     }
 
     fn key<'k>(
@@ -115,6 +119,46 @@ impl<'a> Hoisted<'a> {
     ) -> Result<&'k SwitchingKey, BfvError> {
         self.parameters.check_same(keys.parameters())?;
         keys.key(element, self.ciphertext.limbs())
+    }
+}
+
+/// The encryption under an automorphism, before the division by the special modulus.
+pub(crate) struct Rotated<'a> {
+    parameters: &'a Parameters,
+    ciphertext: &'a Ciphertext,
+    /// The ciphertext's limbs and the special modulus.
+    basis: &'a RnsBasis,
+    /// Nothing under the identity.
+    switched: Option<Switched<'a>>,
+}
+
+impl Rotated<'_> {
+    /// Both halves modulo modulus `j`, with room to lift digits to.
+    pub(crate) fn limb(&self, j: usize, room: &mut Vec<Buffer>, out: [&mut [u64]; 2]) {
+        let Ciphertext { c0, c1, .. } = self.ciphertext;
+        if let Some(switched) = &self.switched {
+            return switched.scaled(j, [Some(c0), None], room, out);
+        }
+        let special = self.parameters.special().map_or(1, Modulus::value);
+        for (half, out) in [c0, c1].into_iter().zip(out) {
+            if j + 1 == self.basis.len() {
+                // A multiple of P is zero modulo P.
+                out.fill(0);
+            } else {
+                let modulus = &self.basis.moduli()[j];
+                out.copy_from_slice(half.limb(j));
+                modulus.mul_scalar_slice(out, modulus.shoup(special));
+            }
+        }
+    }
+
+    /// Its noise, in units of `P`.
+    pub(crate) fn noise(&self) -> NoiseBound {
+        let Self { parameters, ciphertext, .. } = self;
+        match self.switched {
+            Some(_) => ciphertext.noise.switched_key_extended_at(parameters, ciphertext.limbs()),
+            None => ciphertext.noise,
+        }
     }
 }
 
@@ -133,6 +177,11 @@ impl ExtendedCiphertext {
     /// [`BfvError::NoSpecialModulus`]; [`BfvError::Limbs`] unless parameters have so many.
     pub fn kept_bytes_at(parameters: &Parameters, limbs: usize) -> Result<usize, BfvError> {
         Ok(2 * parameters.key_switching(limbs)?.len() * parameters.degree() * size_of::<u64>())
+    }
+
+    /// Both halves at one limb.
+    pub(crate) fn limb_mut(&mut self, limb: usize) -> [&mut [u64]; 2] {
+        [self.c0.limb_mut(limb), self.c1.limb_mut(limb)]
     }
 
     /// Makes this the encryption of the sum.

@@ -109,20 +109,21 @@ impl<'a> Switched<'a> {
         Self { basis: digits.basis, digits, key }
     }
 
-    /// Both inner products, each plus `P` times what is `added` to it, under the key's automorphism.
-    pub(crate) fn scaled(&self, added: [Option<&Poly<Eval>>; 2]) -> [Poly<Eval>; 2] {
-        let mut parts = [Poly::zero(self.basis), Poly::zero(self.basis)];
-        let mut room = Vec::new();
-        for j in 0..self.basis.len() {
-            let digits = self.digits.limbs(j, &mut room);
-            for ((part, half), added) in parts.iter_mut().zip(Half::BOTH).zip(added) {
-                self.finish(&digits, j, half, added, None, part.limb_mut(j));
-            }
+    /// Both inner products modulo modulus `j`, each plus `P` times what is `added` to it, under the key's automorphism.
+    pub(crate) fn scaled(
+        &self,
+        j: usize,
+        added: [Option<&Poly<Eval>>; 2],
+        room: &mut Vec<Buffer>,
+        out: [&mut [u64]; 2],
+    ) {
+        let digits = self.digits.limbs(j, room);
+        for ((out, half), added) in out.into_iter().zip(Half::BOTH).zip(added) {
+            self.finish(&digits, j, half, added, None, out);
         }
-        parts
     }
 
-    /// The same divided by `P` and rounded.
+    /// Both inner products, each plus `P` times what is `added` to it, divided by `P` and rounded, under the key's automorphism.
     pub(crate) fn divided(&self, added: [Option<&Poly<Eval>>; 2]) -> [Poly<Eval>; 2] {
         let limbs = self.basis.prefix(self.basis.len() - 1);
         let (special, _) = self.special();

@@ -55,6 +55,7 @@ mod error;
 mod evaluator;
 pub mod function_privacy;
 pub mod halves;
+mod hoisted_sums;
 mod hoisting;
 mod key_switching;
 mod keys;
@@ -74,6 +75,7 @@ pub use encode::{CoefficientEncoder, Multiplier, PeriodicEncoder, PeriodicMultip
 pub use error::BfvError;
 pub use evaluator::Evaluator;
 pub use function_privacy::{Blinding, SealedCiphertext, seal};
+pub use hoisted_sums::{HoistedRotation, HoistedTerms};
 pub use hoisting::{ExtendedCiphertext, Hoisted};
 pub use keys::{EvaluationKeys, NeededKey, PublicKey, SecretKey};
 pub use lanner_ring::GaloisElement;

@@ -5,8 +5,8 @@ mod common;
 
 use common::{SMALL_T, Setting, rotated, set_b, small, swapped};
 use lanner_bfv::{
-    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, Factor, LinearCombination,
-    Multiplier, PeriodicMultiplier, PlaintextModulus, Product,
+    BfvError, CoefficientEncoder, ExtendedCombination, ExtendedCombinations, Factor, HoistedTerms,
+    LinearCombination, Multiplier, PeriodicMultiplier, PlaintextModulus, Product,
 };
 
 fn zip(a: &[u64], b: &[u64], operation: impl Fn(u128, u128) -> u128, t: u64) -> Vec<u64> {
@@ -373,4 +373,71 @@ fn factors_of_repeating_slots_are_refused_where_they_do_not_fit() {
         Err(BfvError::Mismatch { .. })
     ));
     sums.add_products(&still, &[product(&many)]).unwrap();
+}
+
+/// Sums of products of rotations equal those of each rotation made by itself, modulus by modulus and for several inputs at a time.
+#[test]
+fn sums_of_rotations_equal_those_of_each_by_itself() {
+    let mut setting = Setting::new(set_b(), 1_032_193, 45);
+    let elements = [0, 1, 5].map(|step| setting.evaluator.rotation(step).unwrap());
+    let keys = setting.keys(&elements[1..]);
+    for (limbs, rows) in [(3, 1), (2, 5)] {
+        let inputs = [(); 2].map(|()| {
+            let fresh = [(); 2].map(|()| {
+                let slots = setting.random();
+                setting.encrypt(&slots)
+            });
+            fresh.map(|fresh| setting.evaluator.mod_switch_to(&fresh, limbs).unwrap())
+        });
+        let rotations = [(0, elements[0]), (1, elements[1]), (0, elements[2]), (1, elements[2])];
+        let whole: Vec<_> = (0..rows)
+            .map(|_| {
+                let slots = setting.random();
+                setting.encoder.compact_multiplier(&slots).unwrap()
+            })
+            .collect();
+        let periodic = setting.encoder.periodic(64).unwrap();
+        let repeated: Vec<_> =
+            (0..rows as u64).map(|k| periodic.multiplier(&[k + 1; 128], limbs).unwrap()).collect();
+        // Each row takes some of the rotations, of factors of one kind; the last rotation is in none.
+        let product = |operand, row: usize| {
+            let factor = if row.is_multiple_of(2) {
+                Factor::from(&whole[row])
+            } else {
+                Factor::Periodic(&repeated[row])
+            };
+            Product { operand, row, factor }
+        };
+        let products: Vec<_> = (0..rows).flat_map(|row| [product(row % 3, row), product(1, row)]).collect();
+        let terms = inputs.each_ref().map(|input| HoistedTerms { ciphertexts: input, products: &products });
+        let sums = setting.evaluator.sum_hoisted(&terms, &rotations, rows, &keys).unwrap();
+        for (input, sums) in inputs.iter().zip(sums) {
+            let rotated = rotations.map(|(at, element)| {
+                setting.evaluator.hoist(&input[at]).unwrap().apply_extended(element, &keys).unwrap()
+            });
+            let mut expected = ExtendedCombinations::at(&setting.parameters, rows, limbs).unwrap();
+            expected.add_products(&rotated, &products).unwrap();
+            let expected = expected.finish();
+            assert_eq!(sums.len(), rows);
+            for (sum, expected) in sums.iter().zip(&expected) {
+                assert_eq!(setting.decrypt(sum), setting.decrypt(expected));
+                assert_eq!(sum.noise().bits(), expected.noise().bits());
+                setting.assert_noise(sum);
+            }
+        }
+        let sum = |terms: &[HoistedTerms<'_>], rotations: &[_]| {
+            setting.evaluator.sum_hoisted(terms, rotations, rows, &keys).err()
+        };
+        let none = HoistedTerms { ciphertexts: &[], products: &[] };
+        assert!(matches!(sum(&[], &rotations), Some(BfvError::Length { .. })));
+        assert!(matches!(sum(&[none], &[]), Some(BfvError::Length { .. })));
+        assert!(matches!(sum(&terms, &[(2, elements[1])]), Some(BfvError::Length { .. })));
+        assert!(matches!(sum(&terms, &rotations[..1]), Some(BfvError::Length { .. })));
+        let unknown = setting.evaluator.rotation(2).unwrap();
+        assert!(matches!(sum(&terms, &[(0, unknown)]), Some(BfvError::MissingKey { .. })));
+        let fewer = inputs[0].each_ref().map(|input| setting.evaluator.mod_switch_to(input, 1).unwrap());
+        let fewer = HoistedTerms { ciphertexts: &fewer, products: &[] };
+        let [first, _] = terms;
+        assert!(matches!(sum(&[first, fewer], &rotations), Some(BfvError::Mismatch { .. })));
+    }
 }

@@ -93,17 +93,13 @@ impl Modulus {
         self.sum_of_products::<true>(out, a, b);
     }
 
-    /// `out[i] += sum_k a[k][i] * b[k][i / run] mod q`: as [`Self::add_dot`], where each right factor stands for `run` places in a row.
+    /// `out[i] += sum_k a[k][i] * b[i / run * terms + k] mod q` with as many terms as there are vectors `a`: as [`Self::add_dot`], where each right factor
+    /// stands for `run` places in a row.
     ///
     /// # Panics
-    /// If the numbers of vectors differ, `run` is no multiple of 8, or the length of `out` is not `run` times that of every `b` and that of every `a`.
-    pub fn add_dot_repeated(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], run: usize) {
-        assert_eq!(a.len(), b.len(), "one left factor for each right factor");
-        // What is there is no larger than a product.
-        let most = (arch::sum_capacity(self) as usize).saturating_sub(1).max(1);
-        for (a, b) in a.chunks(most).zip(b.chunks(most)) {
-            arch::add_dot_repeated(self, out, a, b, run);
-        }
+    /// If `run` is no multiple of 8 or does not divide the length of `out` and every `a`, or there is not a right factor for each vector and run.
+    pub fn add_dot_repeated(&self, out: &mut [u64], a: &[&[u64]], b: &[u64], run: usize) {
+        arch::add_dot_repeated(self, out, a, b, run);
     }
 
     fn sum_of_products<const ADD: bool>(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {

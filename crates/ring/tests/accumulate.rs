@@ -55,7 +55,8 @@ proptest! {
         for modulus in backends(q) {
             let mut out = random(q, run * runs, seed);
             let mut expected = out.clone();
-            modulus.add_dot_repeated(&mut out, &slices(&a), &slices(&b), run);
+            let by_run: Vec<u64> = (0..runs).flat_map(|run| b.iter().map(move |b| b[run])).collect();
+            modulus.add_dot_repeated(&mut out, &slices(&a), &by_run, run);
             modulus.add_dot(&mut expected, &slices(&a), &slices(&written));
             prop_assert_eq!(&out, &expected);
         }
@@ -140,6 +141,9 @@ fn many_extreme_terms_do_not_overflow() {
             assert!(out.iter().all(|word| *word == terms % q), "q = {q}, {:?}", modulus.backend());
             let many = vec![top.as_slice(); 9000];
             modulus.dot(&mut out, &many, &many);
+            assert!(out.iter().all(|word| *word == 9000 % q), "q = {q}, {:?}", modulus.backend());
+            out.fill(0);
+            modulus.add_dot_repeated(&mut out, &many, &vec![q - 1; 2 * 9000], 8);
             assert!(out.iter().all(|word| *word == 9000 % q), "q = {q}, {:?}", modulus.backend());
         }
     }

@@ -90,7 +90,7 @@ fn convolutions_behind_each_other_are_computed_on_grids() {
     let layouts: Vec<_> = plan
         .steps()
         .filter_map(|step| match &step.protocol {
-            Protocol::SpectralLinear(layer) => Some((layer.from.clone(), layer.to.clone())),
+            Protocol::SpectralLinear(layer) => Some((layer.from().clone(), layer.to().clone())),
             _ => None,
         })
         .collect();

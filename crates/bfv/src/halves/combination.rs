@@ -3,7 +3,7 @@
 use lanner_ring::{Eval, Poly};
 
 use super::C0;
-use crate::combination::{Product, Terms, add_blocks};
+use crate::combination::{Product, Terms, add_limb};
 use crate::{BfvError, Multiplier, NoiseBound, Parameters};
 
 /// Many sums of the same first halves: row `j` is the sum of `half_k * factor_kj`.
@@ -38,14 +38,14 @@ impl C0Combinations {
         if halves.iter().any(|half| !half.c0.basis().same(&basis)) {
             return Err(BfvError::Mismatch { what: "the bases of ciphertext and sum" });
         }
-        let terms = Terms::by_row(halves, products, self.rows.len(), &basis)?;
-        add_blocks(&basis, &mut self.rows, &terms, |(row, _), terms, values, limb, block| {
-            terms.add_block(|half| &half.c0, values, row, &basis.moduli()[limb], limb, block);
-        });
+        let terms = Terms::by_row(halves.len(), products, self.rows.len(), &basis)?;
+        for limb in 0..basis.len() {
+            let operands: Vec<_> = halves.iter().map(|half| [half.c0.limb(limb)]).collect();
+            let rows = self.rows.iter_mut().map(|(row, _)| [row.limb_mut(limb)]).collect();
+            add_limb(&basis, limb, rows, &operands, &terms);
+        }
         for ((_, noise), terms) in self.rows.iter_mut().zip(&terms) {
-            for (half, factor) in terms.operands.iter().zip(&terms.factors) {
-                *noise = noise.plus(half.noise.multiplied_by_norm(factor.norm()));
-            }
+            *noise = noise.plus(terms.noise(|k| halves[k].noise));
         }
         Ok(())
     }

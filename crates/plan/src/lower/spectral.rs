@@ -1,10 +1,12 @@
 //! A network of sums and products on ciphertexts: layouts first, then limbs.
 
+use std::sync::Arc;
+
 use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Square, largest};
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
 use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
 
 use super::{convolution, unsupported};
@@ -38,9 +40,9 @@ pub(super) fn plan(network: &PublicNetwork, policy: Policy, limits: &Limits) -> 
     let primes = network.accumulator(0).factors();
     let primes = primes
         .ok_or_else(|| unsupported_input(network, "values on ciphertexts live modulo a product of primes"))?;
-    let mut refused = None;
+    let (mut refused, mut search) = (None, Search::default());
     for set in SETS {
-        let chain = match Chain::new(network, &layers, primes, set) {
+        let chain = match Chain::new(network, &layers, primes, set, &mut search) {
             Ok(chain) => chain,
             Err(error) => {
                 refused = Some(error);
@@ -93,7 +95,7 @@ fn layers(network: &PublicNetwork) -> Result<Vec<Layer>, PlanError> {
 struct Chain<'n> {
     network: &'n PublicNetwork,
     layers: &'n [Layer],
-    programs: Vec<Program>,
+    programs: Vec<Arc<Program>>,
     primes: &'static [u64],
     set: ParameterSet,
     parameters: Parameters,
@@ -105,13 +107,16 @@ impl<'n> Chain<'n> {
         layers: &'n [Layer],
         primes: &'static [u64],
         set: ParameterSet,
+        search: &mut Search,
     ) -> Result<Self, PlanError> {
         let linear = |layer: &Layer| match layer {
             Layer::Linear(_, shape) => Some(shape.clone()),
             Layer::Square(_) => None,
         };
         let shapes: Vec<Convolution> = layers.iter().filter_map(linear).collect();
-        let programs = Program::chain(&shapes, set.degree()).map_err(|source| layer_of("network", source))?;
+        let programs = Program::chain(&shapes, set.degree(), search);
+        let programs = programs.map_err(|source| layer_of("network", source))?;
+        let programs = programs.into_iter().map(Arc::new).collect();
         let parameters = set.parameters().map_err(|source| layer_of("parameters", source.into()))?;
         Ok(Self { network, layers, programs, primes, set, parameters })
     }
@@ -131,20 +136,12 @@ impl<'n> Chain<'n> {
         for layer in self.layers {
             let before = steps.encrypted()?;
             let protocol: Protocol = match layer {
-                Layer::Linear(index, shape) => {
+                Layer::Linear(index, _) => {
                     let program = programs.next().ok_or_else(|| depth(network))?;
                     let made = program.noise(before.noise, &self.parameters, &primes, before.limbs);
                     let noise = |behind| made.switched_modulus(&self.parameters, before.limbs, behind);
-                    Linear {
-                        shape: shape.clone(),
-                        from: program.from().clone(),
-                        to: program.to().clone(),
-                        gathering: program.gathering(),
-                        primes: primes.clone(),
-                        set: *set,
-                        limbs: [before.limbs, self.fewest(*index, before, noise)?],
-                    }
-                    .into()
+                    let limbs = [before.limbs, self.fewest(*index, before, noise)?];
+                    Linear::new(program, &primes, *set, limbs).into()
                 }
                 Layer::Square(index) => {
                     let noise = |behind| {

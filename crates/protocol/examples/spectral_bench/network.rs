@@ -5,7 +5,7 @@ use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::circulant::{
     BlockCirculant, Counted, EncryptedSlots, HConv, Hfc, Operations, Planes, Rows, StackedRows,
 };
-use lanner_protocol::spectral::{Kernel, Program};
+use lanner_protocol::spectral::{Kernel, Program, Search};
 use lanner_ring::Modulus;
 
 use crate::layer::{Layer, dense};
@@ -67,7 +67,7 @@ impl Network {
 
     /// By the programs of mode `spectral`.
     fn programs(&self, set: ParameterSet) -> Vec<Weighted> {
-        let programs = Program::chain(&self.shapes, set.degree()).unwrap();
+        let programs = Program::chain(&self.shapes, set.degree(), &mut Search::default()).unwrap();
         let layers: Vec<_> = programs.into_iter().map(Box::new).map(Layer::Program).collect();
         self.weighted(layers.try_into().ok().unwrap())
     }
@@ -195,10 +195,13 @@ fn run_layer(
         }),
         Layer::Program(program) => {
             let bias = vec![0; outputs];
+            let encoders = std::slice::from_ref(&setting.encoder);
             let kernel =
-                Kernel::new(program, &weighted.weights, &bias, &setting.parameters, before, &setting.encoder)
+                Kernel::new(program, &weighted.weights, &bias, &setting.parameters, before, encoders)
                     .unwrap();
-            setting.time(|| dropped(kernel.apply(&setting.evaluator, inputs, &setting.keys).unwrap()))
+            let inputs = [inputs.to_vec()];
+            let apply = || kernel.apply(&setting.evaluator, &inputs, &setting.keys).unwrap().remove(0);
+            setting.time(|| dropped(apply()))
         }
         _ => {
             let scheme = EncryptedSlots::new(&setting.encoder, &setting.keys, before);

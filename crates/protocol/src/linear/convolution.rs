@@ -66,10 +66,10 @@ impl Convolution {
     /// [`ProtocolError::Shape`] if a dimension is zero, the kernel exceeds the padded image, or the channels do not divide
     /// into the groups.
     pub fn output_image(&self) -> Result<[usize; 2], ProtocolError> {
-        let sizes = [self.image, self.kernel, self.strides, self.dilations].concat();
+        let sizes = [self.image, self.kernel, self.strides, self.dilations];
         let counts = [self.in_channels, self.out_channels, self.groups];
         let divides = |channels: usize| channels.is_multiple_of(self.groups);
-        if sizes.iter().chain(&counts).any(|size| *size == 0)
+        if sizes.as_flattened().iter().chain(&counts).any(|size| *size == 0)
             || !divides(self.in_channels)
             || !divides(self.out_channels)
         {

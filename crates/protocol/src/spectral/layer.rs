@@ -1,5 +1,7 @@
 //! A linear layer as a step of a plan.
 
+use std::sync::{Arc, OnceLock};
+
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};
 use serde::{Deserialize, Serialize};
 
@@ -20,24 +22,69 @@ use crate::step::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Linear {
     /// The layer's shape.
-    pub shape: Convolution,
+    shape: Convolution,
     /// Where the input's elements lie.
-    pub from: Layout,
+    from: Layout,
     /// Where the output's elements lie.
-    pub to: Layout,
+    to: Layout,
     /// How products come there.
-    pub gathering: Gathering,
+    gathering: Gathering,
     /// The plaintext moduli.
-    pub primes: Vec<u64>,
+    primes: Vec<u64>,
     /// The parameter set.
-    pub set: ParameterSet,
+    set: ParameterSet,
     /// Limbs before and behind.
-    pub limbs: [usize; 2],
+    limbs: [usize; 2],
+    #[serde(skip)]
+    made: Made,
 }
 
+/// The program, which follows from the rest: it is made once, and no part of what the step is.
+#[derive(Clone, Debug, Default)]
+struct Made(OnceLock<Arc<Program>>);
+
+impl PartialEq for Made {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Made {}
+
 impl Linear {
-    fn program(&self) -> Result<Program, ProtocolError> {
-        Program::of(&self.shape, &self.from, &self.to, self.gathering)
+    /// The layer that a program computes.
+    #[must_use]
+    pub fn new(program: &Arc<Program>, primes: &[u64], set: ParameterSet, limbs: [usize; 2]) -> Self {
+        Self {
+            shape: program.shape().clone(),
+            from: program.from().clone(),
+            to: program.to().clone(),
+            gathering: program.gathering(),
+            primes: primes.to_vec(),
+            set,
+            limbs,
+            made: Made(OnceLock::from(Arc::clone(program))),
+        }
+    }
+
+    /// Where the input's elements lie.
+    #[must_use]
+    pub fn from(&self) -> &Layout {
+        &self.from
+    }
+
+    /// Where the output's elements lie.
+    #[must_use]
+    pub fn to(&self) -> &Layout {
+        &self.to
+    }
+
+    fn program(&self) -> Result<Arc<Program>, ProtocolError> {
+        if let Some(program) = self.made.0.get() {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(Program::of(&self.shape, &self.from, &self.to, self.gathering)?);
+        Ok(Arc::clone(self.made.0.get_or_init(|| program)))
     }
 }
 
@@ -48,14 +95,14 @@ impl Spec for Linear {
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let input = ValueType::only_encrypted(inputs)?;
-        let [before, behind] = self.limbs;
+        let ([before, behind], program) = (self.limbs, self.program()?);
         let fits = (input.set, input.ciphertexts, input.limbs) == (self.set, self.from.ciphertexts(), before)
             && Some(input.modulus) == product(&self.primes);
         if !fits || !(1..=before).contains(&behind) {
             return Err(ProtocolError::Shape { what: "the input of an encrypted layer" });
         }
         let parameters = self.set.parameters()?;
-        let noise = self.program()?.noise(input.noise, &parameters, &self.primes, before);
+        let noise = program.noise(input.noise, &parameters, &self.primes, before);
         let noise = noise.switched_modulus(&parameters, before, behind);
         Ok(ValueType::Encrypted(Encrypted {
             ciphertexts: self.to.ciphertexts(),
@@ -82,7 +129,7 @@ struct BuiltLinear {
     spec: Linear,
     parameters: Parameters,
     primes: Primes,
-    program: Program,
+    program: Arc<Program>,
 }
 
 impl Built for BuiltLinear {
@@ -95,14 +142,19 @@ impl Built for BuiltLinear {
         let (counts, limbs) = (self.program.counts(), self.spec.limbs[0]);
         let (primes, products) = (self.spec.primes.len() as u64, counts.multiplications as u64);
         let (babies, giants) = self.program.steps();
-        // Rotated inputs and sums have a limb more; of an input that is decomposed each limb has so many.
-        let rotated = (babies.len() + giants.len()) as u64 * ciphertext_bytes(&self.parameters, limbs + 1);
-        let digits = (counts.ciphertexts * limbs) as u64 * ciphertext_bytes(&self.parameters, limbs + 1) / 2;
-        let working = rotated + digits;
+        // Sums have a limb more; of rotated inputs one is in work; of an input that is decomposed each limb has so many.
+        let extended = ciphertext_bytes(&self.parameters, limbs + 1);
+        let rotated = babies.len() as u64 * ciphertext_bytes(&self.parameters, 1);
+        let digits = (counts.ciphertexts * limbs) as u64 * extended / 2;
+        // With what they are divided to, and that rotated.
+        let working = rotated + digits + 3 * giants.len() as u64 * extended;
+        // Values that repeat are laid out sum by sum, of one limb modulo one prime.
+        let values =
+            self.program.period().map_or(0, |period| products * (2 * period * size_of::<u64>()) as u64);
         let diagonals =
             |prime: &u64| products * Kernel::diagonal_bytes(&self.program, &self.parameters, *prime, limbs);
         let model = self.spec.primes.iter().map(diagonals).sum();
-        Ok(Memory { model, working: primes * working, ..Memory::default() })
+        Ok(Memory { model, working: primes * working + values, ..Memory::default() })
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
@@ -125,19 +177,17 @@ impl Built for BuiltLinear {
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
         let Self { spec, parameters, primes, program } = *self;
         let weights = model.weights(node, spec.shape.outputs()?)?;
-        let kernel = |_, encoder: &_| {
-            Kernel::new(&program, weights.weight, &weights.bias, &parameters, spec.limbs[0], encoder)
-        };
-        let kernels = primes.each(kernel)?;
-        let set = spec.set;
-        Ok(Box::new(AtServer { set, layer: Layer { parameters, kernels, behind: spec.limbs[1] } }))
+        let (set, [limbs, behind]) = (spec.set, spec.limbs);
+        let kernel =
+            Kernel::new(&program, weights.weight, &weights.bias, &parameters, limbs, primes.encoders())?;
+        Ok(Box::new(AtServer { set, layer: Layer { parameters, kernel, behind } }))
     }
 }
 
-/// The layer with its weights, modulo each prime.
+/// The layer with its weights.
 struct Layer {
     parameters: Parameters,
-    kernels: Vec<Kernel>,
+    kernel: Kernel,
     /// Limbs that are left.
     behind: usize,
 }
@@ -149,10 +199,10 @@ impl Evaluate for Layer {
         inputs: &[Vec<Ciphertext>],
     ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError> {
         let evaluator = Evaluator::new(&self.parameters);
-        let apply = |(kernel, inputs): (&Kernel, &Vec<Ciphertext>)| {
-            let outputs = kernel.apply(&evaluator, inputs, &keys.evaluation)?;
-            outputs.into_iter().map(|output| dropped(&evaluator, output, self.behind)).collect()
-        };
-        lanner_primitives::parallel::map(self.kernels.iter().zip(inputs), apply).into_iter().collect()
+        let outputs = self.kernel.apply(&evaluator, inputs, &keys.evaluation)?;
+        let behind = |output| dropped(&evaluator, output, self.behind);
+        lanner_primitives::parallel::map(outputs, |outputs| outputs.into_iter().map(behind).collect())
+            .into_iter()
+            .collect()
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use lanner_bfv::{
-    Ciphertext, EvaluationKeys, Evaluator, ExtendedCiphertext, ExtendedCombinations, Factor, Multiplier,
-    Parameters, PeriodicMultiplier, Plaintext, Product, SlotEncoder,
+    Ciphertext, EvaluationKeys, Evaluator, Factor, HoistedTerms, Multiplier, Parameters, PeriodicMultiplier,
+    Plaintext, Product, SlotEncoder,
 };
 use lanner_primitives::parallel;
+use zeroize::Zeroizing;
 
 use super::primes::residue;
 use super::program::Program;
@@ -14,7 +15,7 @@ use crate::ProtocolError;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
 
-/// A layer's weights modulo one prime, ready to multiply.
+/// A layer's weights modulo some primes, ready to multiply.
 pub struct Kernel {
     parameters: Parameters,
     /// Baby steps: ciphertext and rotation.
@@ -22,8 +23,14 @@ pub struct Kernel {
     /// Giant steps: rotation and ciphertext.
     giants: Vec<(Rotation, usize)>,
     folds: Vec<Rotation>,
-    /// Each diagonal's baby step, giant step, and values.
-    diagonals: Vec<(usize, usize, Diagonal)>,
+    /// Each diagonal's baby step and giant step.
+    steps: Vec<(usize, usize)>,
+    residues: Vec<Residues>,
+}
+
+/// What there is modulo one prime.
+struct Residues {
+    diagonals: Vec<Diagonal>,
     /// For each ciphertext of the output.
     biases: Vec<Plaintext>,
 }
@@ -54,92 +61,83 @@ impl Kernel {
         bias: &[i128],
         parameters: &Parameters,
         limbs: usize,
-        encoder: &SlotEncoder,
+        encoders: &[SlotEncoder],
     ) -> Result<Self, ProtocolError> {
-        let (slots, prime) = (encoder.slots(), encoder.modulus().value());
         if weights.len() != program.shape().weights() || bias.len() != program.to().len() {
             return Err(ProtocolError::Shape { what: "the weights of a layer" });
         }
+        let slots = parameters.degree();
         let (babies, giants) = program.steps();
-        let numbers: BTreeMap<_, _> =
-            program.diagonals().enumerate().map(|(number, diagonal)| (diagonal, number)).collect();
-        let different = program.period().map_or(slots, |period| 2 * period);
-        let mut values = vec![vec![0; different]; numbers.len()];
-        program.each_product(|product| {
-            let value: &mut u64 = &mut values[numbers[&product.diagonal]][program.slot(&product)];
-            *value = (*value + residue(weights[product.weight].into(), prime)) % prime;
-        });
-        let periodic = program.period().map(|period| encoder.periodic(period)).transpose()?;
-        let encode = |values: &[u64]| match &periodic {
-            Some(encoder) => encoder.multiplier(values, limbs).map(Diagonal::Periodic),
-            None => encoder.compact_multiplier(values)?.prepare_extended(limbs).map(Diagonal::Slots),
-        };
-        let encoded = parallel::map(program.diagonals().zip(&values), |(diagonal, values)| {
+        let steps = program.diagonals().map(|diagonal| {
             let (baby, giant) = program.split(diagonal);
-            Ok((babies[&baby], giants[&giant], encode(values)?))
+            (babies[&baby], giants[&giant])
         });
-        let residues: Vec<u64> = bias.iter().map(|b| residue(*b, prime)).collect();
-        let biases =
-            program.to().pack(&residues).iter().map(|bias| encoder.encode(bias)).collect::<Result<_, _>>()?;
+        let residues =
+            parallel::map(encoders, |encoder| Residues::new(program, weights, bias, limbs, encoder));
         Ok(Self {
             parameters: parameters.clone(),
+            steps: steps.collect(),
             babies: babies.into_keys().map(|(at, step)| (at, Rotation::by(step, slots))).collect(),
             giants: giants.into_keys().map(|giant| (giant.rotation(slots), giant.output)).collect(),
             folds: program.folds(),
-            diagonals: encoded.into_iter().collect::<Result<_, ProtocolError>>()?,
-            biases,
+            residues: residues.into_iter().collect::<Result<_, _>>()?,
         })
     }
 
-    /// The layer on ciphertexts of as many limbs.
+    /// The layer on ciphertexts modulo each prime, all of as many limbs.
     ///
     /// # Errors
-    /// [`ProtocolError::Bfv`] if keys are missing, or ciphertexts are of other parameters or several numbers of limbs.
+    /// [`ProtocolError::Shape`] unless there are ciphertexts modulo each prime; [`ProtocolError::Bfv`] if keys are missing, or ciphertexts are of
+    /// other parameters or several numbers of limbs.
     pub fn apply(
         &self,
         evaluator: &Evaluator,
-        inputs: &[Ciphertext],
+        inputs: &[Vec<Ciphertext>],
         keys: &EvaluationKeys,
-    ) -> Result<Vec<Ciphertext>, ProtocolError> {
-        let element = |rotation| galois_element(rotation, self.parameters.degree());
-        let limbs = inputs.first().map_or(0, Ciphertext::limbs);
-        let hoisted = inputs.iter().map(|input| evaluator.hoist(input)).collect::<Result<Vec<_>, _>>()?;
-        let babies = parallel::map(&self.babies, |(ciphertext, rotation)| {
-            let hoisted =
-                hoisted.get(*ciphertext).ok_or(ProtocolError::Shape { what: "the number of ciphertexts" })?;
-            Ok(hoisted.apply_extended(element(*rotation)?, keys)?)
-        });
-        let babies = babies.into_iter().collect::<Result<Vec<ExtendedCiphertext>, ProtocolError>>()?;
-        drop(hoisted);
-        let mut sums = ExtendedCombinations::at(&self.parameters, self.giants.len(), limbs)?;
-        sums.add_products(&babies, &self.products())?;
-        drop(babies);
-        let rotated = parallel::map(sums.finish().into_iter().zip(&self.giants), |(sum, (rotation, _))| {
-            Ok::<_, ProtocolError>(evaluator.apply(&sum, element(*rotation)?, keys)?)
-        });
-        let mut outputs: Vec<Option<Ciphertext>> = vec![None; self.biases.len()];
-        for (giant, (_, output)) in rotated.into_iter().zip(&self.giants) {
-            match &mut outputs[*output] {
-                Some(sum) => evaluator.add_assign(sum, &giant?)?,
-                none => *none = Some(giant?),
-            }
+    ) -> Result<Vec<Vec<Ciphertext>>, ProtocolError> {
+        if inputs.len() != self.residues.len() {
+            return Err(ProtocolError::Shape { what: "the number of primes" });
         }
-        outputs
-            .into_iter()
-            .zip(&self.biases)
-            .map(|(sum, bias)| self.finish(evaluator, sum, bias, keys))
-            .collect()
+        let element = |rotation| galois_element(rotation, self.parameters.degree());
+        let products: Vec<_> = self.residues.iter().map(|residues| self.products(residues)).collect();
+        let terms = inputs.iter().zip(&products);
+        let terms: Vec<_> =
+            terms.map(|(ciphertexts, products)| HoistedTerms { ciphertexts, products }).collect();
+        let babies = self.babies.iter().map(|(ciphertext, rotation)| Ok((*ciphertext, element(*rotation)?)));
+        let babies = babies.collect::<Result<Vec<_>, ProtocolError>>()?;
+        let sums = evaluator.sum_hoisted(&terms, &babies, self.giants.len(), keys)?;
+        // The rotations by one key follow each other.
+        let in_turn = self
+            .giants
+            .iter()
+            .enumerate()
+            .flat_map(|(giant, (rotation, _))| sums.iter().map(move |sums| (&sums[giant], *rotation)));
+        let rotated =
+            parallel::map(in_turn, |(sum, rotation)| Ok(evaluator.apply(sum, element(rotation)?, keys)?));
+        let rotated = rotated.into_iter().collect::<Result<Vec<_>, ProtocolError>>()?;
+        let outputs = self.residues.iter().enumerate().flat_map(|(prime, residues)| {
+            residues.biases.iter().enumerate().map(move |(output, bias)| (prime, output, bias))
+        });
+        let finished = parallel::map(outputs, |(prime, output, bias)| {
+            let rotated = rotated.iter().skip(prime).step_by(inputs.len()).zip(&self.giants);
+            let giants = rotated.filter(|(_, (_, to))| *to == output).map(|(sum, _)| sum);
+            self.finish(evaluator, giants, bias, keys)
+        });
+        let mut finished = finished.into_iter();
+        self.residues.iter().map(|residues| finished.by_ref().take(residues.biases.len()).collect()).collect()
     }
 
-    /// The folds of a sum, and its bias.
-    fn finish(
+    /// The sum of giant steps, its folds, and its bias.
+    fn finish<'a>(
         &self,
         evaluator: &Evaluator,
-        sum: Option<Ciphertext>,
+        mut giants: impl Iterator<Item = &'a Ciphertext>,
         bias: &Plaintext,
         keys: &EvaluationKeys,
     ) -> Result<Ciphertext, ProtocolError> {
-        let mut sum = sum.ok_or(ProtocolError::Shape { what: "a layer without weights" })?;
+        let first = giants.next().ok_or(ProtocolError::Shape { what: "a layer without weights" })?;
+        let mut sum = first.clone();
+        giants.try_for_each(|giant| evaluator.add_assign(&mut sum, giant))?;
         for fold in &self.folds {
             let element = galois_element(*fold, self.parameters.degree())?;
             let folded = evaluator.apply(&sum, element, keys)?;
@@ -158,14 +156,43 @@ impl Kernel {
         bytes as u64
     }
 
-    fn products(&self) -> Vec<Product<'_>> {
-        self.diagonals
-            .iter()
-            .map(|(operand, row, diagonal)| Product {
-                operand: *operand,
-                row: *row,
-                factor: diagonal.factor(),
-            })
-            .collect()
+    fn products<'a>(&self, residues: &'a Residues) -> Vec<Product<'a>> {
+        let product = |(&(operand, row), diagonal): (_, &'a Diagonal)| Product {
+            operand,
+            row,
+            factor: diagonal.factor(),
+        };
+        self.steps.iter().zip(&residues.diagonals).map(product).collect()
+    }
+}
+
+impl Residues {
+    fn new(
+        program: &Program,
+        weights: &[i64],
+        bias: &[i128],
+        limbs: usize,
+        encoder: &SlotEncoder,
+    ) -> Result<Self, ProtocolError> {
+        let (slots, prime) = (encoder.slots(), encoder.modulus().value());
+        let numbers: BTreeMap<_, _> =
+            program.diagonals().enumerate().map(|(number, diagonal)| (diagonal, number)).collect();
+        let different = program.period().map_or(slots, |period| 2 * period);
+        let mut values = Zeroizing::new(vec![vec![0; different]; numbers.len()]);
+        program.each_product(|product| {
+            let value: &mut u64 = &mut values[numbers[&product.diagonal]][program.slot(&product)];
+            *value = (*value + residue(weights[product.weight].into(), prime)) % prime;
+        });
+        let periodic = program.period().map(|period| encoder.periodic(period)).transpose()?;
+        let encode = |values: &Vec<u64>| match &periodic {
+            Some(encoder) => Ok(Diagonal::Periodic(encoder.multiplier(values, limbs)?)),
+            None => Ok(Diagonal::Slots(encoder.compact_multiplier(values)?.prepare_extended(limbs)?)),
+        };
+        let diagonals =
+            parallel::map(values.iter(), encode).into_iter().collect::<Result<_, ProtocolError>>()?;
+        let residues: Zeroizing<Vec<u64>> = Zeroizing::new(bias.iter().map(|b| residue(*b, prime)).collect());
+        let biases =
+            program.to().pack(&residues).iter().map(|bias| encoder.encode(bias)).collect::<Result<_, _>>()?;
+        Ok(Self { diagonals, biases })
     }
 }

@@ -28,7 +28,7 @@ pub use layer::Linear;
 pub use layout::{Layout, Patches};
 pub use linear::Kernel;
 pub use primes::{Primes, largest};
-pub use program::{Counts, Diagonal, Gathering, Program};
+pub use program::{Counts, Diagonal, Gathering, Program, Search};
 pub use reveal::Reveal;
 pub use square::Square;
 

@@ -104,15 +104,19 @@ impl Program {
     /// The cheapest programs of a network's layers, with anything slot by slot in between; the client lays its input out as the first one wants it.
     ///
     /// # Errors
-    /// [`ProtocolError::Shape`] if there is no layer, or a layer's input or output has more elements than a ciphertext has slots.
-    pub fn chain(shapes: &[Convolution], slots: usize) -> Result<Vec<Self>, ProtocolError> {
+    /// [`ProtocolError::Shape`] if there is no layer, a layer's input or output has more elements than a ciphertext has slots, or the search
+    /// takes longer than what is left of it.
+    pub fn chain(
+        shapes: &[Convolution],
+        slots: usize,
+        search: &mut Search,
+    ) -> Result<Vec<Self>, ProtocolError> {
         let (first, rest) = shapes.split_first().ok_or(NO_LAYER)?;
         if shapes.len() > MAX_LAYERS {
             return Err(TOO_MANY);
         }
-        let mut left = MAX_SEARCH;
         let phases = phases(shapes);
-        let programs = Self::first(first, slots, phases[0], &mut left)?;
+        let programs = Self::first(first, slots, phases[0], search)?;
         let mut chains = cheapest(programs.into_iter().map(|program| vec![program]));
         for shape in rest {
             // Where a layer goes from grid to grid, no other way is searched: each would take as many diagonals as there are inputs or outputs.
@@ -123,7 +127,7 @@ impl Program {
             let mut longer = Vec::new();
             for chain in chains {
                 let Some(last) = chain.last() else { continue };
-                let next = Self::next(shape, &last.to, &mut left)?;
+                let next = Self::next(shape, &last.to, search)?;
                 longer.extend(next.into_iter().map(|program| [chain.as_slice(), &[program]].concat()));
             }
             chains = cheapest(longer);
@@ -136,10 +140,10 @@ impl Program {
         shape: &Convolution,
         slots: usize,
         phases: [usize; 2],
-        left: &mut u64,
+        search: &mut Search,
     ) -> Result<Vec<Self>, ProtocolError> {
         if shape.output_image()? == [1, 1] || shape.groups != 1 {
-            return Self::next(shape, &Layout::copies(shape.inputs(), slots)?, left);
+            return Self::next(shape, &Layout::copies(shape.inputs(), slots)?, search);
         }
         let outputs = shape.outputs()?;
         let positions = outputs / shape.out_channels;
@@ -154,22 +158,23 @@ impl Program {
             all.into_iter().map(move |kinds| (block, kinds))
         };
         let program = |(block, kinds)| {
-            spend(left, shape)?;
             let patches = Patches { slots, shape: shape.clone(), block, kinds };
             let from = Layout::Patches(patches.clone());
             from.check(slots)?;
             Self::patched(&patches)?
                 .into_iter()
-                .map(|(to, gathering)| Self::new(shape, from.clone(), to, gathering))
+                .filter_map(|(to, gathering)| {
+                    Self::new(shape, from.clone(), to, gathering, search).transpose()
+                })
                 .collect::<Result<Vec<_>, _>>()
         };
         let programs = blocks.flat_map(kinds).map(program).collect::<Result<Vec<_>, _>>()?;
         let mut programs: Vec<Self> = programs.into_iter().flatten().collect();
         for output in grids(shape, slots, phases)? {
-            spend(left, shape)?;
             let from = Layout::Taps(Taps { shape: shape.clone(), output: output.clone() });
             if from.check(slots).is_ok() {
-                programs.push(Self::new(shape, from, Layout::Grid(output), Gathering::Positions)?);
+                let to = Layout::Grid(output);
+                programs.extend(Self::new(shape, from, to, Gathering::Positions, search)?);
             }
         }
         Ok(programs)
@@ -188,12 +193,9 @@ impl Program {
     }
 
     /// Programs of a layer that reads what another one made.
-    fn next(shape: &Convolution, from: &Layout, left: &mut u64) -> Result<Vec<Self>, ProtocolError> {
-        let program = |(to, gathering)| {
-            spend(left, shape)?;
-            Self::new(shape, from.clone(), to, gathering)
-        };
-        Self::ways(shape, from)?.into_iter().map(program).collect()
+    fn next(shape: &Convolution, from: &Layout, search: &mut Search) -> Result<Vec<Self>, ProtocolError> {
+        let program = |(to, gathering)| Self::new(shape, from.clone(), to, gathering, search).transpose();
+        Self::ways(shape, from)?.into_iter().filter_map(program).collect()
     }
 
     /// Where its output may lie.
@@ -257,16 +259,18 @@ impl Program {
         if from.len() != shape.inputs() || !programs.iter().any(is_wanted) {
             return Err(NO_LAYOUT);
         }
-        Self::new(shape, from.clone(), to.clone(), gathering)
+        Self::new(shape, from.clone(), to.clone(), gathering, &mut Search::default())?.ok_or(TOO_MANY)
     }
 
+    /// Nothing, if it has more diagonals than anybody would keep.
     fn new(
         shape: &Convolution,
         from: Layout,
         to: Layout,
         gathering: Gathering,
-    ) -> Result<Self, ProtocolError> {
-        shape.output_image()?;
+        search: &mut Search,
+    ) -> Result<Option<Self>, ProtocolError> {
+        search.spend(products(shape)?)?;
         let slots = from.slots();
         let stride = Stride { giant: 1, block: slots / 2 };
         let mut program =
@@ -279,21 +283,25 @@ impl Program {
             let Diagonal { ciphertext, output, step, swap } = diagonal;
             let kind = (ciphertext * outputs + output) * 2 + usize::from(swap);
             let place = kind * slots + (step + (slots / 2) as isize) as usize;
-            if !std::mem::replace(&mut seen[place], true) {
+            if !std::mem::replace(&mut seen[place], true) && diagonals.len() <= MAX_DIAGONALS {
                 diagonals.insert(diagonal);
             }
         });
+        if diagonals.len() > MAX_DIAGONALS {
+            return Ok(None);
+        }
         if diagonals.is_empty() {
             return Err(ProtocolError::Shape { what: "a layer that reads nothing but padding" });
         }
         program.diagonals = diagonals;
-        let mut best = (usize::MAX, stride);
-        for stride in program.strides() {
+        let (mut best, strides) = ((usize::MAX, stride), program.strides());
+        search.spend((strides.len() * program.diagonals.len() * STEP) as u64)?;
+        for stride in strides {
             program.stride = stride;
             best = best.min((program.cost(), stride));
         }
         program.stride = best.1;
-        Ok(program)
+        Ok(Some(program))
     }
 
     /// Ways to take steps apart.
@@ -414,17 +422,17 @@ impl Program {
     ) -> NoiseBound {
         let prime = largest(primes);
         let slots = self.from.slots();
-        let (babies, giants) = self.steps();
         let product = |step| {
             let rotated = if step == 0 { input } else { input.switched_key_extended_at(parameters, limbs) };
             rotated.multiplied(parameters, prime)
         };
+        let mut sums: BTreeMap<Giant, NoiseBound> = BTreeMap::new();
+        for ((_, step), giant) in self.diagonals().map(|diagonal| self.split(diagonal)) {
+            let sum = sums.entry(giant).or_insert(NoiseBound::NONE);
+            *sum = sum.plus(product(step));
+        }
         let mut outputs = vec![NoiseBound::NONE; self.to.ciphertexts()];
-        for giant in giants.into_keys() {
-            let mut sum = NoiseBound::NONE;
-            for (_, step) in babies.keys().filter(|baby| self.has(**baby, giant)) {
-                sum = sum.plus(product(*step));
-            }
+        for (giant, sum) in sums {
             let (sum, all) = (sum.rescaled(parameters), &mut outputs[giant.output]);
             let still = giant.rotation(slots) == Rotation::IDENTITY;
             *all = all.plus(if still { sum } else { sum.switched_key_at(parameters, limbs) });
@@ -435,11 +443,6 @@ impl Program {
             all = all.plus(all.switched_key_at(parameters, limbs));
         }
         all.plus_plaintext()
-    }
-
-    /// Whether there is a diagonal of a baby step and a giant step.
-    fn has(&self, (ciphertext, baby): Baby, Giant { output, step, swap }: Giant) -> bool {
-        self.diagonals.contains(&Diagonal { ciphertext, output, step: baby + step, swap })
     }
 
     /// How many operations it takes.
@@ -665,16 +668,34 @@ fn cheapest(chains: impl IntoIterator<Item = Vec<Program>>) -> Vec<Vec<Program>>
     best
 }
 
-/// Takes what building a program of a layer costs off what is left of a search.
-fn spend(left: &mut u64, shape: &Convolution) -> Result<(), ProtocolError> {
+/// Products of a layer's weights with what they read.
+fn products(shape: &Convolution) -> Result<u64, ProtocolError> {
     let taps = (shape.group_inputs() as u64).saturating_mul((shape.kernel[0] * shape.kernel[1]) as u64);
-    let products = (shape.outputs()? as u64).saturating_mul(taps);
-    *left = left.checked_sub(products).ok_or(TOO_MANY)?;
-    Ok(())
+    Ok((shape.outputs()? as u64).saturating_mul(taps))
 }
 
-/// Products that all programs of a search have together: some ten seconds.
-const MAX_SEARCH: u64 = 1 << 30;
+/// What is left of a search for programs, in products of weights: a network from elsewhere does not take longer to plan. At first some twenty seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Search(u64);
+
+impl Default for Search {
+    fn default() -> Self {
+        Self(1 << 31)
+    }
+}
+
+impl Search {
+    fn spend(&mut self, products: u64) -> Result<(), ProtocolError> {
+        self.0 = self.0.checked_sub(products).ok_or(TOO_MANY)?;
+        Ok(())
+    }
+}
+
+/// Products that take as long as a look at a diagonal.
+const STEP: usize = 16;
+
+/// Diagonals of a program: each takes a kilobyte of memory or more, and a product of ciphertexts for each prediction.
+const MAX_DIAGONALS: usize = 1 << 17;
 
 /// Layers of a chain: beyond what any parameters have room for.
 const MAX_LAYERS: usize = 12;
@@ -764,12 +785,12 @@ mod tests {
 
     /// Every program that there is, and every one of a layer behind it.
     fn check_all(shape: &Convolution, next: &[Convolution]) {
-        let programs = Program::first(shape, SLOTS, [1, 1], &mut MAX_SEARCH.clone()).unwrap();
+        let programs = Program::first(shape, SLOTS, [1, 1], &mut Search::default()).unwrap();
         assert!(!programs.is_empty());
         for program in programs {
             check(&program);
             for shape in next {
-                let behind = Program::next(shape, program.to(), &mut MAX_SEARCH.clone()).unwrap();
+                let behind = Program::next(shape, program.to(), &mut Search::default()).unwrap();
                 assert!(!behind.is_empty());
                 behind.iter().for_each(check);
             }
@@ -784,7 +805,7 @@ mod tests {
                 check_all(&Convolution::fully_connected(inputs, outputs), &next);
                 let third = [[inputs, outputs], [outputs, 9], [9, 4]]
                     .map(|[i, o]| Convolution::fully_connected(i, o));
-                Program::chain(&third, SLOTS).unwrap().iter().for_each(check);
+                Program::chain(&third, SLOTS, &mut Search::default()).unwrap().iter().for_each(check);
             }
         }
     }
@@ -811,7 +832,7 @@ mod tests {
     /// All programs of convolutions one behind the other on grids, each of which reads what the one before made.
     fn check_grids(shapes: &[Convolution], slots: usize) -> usize {
         let phases = phases(shapes);
-        let mut programs = Program::first(&shapes[0], slots, phases[0], &mut MAX_SEARCH.clone()).unwrap();
+        let mut programs = Program::first(&shapes[0], slots, phases[0], &mut Search::default()).unwrap();
         let mut checked = 0;
         for next in shapes.iter().skip(1).map(Some).chain([None]) {
             programs.retain(|program| program.gathering == Gathering::Positions);
@@ -822,10 +843,10 @@ mod tests {
                 assert_eq!(&Program::of(shape, from, to, program.gathering()).unwrap(), program);
                 checked += 1;
                 if let Some(next) = next {
-                    behind.extend(Program::next(next, to, &mut MAX_SEARCH.clone()).unwrap());
+                    behind.extend(Program::next(next, to, &mut Search::default()).unwrap());
                 } else {
                     let dense = Convolution::fully_connected(shape.outputs().unwrap(), 3);
-                    Program::next(&dense, to, &mut MAX_SEARCH.clone()).unwrap().iter().for_each(check);
+                    Program::next(&dense, to, &mut Search::default()).unwrap().iter().for_each(check);
                 }
             }
             programs = behind;
@@ -863,7 +884,7 @@ mod tests {
         ];
         for slots in [256, 8192, 16384] {
             assert!(check_grids(&tall, slots) >= tall.len());
-            Program::chain(&tall, slots).unwrap().iter().for_each(check);
+            Program::chain(&tall, slots, &mut Search::default()).unwrap().iter().for_each(check);
         }
         // A padded convolution would read what is beside the image.
         assert_eq!(check_grids(&[conv([1, 2], 6, 3, 1, 0), conv([2, 2], 4, 3, 1, 1)], 256), 2);
@@ -878,7 +899,8 @@ mod tests {
         let conv1 = Convolution { pads: [1, 1, 0, 0], ..conv([1, 5], 28, 5, 2, 0) };
         let dense =
             [[845, 100], [100, 10]].map(|[inputs, outputs]| Convolution::fully_connected(inputs, outputs));
-        let chain = Program::chain(&[&[conv1], dense.as_slice()].concat(), 16384).unwrap();
+        let chain =
+            Program::chain(&[&[conv1], dense.as_slice()].concat(), 16384, &mut Search::default()).unwrap();
         assert_eq!(
             chain.iter().map(Program::counts).collect::<Vec<_>>(),
             [counts(1, 1, 4, 2), counts(1, 3, 8, 8), counts(1, 7, 6, 17)]
@@ -889,13 +911,29 @@ mod tests {
     fn layers_of_lolas_network_for_cifar_lie_on_grids() {
         let conv1 = conv([3, 83], 32, 8, 2, 1);
         let shapes = [conv1, conv([83, 163], 14, 6, 2, 0), Convolution::fully_connected(4075, 10)];
-        let chain = Program::chain(&shapes, 16384).unwrap();
+        let chain = Program::chain(&shapes, 16384, &mut Search::default()).unwrap();
         assert_eq!(
             chain.iter().map(Program::counts).collect::<Vec<_>>(),
             [counts(3, 93, 12, 712), counts(2, 190, 27, 5040), counts(1, 7, 11, 16)]
         );
         assert_eq!(chain.iter().map(|program| program.to().ciphertexts()).collect::<Vec<_>>(), [2, 1, 1]);
         assert_eq!(chain.iter().map(Program::period).collect::<Vec<_>>(), [Some(128), Some(128), None]);
+    }
+
+    #[test]
+    fn a_search_ends() {
+        let shapes = [[300, 200], [200, 100]].map(|[i, o]| Convolution::fully_connected(i, o));
+        let search = |products| Program::chain(&shapes, 1024, &mut Search(products));
+        assert!(search(1 << 31).is_ok());
+        for products in [0, 60_000, 1_000_000] {
+            assert!(matches!(search(products), Err(ProtocolError::Shape { .. })), "{products}");
+        }
+        // What one search takes is not there for the next.
+        let mut left = Search(1 << 31);
+        Program::chain(&shapes, 1024, &mut left).unwrap();
+        let taken = (1 << 31) - left.0;
+        assert!(Program::chain(&shapes, 1024, &mut Search(taken)).is_ok());
+        assert!(Program::chain(&shapes, 1024, &mut Search(taken - 1)).is_err());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! A layer on ciphertexts: the request, and the response, whose noise and other slots tell of the weights unless they are hidden.
 
+use std::sync::Arc;
+
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal};
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
 use lanner_protocol::step::{Built, Client, Inputs, ModelParts, Server, SetUp, Shared, Spec, Value, Weights};
 use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
@@ -37,11 +39,11 @@ impl ModelParts for Largest {
 /// Request, layer and response.
 fn steps(sets: &Sets) -> [Box<dyn Built>; 3] {
     let shape = Convolution::fully_connected(INPUTS, OUTPUTS);
-    let program = Program::chain(std::slice::from_ref(&shape), SET.degree()).unwrap().remove(0);
+    let mut chain = Program::chain(&[shape], SET.degree(), &mut Search::default()).unwrap();
+    let program = Arc::new(chain.remove(0));
     let (from, to) = (program.from().clone(), program.to().clone());
-    let encrypt = Encrypt { layout: from.clone(), primes: vec![PRIME], set: SET, limbs: LIMBS };
-    let (gathering, limbs) = (program.gathering(), [LIMBS; 2]);
-    let linear = Linear { shape, from, to: to.clone(), gathering, primes: vec![PRIME], set: SET, limbs };
+    let encrypt = Encrypt { layout: from, primes: vec![PRIME], set: SET, limbs: LIMBS };
+    let linear = Linear::new(&program, &[PRIME], SET, [LIMBS; 2]);
     let parameters = SET.parameters().unwrap();
     let noise: NoiseBound = program.noise(NoiseBound::fresh(), &parameters, &[PRIME], LIMBS);
     let reveal = Reveal { layout: to, primes: vec![PRIME], set: SET, limbs: LIMBS, noise_bits: noise.bits() };

@@ -15,6 +15,8 @@ mod avx512;
 mod passes;
 mod portable;
 
+use std::ops::Range;
+
 use crate::buffer::Buffer;
 use crate::modulus::Shoup;
 use crate::{Ending, EvalPermutation, Modulus};
@@ -256,28 +258,48 @@ pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u6
     }
 }
 
-/// [`Modulus::add_dot_repeated`]; fewer than [`sum_capacity`] terms.
-pub(crate) fn add_dot_repeated(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], run: usize) {
-    let n = out.len();
-    let fit = a.iter().all(|slice| slice.len() == n) && b.iter().all(|slice| slice.len() * run == n);
-    assert!(fit && run.is_multiple_of(8), "slice lengths");
-    match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
-        #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::add_dot_repeated(modulus, out, a, b, run) },
-        _ => portable::add_dot_repeated(modulus, out, a, b, run),
+/// [`Modulus::add_dot_repeated`].
+pub(crate) fn add_dot_repeated(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[u64], run: usize) {
+    let (n, stride) = (out.len(), a.len());
+    assert!(a.iter().all(|slice| slice.len() == n) && run.is_multiple_of(8), "slice lengths");
+    assert!(n.is_multiple_of(run) && b.len() == stride * (n / run), "numbers of repeated factors");
+    // What is there is no larger than a product.
+    let most = (sum_capacity(modulus) as usize).min(REPEATED).saturating_sub(1).max(1);
+    for (part, a) in a.chunks(most).enumerate() {
+        for (number, start) in (0..n).step_by(run).enumerate() {
+            let w = &b[number * stride + part * most..][..a.len()];
+            add_multiples::<true>(modulus, out, a, w, start..start + run);
+        }
     }
 }
+
+/// Terms of a sum of multiples that every backend has room for, if its sums of products do.
+const REPEATED: usize = 1 << 12;
 
 /// [`Modulus::combine`]; at most some thousand terms.
 pub(crate) fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
     let n = out.len();
     assert!(a.iter().all(|slice| slice.len() == n) && n.is_multiple_of(8), "slice lengths");
+    add_multiples::<false>(modulus, out, a, w, 0..n);
+}
+
+/// `out = sum_k a[k] w[k] mod q` at places of a vector or several, onto what is there if `ADD`. All slices are of one length, which is
+/// the caller's promise, and there are as many constants as vectors, which every backend has room for.
+fn add_multiples<const ADD: bool>(
+    modulus: &Modulus,
+    out: &mut [u64],
+    a: &[&[u64]],
+    w: &[u64],
+    places: Range<usize>,
+) {
     match modulus.backend() {
-        // SAFETY: a modulus has this backend only where it serves; the lengths were checked, and are multiples of a vector.
+        // SAFETY: a modulus has this backend only where it serves; the callers checked lengths, and that places are multiples of a vector.
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => unsafe { avx512::sums::combine(modulus, out, a, w) },
-        _ => portable::combine(modulus, out, a, w),
+        Backend::Avx2 => unsafe { avx2::sums::combine::<ADD>(modulus, out, a, w, places) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => unsafe { avx512::sums::combine::<ADD>(modulus, out, a, w, places) },
+        _ => portable::combine::<ADD>(modulus, out, a, w, places),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Kernels in plain Rust, the definition the other backends are tested against.
 
+use std::ops::Range;
+
 use crate::EvalPermutation;
 use crate::modulus::{Modulus, Shoup, reduce_once};
 
@@ -147,19 +149,19 @@ pub(crate) fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a: &[&[u6
     }
 }
 
-/// `out += sum_k a[k] b[k] mod q`, where each right factor stands for `run` places; fewer than [`capacity`] terms.
-pub(crate) fn add_dot_repeated(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], b: &[&[u64]], run: usize) {
-    for (i, word) in out.iter_mut().enumerate() {
-        let products = a.iter().zip(b).map(|(a, b)| u128::from(a[i]) * u128::from(b[i / run]));
-        *word = modulus.reduce_u128(products.sum::<u128>() + u128::from(*word));
-    }
-}
-
-/// `out = sum_k a[k] w[k] mod q` for words `a` below `2^52`; fewer than `2^12` terms.
-pub(crate) fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
-    for (i, word) in out.iter_mut().enumerate() {
+/// `out = sum_k a[k] w[k] mod q` at these places, onto what is there if `ADD`, for words `a` below `2^52` and fewer than `2^12` terms, or reduced
+/// words and fewer than [`capacity`].
+pub(crate) fn combine<const ADD: bool>(
+    modulus: &Modulus,
+    out: &mut [u64],
+    a: &[&[u64]],
+    w: &[u64],
+    places: Range<usize>,
+) {
+    for i in places {
         let products = a.iter().zip(w).map(|(a, w)| u128::from(a[i]) * u128::from(*w));
-        *word = modulus.reduce_u128(products.sum::<u128>());
+        let there = if ADD { u128::from(out[i]) } else { 0 };
+        out[i] = modulus.reduce_u128(products.sum::<u128>() + there);
     }
 }
 

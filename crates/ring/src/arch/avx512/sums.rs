@@ -1,6 +1,7 @@
 //! Sums of products on AVX-512 IFMA: the low and the high halves of the products are added apart, unreduced.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::{BITS, Factor, Ifma, load, splat, store};
 use crate::{Ending, EvalPermutation, Modulus};
@@ -79,82 +80,35 @@ pub(crate) unsafe fn dot<const ADD: bool>(modulus: &Modulus, out: &mut [u64], a:
     }
 }
 
-/// `out += sum_k a[k] b[k] mod q`, where each right factor stands for `run` places, the sums staying in registers.
+/// `out = sum_k a[k] w[k] mod q` at these places, onto what is there if `ADD`, for words `a` below `2^52`. The sums stay in registers.
 ///
 /// # Safety
-/// `out` and `a` are of one length, `b` of that divided by `run`, which is a multiple of 8; `a` and `b` have equally many, fewer than
-/// [`CAPACITY`]; the machine has AVX-512 F, DQ and IFMA.
+/// All slices are of the same length; the places are inside, a multiple of 8 of them; there are as many constants as vectors, fewer than [`CAPACITY`]; the
+/// machine has AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn add_dot_repeated(
+pub(crate) unsafe fn combine<const ADD: bool>(
     modulus: &Modulus,
     out: &mut [u64],
     a: &[&[u64]],
-    b: &[&[u64]],
-    run: usize,
+    w: &[u64],
+    places: Range<usize>,
 ) {
-    // SAFETY: groups of four vectors, or one, are inside every left factor, and as many runs as there are inside every right one.
+    // SAFETY: groups of four vectors, or one, are inside the places, and so inside every slice.
     unsafe {
         let carries = Carries::new(modulus);
-        let quads = run / 32 * 32;
-        for number in 0..out.len() / run {
-            let start = number * run;
-            for i in (start..start + quads).step_by(32) {
-                add_repeated_at::<4>(&carries, out, a, b, (i, number));
-            }
-            for i in (start + quads..start + run).step_by(8) {
-                add_repeated_at::<1>(&carries, out, a, b, (i, number));
-            }
+        let quads = places.start + places.len() / 32 * 32;
+        for i in (places.start..quads).step_by(32) {
+            combine_at::<ADD, 4>(&carries, out, a, w, i);
+        }
+        for i in (quads..places.end).step_by(8) {
+            combine_at::<ADD, 1>(&carries, out, a, w, i);
         }
     }
 }
 
-/// [`add_dot_repeated`] at `WIDTH` vectors from `i` on, in the run of a number.
+/// [`combine`] at `WIDTH` vectors from `i` on, onto what is there if `ADD`.
 #[inline(always)]
-unsafe fn add_repeated_at<const WIDTH: usize>(
-    carries: &Carries,
-    out: &mut [u64],
-    a: &[&[u64]],
-    b: &[&[u64]],
-    (i, number): (usize, usize),
-) {
-    // SAFETY: forwarded from `add_dot_repeated`.
-    unsafe {
-        let mut sums = Sums::<WIDTH>::new(&carries.ifma);
-        sums.low = std::array::from_fn(|part| load(out.as_ptr().add(i + 8 * part)));
-        for (a, b) in a.iter().zip(b) {
-            let (a, b) = (a.as_ptr().add(i), splat(*b.as_ptr().add(number)));
-            sums.add_product(|part| load(a.add(8 * part)), |_| b);
-        }
-        for part in 0..WIDTH {
-            store(out.as_mut_ptr().add(i + 8 * part), sums.reduce(carries, part));
-        }
-    }
-}
-
-/// `out = sum_k a[k] w[k] mod q` for words `a` below `2^52`.
-///
-/// # Safety
-/// All slices are of the same length, a multiple of 8; there are as many constants, fewer than [`CAPACITY`]; the machine has AVX-512 F, DQ
-/// and IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(crate) unsafe fn combine(modulus: &Modulus, out: &mut [u64], a: &[&[u64]], w: &[u64]) {
-    let n = out.len();
-    // SAFETY: groups of four vectors, or one, are inside every slice.
-    unsafe {
-        let carries = Carries::new(modulus);
-        let quads = n / 32 * 32;
-        for i in (0..quads).step_by(32) {
-            combine_at::<4>(&carries, out, a, w, i);
-        }
-        for i in (quads..n).step_by(8) {
-            combine_at::<1>(&carries, out, a, w, i);
-        }
-    }
-}
-
-/// [`combine`] at `WIDTH` vectors from `i` on.
-#[inline(always)]
-unsafe fn combine_at<const WIDTH: usize>(
+unsafe fn combine_at<const ADD: bool, const WIDTH: usize>(
     carries: &Carries,
     out: &mut [u64],
     a: &[&[u64]],
@@ -164,6 +118,9 @@ unsafe fn combine_at<const WIDTH: usize>(
     // SAFETY: forwarded from `combine`.
     unsafe {
         let mut sums = Sums::<WIDTH>::new(&carries.ifma);
+        if ADD {
+            sums.low = std::array::from_fn(|part| load(out.as_ptr().add(i + 8 * part)));
+        }
         for (a, w) in a.iter().zip(w) {
             let (a, w) = (a.as_ptr().add(i), splat(*w));
             sums.add_product(|part| load(a.add(8 * part)), |_| w);
