@@ -152,6 +152,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        batch: 1,
         input_range: None,
         public_preprocessing: false,
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),

@@ -7,7 +7,7 @@ use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 
 use crate::error::raise;
-use crate::model::{json, values};
+use crate::model::{Batch, json};
 
 /// A data owner's session: the constructor connects, shakes hands and does the set-up.
 #[pyclass(frozen, module = "lanner._native")]
@@ -50,9 +50,9 @@ impl NativeClient {
     }
 
     fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>) -> PyResult<String> {
-        let sample = values(&x);
-        let prediction = self.call(py, |client| client.predict(&sample))?;
-        json(py, &prediction)
+        let batch = Batch::of(&x);
+        let predictions = self.call(py, |client| client.predict_together(&batch.samples()))?;
+        json(py, &predictions)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -33,17 +33,18 @@ mod _native {
     #[pymodule_export]
     use super::server::NativeServer;
 
-    /// Both parties in this process; the JSON of a prediction.
+    /// Both parties in this process; samples along the first axis, and the JSON of a list of predictions.
     #[pyfunction]
     fn run_in_memory(
         py: Python<'_>,
         model: &NativeModel,
         x: PyReadonlyArrayDyn<'_, f32>,
     ) -> PyResult<String> {
-        let (model, sample) = (model.shared(), super::model::values(&x));
-        let prediction =
-            py.detach(|| lanner::run(&model, &sample)).map_err(|error| super::error::raise(py, &error))?;
-        super::model::json(py, &prediction)
+        let (model, batch) = (model.shared(), super::model::Batch::of(&x));
+        let predictions = py
+            .detach(|| lanner::run(&model, &batch.samples()))
+            .map_err(|error| super::error::raise(py, &error))?;
+        super::model::json(py, &predictions)
     }
 
     /// Why a graph cannot be compiled, as far as that is known before calibration: a JSON list of kind, what, where and fix.

@@ -146,6 +146,23 @@ fn read_options(json: &str) -> Result<CompileOptions, Error> {
         .map_err(|error| Error::new(ErrorKind::Misuse, format!("the options do not parse: {error}")))
 }
 
+/// Samples along the first axis of an array.
+pub(crate) struct Batch {
+    count: usize,
+    values: Vec<f32>,
+}
+
+impl Batch {
+    pub(crate) fn of(array: &PyReadonlyArrayDyn<'_, f32>) -> Self {
+        Self { count: array.shape().first().copied().unwrap_or(0), values: values(array) }
+    }
+
+    /// Each sample, flattened row-major.
+    pub(crate) fn samples(&self) -> Vec<&[f32]> {
+        self.values.chunks(self.values.len().checked_div(self.count).unwrap_or(1).max(1)).collect()
+    }
+}
+
 /// The elements of an array, row-major.
 pub(crate) fn values(array: &PyReadonlyArrayDyn<'_, f32>) -> Vec<f32> {
     array.as_array().iter().copied().collect()

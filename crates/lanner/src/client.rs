@@ -13,7 +13,6 @@ use lanner_session::requests::{Meeting, Requester, Shelf};
 use lanner_store::{Limits as StockLimits, Pairing, Stock};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
-use zeroize::Zeroizing;
 
 use crate::choice::not_served;
 use crate::keys;
@@ -169,7 +168,16 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
-        let input = Zeroizing::new(self.manifest.network.input().quantize(sample)?);
+        let mut predictions = self.predict_together(&[sample])?;
+        Ok(predictions.remove(0))
+    }
+
+    /// Predicts samples by one request, as [`Self::predict`] does one: 1 to as many as the model's plan says that a request holds.
+    ///
+    /// # Errors
+    /// As [`Self::predict`]; [`ErrorKind::Misuse`] if there are more, or none.
+    pub fn predict_together(&mut self, samples: &[&[f32]]) -> Result<Vec<Prediction>> {
+        let input = self.manifest.request(samples)?;
         let kept = match self.requester.prepared() {
             0 => self.requester.predict_kept(&mut self.channel, &input)?,
             _ => None,
@@ -178,7 +186,8 @@ impl Client {
             Some(predicted) => predicted,
             None => self.requester.predict(&mut self.channel, &input)?,
         };
-        Ok(Prediction::new(&self.manifest, outcome, self.requester.setup(), &costs))
+        let (count, setup) = (samples.len(), self.requester.setup());
+        Ok(Prediction::of_request(&self.manifest, outcome, count, setup, &costs))
     }
 
     /// Ends the session.

@@ -8,18 +8,17 @@ use lanner_session::executor::{ClientPlan, ExecutionError, ServedModel};
 use lanner_session::requests::{Request, Requester, Responder};
 
 use lanner_wire::Channel;
-use zeroize::Zeroizing;
 
 use crate::{Error, ErrorKind, Model, Prediction, Result};
 
-/// Predicts one sample with both parties in this process.
+/// Predicts samples by one request, with both parties in this process.
 ///
 /// # Errors
-/// [`ErrorKind::Input`] if the sample does not fit the model.
-pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
+/// [`ErrorKind::Input`] if a sample does not fit the model; [`ErrorKind::Misuse`] if there are none, or more than a request holds.
+pub fn run(model: &Model, samples: &[&[f32]]) -> Result<Vec<Prediction>> {
     lanner_session::use_all_cores();
     let manifest = model.manifest();
-    let input = Zeroizing::new(manifest.network.input().quantize(sample)?);
+    let input = manifest.request(samples)?;
     let served = Arc::new(ServedModel::new(model.network(), &manifest.plan)?);
     let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
     let (mut client, mut server) = memory::pair();
@@ -28,9 +27,9 @@ pub fn run(model: &Model, sample: &[f32]) -> Result<Prediction> {
         let rng = Prg::from_entropy().map_err(ExecutionError::from)?;
         let mut requester = Requester::new(plan, rng);
         let (outcome, costs) = requester.predict(&mut client, &input)?;
-        let prediction = Prediction::new(manifest, outcome, requester.setup(), &costs);
+        let predictions = Prediction::of_request(manifest, outcome, samples.len(), requester.setup(), &costs);
         requester.end(&mut client)?;
-        Ok::<_, Error>(prediction)
+        Ok::<_, Error>(predictions)
     })();
     drop(client);
     let served =

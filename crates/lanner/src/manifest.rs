@@ -4,6 +4,7 @@ use lanner_graph::{Policy, PublicNetwork};
 use lanner_plan::{Plan, plan_within};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::{Error, ErrorKind, LimitOptions, Result};
 
@@ -85,7 +86,8 @@ impl Manifest {
         if hex(&manifest.identity()?) != manifest.commitment {
             return Err(damaged("the commitment in the manifest is not that of its content".to_owned()));
         }
-        let expected = plan_within(&manifest.network, manifest.policy, manifest.plan.mode, &limits.limits())?;
+        let Plan { mode, samples, .. } = manifest.plan;
+        let expected = plan_within(&manifest.network, manifest.policy, mode, samples, &limits.limits())?;
         if expected != manifest.plan || manifest.mode != expected.mode.name() {
             return Err(damaged(
                 "the plan in the manifest is not this version's plan for its network".to_owned(),
@@ -113,6 +115,25 @@ impl Manifest {
     /// [`ErrorKind::Model`] if the document cannot be written; never for a checked manifest.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
+    }
+
+    /// The integers of a request for these samples, whose spare places are zero.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if it holds no so many; [`ErrorKind::Input`] if a sample does not fit.
+    pub(crate) fn request(&self, samples: &[&[f32]]) -> Result<Zeroizing<Vec<i64>>> {
+        let (input, most) = (self.network.input(), self.plan.samples.count());
+        if samples.is_empty() || samples.len() > most {
+            let what =
+                format!("{} samples are not 1 to {most}, which a request of this model holds", samples.len());
+            return Err(Error::new(ErrorKind::Misuse, what).fix("give fewer at a time"));
+        }
+        let mut integers = Zeroizing::new(Vec::with_capacity(most * input.len()));
+        for sample in samples {
+            integers.extend_from_slice(&Zeroizing::new(input.quantize(sample)?));
+        }
+        integers.resize(most * input.len(), 0);
+        Ok(integers)
     }
 
     /// The name of a class.

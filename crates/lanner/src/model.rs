@@ -7,7 +7,7 @@ use lanner_graph::{
     Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, PublicNetwork,
     Tensors, compile_to, outline,
 };
-use lanner_plan::{Limits, Mode, PlanError, plan_within};
+use lanner_plan::{Limits, Mode, PlanError, Samples, plan_within};
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::tabula;
@@ -74,6 +74,7 @@ impl Model {
         tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
+        let samples = options.samples(mode)?;
         tell("checking operators and sizes");
         let replaced = options.replaced(mode, &graph, &tensors, calibration)?;
         let (computed, values) =
@@ -86,7 +87,7 @@ impl Model {
         tell("calibrating");
         let limits = options.limits.limits();
         let cost = |network: &PublicNetwork| {
-            bytes(network, policy, mode, &limits).map_err(|error| error.place().to_owned())
+            bytes(network, policy, mode, samples, &limits).map_err(|error| error.place().to_owned())
         };
         let rings = options.quantization(mode)?;
         let mut network =
@@ -96,7 +97,7 @@ impl Model {
             network = network.without_public_output_scale();
         }
         let public = network.public().clone();
-        let plan = plan_within(&public, policy, mode, &limits)?;
+        let plan = plan_within(&public, policy, mode, samples, &limits)?;
         if let Some(classes) = &options.classes {
             check_names(classes.len(), policy.classes(public.output_len()))?;
         }
@@ -146,6 +147,7 @@ impl Model {
             kept_bits: Some(bits),
             allow_imprecise: false,
             replace_relu: false,
+            batch: 1,
             input_range: match entry.scale {
                 InputScale::Stated { low, high, .. } => Some([low, high]),
                 InputScale::Grid(_) => None,
@@ -323,9 +325,10 @@ fn bytes(
     network: &PublicNetwork,
     policy: Policy,
     mode: Mode,
+    samples: Samples,
     limits: &Limits,
 ) -> std::result::Result<u64, PlanError> {
-    let cost = plan_within(network, policy, mode, limits)?.build()?.cost()?;
+    let cost = plan_within(network, policy, mode, samples, limits)?.build()?.cost()?;
     let all = [cost.offline_total(), cost.online_total()];
     Ok(all.iter().map(|cost| cost.client_bytes() + cost.server_bytes()).sum())
 }

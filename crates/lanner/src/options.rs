@@ -3,7 +3,7 @@
 use lanner_graph::{
     Aim, Graph, Op, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
 };
-use lanner_plan::{Limits, Mode};
+use lanner_plan::{Limits, Mode, Samples};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use serde::Deserialize;
@@ -50,6 +50,9 @@ pub struct CompileOptions {
     /// For mode `spectral`, whether every `Relu` gives way to the quadratic that is the least squares' fit to it on the calibration samples.
     #[serde(default)]
     pub replace_relu: bool,
+    /// How many samples a request holds, packed into the slots of the same ciphertexts: a power of two, and one alone but in mode `spectral`.
+    #[serde(default = "one")]
+    pub batch: usize,
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
     /// and the public half then tells of theirs.
     pub input_range: Option<[f64; 2]>,
@@ -64,6 +67,10 @@ pub struct CompileOptions {
     /// What a prediction may take. Clients have limits of their own.
     #[serde(default)]
     pub limits: LimitOptions,
+}
+
+const fn one() -> usize {
+    1
 }
 
 /// What a prediction may take, as far as that is not left to the usual limits.
@@ -123,6 +130,22 @@ impl CompileOptions {
             self.output
         );
         misuse(what, "compile with rounding exact, or with output label")
+    }
+
+    /// How many samples a request holds.
+    pub(crate) fn samples(&self, mode: Mode) -> Result<Samples> {
+        let misuse =
+            |what: String, fix: String| Err(Error::new(ErrorKind::Misuse, what).at("batch").fix(fix));
+        if self.batch != 1 && mode != Mode::Spectral {
+            let what =
+                format!("only mode spectral packs samples into one request, and this is {}", self.mode);
+            return misuse(what, "compile with mode spectral, or without a batch".to_owned());
+        }
+        Samples::try_from(self.batch).or_else(|_| {
+            let below = self.batch.checked_ilog2().map_or(1, |bits| 1_usize << bits);
+            let fix = format!("give a power of two, such as {below}");
+            misuse(format!("a request holds no {} samples", self.batch), fix)
+        })
     }
 
     /// The quadratics in the place of a graph's `ReLUs`, where they are to be replaced.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::Manifest;
 
-/// One prediction: what the output policy reveals, and what it took.
+/// One prediction: what the output policy reveals, and what it took: of what a request for several samples took, a part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// The class of the largest score, ties to the lowest index; of one score 1 where it is above zero. `None` where labels do not
@@ -80,12 +80,33 @@ pub struct LayerCost {
 }
 
 impl Prediction {
-    pub(crate) fn new(manifest: &Manifest, outcome: Outcome, setup: &StepCost, costs: &[StepCost]) -> Self {
+    /// The predictions of a request for `count` samples, among which its cost is divided.
+    pub(crate) fn of_request(
+        manifest: &Manifest,
+        outcome: Outcome,
+        count: usize,
+        setup: &StepCost,
+        costs: &[StepCost],
+    ) -> Vec<Self> {
+        let outcomes = match outcome {
+            Outcome::Logits(scores) => {
+                let of_sample = scores.chunks(manifest.network.output_len());
+                of_sample.take(count).map(|scores| Outcome::Logits(scores.to_vec())).collect()
+            }
+            other => vec![other],
+        };
+        let part = |index| Part { index: index as u64, of: count as u64 };
+        let of_sample = |(index, outcome)| Self::new(manifest, outcome, setup, costs, part(index));
+        outcomes.into_iter().enumerate().map(of_sample).collect()
+    }
+
+    fn new(manifest: &Manifest, outcome: Outcome, setup: &StepCost, costs: &[StepCost], part: Part) -> Self {
         let revealed = Revealed::of(manifest, outcome);
         let name = |label: &usize| manifest.class_name(*label).map(str::to_owned);
         let mut phases = Phases::default();
         phases.add([setup]);
         phases.add(costs);
+        let phases = phases.part(part);
         Self {
             class_name: revealed.label.as_ref().and_then(name),
             class_names: revealed.labels.as_ref().and_then(|labels| labels.iter().map(name).collect()),
@@ -99,7 +120,7 @@ impl Prediction {
             mode: manifest.mode.clone(),
             model: manifest.name.clone(),
             phases,
-            layers: costs.iter().map(LayerCost::new).collect(),
+            layers: costs.iter().map(|cost| LayerCost::new(cost, part)).collect(),
         }
     }
 }
@@ -152,7 +173,35 @@ fn label_of(scores: &[i128]) -> usize {
     }
 }
 
+/// A sample's part of what its request took. All parts together are the whole.
+#[derive(Clone, Copy)]
+struct Part {
+    index: u64,
+    of: u64,
+}
+
+impl Part {
+    fn seconds(self, whole: f64) -> f64 {
+        whole / self.of as f64
+    }
+
+    /// What is left over goes to the first.
+    fn count(self, whole: u64) -> u64 {
+        whole / self.of + u64::from(self.index < whole % self.of)
+    }
+}
+
 impl Phases {
+    fn part(self, part: Part) -> Self {
+        let of = |cost: Cost| Cost {
+            seconds: part.seconds(cost.seconds),
+            bytes_sent: part.count(cost.bytes_sent),
+            bytes_received: part.count(cost.bytes_received),
+            rounds: part.count(cost.rounds),
+        };
+        Self { setup: of(self.setup), offline: of(self.offline), online: of(self.online) }
+    }
+
     /// Adds what steps took.
     pub(crate) fn add<'c>(&mut self, costs: impl IntoIterator<Item = &'c StepCost>) {
         costs.into_iter().for_each(|cost| self.of(cost.phase).add(cost));
@@ -177,14 +226,14 @@ impl Cost {
 }
 
 impl LayerCost {
-    fn new(cost: &StepCost) -> Self {
+    fn new(cost: &StepCost, part: Part) -> Self {
         Self {
             name: cost.name.clone(),
             protocol: cost.protocol,
             phase: cost.phase.name(),
-            seconds: cost.seconds,
-            bytes: cost.traffic.sent + cost.traffic.received,
-            rounds: cost.traffic.rounds,
+            seconds: part.seconds(cost.seconds),
+            bytes: part.count(cost.traffic.sent + cost.traffic.received),
+            rounds: part.count(cost.traffic.rounds),
         }
     }
 }

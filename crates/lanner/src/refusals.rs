@@ -52,7 +52,8 @@ pub(crate) fn foresee(
     let Ok(network) = compile(graph, tensors, &calibration[..length], &options.quantization(mode)?) else {
         return Ok(());
     };
-    match plan_within(network.public(), policy, mode, &options.limits.limits()) {
+    let samples = options.samples(mode)?;
+    match plan_within(network.public(), policy, mode, samples, &options.limits.limits()) {
         Err(error @ PlanError::TooLarge { count, limit, .. }) if count / 5 > limit / 4 => Err(error.into()),
         _ => Ok(()),
     }

@@ -25,6 +25,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
     let steps = built.steps().iter().map(step_report);
     let mut report = json!({
         "mode": manifest.plan.mode,
+        "samples_per_request": manifest.plan.samples.count(),
         "precision": precision::reached(network),
         "bits": precision::layers(network),
         "lookups": precision::lookups(manifest.plan.mode, network),

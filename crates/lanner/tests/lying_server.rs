@@ -37,6 +37,7 @@ fn model(seed: usize, output: &str) -> Model {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        batch: 1,
         input_range: None,
         public_preprocessing: false,
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),

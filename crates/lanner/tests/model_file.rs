@@ -22,6 +22,7 @@ fn options(output: &str) -> CompileOptions {
         kept_bits: None,
         allow_imprecise: false,
         replace_relu: false,
+        batch: 1,
         input_range: None,
         public_preprocessing: false,
         classes: None,
@@ -87,7 +88,7 @@ fn every_mode_predicts_what_its_reference_does() {
         let model = Model::load(&path).unwrap();
         assert_eq!(model.manifest().mode, mode);
         let sample = [0.1, 0.9, 0.3, 0.5];
-        let prediction = lanner::run(&model, &sample).unwrap();
+        let prediction = lanner::run(&model, &[&sample]).unwrap().remove(0);
         assert_eq!(prediction.integers.as_ref(), model.fixed(&sample).unwrap().scores.first());
         assert_eq!(
             model.report().unwrap()["mode"].is_object(),
@@ -129,7 +130,7 @@ fn a_prediction_has_what_its_policy_reveals() {
         let classes = (output == "labels").then(|| ["a", "b", "c"].map(str::to_owned).to_vec());
         let model = compile(&CompileOptions { classes: classes.clone(), ..options(output) }).unwrap();
         let scores = model.fixed(&sample).unwrap().scores.remove(0);
-        let prediction = lanner::run(&model, &sample).unwrap();
+        let prediction = lanner::run(&model, &[&sample]).unwrap().remove(0);
         assert_eq!((prediction.label, prediction.class_name, prediction.logits), (None, None, None));
         if let Some(classes) = classes {
             let positive: Vec<usize> = (0..3).filter(|class| scores[*class] > 0).collect();

@@ -53,6 +53,14 @@ pub enum PlanError {
         /// The statistical distance over `2^20` predictions is `2^-bits`.
         bits: f64,
     },
+    /// A request does not hold so many samples.
+    #[error("{samples} samples do not fit one request: {reason}")]
+    Samples {
+        /// How many were asked for.
+        samples: usize,
+        /// Why not.
+        reason: String,
+    },
     /// A layer does not fit the protocol.
     #[error("node {node}: {source}")]
     Layer {
@@ -73,6 +81,7 @@ impl PlanError {
             Self::Distance { .. } => {
                 "make the network smaller, or its rings narrower by fewer bits of weights and activations"
             }
+            Self::Samples { .. } => "compile with a smaller batch",
             Self::Unsupported { .. } | Self::Layer { .. } => "",
         }
     }
@@ -83,7 +92,7 @@ impl PlanError {
         match self {
             Self::Unsupported { node, .. } | Self::TooLarge { node, .. } | Self::Layer { node, .. } => node,
             Self::Policy { .. } => "output",
-            Self::Distance { .. } => "",
+            Self::Distance { .. } | Self::Samples { .. } => "",
         }
     }
 

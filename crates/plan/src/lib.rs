@@ -17,6 +17,7 @@ pub use account::Account;
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
+pub use lanner_protocol::spectral::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
 pub use step::{Carried, Item, Mode, Plan, Scan, Step};

@@ -20,6 +20,7 @@ use lanner_protocol::linear::{Convolution, Sets, delphi, falcon, gazelle};
 use lanner_protocol::local;
 use lanner_protocol::nonlinear::windows::Windows;
 use lanner_protocol::nonlinear::yao;
+use lanner_protocol::spectral::Samples;
 use lanner_protocol::step::{Known, Protocol, ValueType};
 
 pub use self::function::polynomials;
@@ -36,10 +37,10 @@ use crate::{BuiltPlan, Item, Mode, Plan, PlanError, Step};
 /// # Errors
 /// As [`plan_within`].
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
-    plan_within(network, policy, mode, &Limits::default())
+    plan_within(network, policy, mode, Samples::ONE, &Limits::default())
 }
 
-/// Plans a network in a mode for an output policy. Limits refuse plans, and change none.
+/// Plans a network in a mode for an output policy, with so many samples in a request. Limits refuse plans, and change none.
 ///
 /// # Errors
 /// [`PlanError`] naming the node or the policy that the mode does not support, or the node that goes beyond a limit.
@@ -47,12 +48,17 @@ pub fn plan_within(
     network: &PublicNetwork,
     policy: Policy,
     mode: Mode,
+    samples: Samples,
     limits: &Limits,
 ) -> Result<Plan, PlanError> {
     limits::check(network, policy, mode, limits)?;
     cheetah::check_rounding(policy, mode)?;
     if mode == Mode::Spectral {
-        return spectral::plan(network, policy, limits);
+        return spectral::plan(network, policy, samples, limits);
+    }
+    if !samples.is_one() {
+        let reason = format!("mode {} takes them one by one", mode.name());
+        return Err(PlanError::Samples { samples: samples.count(), reason });
     }
     refuse_products(network)?;
     let [narrow, wide] = gazelle::SETS;
@@ -98,7 +104,8 @@ fn plan_guarding(
     planner.output(policy)?;
     let input = network.input();
     let items = planner.steps.into_iter().map(Item::Step).collect();
-    let plan = Plan { mode, policy, input: (ring(input.accumulator), input.len()), items };
+    let samples = Samples::ONE;
+    let plan = Plan { mode, policy, samples, input: (ring(input.accumulator), input.len()), items };
     let built = plan.build()?;
     built.account()?.check()?;
     limits::check_memory(&built.memory()?, limits)?;

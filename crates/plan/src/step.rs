@@ -4,6 +4,7 @@ use lanner_graph::Policy;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
+use lanner_protocol::spectral::Samples;
 use lanner_protocol::step::Protocol;
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +140,10 @@ pub struct Plan {
     pub mode: Mode,
     /// What the client learns.
     pub policy: Policy,
-    /// The ring and the number of elements of the input.
+    /// How many samples a request holds; their inputs follow one another, and so do their scores.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
+    /// The ring and the number of elements of the input, of all samples.
     pub input: (Ring, usize),
     /// The steps and loops.
     pub items: Vec<Item>,

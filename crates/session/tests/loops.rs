@@ -5,7 +5,7 @@ mod common;
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{Network, Policy, QuantizationOptions};
-use lanner_plan::{Carried, Item, Mode, Plan, PlanError, Scan, Step};
+use lanner_plan::{Carried, Item, Mode, Plan, PlanError, Samples, Scan, Step};
 use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::linear::cheetah::Accuracy;
@@ -72,7 +72,14 @@ fn recurrent(reverse: bool, times: usize) -> Plan {
         Item::Scan(scan),
         Item::Step(step("output", &[3], reveal)),
     ];
-    Plan { mode: Mode::Cheetah(Rounding::Exact), policy: Policy::Logits, input: (ring, inputs), items }
+    let samples = Samples::ONE;
+    Plan {
+        mode: Mode::Cheetah(Rounding::Exact),
+        policy: Policy::Logits,
+        samples,
+        input: (ring, inputs),
+        items,
+    }
 }
 
 /// The same in the clear.

@@ -5,7 +5,7 @@
 mod common;
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
-use lanner_plan::{Mode, Plan, PlanError, plan};
+use lanner_plan::{Limits, Mode, Plan, PlanError, Samples, plan, plan_within};
 use lanner_protocol::spectral::Layout;
 use lanner_protocol::step::{Outcome, Protocol};
 use lanner_session::executor::Phase;
@@ -21,6 +21,23 @@ const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12
     {"name":"fc2","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["square2"]}],"output":"fc2"}"#;
 const SHAPES: [(&str, &[usize]); 6] =
     [("w1", &[3, 1, 5, 5]), ("b1", &[3]), ("w2", &[75, 12]), ("b2", &[12]), ("w3", &[12, 5]), ("b3", &[5])];
+
+/// Two convolutions.
+const TWO_CONVOLUTIONS: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,20,20]}],"nodes":[
+    {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
+    {"name":"square1","op":"Square","inputs":["conv1"]},
+    {"name":"conv2","op":{"Conv":{"weight":"w2","bias":"b2","strides":[2,2],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["square1"]},
+    {"name":"square2","op":"Square","inputs":["conv2"]},
+    {"name":"flat","op":"Flatten","inputs":["square2"]},
+    {"name":"fc","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]}],"output":"fc"}"#;
+const TWO_SHAPES: [(&str, &[usize]); 6] = [
+    ("w1", &[30, 2, 3, 3]),
+    ("b1", &[30]),
+    ("w2", &[20, 30, 4, 4]),
+    ("b2", &[20]),
+    ("w3", &[1620, 5]),
+    ("b3", &[5]),
+];
 
 /// The network with so many bits for activations and weights.
 fn squares(number: u32) -> (Network, Vec<Vec<f32>>) {
@@ -70,22 +87,7 @@ fn a_network_is_computed_on_ciphertexts() {
 /// Two convolutions, whose image lies position by position in between, in several ciphertexts.
 #[test]
 fn convolutions_behind_each_other_are_computed_on_grids() {
-    const JSON: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[2,20,20]}],"nodes":[
-        {"name":"conv1","op":{"Conv":{"weight":"w1","bias":"b1","strides":[1,1],"pads":[1,1,1,1],"dilations":[1,1],"groups":1}},"inputs":["x"]},
-        {"name":"square1","op":"Square","inputs":["conv1"]},
-        {"name":"conv2","op":{"Conv":{"weight":"w2","bias":"b2","strides":[2,2],"pads":[0,0,0,0],"dilations":[1,1],"groups":1}},"inputs":["square1"]},
-        {"name":"square2","op":"Square","inputs":["conv2"]},
-        {"name":"flat","op":"Flatten","inputs":["square2"]},
-        {"name":"fc","op":{"MatMul":{"weight":"w3","bias":"b3"}},"inputs":["flat"]}],"output":"fc"}"#;
-    let shapes: [(&str, &[usize]); 6] = [
-        ("w1", &[30, 2, 3, 3]),
-        ("b1", &[30]),
-        ("w2", &[20, 30, 4, 4]),
-        ("b2", &[20]),
-        ("w3", &[1620, 5]),
-        ("b3", &[5]),
-    ];
-    let (network, samples) = network(JSON, &shapes, 800, &bits(5));
+    let (network, samples) = network(TWO_CONVOLUTIONS, &TWO_SHAPES, 800, &bits(5));
     let plan = planned(&network);
     let layouts: Vec<_> = plan
         .steps()
@@ -102,6 +104,44 @@ fn convolutions_behind_each_other_are_computed_on_grids() {
     let truth = FixedExecutor::new(&network).unwrap().run(&input).unwrap();
     let (_, outcome, _) = session(&network, &plan, &input, |channel| channel);
     assert_eq!(outcome, Outcome::Logits(truth.output));
+}
+
+/// Samples side by side in one request, each with scores of its own; and places without a sample.
+fn check_batches(json: &str, shapes: &[(&str, &[usize])], length: usize, counts: [usize; 2]) {
+    let (network, samples) = network(json, shapes, length, &bits(5));
+    let executor = FixedExecutor::new(&network).unwrap();
+    for count in counts {
+        let limits = Limits::default();
+        let samples_of = Samples::try_from(count).unwrap();
+        let plan =
+            plan_within(network.public(), Policy::Logits, Mode::Spectral, samples_of, &limits).unwrap();
+        let (mut inputs, mut truth) = (Vec::new(), Vec::new());
+        for sample in samples.iter().cycle().take(count - 1) {
+            let input = network.public().input().quantize(sample).unwrap();
+            truth.extend(executor.run(&input).unwrap().output);
+            inputs.extend(input);
+        }
+        inputs.resize(count * length, 0);
+        truth.extend(executor.run(&vec![0; length]).unwrap().output);
+        let (_, outcome, _) = session(&network, &plan, &inputs, |channel| channel);
+        assert_eq!(outcome, Outcome::Logits(truth), "{count} samples");
+    }
+}
+
+#[test]
+fn samples_of_one_request_keep_apart() {
+    check_batches(JSON, &SHAPES, 144, [2, 16]);
+    check_batches(TWO_CONVOLUTIONS, &TWO_SHAPES, 800, [2, 4]);
+}
+
+#[test]
+fn a_request_that_holds_no_so_many_samples_is_refused() {
+    let (network, _) = squares(5);
+    for (mode, count) in [(Mode::Spectral, 1 << 10), (Mode::Spectral, 1 << 40), (Mode::Gazelle, 2)] {
+        let samples = Samples::try_from(count).unwrap();
+        let error = plan_within(network.public(), Policy::Logits, mode, samples, &Limits::default());
+        assert!(matches!(error.unwrap_err(), PlanError::Samples { .. }), "{count}");
+    }
 }
 
 #[test]

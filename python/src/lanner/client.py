@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -139,12 +140,33 @@ class Client:
             PeerError: If the server refuses or sends a malformed message.
             TransportError: If the connection fails or the server stalls.
         """
-        native = self._open()
+        self._open()
         batch = as_batch(to_float32(x), self.manifest.input)
         if len(batch) != 1:
-            raise InputError(f"there are {len(batch)} samples", where="input", fix="predict them one by one")
+            raise InputError(f"there are {len(batch)} samples", where="input", fix="give them to predict_batch")
+        return self.predict_batch(batch)[0]
+
+    def predict_batch(self, x: ArrayLike) -> list[Prediction]:
+        """Predict samples in private: as many by each request as the model's owner compiled it for, which is often one.
+
+        What a request costs is divided among its samples.
+
+        Args:
+            x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.
+
+        Raises:
+            InputError: As `predict`, of all samples before the first is sent.
+            PeerError: As `predict`.
+            TransportError: As `predict`.
+        """
+        native = self._open()
+        batch = as_batch(to_float32(x), self.manifest.input)
         check_range(batch, self.manifest.input)
-        return Prediction.from_document(json.loads(self._call(lambda: native.predict(batch[0]))))
+        predictions: list[Prediction] = []
+        for start in range(0, len(batch), self.manifest.batch):
+            together = batch[start : start + self.manifest.batch]
+            predictions += map(Prediction.from_document, json.loads(self._call(partial(native.predict, together))))
+        return [prediction.placed(None, index) for index, prediction in enumerate(predictions)]
 
     def close(self) -> None:
         """End the session. Closing twice does nothing."""

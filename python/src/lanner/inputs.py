@@ -41,11 +41,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One checked input: the file it came from, its place there, and its values in the model's shape."""
+    """One checked input: the file it came from, if any, its place there, and its values in the model's shape."""
 
-    source: str
+    source: str | None
     index: int
     values: NDArray[np.float32]
+
+
+def samples_of(x: NDArray[np.float32]) -> list[Sample]:
+    """Inputs from no file, shape (n, *the model's shape)."""
+    return [Sample(None, index, values) for index, values in enumerate(x)]
 
 
 def read_sources(paths: Sequence[Path]) -> list[Source]:

@@ -29,5 +29,5 @@ def run(model: Model, x: ArrayLike) -> Prediction:
         raise InputError(f"there are {len(batch)} samples", where="input", fix="run them one by one")
     check_range(batch, model.manifest.input)
     with native_errors(model.name):
-        text = interruptible(lambda: _native.run_in_memory(model.native, batch[0]))
-    return Prediction.from_document(json.loads(text))
+        text = interruptible(lambda: _native.run_in_memory(model.native, batch))
+    return Prediction.from_document(json.loads(text)[0])

@@ -95,6 +95,7 @@ class Manifest:
         image: How a PNG or JPEG file becomes an input, or None.
         input: What an input looks like.
         commitment: The salted commitment that identifies the model, in hexadecimal.
+        batch: How many samples a request holds.
         document: The whole document.
     """
 
@@ -105,6 +106,7 @@ class Manifest:
     image: ImageDescription | None
     input: InputDescription
     commitment: str
+    batch: int
     document: Mapping[str, Any]
 
     @classmethod
@@ -126,6 +128,7 @@ class Manifest:
                 image=None if image is None else ImageDescription.from_document(image),
                 input=InputDescription.from_document(document["network"]["input"]),
                 commitment=str(document["commitment"]),
+                batch=whole(document["plan"].get("samples", 1), "`samples`", 1, MAX_ELEMENTS),
                 document=document,
             )
             if manifest.image is not None:

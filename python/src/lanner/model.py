@@ -239,6 +239,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     kept_bits: int | None = None,
     allow_imprecise: bool = False,
     replace_relu: bool = False,
+    batch: int = 1,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
     progress: Callable[[str], None] | None = None,
@@ -284,6 +285,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
         replace_relu: For mode ``spectral``, put the quadratic that fits it best on the calibration samples, a square
             between layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.
+        batch: For mode ``spectral``, how many samples a request holds, packed into the slots of the same ciphertexts: a
+            power of two. A request takes about as long as for one, as long as there are slots.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
             a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have
             limits of their own.
@@ -314,13 +317,14 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         kept_bits,
         allow_imprecise,
         replace_relu,
+        batch,
         max_memory,
         max_seconds,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples, output, output_name)
     entry = InputDescription(imported.input_name, imported.input_shape)
-    batch = as_batch(samples, entry, "calibration")
+    samples = as_batch(samples, entry, "calibration")
     if description is not None:
         description.check_shape(imported.input_shape)
     options = options.for_end(imported.policy, int(np.prod(imported.graph.output_shape)), imported.classes)
@@ -328,7 +332,7 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     with native_errors(options.name):
         native = interruptible(
             lambda: _native.NativeModel.compile(
-                imported.graph.document, imported.graph.tensors, batch, options.document(), progress
+                imported.graph.document, imported.graph.tensors, samples, options.document(), progress
             )
         )
     compiled = Model(native, reference_of(imported), notes=imported.policy.notes)

@@ -81,6 +81,7 @@ class CompileOptions:
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
             calibration samples.
+        batch: For mode ``spectral``, how many samples a request holds: a power of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
     """
@@ -99,6 +100,7 @@ class CompileOptions:
     kept_bits: int | None = None
     allow_imprecise: bool = False
     replace_relu: bool = False
+    batch: int = 1
     max_memory: str | int | None = None
     max_seconds: int | None = None
 
@@ -135,6 +137,13 @@ class CompileOptions:
                 f"ReLUs are replaced for mode spectral alone, and the mode is {self.mode}",
                 fix="compile with mode spectral, or leave the ReLUs as they are",
             )
+        if self.batch < 1 or self.batch & (self.batch - 1):
+            raise MisuseError(f"a request holds no {self.batch} samples", fix="give a power of two, such as 16")
+        if self.batch > 1 and self.mode != "spectral":
+            raise MisuseError(
+                f"samples are packed into one request in mode spectral alone, and the mode is {self.mode}",
+                fix="compile with mode spectral, or without a batch",
+            )
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:
         """The options for a network's end.
@@ -167,6 +176,7 @@ class CompileOptions:
                 "kept_bits": self.kept_bits,
                 "allow_imprecise": self.allow_imprecise,
                 "replace_relu": self.replace_relu,
+                "batch": self.batch,
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,
                 "limits": limits_document(self.max_memory, self.max_seconds),

@@ -14,6 +14,7 @@ import lanner
 from helpers.data import DATA
 from helpers.models import make_model, save_model
 from lanner.benchmarks.accuracy import accuracies, on_both_parties
+from lanner.errors import InputError
 
 #: Scores of more than 64 bits.
 BITS = 7
@@ -60,6 +61,26 @@ def test_every_score_of_a_network_on_ciphertexts_equals_the_reference(tmp_path: 
     assert prediction.logits == pytest.approx(
         model.predict_float(x[:1])[0], abs=0.1 * float(np.ptp(model.predict_float(x)))
     )
+
+
+def test_samples_of_one_request_have_scores_of_their_own(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).random((40, 1, 12, 12), dtype=np.float32)
+    model = lanner.compile(squares(tmp_path / "squares.onnx"), x, mode="spectral", output="logits", batch=8)
+    assert model.manifest.batch == 8
+    # Two requests, of which the second has room to spare.
+    assert on_both_parties(model, x[:11]) == {"images": 11, "equal": 11}
+    alone = lanner.run(model, x[9])
+    assert alone.integers == model.predict_integers(x[9:10])[0][0].tolist()
+    with lanner.Server(model, "127.0.0.1:0") as server, lanner.Client(server.address, pin=server.fingerprint) as client:
+        predictions = client.predict_batch(x[:3])
+        with pytest.raises(InputError, match="predict_batch"):
+            client.predict(x[:2])
+    assert [prediction.index for prediction in predictions] == [0, 1, 2]
+    assert sum(prediction.phases["online"].rounds for prediction in predictions) == 1
+    shares = [prediction.phases["online"].bytes for prediction in predictions]
+    assert max(shares) - min(shares) <= 2
+    # TLS adds a little.
+    assert sum(shares) == pytest.approx(alone.phases["online"].bytes, rel=0.01)
 
 
 @pytest.mark.parametrize("output", ["label", "top-k", "probability"])

@@ -15,7 +15,7 @@ from lanner.manifest import InputDescription, Manifest
 
 def truth_of(labels: list[Any], *names: str) -> list[int]:
     entry = InputDescription("x", (4,))
-    manifest = Manifest("net", "gazelle", "label", names or None, None, entry, "00", {})
+    manifest = Manifest("net", "gazelle", "label", names or None, None, entry, "00", 1, {})
     truth: list[int] = task_of(manifest, 3, np.array(labels), Path("data.npz")).truth.tolist()
     return truth
 

@@ -24,7 +24,8 @@ def manifest(image: str = "null") -> Manifest:
     return Manifest.parse(
         '{"name": "tiny", "mode": "gazelle", "output": "label", "classes": null, "commitment": "00", '
         f'"image": {image}, '
-        '"network": {"input": {"name": "image", "shape": [1, 2, 3], "scale": {"grid": -8}, "low": -4, "high": 4}}}'
+        '"plan": {}, "network": {"input": '
+        '{"name": "image", "shape": [1, 2, 3], "scale": {"grid": -8}, "low": -4, "high": 4}}}'
     )
 
 
@@ -82,7 +83,7 @@ def test_npy_npz_and_csv_hold_the_same_samples(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "x.csv", x.reshape(2, 6), delimiter=",")
     paths = [tmp_path / name for name in ("x.npy", "x.npz", "x.csv")]
     samples = fit_sources(read_sources(paths), manifest())
-    assert [(Path(sample.source).name, sample.index) for sample in samples] == [
+    assert [(Path(str(sample.source)).name, sample.index) for sample in samples] == [
         (path.name, index) for path in paths for index in (0, 1)
     ]
     for sample in samples:

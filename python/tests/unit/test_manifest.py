@@ -17,6 +17,7 @@ DOCUMENT: dict[str, Any] = {
     "mode": "gazelle",
     "output": "label",
     "commitment": "00",
+    "plan": {},
     "network": {
         "input": {"name": "x", "shape": [2], "scale": {"grid": 0}, "low": -4, "high": 4, "features": FEATURES},
     },

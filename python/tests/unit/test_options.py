@@ -25,11 +25,18 @@ def test_document_has_the_agreed_members() -> None:
         "precision": None,
         "kept_bits": None,
         "replace_relu": False,
+        "batch": 1,
         "allow_imprecise": False,
         "limits": {"memory": None, "seconds": None},
     }
     assert json.loads(CompileOptions("net", input_range=(-1, 0.5)).document())["input_range"] == [-1.0, 0.5]
     assert json.loads(CompileOptions("net", public_preprocessing=True).document())["public_preprocessing"] is True
+
+
+@pytest.mark.parametrize(("mode", "batch"), [("spectral", 0), ("spectral", 12), ("spectral", -4), ("gazelle", 4)])
+def test_a_batch_is_a_power_of_two_in_mode_spectral(mode: str, batch: int) -> None:
+    with pytest.raises(MisuseError, match="request"):
+        CompileOptions("net", mode, batch=batch)
 
 
 def test_a_stated_range_is_not_that_of_preprocessed_values() -> None:

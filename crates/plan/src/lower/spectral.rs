@@ -6,7 +6,7 @@ use lanner_bfv::function_privacy::{Budget, Distance};
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters, PlaintextModulus};
 use lanner_graph::{FixedNode, FixedOp, Policy, PublicNetwork};
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search, Square, largest};
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Samples, Search, Square, largest};
 use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
 
 use super::{convolution, unsupported};
@@ -24,7 +24,12 @@ const SPENT: f64 = 0.5;
 ///
 /// # Errors
 /// As [`super::plan_within`].
-pub(super) fn plan(network: &PublicNetwork, policy: Policy, limits: &Limits) -> Result<Plan, PlanError> {
+pub(super) fn plan(
+    network: &PublicNetwork,
+    policy: Policy,
+    samples: Samples,
+    limits: &Limits,
+) -> Result<Plan, PlanError> {
     if !matches!(policy, Policy::Logits | Policy::Value) {
         return Err(PlanError::Policy {
             policy: policy.name(),
@@ -42,7 +47,7 @@ pub(super) fn plan(network: &PublicNetwork, policy: Policy, limits: &Limits) -> 
         .ok_or_else(|| unsupported_input(network, "values on ciphertexts live modulo a product of primes"))?;
     let (mut refused, mut search) = (None, Search::default());
     for set in SETS {
-        let chain = match Chain::new(network, &layers, primes, set, &mut search) {
+        let chain = match Chain::new(network, &layers, samples, primes, set, &mut search) {
             Ok(chain) => chain,
             Err(error) => {
                 refused = Some(error);
@@ -51,7 +56,7 @@ pub(super) fn plan(network: &PublicNetwork, policy: Policy, limits: &Limits) -> 
         };
         for limbs in 2..=chain.parameters.limbs() {
             match chain.steps(limbs) {
-                Ok(steps) => return finish(network, policy, limits, steps),
+                Ok(steps) => return finish(network, policy, samples, limits, steps),
                 Err(error) => refused = Some(error),
             }
         }
@@ -95,6 +100,7 @@ fn layers(network: &PublicNetwork) -> Result<Vec<Layer>, PlanError> {
 struct Chain<'n> {
     network: &'n PublicNetwork,
     layers: &'n [Layer],
+    samples: Samples,
     programs: Vec<Arc<Program>>,
     primes: &'static [u64],
     set: ParameterSet,
@@ -105,6 +111,7 @@ impl<'n> Chain<'n> {
     fn new(
         network: &'n PublicNetwork,
         layers: &'n [Layer],
+        samples: Samples,
         primes: &'static [u64],
         set: ParameterSet,
         search: &mut Search,
@@ -114,22 +121,27 @@ impl<'n> Chain<'n> {
             Layer::Square(_) => None,
         };
         let shapes: Vec<Convolution> = layers.iter().filter_map(linear).collect();
-        let programs = Program::chain(&shapes, set.degree(), search);
-        let programs = programs.map_err(|source| layer_of("network", source))?;
+        let programs = Program::chain(&shapes, samples.slots(set.degree()), search);
+        let programs = programs.map_err(|source| match samples {
+            Samples::ONE => layer_of("network", source),
+            _ => PlanError::Samples { samples: samples.count(), reason: source.to_string() },
+        })?;
         let programs = programs.into_iter().map(Arc::new).collect();
         let parameters = set.parameters().map_err(|source| layer_of("parameters", source.into()))?;
-        Ok(Self { network, layers, programs, primes, set, parameters })
+        Ok(Self { network, layers, samples, programs, primes, set, parameters })
     }
 
     /// The steps for an input of so many limbs, with as few as noise allows behind each.
     fn steps(&self, limbs: usize) -> Result<Vec<Step>, PlanError> {
-        let Self { network, primes, set, .. } = self;
+        let Self { network, samples, primes, set, .. } = self;
+        let samples = *samples;
         let (Some(first), Some(last)) = (self.programs.first(), self.programs.last()) else {
             return Err(depth(network));
         };
         let primes = primes.to_vec();
-        let encrypt = Encrypt { layout: first.from().clone(), primes: primes.clone(), set: *set, limbs };
-        let input = ValueType::shared(INPUT, network.input().len(), Known::SERVER);
+        let layout = first.from().clone();
+        let encrypt = Encrypt { layout, samples, primes: primes.clone(), set: *set, limbs };
+        let input = ValueType::shared(INPUT, samples.count() * network.input().len(), Known::SERVER);
         let mut steps = Steps { steps: Vec::new(), value: input };
         steps.push("input", encrypt)?;
         let mut programs = self.programs.iter();
@@ -141,7 +153,7 @@ impl<'n> Chain<'n> {
                     let made = program.noise(before.noise, &self.parameters, &primes, before.limbs);
                     let noise = |behind| made.switched_modulus(&self.parameters, before.limbs, behind);
                     let limbs = [before.limbs, self.fewest(*index, before, noise)?];
-                    Linear::new(program, &primes, *set, limbs).into()
+                    Linear::new(program, samples, &primes, *set, limbs).into()
                 }
                 Layer::Square(index) => {
                     let noise = |behind| {
@@ -159,7 +171,8 @@ impl<'n> Chain<'n> {
         let noise_bits = scores.noise.bits();
         let layout = last.to().clone();
         self.check_sealing(&scores)?;
-        steps.push("output", Reveal { layout, primes, set: *set, limbs: scores.limbs, noise_bits })?;
+        let (set, limbs) = (*set, scores.limbs);
+        steps.push("output", Reveal { layout, samples, primes, set, limbs, noise_bits })?;
         Ok(steps.steps)
     }
 
@@ -228,6 +241,7 @@ impl Steps {
 fn finish(
     network: &PublicNetwork,
     policy: Policy,
+    samples: Samples,
     limits: &Limits,
     steps: Vec<Step>,
 ) -> Result<Plan, PlanError> {
@@ -236,7 +250,8 @@ fn finish(
         totals.add(&step.name, step.protocol.spec().work())?;
     }
     let items = steps.into_iter().map(Item::Step).collect();
-    let plan = Plan { mode: Mode::Spectral, policy, input: (INPUT, network.input().len()), items };
+    let input = (INPUT, samples.count() * network.input().len());
+    let plan = Plan { mode: Mode::Spectral, policy, samples, input, items };
     let built = plan.build()?;
     built.account()?.check()?;
     check_memory(&built.memory()?, limits)?;

@@ -5,7 +5,7 @@ use lanner_protocol::linear::Convolution;
 use lanner_protocol::spectral::circulant::{
     BlockCirculant, Counted, EncryptedSlots, HConv, Hfc, Operations, Planes, Rows, StackedRows,
 };
-use lanner_protocol::spectral::{Kernel, Program, Search};
+use lanner_protocol::spectral::{Kernel, Program, Samples, Search};
 use lanner_ring::Modulus;
 
 use crate::layer::{Layer, dense};
@@ -196,9 +196,16 @@ fn run_layer(
         Layer::Program(program) => {
             let bias = vec![0; outputs];
             let encoders = std::slice::from_ref(&setting.encoder);
-            let kernel =
-                Kernel::new(program, &weighted.weights, &bias, &setting.parameters, before, encoders)
-                    .unwrap();
+            let kernel = Kernel::new(
+                program,
+                Samples::ONE,
+                &weighted.weights,
+                &bias,
+                &setting.parameters,
+                before,
+                encoders,
+            )
+            .unwrap();
             let inputs = [inputs.to_vec()];
             let apply = || kernel.apply(&setting.evaluator, &inputs, &setting.keys).unwrap().remove(0);
             setting.time(|| dropped(apply()))

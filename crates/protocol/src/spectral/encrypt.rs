@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 
 use super::layout::Layout;
 use super::primes::{Primes, product, residue};
+use super::samples::Samples;
 use super::{OF_A_SESSION, needs};
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
@@ -32,8 +33,11 @@ pub const INPUT: Ring = Ring::Pow2(40);
 /// The encryption of the network's input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Encrypt {
-    /// Where its elements lie.
+    /// Where a sample's elements lie.
     pub layout: Layout,
+    /// How many samples lie in them.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
     /// The plaintext moduli.
     pub primes: Vec<u64>,
     /// The parameter set.
@@ -48,8 +52,8 @@ impl Spec for Encrypt {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        self.layout.check(self.set.degree())?;
-        ValueType::only_known(inputs, INPUT, self.layout.len())?;
+        self.layout.check(self.samples.slots(self.set.degree()))?;
+        ValueType::only_known(inputs, INPUT, self.samples.count() * self.layout.len())?;
         let modulus =
             product(&self.primes).ok_or(ProtocolError::Shape { what: "the primes of encrypted values" })?;
         Ok(ValueType::Encrypted(Encrypted {
@@ -153,11 +157,13 @@ impl Step<Client> for BuiltEncrypt {
     ) -> Result<Value, ProtocolError> {
         let share = inputs.share()?;
         let input = Zeroizing::new(share.reveal(&Share::zero(INPUT, share.len()))?);
-        let (mut rng, layout) = (Prg::new(seed), &self.spec.layout);
+        let (mut rng, layout, samples) = (Prg::new(seed), &self.spec.layout, self.spec.samples);
         for (prime, encoder) in self.spec.primes.iter().zip(self.primes.encoders()) {
-            let residues: Vec<u64> = input.iter().map(|x| residue((*x).into(), *prime)).collect();
-            for slots in layout.pack(&residues) {
-                let ciphertext = key.encrypt_at(&encoder.encode(&slots)?, self.spec.limbs, &mut rng)?;
+            let residue = |x: &i64| residue((*x).into(), *prime);
+            let residues: Zeroizing<Vec<u64>> = Zeroizing::new(input.iter().map(residue).collect());
+            let packed = Zeroizing::new(samples.pack(layout, &residues));
+            for slots in packed.iter() {
+                let ciphertext = key.encrypt_at(&encoder.encode(slots)?, self.spec.limbs, &mut rng)?;
                 channel.send(kind::SPECTRAL_INPUT, &ciphertext.to_bytes())?;
             }
         }

@@ -10,6 +10,7 @@ use super::layout::Layout;
 use super::linear::Kernel;
 use super::primes::{Primes, product};
 use super::program::{Gathering, Program};
+use super::samples::Samples;
 use super::{ciphertext_bytes, dropped, needs};
 use crate::ProtocolError;
 use crate::linear::keys::ClientKeys;
@@ -29,6 +30,9 @@ pub struct Linear {
     to: Layout,
     /// How products come there.
     gathering: Gathering,
+    /// How many samples lie in the slots.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    samples: Samples,
     /// The plaintext moduli.
     primes: Vec<u64>,
     /// The parameter set.
@@ -52,14 +56,21 @@ impl PartialEq for Made {
 impl Eq for Made {}
 
 impl Linear {
-    /// The layer that a program computes.
+    /// The layer that a program computes for each of some samples.
     #[must_use]
-    pub fn new(program: &Arc<Program>, primes: &[u64], set: ParameterSet, limbs: [usize; 2]) -> Self {
+    pub fn new(
+        program: &Arc<Program>,
+        samples: Samples,
+        primes: &[u64],
+        set: ParameterSet,
+        limbs: [usize; 2],
+    ) -> Self {
         Self {
             shape: program.shape().clone(),
             from: program.from().clone(),
             to: program.to().clone(),
             gathering: program.gathering(),
+            samples,
             primes: primes.to_vec(),
             set,
             limbs,
@@ -97,7 +108,8 @@ impl Spec for Linear {
         let input = ValueType::only_encrypted(inputs)?;
         let ([before, behind], program) = (self.limbs, self.program()?);
         let fits = (input.set, input.ciphertexts, input.limbs) == (self.set, self.from.ciphertexts(), before)
-            && Some(input.modulus) == product(&self.primes);
+            && Some(input.modulus) == product(&self.primes)
+            && self.from.slots() == self.samples.slots(self.set.degree());
         if !fits || !(1..=before).contains(&behind) {
             return Err(ProtocolError::Shape { what: "the input of an encrypted layer" });
         }
@@ -134,7 +146,7 @@ struct BuiltLinear {
 
 impl Built for BuiltLinear {
     fn needs(&self) -> Result<Needs, ProtocolError> {
-        let key = |rotation| (KeyUse::Rotation(rotation), self.spec.limbs[0]);
+        let key = |rotation| (KeyUse::Rotation(self.spec.samples.rotation(rotation)), self.spec.limbs[0]);
         Ok(needs(self.spec.set, self.program.rotations().into_iter().map(key)))
     }
 
@@ -149,10 +161,10 @@ impl Built for BuiltLinear {
         // With what they are divided to, and that rotated.
         let working = rotated + digits + 3 * giants.len() as u64 * extended;
         // Values that repeat are laid out sum by sum, of one limb modulo one prime.
-        let values =
-            self.program.period().map_or(0, |period| products * (2 * period * size_of::<u64>()) as u64);
+        let period = self.program.period().map(|period| period * self.spec.samples.count());
+        let values = period.map_or(0, |period| products * (2 * period * size_of::<u64>()) as u64);
         let diagonals =
-            |prime: &u64| products * Kernel::diagonal_bytes(&self.program, &self.parameters, *prime, limbs);
+            |prime: &u64| products * Kernel::diagonal_bytes(period, &self.parameters, *prime, limbs);
         let model = self.spec.primes.iter().map(diagonals).sum();
         Ok(Memory { model, working: primes * working + values, ..Memory::default() })
     }
@@ -178,8 +190,15 @@ impl Built for BuiltLinear {
         let Self { spec, parameters, primes, program } = *self;
         let weights = model.weights(node, spec.shape.outputs()?)?;
         let (set, [limbs, behind]) = (spec.set, spec.limbs);
-        let kernel =
-            Kernel::new(&program, weights.weight, &weights.bias, &parameters, limbs, primes.encoders())?;
+        let kernel = Kernel::new(
+            &program,
+            spec.samples,
+            weights.weight,
+            &weights.bias,
+            &parameters,
+            limbs,
+            primes.encoders(),
+        )?;
         Ok(Box::new(AtServer { set, layer: Layer { parameters, kernel, behind } }))
     }
 }

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::primes::residue;
 use super::program::Program;
+use super::samples::Samples;
 use crate::ProtocolError;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
@@ -51,12 +52,13 @@ impl Diagonal {
 }
 
 impl Kernel {
-    /// Encodes a layer's weights, and one bias for each output element, for inputs of so many limbs.
+    /// Encodes a layer's weights, and one bias for each output element, for inputs of so many limbs with these samples.
     ///
     /// # Errors
     /// [`ProtocolError::Shape`] if weights or biases do not fit the layer.
     pub fn new(
         program: &Program,
+        samples: Samples,
         weights: &[i64],
         bias: &[i128],
         parameters: &Parameters,
@@ -66,20 +68,21 @@ impl Kernel {
         if weights.len() != program.shape().weights() || bias.len() != program.to().len() {
             return Err(ProtocolError::Shape { what: "the weights of a layer" });
         }
-        let slots = parameters.degree();
+        let slots = program.from().slots();
+        let by = |rotation| samples.rotation(rotation);
         let (babies, giants) = program.steps();
         let steps = program.diagonals().map(|diagonal| {
             let (baby, giant) = program.split(diagonal);
             (babies[&baby], giants[&giant])
         });
         let residues =
-            parallel::map(encoders, |encoder| Residues::new(program, weights, bias, limbs, encoder));
+            parallel::map(encoders, |encoder| Residues::new(program, samples, weights, bias, limbs, encoder));
         Ok(Self {
             parameters: parameters.clone(),
             steps: steps.collect(),
-            babies: babies.into_keys().map(|(at, step)| (at, Rotation::by(step, slots))).collect(),
-            giants: giants.into_keys().map(|giant| (giant.rotation(slots), giant.output)).collect(),
-            folds: program.folds(),
+            babies: babies.into_keys().map(|(at, step)| (at, by(Rotation::by(step, slots)))).collect(),
+            giants: giants.into_keys().map(|giant| (by(giant.rotation(slots)), giant.output)).collect(),
+            folds: program.folds().into_iter().map(by).collect(),
             residues: residues.into_iter().collect::<Result<_, _>>()?,
         })
     }
@@ -146,10 +149,15 @@ impl Kernel {
         Ok(evaluator.add_plain(&sum, bias)?)
     }
 
-    /// Bytes of the values of each of a program's diagonals, to within small change.
+    /// Bytes of the values of a diagonal that repeats after so many slots, or does not, to within small change.
     #[must_use]
-    pub fn diagonal_bytes(program: &Program, parameters: &Parameters, prime: u64, limbs: usize) -> u64 {
-        let bytes = match program.period() {
+    pub(super) fn diagonal_bytes(
+        period: Option<usize>,
+        parameters: &Parameters,
+        prime: u64,
+        limbs: usize,
+    ) -> u64 {
+        let bytes = match period {
             Some(period) => PeriodicMultiplier::bytes(period, limbs),
             None => Multiplier::bytes_with(parameters, prime, limbs + 1),
         };
@@ -169,12 +177,13 @@ impl Kernel {
 impl Residues {
     fn new(
         program: &Program,
+        samples: Samples,
         weights: &[i64],
         bias: &[i128],
         limbs: usize,
         encoder: &SlotEncoder,
     ) -> Result<Self, ProtocolError> {
-        let (slots, prime) = (encoder.slots(), encoder.modulus().value());
+        let (slots, prime) = (program.from().slots(), encoder.modulus().value());
         let numbers: BTreeMap<_, _> =
             program.diagonals().enumerate().map(|(number, diagonal)| (diagonal, number)).collect();
         let different = program.period().map_or(slots, |period| 2 * period);
@@ -183,16 +192,21 @@ impl Residues {
             let value: &mut u64 = &mut values[numbers[&product.diagonal]][program.slot(&product)];
             *value = (*value + residue(weights[product.weight].into(), prime)) % prime;
         });
-        let periodic = program.period().map(|period| encoder.periodic(period)).transpose()?;
-        let encode = |values: &Vec<u64>| match &periodic {
-            Some(encoder) => Ok(Diagonal::Periodic(encoder.multiplier(values, limbs)?)),
-            None => Ok(Diagonal::Slots(encoder.compact_multiplier(values)?.prepare_extended(limbs)?)),
+        let periodic =
+            program.period().map(|period| encoder.periodic(period * samples.count())).transpose()?;
+        let encode = |values: &Vec<u64>| {
+            let values = Zeroizing::new(samples.spread(values));
+            Ok(match &periodic {
+                Some(encoder) => Diagonal::Periodic(encoder.multiplier(&values, limbs)?),
+                None => Diagonal::Slots(encoder.compact_multiplier(&values)?.prepare_extended(limbs)?),
+            })
         };
         let diagonals =
             parallel::map(values.iter(), encode).into_iter().collect::<Result<_, ProtocolError>>()?;
         let residues: Zeroizing<Vec<u64>> = Zeroizing::new(bias.iter().map(|b| residue(*b, prime)).collect());
-        let biases =
-            program.to().pack(&residues).iter().map(|bias| encoder.encode(bias)).collect::<Result<_, _>>()?;
+        let biases = program.to().pack(&residues);
+        let biases = biases.iter().map(|bias| encoder.encode(&samples.spread(bias)));
+        let biases = biases.collect::<Result<_, _>>()?;
         Ok(Self { diagonals, biases })
     }
 }

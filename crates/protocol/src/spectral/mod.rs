@@ -19,6 +19,7 @@ mod linear;
 mod primes;
 mod program;
 mod reveal;
+mod samples;
 mod square;
 
 pub use encrypt::{Encrypt, INPUT};
@@ -30,6 +31,7 @@ pub use linear::Kernel;
 pub use primes::{Primes, largest};
 pub use program::{Counts, Diagonal, Gathering, Program, Search};
 pub use reveal::Reveal;
+pub use samples::Samples;
 pub use square::Square;
 
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};

@@ -115,6 +115,9 @@ impl Program {
         if shapes.len() > MAX_LAYERS {
             return Err(TOO_MANY);
         }
+        if slots < 2 || !slots.is_power_of_two() {
+            return Err(NO_LAYOUT);
+        }
         let phases = phases(shapes);
         let programs = Self::first(first, slots, phases[0], search)?;
         let mut chains = cheapest(programs.into_iter().map(|program| vec![program]));

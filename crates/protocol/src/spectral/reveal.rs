@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
 use super::primes::{Primes, product};
+use super::samples::Samples;
 use super::{OF_A_SESSION, ciphertext_bytes, needs};
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
@@ -34,8 +35,11 @@ use crate::{Cost, ProtocolError, kind};
 /// The disclosure of all scores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reveal {
-    /// Where the scores lie.
+    /// Where a sample's scores lie.
     pub layout: Layout,
+    /// How many samples lie in them.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
     /// The plaintext moduli.
     pub primes: Vec<u64>,
     /// The parameter set.
@@ -58,7 +62,7 @@ impl Spec for Reveal {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        self.layout.check(self.set.degree())?;
+        self.layout.check(self.samples.slots(self.set.degree()))?;
         let input = ValueType::only_encrypted(inputs)?;
         let fits = (input.set, input.ciphertexts, input.limbs)
             == (self.set, self.layout.ciphertexts(), self.limbs)
@@ -166,7 +170,7 @@ impl Step<Server> for BuiltReveal {
                 .for_each(|(slot, _)| *slot = 0);
             Ok(Cover { blinding, mask: encoder.encode(&slots)? })
         };
-        let results = self.spec.layout.occupied();
+        let results = self.spec.samples.occupied(&self.spec.layout);
         let of_prime = |encoder| results.iter().map(|results| cover(encoder, results)).collect();
         let covers = self.primes.encoders().iter().map(of_prime).collect::<Result<_, ProtocolError>>()?;
         Ok((covers, None))
@@ -233,7 +237,7 @@ impl Step<Client> for BuiltReveal {
                 let sealed = SealedCiphertext::from_bytes(modulus, &bytes)?;
                 slots.push(encoder.decode(&key.decrypt_sealed(&sealed)?)?);
             }
-            residues.push(self.spec.layout.unpack(&slots));
+            residues.push(self.spec.samples.unpack(&self.spec.layout, &slots));
         }
         Ok(Value::Revealed(Outcome::Logits(self.primes.recombine(&residues))))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
 use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Samples, Search};
 use lanner_protocol::step::{Built, Client, Inputs, ModelParts, Server, SetUp, Shared, Spec, Value, Weights};
 use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};
@@ -42,11 +42,13 @@ fn steps(sets: &Sets) -> [Box<dyn Built>; 3] {
     let mut chain = Program::chain(&[shape], SET.degree(), &mut Search::default()).unwrap();
     let program = Arc::new(chain.remove(0));
     let (from, to) = (program.from().clone(), program.to().clone());
-    let encrypt = Encrypt { layout: from, primes: vec![PRIME], set: SET, limbs: LIMBS };
-    let linear = Linear::new(&program, &[PRIME], SET, [LIMBS; 2]);
+    let encrypt =
+        Encrypt { layout: from, samples: Samples::ONE, primes: vec![PRIME], set: SET, limbs: LIMBS };
+    let linear = Linear::new(&program, Samples::ONE, &[PRIME], SET, [LIMBS; 2]);
     let parameters = SET.parameters().unwrap();
     let noise: NoiseBound = program.noise(NoiseBound::fresh(), &parameters, &[PRIME], LIMBS);
-    let reveal = Reveal { layout: to, primes: vec![PRIME], set: SET, limbs: LIMBS, noise_bits: noise.bits() };
+    let (samples, noise_bits) = (Samples::ONE, noise.bits());
+    let reveal = Reveal { layout: to, samples, primes: vec![PRIME], set: SET, limbs: LIMBS, noise_bits };
     [encrypt.build(sets).unwrap(), linear.build(sets).unwrap(), reveal.build(sets).unwrap()]
 }
 

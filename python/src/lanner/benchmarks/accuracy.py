@@ -125,9 +125,10 @@ def on_both_parties(model: Model, x: Images) -> dict[str, int]:
         path = Path(folder) / "accuracy.lanner"
         model.save(path)
         with ServerProcess([str(path)]) as server, server.connect() as client:
-            equal = [
-                agrees(client.predict(image), reference, model) for image, reference in zip(x, references, strict=True)
-            ]
+            predictions = client.predict_batch(x)
+    equal = [
+        agrees(prediction, reference, model) for prediction, reference in zip(predictions, references, strict=True)
+    ]
     return {"images": len(x), "equal": sum(equal)}
 
 

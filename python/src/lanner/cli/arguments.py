@@ -80,6 +80,13 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         help="mode spectral: put the quadratic that fits it best on the calibration samples in the place of every ReLU",
     )
     parser.add_argument(
+        "--batch",
+        type=int,
+        metavar="N",
+        help="mode spectral: samples that a request holds, packed into the same ciphertexts, a power of two; a request "
+        "takes about as long as for one (default: 1)",
+    )
+    parser.add_argument(
         "--image",
         type=Path,
         metavar="S.toml",
@@ -191,7 +198,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     names = (
         *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
         *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
-        "replace_relu",
+        *("replace_relu", "batch"),
         *("max_memory", "max_seconds"),
     )
     keywords = {name: getattr(options, name) for name in names}

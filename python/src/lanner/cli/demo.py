@@ -15,10 +15,11 @@ from lanner.agreement import agreement_name, agrees
 from lanner.cli.arguments import add_protocol_options
 from lanner.cli.example import save_example
 from lanner.cli.output import Output, duration
-from lanner.cli.predict import shown_if_broken
+from lanner.cli.predict import predict_samples
 from lanner.cli.process import ServerProcess
 from lanner.embedded import compile_embedded, require_scikit_learn
 from lanner.errors import MisuseError
+from lanner.inputs import samples_of
 from lanner.options import Protocols
 from lanner.prediction import Prediction
 from lanner.wording import counted
@@ -75,19 +76,10 @@ def _digits(count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 def _classify(path: Path, x: NDArray[np.float32], output: Output) -> tuple[list[Prediction], float]:
     """The predictions and the seconds they took, from connecting on."""
-    predictions: list[Prediction] = []
     with ServerProcess([str(path)]) as server:
         started = time.perf_counter()
-        with (
-            server.connect() as client,
-            shown_if_broken(predictions, output),
-            output.progress("classifying", len(x)) as advance,
-        ):
-            for index, sample in enumerate(x):
-                prediction = client.predict(sample).placed(None, index)
-                predictions.append(prediction)
-                output.predictions.append(prediction.document())
-                advance()
+        with server.connect() as client:
+            predictions = predict_samples(client, samples_of(x), output, "classifying")
         return predictions, time.perf_counter() - started
 
 

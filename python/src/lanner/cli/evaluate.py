@@ -22,12 +22,12 @@ from lanner.cli.measured import (
     metric_text,
 )
 from lanner.cli.output import Output
-from lanner.cli.predict import shown_if_broken
+from lanner.cli.predict import predict_samples
 from lanner.cli.process import ServerProcess
 from lanner.cli.sweep import add_sweep_options, check_sweep, sweep
 from lanner.errors import InputError, MisuseError
 from lanner.evaluation import Results, Task, task_of
-from lanner.inputs import as_batch, load_array, load_truth
+from lanner.inputs import as_batch, load_array, load_truth, samples_of
 from lanner.model import Model, load
 from lanner.prediction import Prediction
 from lanner.wording import counted
@@ -115,20 +115,8 @@ def _references(
 
 def _secure(path: Path, limits: LimitKeywords, x: NDArray[np.float32], output: Output) -> list[Prediction]:
     """Run every sample through the protocol, with the server in another process."""
-    predictions: list[Prediction] = []
-    with (
-        shown_if_broken(predictions, output),
-        ServerProcess([str(path)], limits=limits) as server,
-        server.connect() as client,
-    ):
-        entry = client.manifest.input
-        with output.progress("secure", len(x)) as advance:
-            for index, sample in enumerate(x):
-                prediction = client.predict(entry.clip(sample)).placed(None, index)
-                predictions.append(prediction)
-                output.predictions.append(prediction.document())
-                advance()
-    return predictions
+    with ServerProcess([str(path)], limits=limits) as server, server.connect() as client:
+        return predict_samples(client, samples_of(client.manifest.input.clip(x)), output, "secure")
 
 
 def _losses(task: Task, results: dict[str, Results]) -> list[str]:

@@ -6,6 +6,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
 
 from lanner.cli.arguments import KINDS, add_peer_arguments, add_peer_options, read_peer
 from lanner.cli.output import Output
@@ -15,6 +18,8 @@ from lanner.errors import MisuseError
 from lanner.inputs import Sample, fit_sources, read_sources
 from lanner.prediction import Prediction
 from lanner.state import state_directory, state_path
+
+T = TypeVar("T")
 
 NAME = "predict"
 HELP = "classify inputs by a server that does not see them"
@@ -35,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Check every input, connect, and predict one by one."""
+    """Check every input, connect, and predict."""
     if options.refill < 0:
         raise MisuseError(f"--refill is {options.refill}", fix="give how many predictions to prepare")
     peer = read_peer(options)
@@ -56,16 +61,25 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def predict_samples(client: Client, samples: Sequence[Sample], output: Output) -> list[Prediction]:
-    """Predict samples one by one; each is kept in `output` as soon as it is done."""
+def predict_samples(
+    client: Client, samples: Sequence[Sample], output: Output, doing: str = "predicting"
+) -> list[Prediction]:
+    """Predict samples request by request; each is kept in `output` as soon as it is done."""
     predictions: list[Prediction] = []
-    with shown_if_broken(predictions, output), output.progress("predicting", len(samples)) as advance:
-        for sample in samples:
-            prediction = client.predict(sample.values).placed(sample.source, sample.index)
-            predictions.append(prediction)
-            output.predictions.append(prediction.document())
-            advance()
+    with shown_if_broken(predictions, output), output.progress(doing, len(samples)) as advance:
+        for together in batched(samples, client.manifest.batch):
+            made = client.predict_batch(np.stack([sample.values for sample in together]))
+            for sample, prediction in zip(together, made, strict=True):
+                predictions.append(prediction.placed(sample.source, sample.index))
+                output.predictions.append(predictions[-1].document())
+            advance(steps=len(together))
     return predictions
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """As many items at a time, and in the end what is left."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 @contextmanager

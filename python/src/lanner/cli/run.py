@@ -90,4 +90,5 @@ _COMPILE_ONLY = (
     "precision",
     "allow_imprecise",
     "replace_relu",
+    "batch",
 )
