@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,8 +91,9 @@ def test_scores_are_told_or_the_mode_is_another(tmp_path: Path, output: str) -> 
         lanner.compile(squares(tmp_path / "squares.onnx"), x, mode="spectral", output=output, precision=6)
 
 
-def with_relus(path: Path, pool: str) -> Path:
+def with_relus(path: Path, pool: str, **padding: Any) -> Path:  # noqa: ANN401 - an operator's attributes
     """A convolution, ReLU, a pool of 2x2, a padded convolution, ReLU, a dense layer."""
+    sides = 6 if padding else 5
     rng = np.random.default_rng(7)
 
     def normal(*shape: int) -> NDArray[np.float32]:
@@ -101,7 +103,7 @@ def with_relus(path: Path, pool: str) -> Path:
     nodes = [
         helper.make_node("Conv", ["x", "w1", "b1"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["a"], ["b"], name="first"),
-        helper.make_node(pool, ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node(pool, ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2], **padding),
         helper.make_node("Conv", ["c", "w2"], ["d"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["d"], ["e"], name="second"),
         helper.make_node("Transpose", ["e"], ["f"], perm=[0, 2, 3, 1]),
@@ -109,7 +111,7 @@ def with_relus(path: Path, pool: str) -> Path:
         helper.make_node("Gemm", ["g", "w3", "b3"], ["y"], transB=1),
     ]
     tensors = {"w1": normal(3, 1, 3, 3), "b1": normal(3, 1)[:, 0], "w2": normal(4, 3, 3, 3)}
-    tensors |= {"w3": normal(5, 100), "b3": normal(5, 1)[:, 0]}
+    tensors |= {"w3": normal(5, 4 * sides**2), "b3": normal(5, 1)[:, 0]}
     return save_model(path, make_model(nodes, (1, 1, 10, 10), tensors))
 
 
@@ -126,6 +128,14 @@ def test_relus_give_way_to_quadratics_where_that_is_asked(tmp_path: Path) -> Non
     assert abs(int((float_labels == fixed_labels).sum()) - int(kept)) <= 2
     assert int(kept) > 30
     assert on_both_parties(model, x[:2]) == {"images": 2, "equal": 2}
+
+
+def test_a_quadratic_goes_through_a_mean_that_counts_padding(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).normal(size=(60, 1, 10, 10)).astype(np.float32)
+    path = with_relus(tmp_path / "padded.onnx", "AveragePool", pads=[1, 1, 1, 1], count_include_pad=1)
+    model = lanner.compile(path, x, mode="spectral", output="logits", precision="2%", replace_relu=True)
+    labels = [scores.argmax(axis=1) for scores in (model.predict_float(x), model.predict_fixed(x))]
+    assert int((labels[0] == labels[1]).sum()) > 30
 
 
 def test_what_no_quadratic_replaces_is_named(tmp_path: Path) -> None:

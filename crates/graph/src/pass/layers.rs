@@ -1,6 +1,6 @@
 //! What moves or averages elements as part of layers, for networks whose values stay encrypted: there a layer is all that does so.
 
-use super::{Draft, fold};
+use super::{Draft, constant, fold};
 use crate::CompileError;
 use crate::graph::{Op, infer};
 use crate::tensor::Tensor;
@@ -20,7 +20,8 @@ pub(crate) fn make_all(draft: &mut Draft) -> Result<(), CompileError> {
         }
     }
     draft.shapes = infer(&draft.graph, &draft.tensors)?;
-    Ok(())
+    // A term in front of a mean that counts padding was no part of the mean; now it is one of a layer.
+    constant::fold(draft)
 }
 
 /// The mean over windows as a convolution.
