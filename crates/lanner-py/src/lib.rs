@@ -47,6 +47,29 @@ mod _native {
         super::model::json(py, &predictions)
     }
 
+    /// What a prediction by a model with this public half will take, as JSON.
+    #[pyfunction]
+    #[pyo3(signature = (manifest_json, kernels_json=None, network=None, max_memory=None, max_seconds=None))]
+    fn estimate(
+        py: Python<'_>,
+        manifest_json: &str,
+        kernels_json: Option<&str>,
+        network: Option<(f64, f64)>,
+        max_memory: Option<u64>,
+        max_seconds: Option<u64>,
+    ) -> PyResult<String> {
+        let profile = |(bandwidth_bits_per_second, round_trip_seconds)| lanner::NetworkProfile {
+            bandwidth_bits_per_second,
+            round_trip_seconds,
+        };
+        let limits = lanner::LimitOptions { memory: max_memory, seconds: max_seconds };
+        let estimated = py.detach(|| {
+            let manifest = lanner::Manifest::within(manifest_json, limits)?;
+            lanner::estimate(&manifest, kernels_json, network.map(profile))
+        });
+        estimated.map(|document| document.to_string()).map_err(|error| super::error::raise(py, &error))
+    }
+
     /// Why a graph cannot be compiled, as far as that is known before calibration: a JSON list of kind, what, where and fix.
     #[pyfunction]
     fn refusals(

@@ -199,7 +199,8 @@ impl Phases {
             bytes_received: part.count(cost.bytes_received),
             rounds: part.count(cost.rounds),
         };
-        Self { setup: of(self.setup), offline: of(self.offline), online: of(self.online) }
+        // The set-up is the session's, whatever its requests hold.
+        Self { offline: of(self.offline), online: of(self.online), ..self }
     }
 
     /// Adds what steps took.
@@ -234,6 +235,30 @@ impl LayerCost {
             seconds: part.seconds(cost.seconds),
             bytes: part.count(cost.traffic.sent + cost.traffic.received),
             rounds: part.count(cost.traffic.rounds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_request_are_the_whole_and_the_set_up_is_the_sessions() {
+        let cost = |bytes| Cost { seconds: 3.0, bytes_sent: bytes, bytes_received: 2 * bytes, rounds: 1 };
+        let whole = Phases { setup: cost(1000), offline: cost(10), online: cost(101) };
+        for of in [1, 3, 8] {
+            let parts: Vec<Phases> = (0..of).map(|index| whole.part(Part { index, of })).collect();
+            for phase in [|part: &Phases| part.offline, |part: &Phases| part.online] {
+                let all = phase(&whole);
+                assert_eq!(parts.iter().map(|part| phase(part).bytes_sent).sum::<u64>(), all.bytes_sent);
+                assert_eq!(
+                    parts.iter().map(|part| phase(part).bytes_received).sum::<u64>(),
+                    all.bytes_received
+                );
+                assert_eq!(parts.iter().map(|part| phase(part).rounds).sum::<u64>(), all.rounds);
+            }
+            assert!(parts.iter().all(|part| part.setup == whole.setup));
         }
     }
 }

@@ -4,10 +4,10 @@ mod precision;
 
 use lanner_graph::network::{Features, InputScale, NetworkInput};
 use lanner_graph::{FixedOp, Network, Policy, PublicNetwork};
-use lanner_plan::{Account, BuiltPlan, BuiltStep, Mode};
+use lanner_plan::{Account, BuiltStep, Mode};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::step::ValueType;
+use lanner_protocol::step::{Memory, ValueType};
 use serde_json::{Value, json};
 
 use crate::{Manifest, Result};
@@ -32,7 +32,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "values": network.values(),
         "calibration": {"samples_set_aside": network.set_aside()},
         "steps": steps.collect::<Vec<_>>(),
-        "memory": memory(&built, built.shared_bytes(&manifest.plan, network)?)?,
+        "memory": memory_of(&built.memory()?, built.shared_bytes(&manifest.plan, network)?),
         "parameters": keys.collect::<Vec<_>>(),
         "security": security.collect::<Vec<_>>(),
         "statistical_distance": distances(&account),
@@ -70,9 +70,8 @@ fn features(input: &NetworkInput) -> Option<Value> {
 }
 
 /// Bytes that each party keeps, to within small change; `shared` of the server's are kept once for several layers.
-fn memory(built: &BuiltPlan, shared: u64) -> Result<Value> {
-    let memory = built.memory()?;
-    Ok(json!({
+pub(crate) fn memory_of(memory: &Memory, shared: u64) -> Value {
+    json!({
         "server_bytes": memory.model - shared,
         "server_bytes_per_session": memory.session,
         "server_bytes_per_prediction": memory.server_material,
@@ -80,7 +79,7 @@ fn memory(built: &BuiltPlan, shared: u64) -> Result<Value> {
         "client_bytes_per_prediction": memory.client_material,
         "client_bytes_at_work": memory.client_working,
         "layout_bytes": memory.layouts,
-    }))
+    })
 }
 
 fn step_report(step: &BuiltStep) -> Value {

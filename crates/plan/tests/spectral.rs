@@ -25,6 +25,19 @@ fn conv(channels: usize, kernel: usize) -> String {
     )
 }
 
+/// A convolution of one tap a channel over two pixels, and squares.
+fn pixel_by_pixel(channels: usize, squares: usize) -> String {
+    let (mut nodes, shape) = (conv(channels, 1), format!("[{channels},1,2]"));
+    nodes = nodes.replace(&format!("[{channels},1,1]"), &shape);
+    for square in 1..=squares {
+        let node = format!(
+            r#",{{"name":"square{square}","op":"Square","inputs":[{square}],"shape":{shape},"modulus":{RING}}}"#
+        );
+        nodes.push_str(&node);
+    }
+    nodes
+}
+
 #[test]
 fn searches_for_layouts_are_bounded() {
     let mut layers = String::new();
@@ -42,6 +55,8 @@ fn searches_for_layouts_are_bounded() {
         (network("[4096,3,3]", &conv(2048, 3)), false),
         (network("[512,3,3]", &conv(512, 3)), true),
         (network("[1,28,28]", &conv(64, 28)), true),
+        // A ciphertext for each of very many taps, and layers behind that no room is left for.
+        (network("[200000,1,2]", &pixel_by_pixel(64, 12)), false),
     ] {
         let planned = plan(&network, Policy::Logits, Mode::Spectral);
         assert_eq!(planned.is_ok(), is_planned, "{:?}", planned.err());

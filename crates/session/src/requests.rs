@@ -32,6 +32,7 @@ mod responder;
 mod shelf;
 mod upload;
 
+use lanner_protocol::Cost;
 use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
@@ -82,6 +83,12 @@ impl Request {
             Self::Resume => 9,
             Self::SetUpUploaded(_) => 10,
         }
+    }
+
+    /// What a request that is one byte sends.
+    #[must_use]
+    pub fn cost() -> Cost {
+        Cost::NONE.client(1)
     }
 
     fn send(self, channel: &mut dyn Channel) -> Result<(), ChannelError> {

@@ -90,6 +90,13 @@ class NativeRelay:
     def close(self) -> None: ...
 
 def refusals(graph_json: str, tensors: dict[str, NDArray[np.float32]], options_json: str) -> str: ...
+def estimate(
+    manifest_json: str,
+    kernels_json: str | None = None,
+    network: tuple[float, float] | None = None,
+    max_memory: int | None = None,
+    max_seconds: int | None = None,
+) -> str: ...
 def network_profile(name: str) -> tuple[float, float] | None: ...
 def run_in_memory(model: NativeModel, x: NDArray[np.float32]) -> str:
     """Samples, shape (n, *shape), by one request; the JSON of a list of predictions."""

@@ -149,7 +149,8 @@ class Client:
     def predict_batch(self, x: ArrayLike) -> list[Prediction]:
         """Predict samples in private: as many by each request as the model's owner compiled it for, which is often one.
 
-        What a request costs is divided among its samples.
+        What a request costs is divided among its samples. Where one fails, what those before it gave is lost: give as
+        many samples as `manifest.batch` at a time to keep it.
 
         Args:
             x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.

@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
+from lanner.estimate import Estimate, estimate
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
+from lanner.network import LOOPBACK, Network
 from lanner.options import CompileOptions
 from lanner.precision import PrecisionWarning, Reached, check_kept_bits
 from lanner.reference import OnnxReference, reference_of
@@ -211,6 +213,15 @@ class Model:
         with native_errors():
             report: dict[str, Any] = json.loads(self.native.report())
         return report
+
+    def estimate(self, link: str | Network = LOOPBACK, *, state_dir: str | Path | None = None) -> Estimate:
+        """What a session with one prediction takes over a network, before a run; see `lanner.estimate`.
+
+        Args:
+            link: ``loopback``, ``lan``, ``wan``, the path of a TOML file, or a `Network`.
+            state_dir: Where this machine's kernel times are, if they were measured; see `lanner.state`.
+        """
+        return estimate(self.manifest, link, state_dir=state_dir)
 
     def _batch(self, x: ArrayLike) -> NDArray[np.float32]:
         return as_batch(to_float32(x), self.manifest.input)

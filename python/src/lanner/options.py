@@ -137,7 +137,7 @@ class CompileOptions:
                 f"ReLUs are replaced for mode spectral alone, and the mode is {self.mode}",
                 fix="compile with mode spectral, or leave the ReLUs as they are",
             )
-        if self.batch < 1 or self.batch & (self.batch - 1):
+        if not isinstance(self.batch, int) or self.batch < 1 or self.batch & (self.batch - 1):
             raise MisuseError(f"a request holds no {self.batch} samples", fix="give a power of two, such as 16")
         if self.batch > 1 and self.mode != "spectral":
             raise MisuseError(

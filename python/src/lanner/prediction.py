@@ -18,7 +18,7 @@ class Phase:
         seconds: Wall-clock time.
         bytes_sent: Bytes that the client sent on the transport.
         bytes_received: Bytes that the client received on the transport.
-        rounds: Sends by the client that were followed by a wait.
+        rounds: Sends by the client that were followed by a wait; of a request for several samples the first one's.
     """
 
     seconds: float

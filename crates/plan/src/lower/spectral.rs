@@ -122,9 +122,16 @@ impl<'n> Chain<'n> {
         };
         let shapes: Vec<Convolution> = layers.iter().filter_map(linear).collect();
         let programs = Program::chain(&shapes, samples.slots(set.degree()), search);
-        let programs = programs.map_err(|source| match samples {
-            Samples::ONE => layer_of("network", source),
-            _ => PlanError::Samples { samples: samples.count(), reason: source.to_string() },
+        let programs = programs.map_err(|source| {
+            let (slots, degree) = (samples.slots(set.degree()), set.degree());
+            let elements = shapes.iter().map(|shape| shape.inputs().max(shape.outputs().unwrap_or(0))).max();
+            match elements.filter(|elements| slots < *elements && *elements <= degree) {
+                None => layer_of("network", source),
+                Some(elements) => PlanError::Samples {
+                    samples: samples.count(),
+                    reason: format!("each has {slots} slots, and a layer has {elements} elements"),
+                },
+            }
         })?;
         let programs = programs.into_iter().map(Arc::new).collect();
         let parameters = set.parameters().map_err(|source| layer_of("parameters", source.into()))?;

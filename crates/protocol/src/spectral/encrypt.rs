@@ -101,12 +101,18 @@ impl Built for BuiltEncrypt {
         Ok(StepCost { online, ..StepCost::default() })
     }
 
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("input_ciphertexts", self.ciphertexts() as u64)]
+    }
+
     fn memory(&self) -> Result<Memory, ProtocolError> {
         let expanded = (2 * self.spec.limbs * self.parameters.degree() * size_of::<u64>()) as u64;
         let all = self.ciphertexts() as u64 * expanded;
         // The slots of all ciphertexts, and what lies in them.
         let slots = self.spec.layout.ciphertexts() as u64 * self.parameters.degree() as u64 * 3 * WORD;
-        Ok(Memory { working: all, client_working: expanded + slots, ..Memory::default() })
+        // The input, which elements that no slot holds are part of, as it is given, shared, revealed and reduced.
+        let elements = (self.spec.samples.count() * self.spec.layout.len()) as u64 * 5 * WORD;
+        Ok(Memory { working: all, client_working: expanded + slots + elements, ..Memory::default() })
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {

@@ -41,7 +41,7 @@ pub struct Taps {
 }
 
 /// The most ciphertexts that a value has.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 impl Grid {
     /// Slots from one position to the next: planes that a row has room for.

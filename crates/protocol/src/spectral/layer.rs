@@ -178,6 +178,7 @@ impl Built for BuiltLinear {
             ("input_ciphertexts", counts.ciphertexts),
             ("output_ciphertexts", self.spec.to.ciphertexts()),
             ("limbs", self.spec.limbs[0]),
+            ("primes", self.spec.primes.len()),
         ];
         each.map(|(name, count)| (name, count as u64)).to_vec()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::grid::{Grid, Taps};
+use super::grid::{Grid, MOST, Taps};
 use crate::ProtocolError;
 use crate::linear::Convolution;
 
@@ -158,7 +158,7 @@ impl Layout {
     }
 
     /// What each slot of each ciphertext holds.
-    fn places(&self) -> Vec<Vec<Place>> {
+    pub(super) fn places(&self) -> Vec<Vec<Place>> {
         match self {
             Self::Runs { slots, len, period, .. } => {
                 let mut places = vec![Place::Free; *slots];
@@ -248,6 +248,7 @@ impl Patches {
         fits && self.shape.groups == 1
             && self.positions() <= self.block
             && (1..=self.planes()).contains(&self.kinds)
+            && self.ciphertexts() <= MOST
     }
 
     /// The input element that a tap reads for an output position; none in the padding.

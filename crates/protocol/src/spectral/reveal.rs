@@ -119,6 +119,10 @@ impl Built for BuiltReveal {
         Ok(Answers { ciphertexts, each })
     }
 
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("output_ciphertexts", (self.ciphertexts() * self.budgets.len()) as u64)]
+    }
+
     fn memory(&self) -> Result<Memory, ProtocolError> {
         let count = (self.ciphertexts() * self.budgets.len()) as u64;
         // An encryption of zero, the flooding, and the mask.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::Layout;
+use super::layout::{Layout, Place};
 use crate::ProtocolError;
 use crate::linear::gazelle::packing::Rotation;
 
@@ -44,18 +44,30 @@ impl Samples {
 
     /// The same value for each sample.
     pub(super) fn spread<T: Copy>(self, slots: &[T]) -> Vec<T> {
-        slots.iter().flat_map(|value| std::iter::repeat_n(*value, self.0)).collect()
+        // Never moved while it grows: what lies in slots may be secret.
+        let mut spread = Vec::with_capacity(slots.len() * self.0);
+        for value in slots {
+            spread.extend(std::iter::repeat_n(*value, self.0));
+        }
+        spread
     }
 
     /// The slots of all ciphertexts, for the elements of one sample after the other.
     pub(super) fn pack(self, layout: &Layout, values: &[u64]) -> Vec<Vec<u64>> {
-        let mut packed = vec![vec![0; layout.slots() * self.0]; layout.ciphertexts()];
-        for (sample, values) in values.chunks(layout.len()).enumerate() {
-            for (packed, slots) in packed.iter_mut().zip(layout.pack(values)) {
-                packed.iter_mut().skip(sample).step_by(self.0).zip(slots).for_each(|(to, slot)| *to = slot);
+        let of_ciphertext = |places: &Vec<Place>| {
+            let mut packed = vec![0; places.len() * self.0];
+            for (slots, place) in packed.chunks_mut(self.0).zip(places) {
+                if let Place::Element(element) = place {
+                    let samples = values.chunks(layout.len());
+                    slots
+                        .iter_mut()
+                        .zip(samples)
+                        .for_each(|(slot, sample)| *slot = sample.get(*element).copied().unwrap_or(0));
+                }
             }
-        }
-        packed
+            packed
+        };
+        layout.places().iter().map(of_ciphertext).collect()
     }
 
     /// The elements of one sample after the other.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypedDict
 
 from lanner.client import DEFAULT_TIMEOUT, Client
@@ -20,12 +22,15 @@ from lanner.trust import Trust, parse_address
 KINDS = "a .npy, .npz, .csv, .png or .jpg file, or a folder of such files"
 
 
-def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """Options that decide how an ONNX model is compiled; None where they are not given."""
+def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Options that decide how an ONNX model is compiled; None where they are not given.
+
+    `other_modes` are further choices of ``--mode``, and what they are.
+    """
     parser.add_argument(
         "--calibration", metavar="X.npy", type=Path, help=f"typical samples: {KINDS}; 32 or more are advised"
     )
-    _add_mode(parser)
+    _add_mode(parser, others=other_modes)
     _add_rounding(parser)
     parser.add_argument(
         "--output",
@@ -156,12 +161,15 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
     _add_rounding(parser)
 
 
-def _add_mode(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+def _add_mode(
+    parser: argparse.ArgumentParser, default: str | None = None, others: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    said = "".join(f"; {name}: {what}" for name, what in others.items())
     parser.add_argument(
         "--mode",
-        choices=MODES,
+        choices=(*MODES, *others),
         default=default,
-        help="the protocols (default: auto, which is cheetah with exact rounding)",
+        help=f"the protocols (default: auto, which is cheetah with exact rounding{said})",
     )
 
 

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from lanner import _native
+from lanner.benchmarks.machine import machine
 from lanner.cli.inspect import show_report
 from lanner.cli.output import Output
+from lanner.errors import MisuseError
+from lanner.estimate import KERNELS
 from lanner.pairings import pairings
-from lanner.state import state_path
+from lanner.state import state_directory, state_path
+from lanner.wording import counted
 
 NAME = "doctor"
 HELP = "show versions, CPU features and what is missing"
@@ -31,11 +35,18 @@ _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments: there are none."""
+    """Add the command's arguments."""
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="first measure what operations take on this machine, for lanner estimate: some minutes on an idle machine",
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Print what there is and what is missing."""
+    if options.calibrate:
+        _calibrate(state_directory(options.state_dir), output)
     native: dict[str, Any] = json.loads(_native.doctor())
     packages = {name: _version(name) for name in ("lanner", "numpy", "pillow", "rich", *OPTIONAL)}
     missing = [
@@ -62,6 +73,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
     output.document(document)
     return 0
+
+
+def _calibrate(state: Path, output: Output) -> None:
+    """Measure, and keep the table in the state directory."""
+    for package in ("onnx", "scipy"):
+        if importlib.util.find_spec(package) is None:
+            raise MisuseError(f"{package} is missing", where="--calibrate", fix="pip install 'lanner[onnx,demo]'")
+    from lanner.benchmarks.kernel_times import calibration_cases, measure, table
+
+    here = machine()
+    name = f"{here['processor']}, {counted(here['cores'], 'core')}"
+    with output.progress("measuring", len(calibration_cases())) as advance:
+        kernels = measure(name, advance)
+    path = state / KERNELS
+    path.write_text(table(kernels), encoding="utf-8")
+    output.say(f"kernel times of {name} are in {path}")
 
 
 def _stock(state: Path) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class Output:
                     duration(sum(phase.seconds for phase in phases) / count),
                     size(sum(phase.bytes_sent for phase in phases) / count),
                     size(sum(phase.bytes_received for phase in phases) / count),
-                    f"{sum(phase.rounds for phase in phases) / count:.3g}",
+                    sum(phase.rounds for phase in phases) / count,
                 )
             )
         self.table(("phase", "", "time", "sent", "received", "rounds"), rows)

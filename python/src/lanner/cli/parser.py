@@ -11,6 +11,7 @@ from lanner.cli import (
     compile_model,
     demo,
     doctor,
+    estimate,
     evaluate,
     export,
     inspect,
@@ -25,7 +26,7 @@ from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
 COMMANDS = (
-    *(demo, compile_model, inspect, export, keygen, serve, prepare, predict),
+    *(demo, compile_model, inspect, estimate, export, keygen, serve, prepare, predict),
     *(evaluate, run, bench, pairings, doctor),
 )
 

@@ -154,6 +154,10 @@ impl Keyed for Activation {
         self.making.held() + packed_len(self.values(), self.bits()) as u64
     }
 
+    fn nodes(&self) -> u64 {
+        self.making.nodes()
+    }
+
     fn working(&self) -> u64 {
         self.making.working() as u64 + self.dither.as_ref().map_or(0, Dither::working)
     }

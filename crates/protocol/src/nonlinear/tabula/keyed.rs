@@ -34,6 +34,9 @@ pub trait Keyed: Send + Sync + 'static {
     /// Bytes that either party holds while it makes the material or computes, at most and besides it.
     fn working(&self) -> u64;
 
+    /// Nodes of all trees that are grown for the keys.
+    fn nodes(&self) -> u64;
+
     /// Bytes that say where elements lie.
     fn layouts(&self) -> u64 {
         0
@@ -118,7 +121,7 @@ impl<K: Keyed> Built for K {
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         let transfers = self.transfers(Party::Client) + self.transfers(Party::Server);
-        vec![("instances", self.values() as u64), ("transfers", transfers as u64)]
+        vec![("instances", self.values() as u64), ("transfers", transfers as u64), ("nodes", self.nodes())]
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {

@@ -119,6 +119,12 @@ impl Making {
         nodes + self.bits() * 5 * Block::BYTES + 4 * 8 * self.layer.inputs() + products as usize
     }
 
+    /// Nodes of all trees, down to the last level that is stored.
+    pub(super) fn nodes(&self) -> u64 {
+        let of = |of: &Comparison| Growth::stored(of.shape) as u64;
+        self.keys() as u64 * self.comparisons().iter().map(of).sum::<u64>()
+    }
+
     /// Bytes that each party opens of the values' corrections.
     fn opened(&self) -> usize {
         let of = |of: &Comparison| packed_len(of.values() * self.keys(), of.to());

@@ -124,6 +124,10 @@ impl Keyed for Tournament {
         self.making.cost(supply)
     }
 
+    fn nodes(&self) -> u64 {
+        self.making.nodes()
+    }
+
     fn working(&self) -> u64 {
         self.making.working() as u64 + 4 * (self.elements.len() * size_of::<u64>()) as u64
     }

@@ -140,6 +140,11 @@ impl PointMaking {
         (0..keys).step_by(chunk).map(move |start| start..keys.min(start + chunk))
     }
 
+    /// Nodes of all trees, the last level's.
+    pub(super) fn nodes(&self) -> u64 {
+        (self.keys() as u64) << self.shape().levels()
+    }
+
     /// Bytes that are held while keys are made.
     pub(super) fn working(&self) -> u64 {
         let chunk = self.chunks().next().map_or(0, |keys| keys.len());

@@ -172,6 +172,10 @@ impl Keyed for TableLookup {
         self.making.held() + packed_len(count, self.kept + self.dropped) as u64 + vectors
     }
 
+    fn nodes(&self) -> u64 {
+        self.making.nodes() + self.points.nodes()
+    }
+
     fn working(&self) -> u64 {
         let expanded = if self.expanded { (8 * self.values() as u64) << self.kept } else { 0 };
         (self.making.working() as u64).max(self.points.working()).max(expanded)

@@ -1,0 +1,119 @@
+//! What a prediction will take, for people and for `--json`.
+
+use lanner_net::NetworkProfile;
+use lanner_plan::{Estimate, Kernels, Link, PhaseEstimate, StepEstimate};
+use lanner_session::requests::Request;
+use serde_json::{Value, json};
+
+use crate::report::memory_of;
+use crate::{Error, ErrorKind, Manifest, Result};
+
+/// The seconds, bytes, rounds, memory and material of a session with one prediction, by phase and by step.
+///
+/// # Arguments
+/// `kernels` is a table of what operations take on this machine, as JSON; where it is `None`, and for protocols that it lacks, the one that comes
+/// with the build. `network` is what lies between the parties; `None` is nothing.
+///
+/// # Errors
+/// [`ErrorKind::Misuse`] if the table is damaged.
+pub fn estimate(
+    manifest: &Manifest,
+    kernels: Option<&str>,
+    network: Option<NetworkProfile>,
+) -> Result<Value> {
+    let shipped = Kernels::shipped();
+    let kernels = match kernels {
+        None => shipped,
+        Some(json) => Kernels::from_json(json)
+            .map_err(|what| {
+                Error::new(ErrorKind::Misuse, format!("the table of kernel times is damaged: {what}"))
+                    .fix("measure again with lanner doctor --calibrate")
+            })?
+            .or(shipped),
+    };
+    let link = network.map_or(Link::LOOPBACK, |network| Link {
+        seconds_per_byte: 8.0 / network.bandwidth_bits_per_second,
+        round_trip_seconds: network.round_trip_seconds,
+    });
+    let built = manifest.plan.build()?;
+    let mut estimate = built.estimate(&kernels, link)?;
+    add_requests(&mut estimate, link);
+    let layers: Vec<Value> = estimate.steps.iter().map(layer).collect();
+    let operations = estimate.setup_operations.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    Ok(json!({
+        "mode": manifest.mode,
+        "model": manifest.name,
+        "machine": kernels.machine,
+        "samples_per_request": manifest.plan.samples.count(),
+        "phases": {"setup": estimate.setup, "offline": estimate.offline(), "online": estimate.online()},
+        "memory": memory_of(&estimate.memory, 0),
+        "material": {
+            "client_bytes": estimate.memory.client_material, "server_bytes": estimate.memory.server_material,
+        },
+        "setup_operations": operations.collect::<serde_json::Map<_, _>>(),
+        "layers": layers,
+    }))
+}
+
+/// The client asks for each phase that has messages, together with the first of them.
+fn add_requests(estimate: &mut Estimate, link: Link) {
+    let asked = Request::cost().client_bytes();
+    let ask = |phase: &mut PhaseEstimate| {
+        phase.bytes += asked;
+        phase.seconds += asked as f64 * link.seconds_per_byte;
+    };
+    ask(&mut estimate.setup);
+    let offline = estimate.steps.iter_mut().map(|step| &mut step.offline);
+    offline.filter(|phase| phase.bytes > 0).take(1).for_each(ask);
+    let online = estimate.steps.iter_mut().map(|step| &mut step.online);
+    online.filter(|phase| phase.bytes > 0).take(1).for_each(ask);
+}
+
+fn layer(step: &StepEstimate) -> Value {
+    let mut all: PhaseEstimate = step.offline;
+    all += step.online;
+    let operations = step.operations.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    json!({
+        "name": step.name,
+        "protocol": step.protocol,
+        "reason": reason(step.protocol),
+        "timed": step.is_timed,
+        "seconds": all.seconds,
+        "bytes": all.bytes,
+        "rounds": all.rounds,
+        "phases": {"offline": step.offline, "online": step.online},
+        "material": {
+            "client_bytes": step.visits as u64 * step.memory.client_material,
+            "server_bytes": step.visits as u64 * step.memory.server_material,
+        },
+        "model_bytes": step.memory.model,
+        "visits": step.visits,
+        "operations": operations.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// Why a step has its protocol, for people.
+fn reason(protocol: &str) -> &'static str {
+    let (family, own) = protocol.split_once('.').unwrap_or((protocol, ""));
+    match (family, own) {
+        ("gazelle", "square") => "squares are products of masked values, by one encryption each way",
+        ("gazelle", _) => "this mode's layers are rotations of packed ciphertexts, the fewest bytes",
+        ("falcon", _) => "this mode's layers are products in the frequency domain, without rotations",
+        ("cheetah", _) => {
+            "this mode's layers are products of polynomials over a power of two, without rotations"
+        }
+        ("delphi", _) => {
+            "this mode's layers are computed ahead, so that online they are plaintext arithmetic"
+        }
+        ("ot", _) => "over a power of two comparisons and rescales are cheapest by oblivious transfers",
+        ("tabula", _) => "one opened value and one read online, by keys that are made ahead",
+        ("yao", "argmax" | "topk" | "softmax") => {
+            "few values and many comparisons: a garbled circuit takes one round"
+        }
+        ("yao", _) => "over a prime comparisons are cheapest by garbled circuits, in one round",
+        ("spectral", _) => "the server computes on ciphertexts alone, so that there is one round",
+        ("local", _) => "each party computes on its own shares, without a message",
+        ("share", _) => "shares are moved to another ring, or opened to the client",
+        _ => "the only protocol for it here",
+    }
+}

@@ -1,0 +1,282 @@
+//! What a prediction will take, before anybody pays for it.
+//!
+//! Bytes, rounds and material follow from public parameters, exactly. Seconds are operations times what each takes on a machine, which a table
+//! tells ([`Kernels`]), with bytes over the link's bandwidth and rounds over its round trip: parties compute, send and wait mostly in turn.
+
+use std::collections::BTreeMap;
+
+use lanner_protocol::Cost;
+use lanner_protocol::step::{Memory, ValueType};
+use serde::{Deserialize, Serialize};
+
+use crate::built::layer;
+use crate::{BuiltPlan, BuiltStep, PlanError, Visit};
+
+/// Seconds of each operation, by its name.
+pub type Rates = BTreeMap<String, f64>;
+
+/// What operations take on a machine, both parties on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernels {
+    /// The machine, in words.
+    pub machine: String,
+    /// Of the set-up.
+    pub setup: Rates,
+    /// Of each protocol's steps.
+    pub protocols: BTreeMap<String, StepRates>,
+}
+
+/// What a protocol's operations take.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepRates {
+    /// Before the input is known.
+    pub offline: Rates,
+    /// The rest.
+    pub online: Rates,
+}
+
+/// The network between the parties.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// Seconds that a byte takes in either direction.
+    pub seconds_per_byte: f64,
+    /// Seconds from a send to its answer when the peer takes no time.
+    pub round_trip_seconds: f64,
+}
+
+/// What one phase takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PhaseEstimate {
+    /// Seconds that the client waits.
+    pub seconds: f64,
+    /// Bytes in both directions, without what a transport adds.
+    pub bytes: u64,
+    /// Rounds.
+    pub rounds: u64,
+}
+
+/// What one step takes, in all its visits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepEstimate {
+    /// The step.
+    pub name: String,
+    /// Its protocol.
+    pub protocol: &'static str,
+    /// Whether the table has times of the protocol; without, its computation counts as none.
+    pub is_timed: bool,
+    /// How often it is visited.
+    pub visits: usize,
+    /// What its time goes with, for one visit.
+    pub operations: Vec<(&'static str, f64)>,
+    /// Before the input is known.
+    pub offline: PhaseEstimate,
+    /// The rest.
+    pub online: PhaseEstimate,
+    /// What the parties keep for it.
+    pub memory: Memory,
+}
+
+/// What a session with one prediction takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// What the set-up's time goes with.
+    pub setup_operations: Vec<(&'static str, f64)>,
+    /// Once a session.
+    pub setup: PhaseEstimate,
+    /// The steps in order.
+    pub steps: Vec<StepEstimate>,
+    /// What the parties keep, all steps together.
+    pub memory: Memory,
+}
+
+impl Kernels {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn from_json(json: &str) -> Result<Self, String> {
+        let kernels: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let steps = kernels.protocols.values().flat_map(|rates| [&rates.offline, &rates.online]);
+        let rates = steps.chain([&kernels.setup]).flat_map(BTreeMap::values);
+        match rates.copied().find(|seconds| !(seconds.is_finite() && *seconds >= 0.0)) {
+            Some(seconds) => Err(format!("an operation takes no {seconds} s")),
+            None => Ok(()),
+        }?;
+        Ok(kernels)
+    }
+
+    /// The table that comes with the build, of the machine that it names.
+    #[must_use]
+    pub fn shipped() -> Self {
+        Self::from_json(include_str!("kernels.json")).unwrap_or_else(|_| Self {
+            machine: String::new(),
+            setup: Rates::new(),
+            protocols: BTreeMap::new(),
+        })
+    }
+
+    /// This table, with what it lacks from another one.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        for (name, rates) in other.protocols {
+            self.protocols.entry(name).or_insert(rates);
+        }
+        self
+    }
+}
+
+impl Link {
+    /// No network at all.
+    pub const LOOPBACK: Self = Self { seconds_per_byte: 0.0, round_trip_seconds: 0.0 };
+
+    fn phase(self, computed: f64, cost: Cost) -> PhaseEstimate {
+        let sent = cost.bytes() as f64 * self.seconds_per_byte;
+        let waited = cost.rounds() as f64 * self.round_trip_seconds;
+        PhaseEstimate { seconds: computed + sent + waited, bytes: cost.bytes(), rounds: cost.rounds() }
+    }
+}
+
+impl std::ops::AddAssign for PhaseEstimate {
+    fn add_assign(&mut self, other: Self) {
+        self.seconds += other.seconds;
+        self.bytes += other.bytes;
+        self.rounds += other.rounds;
+    }
+}
+
+impl Estimate {
+    /// All steps' offline phases.
+    #[must_use]
+    pub fn offline(&self) -> PhaseEstimate {
+        sum(self.steps.iter().map(|step| step.offline))
+    }
+
+    /// All steps' online phases.
+    #[must_use]
+    pub fn online(&self) -> PhaseEstimate {
+        sum(self.steps.iter().map(|step| step.online))
+    }
+}
+
+impl BuiltPlan {
+    /// What a session with one prediction takes over a link, where operations take what a table tells.
+    ///
+    /// # Errors
+    /// As [`Self::cost`] and [`Self::memory`].
+    pub fn estimate(&self, kernels: &Kernels, link: Link) -> Result<Estimate, PlanError> {
+        let cost = self.cost()?;
+        let setup_operations = self.setup_operations()?;
+        let setup = link.phase(seconds(&setup_operations, &kernels.setup), cost.setup);
+        let unknown = StepRates::default();
+        let step = |(number, step): (usize, &BuiltStep)| {
+            let visits = self.visits().iter().filter(|visit| Visit::step(visit) == Some(number)).count();
+            let operations = step.operations();
+            let known = kernels.protocols.get(step.protocol);
+            let rates = known.unwrap_or(&unknown);
+            let phase = |rates, cost| link.phase(visits as f64 * seconds(&operations, rates), cost);
+            let memory = step.built.memory().map_err(|source| layer(&step.name, source))?;
+            Ok(StepEstimate {
+                name: step.name.clone(),
+                protocol: step.protocol,
+                is_timed: known.is_some(),
+                visits,
+                offline: phase(&rates.offline, cost.offline[number]),
+                online: phase(&rates.online, cost.online[number]),
+                operations,
+                memory,
+            })
+        };
+        let steps = self.steps().iter().enumerate().map(step).collect::<Result<_, PlanError>>()?;
+        Ok(Estimate { setup_operations, setup, steps, memory: self.memory()? })
+    }
+
+    /// What the set-up's time goes with.
+    fn setup_operations(&self) -> Result<Vec<(&'static str, f64)>, PlanError> {
+        let setup = self.set_up()?;
+        let keys = setup.key_bytes().map_err(|source| layer("evaluation keys", source))?;
+        let is = |has: bool| f64::from(u8::from(has));
+        Ok(vec![
+            ("sessions", 1.0),
+            ("key_bytes", keys as f64),
+            ("garbling", is(setup.garbling)),
+            ("transfers", is(setup.transfers.is_some())),
+            ("comparison_keys", is(setup.comparison_keys)),
+        ])
+    }
+}
+
+impl BuiltStep {
+    /// What the time of a visit goes with, for a table of rates: what it counts, times the size of what is counted.
+    #[must_use]
+    pub fn operations(&self) -> Vec<(&'static str, f64)> {
+        let counts = self.built.counts();
+        let size =
+            |name: &str| counts.iter().find(|(own, _)| *own == name).map_or(1.0, |(_, size)| *size as f64);
+        // Polynomials of so many coefficients; products of ciphertexts and key switches go with the square of their limbs.
+        let scale = size("degree") * size("limbs").powi(2) * size("primes");
+        let counted = counts.iter().filter(|(name, _)| !SIZES.contains(name));
+        let counted = counted.map(|(name, count)| (*name, *count as f64 * scale));
+        let elements = |value: &ValueType| match value {
+            ValueType::Shared { len, .. } => *len as f64,
+            ValueType::Encrypted(_) | ValueType::Revealed => 0.0,
+        };
+        let (inputs, made) = &self.types;
+        let elements = inputs.iter().chain([made]).map(elements).sum();
+        [("steps", 1.0), ("elements", elements)].into_iter().chain(counted).collect()
+    }
+}
+
+/// Counts that are sizes of what others count.
+const SIZES: [&str; 3] = ["degree", "limbs", "primes"];
+
+fn seconds(operations: &[(&'static str, f64)], rates: &Rates) -> f64 {
+    operations.iter().map(|(name, count)| count * rates.get(*name).copied().unwrap_or(0.0)).sum()
+}
+
+fn sum(phases: impl Iterator<Item = PhaseEstimate>) -> PhaseEstimate {
+    phases.fold(PhaseEstimate::default(), |mut all, phase| {
+        all += phase;
+        all
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn table(rate: &str) -> String {
+        format!(
+            r#"{{"machine":"m","setup":{{}},"protocols":{{"a":{{"offline":{{"steps":{rate}}},"online":{{}}}}}}}}"#
+        )
+    }
+
+    #[test]
+    fn only_tables_of_times_are_read() {
+        assert!(Kernels::from_json(&table("0.5")).is_ok());
+        for rate in ["-1", "1e999", "null"] {
+            assert!(Kernels::from_json(&table(rate)).is_err(), "{rate}");
+        }
+    }
+
+    #[test]
+    fn the_shipped_table_is_one_and_fills_what_another_lacks() {
+        let shipped = Kernels::shipped();
+        assert!(!shipped.machine.is_empty());
+        let own = Kernels::from_json(&table("0.5")).unwrap();
+        let both = own.clone().or(shipped.clone());
+        assert_eq!(both.protocols["a"], own.protocols["a"]);
+        assert_eq!(both.protocols.len(), shipped.protocols.len() + 1);
+    }
+
+    #[test]
+    fn a_link_adds_its_bytes_and_round_trips() {
+        let link = Link { seconds_per_byte: 1e-3, round_trip_seconds: 10.0 };
+        let cost = Cost::NONE.client(95).server(0);
+        let phase = link.phase(1.0, cost);
+        assert_eq!((phase.bytes, phase.rounds), (cost.bytes(), 1));
+        assert!((phase.seconds - (11.0 + cost.bytes() as f64 * 1e-3)).abs() < 1e-9);
+    }
+}

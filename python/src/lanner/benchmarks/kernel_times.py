@@ -1,0 +1,158 @@
+"""What operations take on this machine: fitted to benchmarks of layers, activations and small networks.
+
+Each protocol's steps tell what they count (`lanner inspect` shows it). The seconds of a step are taken as a sum of
+what it counts, each times a rate that is not negative. Rates are those that come closest, by relative error, to the
+time of each phase of each benchmark and, weighing less, to those of its steps: parties wait for each other, and which
+step a wait falls in says little. Both parties are processes on this machine, over TLS.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.benchmarks.cases import Case, cases
+from lanner.cli.process import ServerProcess
+from lanner.errors import ModelError
+from lanner.estimate import estimate
+from lanner.options import MODES, Protocols
+from lanner.prediction import Prediction
+
+#: Networks that are measured beside layers and activations: steps of many sizes, one behind the other.
+NETWORKS = ("mnist_a", "mnist_b", "mnist_c", "mnist_d", "mnist_cryptonets", "lenet", "resnet20")
+
+#: Bits that lookups of mode tabula keep in some of the benchmarks.
+FEW_BITS = 10
+
+#: Predictions timed of each; one before them warms up.
+REPEATS = 5
+
+#: Seconds below which an error counts as if there were so many.
+FLOOR = 3e-4
+
+#: What the error of a step weighs beside that of a phase.
+STEP_WEIGHT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a step took.
+
+    Attributes:
+        protocol: Its protocol.
+        phase: ``setup``, ``offline`` or ``online``.
+        counts: What it counts.
+        seconds: The median over predictions.
+    """
+
+    protocol: str
+    phase: str
+    counts: Mapping[str, float]
+    seconds: float
+
+
+def measure(machine: str, advance: Callable[[str], None]) -> dict[str, Any]:
+    """The table of kernel times of this machine.
+
+    Args:
+        machine: What it is called there.
+        advance: Hears the name of each benchmark as it begins.
+    """
+    runs = []
+    for protocols, case in calibration_cases():
+        advance(f"{protocols.mode} {case.name}")
+        try:
+            runs.append(_measure(case, protocols))
+        except ModelError:
+            # What a mode does not take, another one measures.
+            continue
+    return fitted(machine, runs)
+
+
+def fitted(machine: str, runs: Sequence[Sequence[Measured]]) -> dict[str, Any]:
+    """The table that comes closest to runs of benchmarks."""
+    measured = {step.protocol for run in runs for step in run if step.phase != "setup"}
+    # One whose steps take no time to speak of has no rates.
+    protocols: dict[str, dict[str, dict[str, float]]] = {name: {"offline": {}, "online": {}} for name in measured}
+    for phase in ("offline", "online"):
+        for (protocol, name), rate in fit(runs, phase).items():
+            protocols[protocol][phase][name] = rate
+    setup = {name: rate for (_, name), rate in fit(runs, "setup").items()}
+    return {"machine": machine, "setup": setup, "protocols": protocols}
+
+
+def calibration_cases() -> list[tuple[Protocols, Case]]:
+    """What is measured: protocols and a benchmark each."""
+    chosen = [
+        (Protocols(mode), case)
+        for mode in MODES
+        if mode != "auto"
+        for case in cases("all", mode)
+        if case.suite != "networks" or case.name in NETWORKS
+    ]
+    # Few bits are kept by other protocols.
+    few = [
+        (Protocols("tabula", kept_bits=FEW_BITS), case)
+        for case in cases("all", "tabula")
+        if case.name in NETWORKS or case.name.startswith("maxpool")
+    ]
+    return chosen + few
+
+
+def _measure(case: Case, protocols: Protocols) -> list[Measured]:
+    model, sample = case.build(protocols)
+    document = estimate(model.manifest).document
+    with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
+        path = Path(folder) / "kernels.lanner"
+        model.save(path)
+        with ServerProcess([str(path)]) as server, server.connect() as client:
+            client.predict(sample)
+            predictions = [client.predict(sample) for _ in range(REPEATS)]
+    setup = Measured("setup", "setup", document["setup_operations"], predictions[0].phases["setup"].seconds)
+    return [setup, *_steps(document["layers"], predictions)]
+
+
+def _steps(layers: Sequence[Mapping[str, Any]], predictions: Sequence[Prediction]) -> Iterator[Measured]:
+    for phase in ("offline", "online"):
+        told = [[step for step in prediction.layers if step.phase == phase] for prediction in predictions]
+        for layer, *steps in zip(layers, *told, strict=True):
+            counts = {name: layer["visits"] * count for name, count in layer["operations"].items()}
+            yield Measured(layer["protocol"], phase, counts, median(step.seconds for step in steps))
+
+
+def fit(runs: Sequence[Sequence[Measured]], phase: str) -> dict[tuple[str, str], float]:
+    """The rates by protocol and operation, none negative, that come closest to what a phase and its steps took."""
+    from scipy.optimize import nnls
+
+    of_phase = [[step for step in run if step.phase == phase] for run in runs]
+    keys = sorted({(step.protocol, name) for run in of_phase for step in run for name in step.counts})
+    if not keys:
+        return {}
+    column = {key: number for number, key in enumerate(keys)}
+
+    def equation(steps: Sequence[Measured], weight: float) -> tuple[NDArray[np.float64], float]:
+        row, seconds = np.zeros(len(keys)), sum(step.seconds for step in steps)
+        for step in steps:
+            for name, count in step.counts.items():
+                row[column[step.protocol, name]] += count
+        return row * weight / max(seconds, FLOOR), seconds * weight / max(seconds, FLOOR)
+
+    equations = [equation(run, 1.0) for run in of_phase if run]
+    equations += [equation([step], STEP_WEIGHT) for run in of_phase for step in run]
+    counts, seconds = np.array([row for row, _ in equations]), np.array([taken for _, taken in equations])
+    largest = np.maximum(counts.max(axis=0), 1e-300)
+    rates, _ = nnls(counts / largest, seconds, maxiter=100 * len(keys))
+    return {key: float(rate) for key, rate in zip(keys, rates / largest, strict=True) if rate > 0}
+
+
+def table(kernels: Mapping[str, Any]) -> str:
+    """The file's text."""
+    return json.dumps(kernels, indent=1, sort_keys=True) + "\n"

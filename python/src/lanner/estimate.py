@@ -1,0 +1,168 @@
+"""What a prediction will take: seconds, bytes, rounds, memory and material, before anybody pays for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lanner import _native
+from lanner.errors import MisuseError, native_errors
+from lanner.limits import limits_document
+from lanner.network import LOOPBACK, Network, read_network
+from lanner.state import state_path
+
+if TYPE_CHECKING:
+    from lanner.manifest import Manifest
+
+#: The file of a state directory that holds what operations take on this machine.
+KERNELS = "kernels.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEstimate:
+    """What a phase takes.
+
+    Attributes:
+        seconds: What the client waits.
+        bytes: Bytes in both directions, without what TLS adds, some per mille.
+        rounds: Sends by the client that are followed by a wait.
+    """
+
+    seconds: float
+    bytes: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class LayerEstimate:
+    """What a step of the plan takes, in both phases of a prediction.
+
+    Attributes:
+        name: The layer.
+        protocol: Its protocol.
+        reason: Why that one, in words.
+        timed: Whether there are times of the protocol; without, its computation counts as none.
+        offline: Before the input is known.
+        online: The rest.
+        client_material: Bytes that the client keeps of a prediction that is prepared.
+        server_material: Bytes that the server keeps of it.
+        model_bytes: Bytes of the server's weights, ready to multiply.
+    """
+
+    name: str
+    protocol: str
+    reason: str
+    timed: bool
+    offline: PhaseEstimate
+    online: PhaseEstimate
+    client_material: int
+    server_material: int
+    model_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a session with one prediction takes.
+
+    Attributes:
+        mode: The mode.
+        network: The network between the parties.
+        setup: Once a session.
+        offline: Of each request, before its inputs are known.
+        online: The rest.
+        memory: Bytes that each party holds, by what they are.
+        material: Bytes that each party keeps of a request that is prepared.
+        layers: The steps, in order.
+        machine: The machine whose kernel times were taken.
+        document: The document that ``lanner estimate --json`` prints.
+    """
+
+    mode: str
+    network: Network
+    setup: PhaseEstimate
+    offline: PhaseEstimate
+    online: PhaseEstimate
+    memory: dict[str, int]
+    material: dict[str, int]
+    layers: list[LayerEstimate]
+    machine: str
+    document: dict[str, Any]
+
+
+def estimate(
+    manifest: Manifest,
+    link: str | Network = LOOPBACK,
+    *,
+    state_dir: str | Path | None = None,
+    max_memory: str | int | None = None,
+    max_seconds: int | None = None,
+) -> Estimate:
+    """Estimate a prediction by the model of a public half.
+
+    Bytes and rounds are those of the first prediction of a session, exactly. Seconds come from a table of what
+    operations take: the one that ``lanner doctor --calibrate`` left in the state directory, else one that comes with
+    the package, of another machine.
+
+    Args:
+        manifest: The public half.
+        link: The network between the parties: ``loopback``, ``lan``, ``wan``, a TOML file, or a `Network`.
+        state_dir: Where the table is; see `lanner.state`.
+        max_memory: As for `lanner.load`.
+        max_seconds: As for `lanner.load`.
+
+    Raises:
+        MisuseError: If there is no such network, or the table is damaged.
+        ModelError: If the model takes more than the limits.
+    """
+    network = link if isinstance(link, Network) else read_network(link)
+    limits = limits_document(max_memory, max_seconds)
+    with native_errors(manifest.name):
+        text = _native.estimate(
+            json.dumps(manifest.document), _kernels(state_path(state_dir)), network.profile, *limits.values()
+        )
+    return _read(json.loads(text), network)
+
+
+def _kernels(state: Path) -> str | None:
+    """This machine's table, if it was measured."""
+    path = state / KERNELS
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MisuseError(
+            f"the table of kernel times cannot be read ({error})", where=str(path), fix="lanner doctor --calibrate"
+        ) from None
+
+
+def _read(document: dict[str, Any], network: Network) -> Estimate:
+    phases = {name: PhaseEstimate(**phase) for name, phase in document["phases"].items()}
+    layers = [
+        LayerEstimate(
+            name=layer["name"],
+            protocol=layer["protocol"],
+            reason=layer["reason"],
+            timed=layer["timed"],
+            offline=PhaseEstimate(**layer["phases"]["offline"]),
+            online=PhaseEstimate(**layer["phases"]["online"]),
+            client_material=layer["material"]["client_bytes"],
+            server_material=layer["material"]["server_bytes"],
+            model_bytes=layer["model_bytes"],
+        )
+        for layer in document["layers"]
+    ]
+    return Estimate(
+        mode=document["mode"],
+        network=network,
+        setup=phases["setup"],
+        offline=phases["offline"],
+        online=phases["online"],
+        memory=document["memory"],
+        material=document["material"],
+        layers=layers,
+        machine=document["machine"],
+        document={"network": network.name, **document},
+    )

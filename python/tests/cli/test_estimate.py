@@ -1,0 +1,69 @@
+"""``lanner estimate`` as people and programs call it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lanner as library
+from helpers.models import save_model, tiny_classifier, tiny_samples
+from helpers.processes import lanner
+
+
+@pytest.fixture
+def onnx_file(tmp_path: Path) -> Path:
+    return save_model(tmp_path / "tiny.onnx", tiny_classifier())
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    np.save(tmp_path / "x.npy", tiny_samples())
+    return tmp_path / "x.npy"
+
+
+def test_a_compiled_model_and_its_public_half_are_estimated_alike(tmp_path: Path) -> None:
+    model = library.compile(tiny_classifier(), tiny_samples(), name="tiny", mode="gazelle")
+    model.save(tmp_path / "tiny.lanner")
+    model.export_public(tmp_path / "tiny.public")
+    found = [lanner("estimate", tmp_path / name, "--network", "lan") for name in ("tiny.lanner", "tiny.public")]
+    assert [one.code for one in found] == [0, 0]
+    document = found[0].document
+    assert found[1].document == document
+    assert (document["mode"], document["network"]) == ("gazelle", "lan")
+    for layer in document["layers"]:
+        assert {"name", "protocol", "reason", "seconds", "bytes", "rounds"} <= layer.keys()
+    for phase in ("offline", "online"):
+        assert document["phases"][phase]["bytes"] == sum(
+            layer["phases"][phase]["bytes"] for layer in document["layers"]
+        )
+
+
+def test_all_modes_of_a_file_are_compared(onnx_file: Path, samples: Path) -> None:
+    found = lanner("estimate", onnx_file, "--mode", "all", "--calibration", samples)
+    assert found.code == 0, found.errors
+    assert {*found.document["modes"], *found.document["refused"]} == {
+        "gazelle",
+        "falcon",
+        "cheetah",
+        "tabula",
+        "spectral",
+    }
+    assert "spectral" in found.document["refused"]
+
+
+def test_one_mode_of_a_file_is_estimated(onnx_file: Path, samples: Path) -> None:
+    found = lanner("estimate", onnx_file, "--mode", "falcon", "--calibration", samples)
+    assert (found.code, found.document["mode"]) == (0, "falcon")
+
+
+def test_what_is_missing_is_said(tmp_path: Path, onnx_file: Path, samples: Path) -> None:
+    for arguments, code, what in (
+        ((onnx_file,), 2, "--calibration"),
+        ((tmp_path / "none.lanner",), 3, "none.lanner"),
+        ((onnx_file, "--calibration", samples, "--network", "moon"), 2, "moon"),
+    ):
+        found = lanner("estimate", *arguments)
+        assert found.code == code, found.errors
+        assert what in found.errors
