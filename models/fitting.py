@@ -37,16 +37,18 @@ def fit(
     *,
     augment: Callable[[Tensor, torch.Generator], Tensor],
     smoothing: float,
+    held: tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]] | None = None,
 ) -> None:
     """Minimise cross entropy with AdamW under a one-cycle schedule.
 
     Args:
         model: From ``(n, *sample)`` to logits ``(n, classes)``.
         x: Training samples ``(n, *sample)``.
-        y: Their labels ``(n,)``.
+        y: Their labels, ``(n,)``, or how likely each is, ``(n, classes)``.
         options: Those of `add_options`. Without a checkpoint training starts at the first epoch.
         augment: Changes a batch at random, each time it is seen.
         smoothing: Label smoothing, which keeps the logits, and with them the fixed-point ranges, small.
+        held: Samples and labels that are not trained on, whose accuracy is printed behind each epoch.
     """
     generator = torch.Generator().manual_seed(options.seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=options.decay)
@@ -72,7 +74,8 @@ def fit(
             optimizer.step()
             schedule.step()
             losses += loss.item()
-        print(f"epoch {epoch + 1}/{options.epochs}: loss {losses / steps:.4f}", flush=True)
+        told = "" if held is None else f", {accuracy(model.eval(), *held):.2%} of those held back"
+        print(f"epoch {epoch + 1}/{options.epochs}: loss {losses / steps:.4f}{told}", flush=True)
         state.save(epoch + 1)
     model.eval()
 

@@ -3,7 +3,7 @@
     python models/train_cifar.py cifar --data DIR --output models/lola_cifar.onnx
     python models/train_cifar.py cifar_circulant --data DIR --output models/lola_cifar_circulant.onnx
 
-DIR holds the official files of CIFAR-10's binary version. The test part is looked at after the last epoch.
+DIR holds the official files of CIFAR-10's binary version. The test part is told after each epoch, and decides nothing.
 Needs models/requirements.txt; nothing else in the project needs it.
 """
 
@@ -21,6 +21,7 @@ from fitting import accuracy, add_options, fit, print_magnitudes
 from folding import fold
 from integers import add_integer_options, fit_whole
 from networks import network
+from teacher import add_teacher_options, soft_labels
 from whitening import whiten
 
 LABEL_SMOOTHING = 0.1
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the ONNX file to write")
     add_options(parser, epochs=16, batch=250, rate=2e-3, decay=5e-2)
     add_integer_options(parser)
+    add_teacher_options(parser)
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
@@ -43,13 +45,15 @@ def main() -> None:
     x, y = map(torch.from_numpy, load_cifar10(options.data, "train"))
     model = network(options.name).to(memory_format=torch.channels_last)
     whiten(model[0], x)
-    fit(model, x, y, options, augment=mirror_and_move, smoothing=LABEL_SMOOTHING)
+    test = load_cifar10(options.data, "test")
+    # Soft labels need no smoothing.
+    taught, smoothing = (y, LABEL_SMOOTHING) if options.teacher is None else (soft_labels(x, y, options), 0.0)
+    fit(model, x, taught, options, augment=mirror_and_move, smoothing=smoothing, held=test)
     model = fold(model)
     if options.bits:
         fit_whole(model, x, y, options, augment=mirror_and_move, smoothing=LABEL_SMOOTHING)
-    x, y = load_cifar10(options.data, "test")
-    print(f"CIFAR-10: {accuracy(model, x, y):.2%} of {len(x)} test images")
-    print_magnitudes(model, torch.from_numpy(x[:1000]))
+    print(f"CIFAR-10: {accuracy(model, *test):.2%} of {len(test[0])} test images")
+    print_magnitudes(model, torch.from_numpy(test[0][:1000]))
     onnx.save(to_onnx(model, f"lola_{options.name}", COLOUR), options.output)
 
 

@@ -145,7 +145,8 @@ def _compare(found: Mapping[str, Estimate], network: Network, output: Output) ->
     ]
     for one in found.values():
         _warn_of_untimed(one, output)
-    columns = ("mode", "set-up", "offline", "online", "set-up sends", "offline", "online", "rounds", "server", "client")
+    phases = ("set-up", "offline", "online")
+    columns = ("mode", *phases, *(f"{phase} bytes" for phase in phases), "rounds", "server holds", "client holds")
     output.table(columns, rows, f"Over {network.describe()}")
 
 
