@@ -63,6 +63,7 @@ def test_server_and_client_in_one_process(tmp_path: Path, tiny_label: Path) -> N
             client.prepare(2)
             assert [client.predict(sample).label for sample in x] == expected
             assert client.predict(x[:1]).class_name in ("ant", "bee", "cat", "dog")
+            assert [prediction.label for prediction in client.predict_batch(x)] == expected
 
         def predict(sample: np.ndarray) -> int | None:
             with lanner.Client(server.address, pin=server.fingerprint, pin_model=model.commitment) as client:
@@ -79,7 +80,7 @@ def test_closed_client_and_wrong_input_are_refused(tmp_path: Path, tiny_label: P
         client = lanner.Client(server.address, pin=server.fingerprint)
         with pytest.raises(lanner.InputError, match=r"\(8, 8\)"):
             client.predict(np.zeros((8, 8)))
-        with pytest.raises(lanner.InputError, match="one by one"):
+        with pytest.raises(lanner.InputError, match="predict_batch"):
             client.predict(tiny_samples(2))
         with pytest.raises(lanner.MisuseError):
             client.prepare(0)

@@ -79,10 +79,11 @@ def pasted_server(block: str, folder: Path) -> Iterator[str]:
 
 
 def test_quick_start(folder: Path, address: str) -> None:
-    (_, setting_up), (_, serve), (_, predict), (_, prepare), (language, program) = blocks("Quick start")
+    (_, setting_up), (_, estimate), (_, serve), (_, predict), (_, prepare), (language, program) = blocks("Quick start")
     assert language == "python"
     printed = paste(setting_up, folder)
     assert "What each party learns" in printed
+    assert {"gazelle", "falcon", "cheetah", "tabula"} <= set(paste(estimate, folder).split())
     with pasted_server(serve.replace(ADDRESS, address), folder) as fingerprint:
         ahead, printed = (
             paste(command.replace(ADDRESS, address).replace("sha256:...", fingerprint), folder)

@@ -91,6 +91,34 @@ def softmax(classes: int, digits: int, protocols: Protocols) -> Built:
     return build(graph, graph.matmul(graph.input, spread), protocols, "probability", digits=digits)
 
 
+def function(name: str, count: int, protocols: Protocols) -> Built:
+    """A 1x1 convolution, then a smooth function of so many values, by its operator's name."""
+    graph = GraphBuilder("x", (count // PIXELS, SIDE, SIDE))
+    return build(graph, graph.function(conv(graph, graph.input, count // PIXELS, 1), name), protocols)
+
+
+def product(count: int, protocols: Protocols) -> Built:
+    """Two 1x1 convolutions of the input, and the products of so many values of theirs."""
+    graph = GraphBuilder("x", (count // PIXELS, SIDE, SIDE))
+    left, right = (conv(graph, graph.input, count // PIXELS, 1) for _ in range(2))
+    return build(graph, graph.multiply(left, right), protocols)
+
+
+def matrix_product(side: int, protocols: Protocols) -> Built:
+    """Two dense layers of the input, and the product of the square matrices that they make."""
+    graph = GraphBuilder("x", (side,))
+    left, right = (
+        graph.reshape(graph.matmul(graph.input, weights(side, side * side)), (1, side, side)) for _ in range(2)
+    )
+    return build(graph, graph.matrix_product(left, right), protocols)
+
+
+def top_k(classes: int, k: int, protocols: Protocols) -> Built:
+    """A fully connected layer, then the labels of its largest scores."""
+    graph = GraphBuilder("x", (16,))
+    return build(graph, graph.matmul(graph.input, weights(16, classes)), protocols, "top-k", k=k)
+
+
 def _pooled(graph: GraphBuilder, x: Wire) -> Wire:
     window = {"kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
     return graph.add_node("MaxPool", (x,), (x.shape[0], x.shape[1] // 2, x.shape[2] // 2), window)
@@ -130,13 +158,16 @@ def weights(*shape: int) -> NDArray[np.float32]:
     return values / np.float32(math.sqrt(math.prod(shape[1:])))
 
 
-def build(graph: GraphBuilder, output: Wire, protocols: Protocols, policy: str = "logits", *, digits: int = 2) -> Built:
+def build(
+    graph: GraphBuilder, output: Wire, protocols: Protocols, policy: str = "logits", *, digits: int = 2, k: int = 1
+) -> Built:
     """Compile on random samples, of which the first is returned; with 8 bits where no precision is asked for."""
     samples = random_samples(graph.input.shape)
     options = CompileOptions(
         "bench",
         protocols.mode,
         protocols.output(policy),
+        k=k,
         digits=digits,
         rounding=protocols.rounding,
         precision=protocols.precision or 8,

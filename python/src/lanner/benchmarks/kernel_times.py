@@ -12,6 +12,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,7 +24,7 @@ from lanner.benchmarks.cases import Case, cases
 from lanner.cli.process import ServerProcess
 from lanner.errors import ModelError
 from lanner.estimate import estimate
-from lanner.options import MODES, Protocols
+from lanner.options import INTERACTIVE_MODES, MODES, Protocols
 from lanner.prediction import Prediction
 
 #: Networks that are measured beside layers and activations: steps of many sizes, one behind the other.
@@ -104,7 +105,28 @@ def calibration_cases() -> list[tuple[Protocols, Case]]:
         for case in cases("all", "tabula")
         if case.name in NETWORKS or case.name.startswith("maxpool")
     ]
-    return chosen + few
+    return chosen + few + _functions()
+
+
+def _functions() -> list[tuple[Protocols, Case]]:
+    """What papers have no tables for: smooth functions, products of values, the best few labels."""
+    from lanner.benchmarks.graphs import function, matrix_product, product, top_k
+
+    made = [
+        *(
+            Case("functions", f"{name.lower()}_{count}", partial(function, name, count))
+            for name in ("Sigmoid", "Tanh", "Exp", "Erf")
+            for count in (1000, 10_000)
+        ),
+        *(Case("functions", f"product_{count}", partial(product, count)) for count in (1000, 10_000)),
+        *(Case("functions", f"matrices_{side}", partial(matrix_product, side)) for side in (16, 48)),
+        *(Case("functions", f"top_3_of_{classes}", partial(top_k, classes, 3)) for classes in (10, 100)),
+    ]
+    chosen = (
+        *(Protocols(mode) for mode in INTERACTIVE_MODES if mode != "auto"),
+        Protocols("tabula", kept_bits=FEW_BITS),
+    )
+    return [(protocols, case) for protocols in chosen for case in made]
 
 
 def _measure(case: Case, protocols: Protocols) -> list[Measured]:
