@@ -54,7 +54,7 @@ def test_every_mode_runs_what_the_importer_takes(mode: str, seed: int) -> None:
     model = lanner.compile(
         network.model, network.x, mode=mode, rounding=rounding, output="logits", allow_imprecise=True
     )
-    prediction = json.loads(run_in_memory(model.native, network.x[0]))
+    prediction = json.loads(run_in_memory(model.native, network.x[:1]))[0]
     assert prediction["integers"] == list(model.predict_integers(network.x[:1])[0][0])
 
 
