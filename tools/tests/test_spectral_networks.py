@@ -94,7 +94,7 @@ def whole(values: NDArray[np.float64]) -> NDArray[np.object_]:
         ("mnist_b_circulant", (3, 5, 6, 6), 0.9887),
         ("mnist_b_circulant", (5, 5, 6, 6), 0.9892),
         ("lola_cifar", (7, 8, 8, 8), 0.758),
-        ("lola_cifar_circulant", (7, 8, 8, 8), 0.698),
+        ("lola_cifar_circulant", (7, 8, 8, 8), 0.714),
     ],
 )
 def test_accuracy_in_integers_is_what_is_told(name: str, bits: tuple[int, ...], told: float) -> None:
