@@ -214,6 +214,13 @@ impl Part {
     }
 }
 
+impl Drop for Part {
+    /// Gives the lock back: with the file alone it would stay for as long as a process that was started meanwhile has a copy.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// A file of the directory.
 struct Entry {
     path: PathBuf,
