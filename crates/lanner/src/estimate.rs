@@ -39,7 +39,6 @@ pub fn estimate(
     let mut estimate = built.estimate(&kernels, link)?;
     add_requests(&mut estimate, link);
     let layers: Vec<Value> = estimate.steps.iter().map(layer).collect();
-    let operations = estimate.setup_operations.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
     Ok(json!({
         "mode": manifest.mode,
         "model": manifest.name,
@@ -50,7 +49,7 @@ pub fn estimate(
         "material": {
             "client_bytes": estimate.memory.client_material, "server_bytes": estimate.memory.server_material,
         },
-        "setup_operations": operations.collect::<serde_json::Map<_, _>>(),
+        "setup_operations": by_name(&estimate.setup_operations),
         "layers": layers,
     }))
 }
@@ -72,7 +71,6 @@ fn add_requests(estimate: &mut Estimate, link: Link) {
 fn layer(step: &StepEstimate) -> Value {
     let mut all: PhaseEstimate = step.offline;
     all += step.online;
-    let operations = step.operations.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
     json!({
         "name": step.name,
         "protocol": step.protocol,
@@ -88,16 +86,25 @@ fn layer(step: &StepEstimate) -> Value {
         },
         "model_bytes": step.memory.model,
         "visits": step.visits,
-        "operations": operations.collect::<serde_json::Map<_, _>>(),
+        "operations": by_name(&step.operations),
     })
+}
+
+fn by_name(operations: &[(&'static str, f64)]) -> Value {
+    operations.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect()
 }
 
 /// Why a step has its protocol, for people.
 fn reason(protocol: &str) -> &'static str {
     let (family, own) = protocol.split_once('.').unwrap_or((protocol, ""));
     match (family, own) {
-        ("gazelle", "square") => "squares are products of masked values, by one encryption each way",
+        ("gazelle", "square" | "square_fc" | "square_conv") => {
+            "squares are products of masked values, by one encryption each way"
+        }
         ("gazelle", _) => "this mode's layers are rotations of packed ciphertexts, the fewest bytes",
+        ("yao", "argmax" | "top_k") | ("falcon", "softmax") => {
+            "few values and many comparisons: a garbled circuit takes one round"
+        }
         ("falcon", _) => "this mode's layers are products in the frequency domain, without rotations",
         ("cheetah", _) => {
             "this mode's layers are products of polynomials over a power of two, without rotations"
@@ -105,11 +112,15 @@ fn reason(protocol: &str) -> &'static str {
         ("delphi", _) => {
             "this mode's layers are computed ahead, so that online they are plaintext arithmetic"
         }
+        ("ot", "function") => "smooth functions are polynomials on segments, found by oblivious transfers",
+        ("ot", "product" | "matrices" | "square") => {
+            "products of shared values are products of shares, by oblivious transfers"
+        }
+        ("ot", "softmax") => {
+            "of many classes the largest and its probability send less by oblivious transfers"
+        }
         ("ot", _) => "over a power of two comparisons and rescales are cheapest by oblivious transfers",
         ("tabula", _) => "one opened value and one read online, by keys that are made ahead",
-        ("yao", "argmax" | "topk" | "softmax") => {
-            "few values and many comparisons: a garbled circuit takes one round"
-        }
         ("yao", _) => "over a prime comparisons are cheapest by garbled circuits, in one round",
         ("spectral", _) => "the server computes on ciphertexts alone, so that there is one round",
         ("local", _) => "each party computes on its own shares, without a message",

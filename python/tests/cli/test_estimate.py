@@ -58,6 +58,20 @@ def test_one_mode_of_a_file_is_estimated(onnx_file: Path, samples: Path) -> None
     assert (found.code, found.document["mode"]) == (0, "falcon")
 
 
+def test_nothing_changes_a_compiled_model(tmp_path: Path) -> None:
+    library.compile(tiny_classifier(), tiny_samples(), mode="falcon").save(tmp_path / "tiny.lanner")
+    for options in (("--precision", "9"), ("--mode", "all"), ("--kept-bits", "9")):
+        found = lanner("estimate", tmp_path / "tiny.lanner", *options)
+        assert found.code == 2
+        assert f"{options[0]} cannot change" in found.errors
+
+
+def test_samples_that_do_not_fit_are_no_matter_of_the_mode(tmp_path: Path, onnx_file: Path) -> None:
+    np.save(tmp_path / "odd.npy", np.zeros((4, 3), np.float32))
+    found = lanner("estimate", onnx_file, "--mode", "all", "--calibration", tmp_path / "odd.npy")
+    assert (found.code, found.document["error"]["kind"]) == (6, "input")
+
+
 def test_what_is_missing_is_said(tmp_path: Path, onnx_file: Path, samples: Path) -> None:
     for arguments, code, what in (
         ((onnx_file,), 2, "--calibration"),

@@ -161,7 +161,7 @@ fn run_network(
     let mut setting = Setting::new(way, limbs.set, &with_limbs, repeats);
     let slots = match &layers[0].layer {
         Layer::Planes(planes, places) => network.planes(planes, places),
-        Layer::Program(program) => program.from().pack(&network.input),
+        Layer::Program(program) => Samples::ONE.pack(program.from(), &network.input),
         _ => unreachable!("another first layer"),
     };
     let mut state = setting.encrypt(&slots, limbs.of_layers[0]);
@@ -310,7 +310,7 @@ fn run_second(
                 slots[ciphertext][slot] = *x;
             }
         }
-        Layer::Program(program) => slots = program.from().pack(input),
+        Layer::Program(program) => slots = Samples::ONE.pack(program.from(), input),
         _ => slots[0][..input.len()].copy_from_slice(input),
     }
     let state = setting.encrypt(&slots, before);

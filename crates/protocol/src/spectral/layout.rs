@@ -182,16 +182,6 @@ impl Layout {
         }
     }
 
-    /// The slots of all ciphertexts, zero where there is no element.
-    #[must_use]
-    pub fn pack(&self, values: &[u64]) -> Vec<Vec<u64>> {
-        let value = |place: &Place| match place {
-            Place::Element(element) => values.get(*element).copied().unwrap_or(0),
-            Place::Free | Place::Zero => 0,
-        };
-        self.places().iter().map(|places| places.iter().map(value).collect()).collect()
-    }
-
     /// The elements, by their first slots.
     #[must_use]
     pub fn unpack(&self, slots: &[Vec<u64>]) -> Vec<u64> {

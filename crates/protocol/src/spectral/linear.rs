@@ -204,7 +204,7 @@ impl Residues {
         let diagonals =
             parallel::map(values.iter(), encode).into_iter().collect::<Result<_, ProtocolError>>()?;
         let residues: Zeroizing<Vec<u64>> = Zeroizing::new(bias.iter().map(|b| residue(*b, prime)).collect());
-        let biases = program.to().pack(&residues);
+        let biases = Samples::ONE.pack(program.to(), &residues);
         let biases = biases.iter().map(|bias| encoder.encode(&samples.spread(bias)));
         let biases = biases.collect::<Result<_, _>>()?;
         Ok(Self { diagonals, biases })

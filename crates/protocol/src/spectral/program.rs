@@ -716,6 +716,7 @@ const NO_LAYOUT: ProtocolError =
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::spectral::Samples;
 
     const SLOTS: usize = 64;
 
@@ -724,7 +725,8 @@ mod tests {
         let slots = program.from().slots();
         let half = slots / 2;
         let mut noise = 7_u64;
-        let mut packed = program.from().pack(&input.iter().map(|x| *x as u64).collect::<Vec<_>>());
+        let mut packed =
+            Samples::ONE.pack(program.from(), &input.iter().map(|x| *x as u64).collect::<Vec<_>>());
         for (slots, occupied) in packed.iter_mut().zip(program.from().occupied()) {
             for (slot, _) in slots.iter_mut().zip(occupied).filter(|(_, occupied)| !occupied) {
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

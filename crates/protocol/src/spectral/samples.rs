@@ -52,8 +52,9 @@ impl Samples {
         spread
     }
 
-    /// The slots of all ciphertexts, for the elements of one sample after the other.
-    pub(super) fn pack(self, layout: &Layout, values: &[u64]) -> Vec<Vec<u64>> {
+    /// The slots of all ciphertexts, for the elements of one sample after the other; zero where there is no element.
+    #[must_use]
+    pub fn pack(self, layout: &Layout, values: &[u64]) -> Vec<Vec<u64>> {
         let of_ciphertext = |places: &Vec<Place>| {
             let mut packed = vec![0; places.len() * self.0];
             for (slots, place) in packed.chunks_mut(self.0).zip(places) {

@@ -196,6 +196,29 @@ def check_outputs(options: argparse.Namespace) -> None:
             )
 
 
+#: What decides how a model is compiled, as the keywords of `lanner.compile`, but for files that are read first.
+COMPILE_OPTIONS = (
+    *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
+    *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
+    *("replace_relu", "batch"),
+)
+
+
+def refuse_compile_options(options: argparse.Namespace) -> None:
+    """Check that nothing is asked of a model that is compiled already.
+
+    Raises:
+        MisuseError: Naming the first option that decides how a model is compiled, if one is given.
+    """
+    for name in ("calibration", *COMPILE_OPTIONS, "classes"):
+        if getattr(options, name) is not None:
+            raise MisuseError(
+                f"--{name.replace('_', '-')} cannot change a compiled model",
+                where=str(options.model),
+                fix="compile the ONNX model again",
+            )
+
+
 def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     """The given compile options as the keywords of `lanner.compile`.
 
@@ -203,13 +226,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
         MisuseError: If the file of class names cannot be read, or as `check_outputs`.
     """
     check_outputs(options)
-    names = (
-        *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
-        *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
-        *("replace_relu", "batch"),
-        *("max_memory", "max_seconds"),
-    )
-    keywords = {name: getattr(options, name) for name in names}
+    keywords = {name: getattr(options, name) for name in (*COMPILE_OPTIONS, "max_memory", "max_seconds")}
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}
 

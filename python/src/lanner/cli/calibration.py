@@ -15,6 +15,17 @@ from lanner.inputs import NUMPY, load_array, read_sources, stack_sources
 from lanner.manifest import InputDescription
 
 
+def require_calibration(options: argparse.Namespace, command: str) -> None:
+    """Check that there is ``--calibration``.
+
+    Raises:
+        MisuseError: If there is none.
+    """
+    if options.calibration is None:
+        fix = "give typical samples, 32 or more, as a .npy file"
+        raise MisuseError("--calibration is missing", where=command, fix=fix)
+
+
 def load_calibration(source: Path, options: argparse.Namespace) -> NDArray[np.float32]:
     """Read typical samples of the ONNX model that the options name: an array, rows, pictures, or a folder.
 

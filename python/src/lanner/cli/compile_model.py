@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from lanner.agreement import agreeing, labels_of
 from lanner.cli.arguments import add_compile_options, check_outputs, check_target, compile_keywords
-from lanner.cli.calibration import load_calibration
+from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
-from lanner.errors import InputError, MisuseError
+from lanner.errors import InputError
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
 from lanner.wording import counted
@@ -37,10 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Compile, compare with the float reference on the calibration samples, and save."""
-    if options.calibration is None:
-        raise MisuseError(
-            "--calibration is missing", where="lanner compile", fix="give typical samples, 32 or more, as a .npy file"
-        )
+    require_calibration(options, "lanner compile")
     check_outputs(options)
     check_target(options.target)
     samples = load_calibration(options.calibration, options)

@@ -7,16 +7,20 @@ from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-from lanner.cli.arguments import add_compile_options, read_limits
-from lanner.cli.calibration import load_calibration
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.cli.arguments import add_compile_options, read_limits, refuse_compile_options
+from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.compile_model import compile_file
 from lanner.cli.output import Output, duration, size
-from lanner.errors import LannerError, MisuseError
+from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
 from lanner.manifest import Manifest
 from lanner.model import load
 from lanner.network import Network, read_network
 from lanner.options import MODES
+from lanner.prediction import PHASES
 
 NAME = "estimate"
 HELP = "tell what a prediction will take: seconds, bytes, rounds, memory and material, by phase and layer"
@@ -42,50 +46,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Namespace, output: Output) -> int:
     """Estimate a compiled model, or what an ONNX file becomes in one mode or in each."""
     network = read_network(options.network)
-    if options.model.suffix == ".onnx":
-        return _run_onnx(options, network, output)
-    if options.mode is not None:
-        raise MisuseError(
-            "--mode cannot change a compiled model", where=str(options.model), fix="estimate the ONNX file"
-        )
-    found = estimate(_manifest(options), network, state_dir=options.state_dir, **read_limits(options))
-    _show(found, output)
-    output.document(found.document)
-    return 0
-
-
-def _manifest(options: Namespace) -> Manifest:
-    if options.model.suffix == ".public":
-        return Manifest.read(options.model)
-    return load(options.model, **read_limits(options)).manifest
-
-
-def _run_onnx(options: Namespace, network: Network, output: Output) -> int:
-    if options.calibration is None:
-        raise MisuseError(
-            "--calibration is missing", where="lanner estimate", fix="give typical samples, 32 or more, as a .npy file"
-        )
+    if options.model.suffix != ".onnx":
+        refuse_compile_options(options)
+        return _tell(estimate(_manifest(options), network, state_dir=options.state_dir, **read_limits(options)), output)
+    require_calibration(options, "lanner estimate")
     samples = load_calibration(options.calibration, options)
-    modes = [mode for mode in MODES if mode != "auto"] if options.mode == ALL else [options.mode]
+    if options.mode != ALL:
+        return _tell(_compiled(options, options.mode, samples, network, output), output)
     found: dict[str, Estimate] = {}
     refused: dict[str, LannerError] = {}
-    for mode in modes:
-        chosen = Namespace(**{**vars(options), "mode": mode})
+    for mode in (mode for mode in MODES if mode != "auto"):
         try:
-            with output.progress(f"compiling {options.model.name}") as advance:
-                model = compile_file(chosen, samples, options.calibration, options.model.stem, advance)
-        except LannerError as error:
-            if len(modes) == 1:
-                raise
-            refused[str(mode)] = error
-            continue
-        limits = read_limits(options)
-        found[model.manifest.mode] = estimate(model.manifest, network, state_dir=options.state_dir, **limits)
-    if len(modes) == 1:
-        (alone,) = found.values()
-        _show(alone, output)
-        output.document(alone.document)
-        return 0
+            found[mode] = _compiled(options, mode, samples, network, output)
+        except (ModelError, MisuseError) as error:
+            refused[mode] = error
+    if not found:
+        raise next(iter(refused.values()))
     _compare(found, network, output)
     for mode, refusal in refused.items():
         output.say(f"mode {mode} does not take it: {refusal}")
@@ -99,9 +75,32 @@ def _run_onnx(options: Namespace, network: Network, output: Output) -> int:
     return 0
 
 
+def _manifest(options: Namespace) -> Manifest:
+    if options.model.suffix == ".public":
+        return Manifest.read(options.model)
+    return load(options.model, **read_limits(options)).manifest
+
+
+def _compiled(
+    options: Namespace, mode: str | None, samples: NDArray[np.float32], network: Network, output: Output
+) -> Estimate:
+    """What the ONNX file becomes in a mode takes."""
+    chosen = Namespace(**{**vars(options), "mode": mode})
+    with output.progress(f"compiling {options.model.name}") as advance:
+        model = compile_file(chosen, samples, options.calibration, options.model.stem, advance)
+    return estimate(model.manifest, network, state_dir=options.state_dir, **read_limits(options))
+
+
+def _tell(found: Estimate, output: Output) -> int:
+    """Phases, layers and memory of one model."""
+    _show(found, output)
+    output.document(found.document)
+    return 0
+
+
 def _show(found: Estimate, output: Output) -> None:
-    """Phases, layers and memory of one model, for people."""
-    output.table(("phase", "", "time", "bytes", "rounds"), [_phase_row(name, found) for name in _PHASES], _title(found))
+    title = f"Mode {found.mode} over {found.network.describe()}"
+    output.table(("phase", "", "time", "bytes", "rounds"), [_phase_row(name, found) for name in PHASES], title)
     rows = [
         (
             layer.name,
@@ -117,7 +116,8 @@ def _show(found: Estimate, output: Output) -> None:
     output.table(("layer", "protocol", "offline", "online", "bytes", "rounds", "material of both"), rows)
     reasons = {layer.protocol: layer.reason for layer in found.layers}
     output.section("Why these protocols", list(reasons.items()))
-    output.section("Memory", [(name.replace("_", " "), size(count)) for name, count in _memory(found).items()])
+    held = [(name.replace("_", " "), size(count)) for name, count in found.memory.items() if count]
+    output.section("Memory", held)
     _warn_of_untimed(found, output)
     output.say(f"times are of {found.machine}; lanner doctor --calibrate measures this machine")
 
@@ -160,18 +160,7 @@ def _time(phase: PhaseEstimate) -> str:
     return duration(phase.seconds)
 
 
-def _title(found: Estimate) -> str:
-    return f"Mode {found.mode} over {found.network.describe()}"
-
-
-def _memory(found: Estimate) -> dict[str, int]:
-    return {name: count for name, count in found.memory.items() if count}
-
-
 def _held(found: Estimate, party: str) -> int:
     """Bytes that a party holds for a session with one prediction."""
     of_party = (count for name, count in found.memory.items() if name.startswith(party) or name == "layout_bytes")
     return sum(of_party)
-
-
-_PHASES: tuple[str, ...] = ("setup", "offline", "online")

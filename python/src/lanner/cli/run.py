@@ -6,13 +6,12 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from lanner.cli.arguments import KINDS, add_compile_options, read_limits
+from lanner.cli.arguments import KINDS, add_compile_options, read_limits, refuse_compile_options
 from lanner.cli.calibration import load_calibration
 from lanner.cli.compile_model import compile_file, warn_of_ending, warn_of_precision
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
-from lanner.errors import MisuseError
 from lanner.inputs import fit_sources, read_sources
 from lanner.model import Model, load
 from lanner.network import read_network
@@ -54,13 +53,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple[Model, Path]:
     """The compiled model and its file."""
     if options.model.suffix != ".onnx":
-        given = [name for name in _COMPILE_ONLY if getattr(options, name) is not None]
-        if given:
-            raise MisuseError(
-                f"--{given[0].replace('_', '-')} cannot change a compiled model",
-                where=str(options.model),
-                fix="compile the ONNX model again",
-            )
+        refuse_compile_options(options)
         return load(options.model, **read_limits(options)), options.model
     if options.calibration is None:
         output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
@@ -73,22 +66,3 @@ def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple
     path = folder / "model.lanner"
     model.save(path)
     return model, path
-
-
-_COMPILE_ONLY = (
-    "calibration",
-    "mode",
-    "rounding",
-    "output",
-    "output_name",
-    "k",
-    "digits",
-    "image",
-    "classes",
-    "input_range",
-    "public_preprocessing",
-    "precision",
-    "allow_imprecise",
-    "replace_relu",
-    "batch",
-)
