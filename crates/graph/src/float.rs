@@ -108,7 +108,10 @@ impl<'a> FloatExecutor<'a> {
     }
 
     /// Every value for one input: the input, then each node's in order.
-    pub(crate) fn run_all(&self, input: &[f32]) -> Result<Vec<Vec<f32>>, InputError> {
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_all(&self, input: &[f32]) -> Result<Vec<Vec<f32>>, InputError> {
         check_input(input, &self.input_shape)?;
         let mut values = Vec::with_capacity(self.steps.len() + 1);
         values.push(input.to_vec());

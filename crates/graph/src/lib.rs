@@ -45,6 +45,7 @@ pub use grid::GridFactor;
 pub use integer::Integers;
 pub use movement::Source;
 pub use network::{FixedNode, FixedOp, Head, LinearWeights, Network, NetworkManifest, PublicNetwork};
+pub use pass::joined;
 pub use policy::Policy;
 pub use quantize::{
     Aim, Outline, OutlinedNode, Precision, QuantizationOptions, Reached, Told, compile, compile_to, outline,

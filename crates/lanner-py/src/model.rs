@@ -116,6 +116,14 @@ impl NativeModel {
         Ok(report.to_string())
     }
 
+    /// One sample layer by layer, as JSON; with both parties in this process if `secure`.
+    fn debug(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>, secure: bool) -> PyResult<String> {
+        let sample = values(&x);
+        let found =
+            py.detach(|| lanner::debug(&self.0, &sample, secure)).map_err(|error| raise(py, &error))?;
+        Ok(found.to_string())
+    }
+
     #[getter]
     fn secure_error(&self) -> i64 {
         self.0.secure_error()

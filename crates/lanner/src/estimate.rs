@@ -21,20 +21,7 @@ pub fn estimate(
     kernels: Option<&str>,
     network: Option<NetworkProfile>,
 ) -> Result<Value> {
-    let shipped = Kernels::shipped();
-    let kernels = match kernels {
-        None => shipped,
-        Some(json) => Kernels::from_json(json)
-            .map_err(|what| {
-                Error::new(ErrorKind::Misuse, format!("the table of kernel times is damaged: {what}"))
-                    .fix("measure again with lanner doctor --calibrate")
-            })?
-            .or(shipped),
-    };
-    let link = network.map_or(Link::LOOPBACK, |network| Link {
-        seconds_per_byte: 8.0 / network.bandwidth_bits_per_second,
-        round_trip_seconds: network.round_trip_seconds,
-    });
+    let (kernels, link) = (read_kernels(kernels)?, link(network));
     let built = manifest.plan.build()?;
     let mut estimate = built.estimate(&kernels, link)?;
     add_requests(&mut estimate, link);
@@ -52,6 +39,28 @@ pub fn estimate(
         "setup_operations": by_name(&estimate.setup_operations),
         "layers": layers,
     }))
+}
+
+/// A table of what operations take, with what it lacks from the one that comes with the build.
+///
+/// # Errors
+/// [`ErrorKind::Misuse`] if the table is damaged.
+pub(crate) fn read_kernels(json: Option<&str>) -> Result<Kernels> {
+    let shipped = Kernels::shipped();
+    let Some(json) = json else { return Ok(shipped) };
+    let own = Kernels::from_json(json).map_err(|what| {
+        Error::new(ErrorKind::Misuse, format!("the table of kernel times is damaged: {what}"))
+            .fix("measure again with lanner doctor --calibrate")
+    });
+    Ok(own?.or(shipped))
+}
+
+/// The link over a network; over none where it is `None`.
+pub(crate) fn link(network: Option<NetworkProfile>) -> Link {
+    network.map_or(Link::LOOPBACK, |network| Link {
+        seconds_per_byte: 8.0 / network.bandwidth_bits_per_second,
+        round_trip_seconds: network.round_trip_seconds,
+    })
 }
 
 /// The client asks for each phase that has messages, together with the first of them.
@@ -101,17 +110,13 @@ fn reason(protocol: &str) -> &'static str {
         ("gazelle", "square" | "square_fc" | "square_conv") => {
             "squares are products of masked values, by one encryption each way"
         }
-        ("gazelle", _) => "this mode's layers are rotations of packed ciphertexts, the fewest bytes",
+        ("gazelle", _) => "rotations of packed ciphertexts: the fewest bytes of a layer, once keys are sent",
         ("yao", "argmax" | "top_k") | ("falcon", "softmax") => {
             "few values and many comparisons: a garbled circuit takes one round"
         }
-        ("falcon", _) => "this mode's layers are products in the frequency domain, without rotations",
-        ("cheetah", _) => {
-            "this mode's layers are products of polynomials over a power of two, without rotations"
-        }
-        ("delphi", _) => {
-            "this mode's layers are computed ahead, so that online they are plaintext arithmetic"
-        }
+        ("falcon", _) => "products in the frequency domain, without rotations",
+        ("cheetah", _) => "products of polynomials over a power of two, without rotations or their keys",
+        ("delphi", _) => "computed ahead on a mask, so that online it is plaintext arithmetic",
         ("ot", "function") => "smooth functions are polynomials on segments, found by oblivious transfers",
         ("ot", "product" | "matrices" | "square") => {
             "products of shared values are products of shares, by oblivious transfers"
@@ -119,9 +124,9 @@ fn reason(protocol: &str) -> &'static str {
         ("ot", "softmax") => {
             "of many classes the largest and its probability send less by oblivious transfers"
         }
-        ("ot", _) => "over a power of two comparisons and rescales are cheapest by oblivious transfers",
+        ("ot", _) => "comparisons and rescales by oblivious transfers: the fewest bytes, and some rounds",
         ("tabula", _) => "one opened value and one read online, by keys that are made ahead",
-        ("yao", _) => "over a prime comparisons are cheapest by garbled circuits, in one round",
+        ("yao", _) => "a garbled circuit: one round, whatever it computes, and the most bytes",
         ("spectral", _) => "the server computes on ciphertexts alone, so that there is one round",
         ("local", _) => "each party computes on its own shares, without a message",
         ("share", _) => "shares are moved to another ring, or opened to the client",

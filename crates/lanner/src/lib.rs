@@ -3,9 +3,11 @@
 //! [`Model::compile`] makes a fixed-point model of a float graph; [`Server`] serves models, [`Client`] asks one for
 //! predictions, [`run`] does both in one process. Every failure is an [`Error`] of three parts: what, where, what to do.
 
+mod auto;
 mod choice;
 mod client;
 mod convert;
+mod debug;
 mod doctor;
 mod error;
 mod estimate;
@@ -22,6 +24,7 @@ mod report;
 mod server;
 
 pub use client::{Client, ClientConfig};
+pub use debug::debug;
 pub use doctor::doctor;
 pub use error::{Error, ErrorKind};
 pub use estimate::estimate;
@@ -32,7 +35,7 @@ pub use lanner_store::PairingEntry;
 pub use local::run;
 pub use manifest::{InputDescription, Manifest};
 pub use model::{Fixed, Model};
-pub use options::{CompileOptions, LimitOptions};
+pub use options::{AutoOptions, CompileOptions, LimitOptions};
 pub use pairings::{pairings, revoke};
 pub use prediction::{Cost, LayerCost, Phases, Prediction};
 pub use refusals::refusals;

@@ -86,8 +86,10 @@ impl Manifest {
         if hex(&manifest.identity()?) != manifest.commitment {
             return Err(damaged("the commitment in the manifest is not that of its content".to_owned()));
         }
-        let Plan { mode, samples, .. } = manifest.plan;
-        let expected = plan_within(&manifest.network, manifest.policy, mode, samples, &limits.limits())?;
+        // Every step follows from the network, the policy and what was chosen, on whatever machine: so types, security, limits and policy are
+        // checked as when it was planned, and no step is taken on the document's word.
+        let choices = manifest.plan.choices();
+        let expected = plan_within(&manifest.network, manifest.policy, &choices, &limits.limits())?;
         if expected != manifest.plan || manifest.mode != expected.mode.name() {
             return Err(damaged(
                 "the plan in the manifest is not this version's plan for its network".to_owned(),

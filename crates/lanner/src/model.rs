@@ -4,20 +4,22 @@ use std::path::Path;
 
 use lanner_graph::network::InputScale;
 use lanner_graph::{
-    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, PublicNetwork,
-    Tensors, compile_to, outline,
+    Accumulator, FixedExecutor, FloatExecutor, Graph, Network, NetworkManifest, Policy, Tensors, outline,
 };
-use lanner_plan::{Limits, Mode, PlanError, Samples, plan_within};
+use lanner_plan::Mode;
 use lanner_primitives::Prg;
 use lanner_protocol::nonlinear::softmax::Likely;
 use lanner_protocol::nonlinear::tabula;
 use serde::{Deserialize, Serialize};
 
+use crate::auto::Job;
 use crate::file::Contents;
 use crate::manifest::{FORMAT_VERSION, check_version, hash_weights};
 use crate::refusals::{foresee, reasons};
 use crate::report::report;
-use crate::{CompileOptions, Error, ErrorKind, InputDescription, LimitOptions, Manifest, Result};
+use crate::{
+    AutoOptions, CompileOptions, Error, ErrorKind, InputDescription, LimitOptions, Manifest, Result,
+};
 
 /// A fixed-point network with its weights, its plan and its public half.
 pub struct Model {
@@ -74,7 +76,6 @@ impl Model {
         tell: &mut dyn FnMut(&'static str),
     ) -> Result<Self> {
         let (mode, policy) = (options.mode()?, options.policy()?);
-        let samples = options.samples(mode)?;
         tell("checking operators and sizes");
         let replaced = options.replaced(mode, &graph, &tensors, calibration)?;
         let (computed, values) =
@@ -84,20 +85,8 @@ impl Model {
             return Err(first);
         }
         foresee(&outline, computed, values, calibration, options)?;
-        tell("calibrating");
-        let limits = options.limits.limits();
-        let cost = |network: &PublicNetwork| {
-            bytes(network, policy, mode, samples, &limits).map_err(|error| error.place().to_owned())
-        };
-        let rings = options.quantization(mode)?;
-        let mut network =
-            compile_to(computed, values, calibration, &rings, options.aim(mode, policy), &cost)?;
-        tell("planning");
-        if !policy.needs_scale() {
-            network = network.without_public_output_scale();
-        }
+        let (network, plan) = Job { graph: computed, tensors: values, calibration, options }.run(tell)?;
         let public = network.public().clone();
-        let plan = plan_within(&public, policy, mode, samples, &limits)?;
         if let Some(classes) = &options.classes {
             check_names(classes.len(), policy.classes(public.output_len()))?;
         }
@@ -156,6 +145,7 @@ impl Model {
             classes: public.classes.clone(),
             image: public.image.clone(),
             limits,
+            auto: AutoOptions::default(),
         };
         Self::compile(self.graph.clone(), self.tensors.clone(), calibration, &options)
     }
@@ -234,6 +224,16 @@ impl Model {
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The float graph.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The float graph's tensors.
+    pub(crate) fn tensors(&self) -> &Tensors {
+        &self.tensors
     }
 
     /// The exact fixed-point reference on samples that follow one another.
@@ -318,19 +318,6 @@ fn check_names(names: usize, classes: Option<usize>) -> Result<()> {
             Err(Error::new(ErrorKind::Misuse, what).fix("leave the class names out"))
         }
     }
-}
-
-/// The bytes that a prediction takes, both ways, its offline phase included.
-fn bytes(
-    network: &PublicNetwork,
-    policy: Policy,
-    mode: Mode,
-    samples: Samples,
-    limits: &Limits,
-) -> std::result::Result<u64, PlanError> {
-    let cost = plan_within(network, policy, mode, samples, limits)?.build()?.cost()?;
-    let all = [cost.offline_total(), cost.online_total()];
-    Ok(all.iter().map(|cost| cost.client_bytes() + cost.server_bytes()).sum())
 }
 
 /// The moduli of the rings, for diagnostics.

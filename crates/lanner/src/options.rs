@@ -3,11 +3,13 @@
 use lanner_graph::{
     Aim, Graph, Op, Policy, Precision, QuantizationOptions, Replaced, Tensors, Told, replace_relu,
 };
-use lanner_plan::{Limits, Mode, Samples};
+use lanner_net::NetworkProfile;
+use lanner_plan::{Limits, Mode, Objective, Prices, Samples};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use serde::Deserialize;
 
+use crate::estimate::{link, read_kernels};
 use crate::{Error, ErrorKind, Result};
 
 /// Digits of a probability where none are asked for.
@@ -24,7 +26,8 @@ const WITHOUT_RESCALES: f64 = 0.2;
 pub struct CompileOptions {
     /// The name under which a server offers the model.
     pub name: String,
-    /// `gazelle`, `falcon`, `cheetah`, `tabula`, or `auto`, which is `cheetah` with exact rounding until the planner chooses for each layer.
+    /// `gazelle`, `falcon`, `cheetah`, `tabula`, `spectral`, or `auto`: for the whole and for each layer what comes out best by the estimate, for
+    /// what `auto` says. Every result is the reference's then.
     pub mode: String,
     /// `exact`, also where it is `None`, or with output `label` alone `faithful`, for mode `cheetah`, or `stochastic`, for mode `tabula`. Exact
     /// results equal the reference's in every integer. Faithful ones depend on random shares, which the client knows its own of, stochastic ones on
@@ -67,6 +70,21 @@ pub struct CompileOptions {
     /// What a prediction may take. Clients have limits of their own.
     #[serde(default)]
     pub limits: LimitOptions,
+    /// By what mode `auto` chooses.
+    #[serde(default)]
+    pub auto: AutoOptions,
+}
+
+/// By what mode `auto` chooses.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AutoOptions {
+    /// `latency`, which it is where it is `None`, `online`, `bytes` or `memory`: see [`Objective`].
+    pub optimize: Option<String>,
+    /// Bits per second in each direction and seconds of a round trip between the parties; nothing is between them where they are `None`.
+    pub network: Option<[f64; 2]>,
+    /// A table of what operations take, as JSON; the one that comes with the build where it is `None`.
+    pub kernels: Option<String>,
 }
 
 const fn one() -> usize {
@@ -132,6 +150,35 @@ impl CompileOptions {
         misuse(what, "compile with rounding exact, or with output label")
     }
 
+    /// Whether the planner chooses.
+    pub(crate) fn is_auto(&self) -> bool {
+        self.mode == "auto"
+    }
+
+    /// By what plans are compared.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if there is no such objective, or the table is damaged.
+    pub(crate) fn prices(&self) -> Result<Prices> {
+        let AutoOptions { optimize, network, kernels } = &self.auto;
+        let objective = match optimize.as_deref() {
+            None | Some("latency") => Objective::Latency,
+            Some("online") => Objective::Online,
+            Some("bytes") => Objective::Bytes,
+            Some("memory") => Objective::Memory,
+            Some(other) => {
+                let error = Error::new(ErrorKind::Misuse, format!("nothing is optimized for {other}"));
+                return Err(error.fix("give latency, online, bytes or memory"));
+            }
+        };
+        let profile = |[bandwidth_bits_per_second, round_trip_seconds]: [f64; 2]| NetworkProfile {
+            bandwidth_bits_per_second,
+            round_trip_seconds,
+        };
+        let link = link(network.map(profile));
+        Ok(Prices { kernels: read_kernels(kernels.as_deref())?, link, objective })
+    }
+
     /// How many samples a request holds.
     pub(crate) fn samples(&self, mode: Mode) -> Result<Samples> {
         let misuse =
@@ -187,7 +234,7 @@ impl CompileOptions {
     pub(crate) fn aim(&self, mode: Mode, policy: Policy) -> Aim {
         let usual = || match (self.kept_bits, mode, policy) {
             (Some(bits), ..) => Precision::Bits(bits.clamp(USUAL_BITS, Precision::MOST_BITS)),
-            (None, Mode::Spectral, Policy::Logits) => Precision::Error(WITHOUT_RESCALES),
+            (None, Mode::Spectral, Policy::Logits) if !self.is_auto() => Precision::Error(WITHOUT_RESCALES),
             (None, ..) => Precision::default(),
         };
         Aim {
@@ -215,7 +262,7 @@ impl CompileOptions {
                     Error::new(ErrorKind::Misuse, "bits are kept by the lookups of mode tabula alone");
                 return Err(error.fix("compile with mode tabula, or give a precision instead"));
             }
-            Mode::Cheetah(_) => QuantizationOptions::powers_of_two(),
+            Mode::Cheetah(_) | Mode::Auto => QuantizationOptions::powers_of_two(),
             Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
             Mode::Spectral => QuantizationOptions::without_rescales(),
         };

@@ -2,7 +2,7 @@
 //! one sample makes of it.
 
 use lanner_graph::{FixedOp, Graph, Outline, OutlinedNode, Tensors, compile, outline};
-use lanner_plan::{PlanError, check_outline, plan_within};
+use lanner_plan::{Choices, PlanError, check_outline, plan_within};
 
 use crate::{CompileOptions, Error, Result};
 
@@ -53,7 +53,8 @@ pub(crate) fn foresee(
         return Ok(());
     };
     let samples = options.samples(mode)?;
-    match plan_within(network.public(), policy, mode, samples, &options.limits.limits()) {
+    let choices = Choices { samples, ..mode.into() };
+    match plan_within(network.public(), policy, &choices, &options.limits.limits()) {
         Err(error @ PlanError::TooLarge { count, limit, .. }) if count / 5 > limit / 4 => Err(error.into()),
         _ => Ok(()),
     }

@@ -28,7 +28,7 @@ pub(crate) fn report(manifest: &Manifest, network: &Network) -> Result<Value> {
         "samples_per_request": manifest.plan.samples.count(),
         "precision": precision::reached(network),
         "bits": precision::layers(network),
-        "lookups": precision::lookups(manifest.plan.mode, network),
+        "lookups": precision::lookups(&manifest.plan, network),
         "values": network.values(),
         "calibration": {"samples_set_aside": network.set_aside()},
         "steps": steps.collect::<Vec<_>>(),
@@ -105,7 +105,7 @@ fn step_report(step: &BuiltStep) -> Value {
 fn said_of(mode: Mode) -> Option<(&'static str, Option<&'static str>)> {
     Some(match mode {
         Mode::Gazelle | Mode::Falcon | Mode::Spectral => return None,
-        Mode::Cheetah(Rounding::Exact) | Mode::Tabula(tabula::Rounding::Exact) => {
+        Mode::Cheetah(Rounding::Exact) | Mode::Tabula(tabula::Rounding::Exact) | Mode::Auto => {
             ("exact: every result is a function of the input and the weights", None)
         }
         Mode::Tabula(tabula::Rounding::Stochastic) => (

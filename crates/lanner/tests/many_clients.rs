@@ -6,7 +6,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use lanner::{Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig};
+use lanner::{
+    AutoOptions, Client, ClientConfig, CompileOptions, Error, ErrorKind, Model, Server, ServerConfig,
+};
 use lanner_graph::{Graph, Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[1,12,12]}],"nodes":[
@@ -49,6 +51,7 @@ fn model() -> Model {
         classes: None,
         image: None,
         limits: lanner::LimitOptions::default(),
+        auto: AutoOptions::default(),
     };
     let calibration: Vec<f32> = (0..40).flat_map(sample).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()

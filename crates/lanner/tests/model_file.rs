@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use lanner::{CompileOptions, ErrorKind, Model};
+use lanner::{AutoOptions, CompileOptions, ErrorKind, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 
 const GRAPH: &str = r#"{"format_version":2,"inputs":[{"name":"x","shape":[4]}],"nodes":[
@@ -28,6 +28,7 @@ fn options(output: &str) -> CompileOptions {
         classes: None,
         image: Some(serde_json::json!({"channels": 1})),
         limits: lanner::LimitOptions::default(),
+        auto: AutoOptions::default(),
     }
 }
 

@@ -61,6 +61,12 @@ pub enum PlanError {
         /// Why not.
         reason: String,
     },
+    /// A plan gives a design to what has none.
+    #[error("node {node} follows no design of its own in this plan")]
+    Design {
+        /// The node.
+        node: String,
+    },
     /// A layer does not fit the protocol.
     #[error("node {node}: {source}")]
     Layer {
@@ -82,7 +88,7 @@ impl PlanError {
                 "make the network smaller, or its rings narrower by fewer bits of weights and activations"
             }
             Self::Samples { .. } => "compile with a smaller batch",
-            Self::Unsupported { .. } | Self::Layer { .. } => "",
+            Self::Unsupported { .. } | Self::Layer { .. } | Self::Design { .. } => "",
         }
     }
 
@@ -90,7 +96,10 @@ impl PlanError {
     #[must_use]
     pub fn place(&self) -> &str {
         match self {
-            Self::Unsupported { node, .. } | Self::TooLarge { node, .. } | Self::Layer { node, .. } => node,
+            Self::Unsupported { node, .. }
+            | Self::TooLarge { node, .. }
+            | Self::Layer { node, .. }
+            | Self::Design { node } => node,
             Self::Policy { .. } => "output",
             Self::Distance { .. } | Self::Samples { .. } => "",
         }

@@ -3,6 +3,7 @@
 //! A [`Plan`] is public: both parties derive every message's kind and length from it. It holds no weights.
 
 mod account;
+mod auto;
 mod built;
 mod cost;
 mod error;
@@ -15,6 +16,7 @@ mod step;
 mod unroll;
 
 pub use account::Account;
+pub use auto::{Objective, Prices, choose, promise};
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
@@ -22,5 +24,5 @@ pub use estimate::{Estimate, Kernels, Link, PhaseEstimate, Rates, StepEstimate, 
 pub use lanner_protocol::spectral::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
-pub use step::{Carried, Item, Mode, Plan, Scan, Step};
+pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Scan, Step};
 pub use unroll::{Action, Visit};

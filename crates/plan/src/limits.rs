@@ -75,7 +75,7 @@ pub fn check_outline(
     limits: &Limits,
 ) -> Result<(), PlanError> {
     let layer_work = |layer: &Convolution| match mode {
-        Mode::Cheetah(_) | Mode::Tabula(_) => cheetah::work(layer),
+        Mode::Cheetah(_) | Mode::Tabula(_) | Mode::Auto => cheetah::work(layer),
         Mode::Gazelle | Mode::Falcon | Mode::Spectral => gazelle::work(layer),
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];

@@ -3,10 +3,10 @@
 mod cheetah;
 mod function;
 mod guards;
+mod lookup;
 mod result;
 mod spectral;
 mod square;
-mod tabula;
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use lanner_protocol::convert::reshare::Reshare;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::{Convolution, Sets, delphi, falcon, gazelle};
 use lanner_protocol::local;
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::windows::Windows;
-use lanner_protocol::nonlinear::yao;
-use lanner_protocol::spectral::Samples;
+use lanner_protocol::nonlinear::{tabula, yao};
 use lanner_protocol::step::{Known, Protocol, ValueType};
 
 pub use self::function::polynomials;
@@ -30,29 +30,43 @@ use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
 use crate::limits::{self, Limits, Totals};
-use crate::{BuiltPlan, Item, Mode, Plan, PlanError, Step};
+use crate::{BuiltPlan, Choices, Design, Item, Mode, Plan, PlanError, Step};
 
 /// Plans a network in a mode for an output policy, within the usual limits.
 ///
 /// # Errors
 /// As [`plan_within`].
 pub fn plan(network: &PublicNetwork, policy: Policy, mode: Mode) -> Result<Plan, PlanError> {
-    plan_within(network, policy, mode, Samples::ONE, &Limits::default())
+    plan_within(network, policy, &mode.into(), &Limits::default())
 }
 
-/// Plans a network in a mode for an output policy, with so many samples in a request. Limits refuse plans, and change none.
+/// Plans a network for an output policy, with what is chosen. Limits refuse plans, and change none.
 ///
 /// # Errors
 /// [`PlanError`] naming the node or the policy that the mode does not support, or the node that goes beyond a limit.
 pub fn plan_within(
     network: &PublicNetwork,
     policy: Policy,
-    mode: Mode,
-    samples: Samples,
+    choices: &Choices,
     limits: &Limits,
 ) -> Result<Plan, PlanError> {
+    build_within(network, policy, choices, limits).map(|(plan, _)| plan)
+}
+
+/// As [`plan_within`], with what both parties build.
+///
+/// # Errors
+/// As [`plan_within`].
+pub(crate) fn build_within(
+    network: &PublicNetwork,
+    policy: Policy,
+    choices: &Choices,
+    limits: &Limits,
+) -> Result<(Plan, BuiltPlan), PlanError> {
+    let Choices { mode, samples, .. } = *choices;
     limits::check(network, policy, mode, limits)?;
     cheetah::check_rounding(policy, mode)?;
+    check_designs(network, choices)?;
     if mode == Mode::Spectral {
         return spectral::plan(network, policy, samples, limits);
     }
@@ -62,40 +76,56 @@ pub fn plan_within(
     }
     refuse_products(network)?;
     let [narrow, wide] = gazelle::SETS;
-    match plan_with(network, policy, mode, narrow, limits) {
-        Err(error) if error.is_of_noise() => plan_with(network, policy, mode, wide, limits),
+    match plan_with(network, policy, choices, narrow, limits) {
+        Err(error) if error.is_of_noise() => plan_with(network, policy, choices, wide, limits),
         planned => planned,
     }
 }
+
+/// Checks that there are designs in mode `auto` alone, of nodes that exist and may follow them.
+fn check_designs(network: &PublicNetwork, choices: &Choices) -> Result<(), PlanError> {
+    let Choices { mode, designs, .. } = choices;
+    let is_node = |name: &str| name == OUTPUT || network.nodes().iter().any(|node| node.name == name);
+    match designs
+        .iter()
+        .find(|(name, design)| *mode != Mode::Auto || **design == Design::Cheetah || !is_node(name))
+    {
+        Some((name, _)) => Err(PlanError::Design { node: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// The name of what tells the result.
+pub(crate) const OUTPUT: &str = "output";
 
 /// Plans with this set for the layers that rotate.
 fn plan_with(
     network: &PublicNetwork,
     policy: Policy,
-    mode: Mode,
+    choices: &Choices,
     rotating: ParameterSet,
     limits: &Limits,
-) -> Result<Plan, PlanError> {
-    let planned = |guards_result| plan_guarding(network, policy, mode, rotating, limits, guards_result);
+) -> Result<(Plan, BuiltPlan), PlanError> {
+    let planned = |guards_result| plan_guarding(network, policy, choices, rotating, limits, guards_result);
     let (plan, built) = planned(true)?;
     if !only_drops_take_transfers(&plan, &built)? {
-        return Ok(plan);
+        return Ok((plan, built));
     }
     // Transfers that nothing else takes must be worth their set-up from the first prediction on.
     let (other, without) = planned(false)?;
-    Ok(if first_bytes(&without)? < first_bytes(&built)? { other } else { plan })
+    Ok(if first_bytes(&without)? < first_bytes(&built)? { (other, without) } else { (plan, built) })
 }
 
 /// Plans with bits of guard below the result, where it has layers for that, or without.
 fn plan_guarding(
     network: &PublicNetwork,
     policy: Policy,
-    mode: Mode,
+    choices: &Choices,
     rotating: ParameterSet,
     limits: &Limits,
     guards_result: bool,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
-    let mut planner = Planner::new(network, mode, rotating, limits, guards_result)?;
+    let mut planner = Planner::new(network, choices, rotating, limits, guards_result)?;
     for index in 0..network.nodes().len() {
         if !planner.inside[index] {
             planner.node(index)?;
@@ -104,8 +134,9 @@ fn plan_guarding(
     planner.output(policy)?;
     let input = network.input();
     let items = planner.steps.into_iter().map(Item::Step).collect();
-    let samples = Samples::ONE;
-    let plan = Plan { mode, policy, samples, input: (ring(input.accumulator), input.len()), items };
+    let Choices { mode, designs, samples } = choices.clone();
+    let input = (ring(input.accumulator), input.len());
+    let plan = Plan { mode, designs, policy, samples, input, items };
     let built = plan.build()?;
     built.account()?.check()?;
     limits::check_memory(&built.memory()?, limits)?;
@@ -114,7 +145,7 @@ fn plan_guarding(
 
 struct Planner<'n> {
     network: &'n PublicNetwork,
-    mode: Mode,
+    choices: &'n Choices,
     sets: Sets,
     /// The set of all layers that rotate, which share their keys.
     rotating: ParameterSet,
@@ -146,11 +177,12 @@ struct Run {
 impl<'n> Planner<'n> {
     fn new(
         network: &'n PublicNetwork,
-        mode: Mode,
+        choices: &'n Choices,
         rotating: ParameterSet,
         limits: &Limits,
         guards_result: bool,
     ) -> Result<Self, PlanError> {
+        let mode = choices.mode;
         let sets =
             Sets::new().map_err(|source| PlanError::Layer { node: "parameters".to_owned(), source })?;
         let nodes = network.nodes().len();
@@ -162,7 +194,7 @@ impl<'n> Planner<'n> {
         let mut planner = Self {
             layouts: layouts(network, mode, rotating, &sets)?,
             network,
-            mode,
+            choices,
             sets,
             rotating,
             steps: Vec::new(),
@@ -176,6 +208,20 @@ impl<'n> Planner<'n> {
         };
         planner.guards = planner.find_guards(guards_result)?;
         Ok(planner)
+    }
+
+    /// The mode whose design a node follows; that of what tells the result behind the last.
+    fn mode(&self, node: usize) -> Mode {
+        let Choices { mode, designs, .. } = self.choices;
+        if *mode != Mode::Auto {
+            return *mode;
+        }
+        let name = self.network.nodes().get(node).map_or(OUTPUT, |node| &node.name);
+        match designs.get(name) {
+            Some(Design::Gazelle) => Mode::Gazelle,
+            Some(Design::Tabula) => Mode::Tabula(tabula::Rounding::Exact),
+            Some(Design::Cheetah) | None => Mode::Cheetah(Rounding::Exact),
+        }
     }
 
     /// Adds a step; returns the value that it makes.
@@ -228,7 +274,7 @@ impl<'n> Planner<'n> {
             | FixedOp::Pad { .. }
             | FixedOp::Concat { .. } => local::Move { values, ring }.into(),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
-            FixedOp::Square if self.mode.rounding().is_some() => cheetah::square(node)?,
+            FixedOp::Square if self.choices.mode.rounding().is_some() => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
             FixedOp::Mul | FixedOp::MatrixProduct { .. } => return self.add_product(index, inputs),
             FixedOp::Function(_) | FixedOp::Rescale { .. } if self.add_function(index, inputs[0])? => {
@@ -285,14 +331,20 @@ impl<'n> Planner<'n> {
         let to = ring(network.nodes()[last].accumulator);
         let guard = self.guards.of(value);
         let rounding = self.lookup_rounding(&nodes);
-        let looked_up = self.lookup(name, input, &fused, [widened(from, guard), to], (guard, rounding))?;
+        let rings = [widened(from, guard), to];
+        let looked_up = match self.mode(first) {
+            Mode::Tabula(_) => self.lookup(name, input, &fused, rings, (guard, rounding))?,
+            _ => None,
+        };
         self.values[last + 1] = Some(if let Some(made) = looked_up {
             made
-        } else if let Some(activation) = self.activation(&fused, from, to, guard) {
+        } else if let Some(activation) = self.activation(first, &fused, [from, to], guard) {
             self.push(name, vec![input], activation)?
         } else {
             let input = self.reshare_for_all(name, value, input)?;
-            let activation = yao::Activation { function: fused.function, windows: fused.windows, from, to };
+            let function = yao::Function { shift: fused.function.shift + guard, ..fused.function };
+            let from = widened(from, guard);
+            let activation = yao::Activation { function, windows: fused.windows, from, to };
             self.push(name, vec![input], activation)?
         });
         for node in &nodes[1..] {
@@ -320,16 +372,17 @@ impl<'n> Planner<'n> {
 
     fn linear(&mut self, index: usize, shape: Convolution) -> Result<Protocol, PlanError> {
         let node = &self.network.nodes()[index];
-        if let Some(rounding) = self.mode.rounding() {
+        let mode = self.choices.mode;
+        if let Some(rounding) = mode.rounding() {
             let layer = self.coefficient_layer(index, shape, rounding)?;
-            return Ok(if matches!(self.mode, Mode::Tabula(_)) {
+            return Ok(if matches!(self.mode(index), Mode::Tabula(_)) {
                 delphi::Linear(layer).into()
             } else {
                 layer.into()
             });
         }
         let prime = prime(node)?;
-        if let Some(choice) = in_frequencies(self.mode, &shape, prime, &self.sets) {
+        if let Some(choice) = in_frequencies(mode, &shape, prime, &self.sets) {
             let falcon::Choice { set, variant, .. } = choice;
             return Ok(falcon::Linear { shape, prime, set, variant }.into());
         }

@@ -1,5 +1,7 @@
 //! What a plan is made of.
 
+use std::collections::BTreeMap;
+
 use lanner_graph::Policy;
 use lanner_primitives::Ring;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -22,6 +24,41 @@ pub enum Mode {
     Tabula(tabula::Rounding),
     /// Falcon spectral: the server computes a network of sums and products on ciphertexts, modulo some primes.
     Spectral,
+    /// The planner's choice: each node follows one of the [`Design`]s over powers of two, all exact.
+    Auto,
+}
+
+/// A design that a node of a plan of mode `auto` follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Design {
+    /// Garbled circuits between layers: one round, and the most bytes.
+    Gazelle,
+    /// Coefficient-encoded layers, oblivious transfer between them.
+    Cheetah,
+    /// Layers computed ahead, lookups between them: the least online.
+    Tabula,
+}
+
+/// The designs of the nodes, by name, that do not follow [`Design::Cheetah`]; what tells the result goes by the name `output`.
+pub type Designs = BTreeMap<String, Design>;
+
+/// What a network and a policy leave open of a plan: with it, they determine every step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// The design followed.
+    pub mode: Mode,
+    /// In mode `auto`, the designs of nodes; empty in others.
+    pub designs: Designs,
+    /// How many samples a request holds.
+    pub samples: Samples,
+}
+
+impl From<Mode> for Choices {
+    /// One sample a request.
+    fn from(mode: Mode) -> Self {
+        Self { mode, designs: Designs::new(), samples: Samples::ONE }
+    }
 }
 
 impl Mode {
@@ -34,6 +71,7 @@ impl Mode {
             Self::Cheetah(_) => "cheetah",
             Self::Tabula(_) => "tabula",
             Self::Spectral => "spectral",
+            Self::Auto => "auto",
         }
     }
 
@@ -43,7 +81,7 @@ impl Mode {
         match self {
             Self::Gazelle | Self::Falcon | Self::Spectral => None,
             Self::Cheetah(rounding) => Some(rounding),
-            Self::Tabula(_) => Some(Rounding::Exact),
+            Self::Tabula(_) | Self::Auto => Some(Rounding::Exact),
         }
     }
 
@@ -138,6 +176,9 @@ impl Item {
 pub struct Plan {
     /// The design followed.
     pub mode: Mode,
+    /// In mode `auto`, the designs of nodes.
+    #[serde(default, skip_serializing_if = "Designs::is_empty")]
+    pub designs: Designs,
     /// What the client learns.
     pub policy: Policy,
     /// How many samples a request holds; their inputs follow one another, and so do their scores.
@@ -150,6 +191,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What determines the plan, beside its network and policy.
+    #[must_use]
+    pub fn choices(&self) -> Choices {
+        Choices { mode: self.mode, designs: self.designs.clone(), samples: self.samples }
+    }
+
     /// All steps in order, those of a loop once.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.items.iter().flat_map(Item::steps)

@@ -57,7 +57,7 @@ const STOCHASTIC: Mode = Mode::Tabula(tabula::Rounding::Stochastic);
 /// The network over the rings of a mode.
 fn of_mode(json: &str, shapes: &[(&str, &[usize])], mode: Mode) -> (Network, Vec<i64>) {
     let options = match mode {
-        Mode::Cheetah(_) | Mode::Tabula(_) => QuantizationOptions::powers_of_two(),
+        Mode::Cheetah(_) | Mode::Tabula(_) | Mode::Auto => QuantizationOptions::powers_of_two(),
         Mode::Gazelle | Mode::Falcon => QuantizationOptions::default(),
         Mode::Spectral => QuantizationOptions::without_rescales(),
     };

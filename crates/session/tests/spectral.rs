@@ -5,7 +5,7 @@
 mod common;
 
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
-use lanner_plan::{Limits, Mode, Plan, PlanError, Samples, plan, plan_within};
+use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Samples, plan, plan_within};
 use lanner_protocol::spectral::Layout;
 use lanner_protocol::step::{Outcome, Protocol};
 use lanner_session::executor::Phase;
@@ -108,15 +108,15 @@ fn convolutions_behind_each_other_are_computed_on_grids() {
 
 /// Samples side by side in one request, each with scores of its own; and places without a sample.
 fn check_batches(json: &str, shapes: &[(&str, &[usize])], length: usize, counts: [usize; 2]) {
-    let (network, samples) = network(json, shapes, length, &bits(5));
+    let (network, drawn) = network(json, shapes, length, &bits(5));
     let executor = FixedExecutor::new(&network).unwrap();
     for count in counts {
         let limits = Limits::default();
-        let samples_of = Samples::try_from(count).unwrap();
-        let plan =
-            plan_within(network.public(), Policy::Logits, Mode::Spectral, samples_of, &limits).unwrap();
+        let samples = Samples::try_from(count).unwrap();
+        let choices = Choices { samples, ..Mode::Spectral.into() };
+        let plan = plan_within(network.public(), Policy::Logits, &choices, &limits).unwrap();
         let (mut inputs, mut truth) = (Vec::new(), Vec::new());
-        for sample in samples.iter().cycle().take(count - 1) {
+        for sample in drawn.iter().cycle().take(count - 1) {
             let input = network.public().input().quantize(sample).unwrap();
             truth.extend(executor.run(&input).unwrap().output);
             inputs.extend(input);
@@ -139,7 +139,8 @@ fn a_request_that_holds_no_so_many_samples_is_refused() {
     let (network, _) = squares(5);
     for (mode, count) in [(Mode::Spectral, 1 << 10), (Mode::Spectral, 1 << 40), (Mode::Gazelle, 2)] {
         let samples = Samples::try_from(count).unwrap();
-        let error = plan_within(network.public(), Policy::Logits, mode, samples, &Limits::default());
+        let choices = Choices { samples, ..mode.into() };
+        let error = plan_within(network.public(), Policy::Logits, &choices, &Limits::default());
         assert!(matches!(error.unwrap_err(), PlanError::Samples { .. }), "{count}");
     }
 }

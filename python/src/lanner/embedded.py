@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 
 from lanner.errors import MisuseError
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
+from lanner.network import LOOPBACK, Network
 
 #: Calibration looks at extremes alone, which this many digits settle.
 CALIBRATION_SAMPLES = 256
@@ -19,6 +20,7 @@ def compile_embedded(
     rounding: str | None = None,
     precision: str | int | None = None,
     kept_bits: int | None = None,
+    network: str | Network = LOOPBACK,
 ) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
@@ -29,6 +31,7 @@ def compile_embedded(
         rounding: As for `lanner.compile`.
         precision: As for `lanner.compile`.
         kept_bits: As for `lanner.compile`.
+        network: As for `lanner.compile`; loopback where it is not given, for both parties of a demo are on one machine.
 
     Raises:
         MisuseError: If scikit-learn or onnx is not installed.
@@ -49,6 +52,7 @@ def compile_embedded(
             rounding=rounding,
             precision=precision,
             kept_bits=kept_bits,
+            network=network,
         )
 
 

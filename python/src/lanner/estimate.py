@@ -120,13 +120,17 @@ def estimate(
     limits = limits_document(max_memory, max_seconds)
     with native_errors(manifest.name):
         text = _native.estimate(
-            json.dumps(manifest.document), _kernels(state_path(state_dir)), network.profile, *limits.values()
+            json.dumps(manifest.document), read_kernels(state_path(state_dir)), network.profile, *limits.values()
         )
     return _read(json.loads(text), network)
 
 
-def _kernels(state: Path) -> str | None:
-    """This machine's table, if it was measured."""
+def read_kernels(state: Path) -> str | None:
+    """What operations take on this machine, as JSON; None if it was not measured.
+
+    Raises:
+        MisuseError: If the table cannot be read.
+    """
     path = state / KERNELS
     try:
         return path.read_text(encoding="utf-8")

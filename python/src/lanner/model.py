@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
+from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
-from lanner.estimate import Estimate, estimate
+from lanner.estimate import Estimate, estimate, read_kernels
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import InputDescription, Manifest
-from lanner.network import LOOPBACK, Network
+from lanner.network import LOOPBACK, Network, read_network
 from lanner.options import CompileOptions
 from lanner.precision import PrecisionWarning, Reached, check_kept_bits
 from lanner.reference import OnnxReference, reference_of
+from lanner.state import state_path
 
 if TYPE_CHECKING:
     from lanner.onnx import ImportedModel
@@ -214,6 +216,21 @@ class Model:
             report: dict[str, Any] = json.loads(self.native.report())
         return report
 
+    def debug(self, sample: ArrayLike, *, secure: bool = True) -> Divergence:
+        """One sample layer by layer: float, fixed-point and both parties, in this process; see `lanner.divergence`.
+
+        Args:
+            sample: Shape `manifest.input.shape`.
+            secure: Whether both parties compute it, too.
+
+        Raises:
+            InputError: If the sample does not fit the model.
+        """
+        batch = self._batch(sample)
+        if len(batch) != 1:
+            raise InputError(f"these are {len(batch)} samples", fix="give one")
+        return diverge(self, batch[0], secure=secure)
+
     def estimate(self, link: str | Network = LOOPBACK, *, state_dir: str | Path | None = None) -> Estimate:
         """What a session with one prediction takes over a network, before a run; see `lanner.estimate`.
 
@@ -253,6 +270,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     batch: int = 1,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
+    optimize: str | None = None,
+    network: str | Network = "lan",
+    state_dir: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Compile an ONNX model to a fixed-point network and a plan of protocols.
@@ -260,8 +280,10 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
     Args:
         model: A path, an ``onnx.ModelProto``, or a ``torch.nn.Module``.
         calibration: Typical samples, shape (n, *input shape); 32 or more are advised.
-        mode: One of gazelle, falcon, cheetah, tabula, spectral, auto; auto is cheetah with exact rounding. Mode
-            ``spectral`` takes networks of sums and products alone, such as those with squares for activations.
+        mode: One of gazelle, falcon, cheetah, tabula, spectral, auto. In ``auto`` the planner compares all of them, and
+            mixtures in which each layer follows another, by what a prediction takes over `network`, and takes the best
+            for `optimize`; results are exact. Mode ``spectral`` takes networks of sums and products alone, such as
+            those with squares for activations.
         output: What the client learns: label, probability, top-k, logits or value. Where it is not given, the label; of
             a network of one score without a sigmoid at its end, a regression, the value. Of a final sigmoid over
             several scores ``label`` is the list of the labels whose scores are above 0. ``logits`` are the scores
@@ -303,6 +325,12 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
             limits of their own.
         max_seconds: Seconds that both parties together may compute on one core, very roughly; 1800 where it is not
             given.
+        optimize: For mode ``auto``, what is to be least: ``latency``, the seconds of a prediction, offline and online,
+            with its share of the set-up in a session of 16, as where it is not given; ``online``, the seconds from the
+            input to the result; ``bytes`` of a prediction, with its share; or ``memory``, what both parties hold.
+        network: For mode ``auto``, the network between the parties: ``loopback``, ``lan``, ``wan``, a TOML file, or a
+            `Network`.
+        state_dir: Where this machine's table of kernel times is, for mode ``auto``; see `lanner.estimate`.
         progress: Hears the name of each stage as it begins.
 
     Raises:
@@ -331,6 +359,9 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         batch,
         max_memory,
         max_seconds,
+        optimize,
+        network if isinstance(network, Network) else read_network(network),
+        read_kernels(state_path(state_dir)) if mode == "auto" else None,
     )
     samples = to_float32(calibration, "calibration")
     imported = _import(model, samples, output, output_name)

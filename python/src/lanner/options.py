@@ -11,10 +11,11 @@ from lanner.errors import MisuseError
 from lanner.heads import Policy
 from lanner.images import ImageDescription
 from lanner.limits import limits_document
+from lanner.network import LOOPBACK, Network
 from lanner.precision import check_kept_bits, parse_precision
 from lanner.wording import counted
 
-#: Modes that take every network. ``auto`` is ``cheetah`` with exact rounding.
+#: Modes that take every network. In ``auto`` the planner chooses, for the whole and for each layer.
 INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
 
 #: All modes; ``spectral`` takes networks of sums and products alone.
@@ -25,6 +26,10 @@ ROUNDINGS = ("exact", "faithful", "stochastic")
 
 #: Output policies that an owner can choose. Of labels that do not exclude each other ``label`` is ``labels``.
 OUTPUTS = ("label", "probability", "top-k", "logits", "value")
+
+#: What mode ``auto`` can be asked for the least of: seconds of a prediction, its share of the set-up included, in a
+#: session of 16; seconds from the input to the result; bytes of a prediction, with its share; memory of both parties.
+OBJECTIVES = ("latency", "online", "bytes", "memory")
 
 #: The most decimal digits that ``probability`` reveals, or ``value`` is rounded to.
 MAX_DIGITS = 6
@@ -39,12 +44,14 @@ class Protocols:
         rounding: One of `ROUNDINGS`; None is ``exact``.
         precision: As for `lanner.compile`.
         kept_bits: As for `lanner.compile`.
+        network: What lies between the parties, for mode ``auto``.
     """
 
     mode: str
     rounding: str | None = None
     precision: str | int | None = None
     kept_bits: int | None = None
+    network: Network = LOOPBACK
 
     def output(self, wanted: str) -> str:
         """The output policy for what would reveal `wanted`: rounding that is not exact goes with ``label`` alone."""
@@ -57,7 +64,7 @@ class CompileOptions:
 
     Attributes:
         name: The model's name on the server.
-        mode: One of `MODES`; ``auto`` is ``cheetah`` with exact rounding.
+        mode: One of `MODES`; in ``auto`` the planner chooses.
         output: One of `OUTPUTS`; None for what the network's end suggests.
         k: How many classes ``top-k`` reveals.
         digits: How many decimal digits ``probability`` reveals, 1 to `MAX_DIGITS`, None for 2; and to how many
@@ -84,6 +91,10 @@ class CompileOptions:
         batch: For mode ``spectral``, how many samples a request holds: a power of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
+        optimize: For mode ``auto``, one of `OBJECTIVES`.
+        network: For mode ``auto``, what lies between the parties.
+        kernels: For mode ``auto``, a table of what operations take, as JSON; None for the one that comes with the
+            package.
     """
 
     name: str
@@ -103,9 +114,20 @@ class CompileOptions:
     batch: int = 1
     max_memory: str | int | None = None
     max_seconds: int | None = None
+    optimize: str | None = None
+    network: Network = LOOPBACK
+    kernels: str | None = None
 
     def __post_init__(self) -> None:
         check_mode(self.mode)
+        if self.optimize is not None:
+            _check_choice("optimize", self.optimize, OBJECTIVES)
+            if self.mode != "auto":
+                raise MisuseError(
+                    f"only mode auto has something to choose, and the mode is {self.mode}",
+                    where="optimize",
+                    fix="compile with mode auto, or leave it out",
+                )
         if self.rounding is not None:
             _check_choice("rounding", self.rounding, ROUNDINGS)
         if self.output not in (None, "labels"):
@@ -180,6 +202,7 @@ class CompileOptions:
                 "input_range": None if self.input_range is None else list(map(float, self.input_range)),
                 "public_preprocessing": self.public_preprocessing,
                 "limits": limits_document(self.max_memory, self.max_seconds),
+                "auto": {"optimize": self.optimize, "network": self.network.profile, "kernels": self.kernels},
             }
         )
 

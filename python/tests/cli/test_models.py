@@ -410,6 +410,9 @@ def test_sizes_are_refused_before_samples_are_run() -> None:
 def test_compiling_tells_its_stages(tiny_onnx: Path) -> None:
     stages: list[str] = []
     lanner.compile(tiny_onnx, tiny_samples(), progress=stages.append)
+    assert stages == ["checking operators and sizes", "comparing modes", "calibrating"]
+    stages.clear()
+    lanner.compile(tiny_onnx, tiny_samples(), mode="cheetah", progress=stages.append)
     assert stages == ["checking operators and sizes", "calibrating", "planning"]
 
 

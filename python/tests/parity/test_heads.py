@@ -126,9 +126,8 @@ def test_faithful_rounding_tells_no_list_of_labels() -> None:
         lanner.compile(network(3, "Sigmoid"), rows(), mode="cheetah", rounding="faithful")
 
 
-def test_auto_is_cheetah_with_exact_rounding() -> None:
-    manifest = lanner.compile(network(3, "Softmax"), rows()).manifest
-    assert (manifest.mode, manifest.rounding) == ("cheetah", "exact")
+def test_auto_rounds_exactly() -> None:
+    assert lanner.compile(network(3, "Softmax"), rows()).manifest.is_exact
 
 
 def test_the_named_output_is_computed() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from lanner.errors import MisuseError
 from lanner.heads import Policy
+from lanner.network import Network
 from lanner.options import CompileOptions
 
 
@@ -28,9 +29,19 @@ def test_document_has_the_agreed_members() -> None:
         "batch": 1,
         "allow_imprecise": False,
         "limits": {"memory": None, "seconds": None},
+        "auto": {"optimize": None, "network": None, "kernels": None},
     }
     assert json.loads(CompileOptions("net", input_range=(-1, 0.5)).document())["input_range"] == [-1.0, 0.5]
     assert json.loads(CompileOptions("net", public_preprocessing=True).document())["public_preprocessing"] is True
+
+
+def test_what_auto_optimizes_goes_with_auto() -> None:
+    document = json.loads(CompileOptions("net", optimize="online", network=Network("wan", (1e8, 0.04))).document())
+    assert document["auto"] == {"optimize": "online", "network": [1e8, 0.04], "kernels": None}
+    with pytest.raises(MisuseError, match="optimize"):
+        CompileOptions("net", optimize="beauty")
+    with pytest.raises(MisuseError, match="only mode auto"):
+        CompileOptions("net", "gazelle", optimize="bytes")
 
 
 @pytest.mark.parametrize(("mode", "batch"), [("spectral", 0), ("spectral", 12), ("spectral", -4), ("gazelle", 4)])

@@ -47,6 +47,15 @@ pub(crate) fn prepare(graph: &Graph, tensors: &Tensors) -> Result<(Draft, Head),
     prepare_coded(graph, tensors, None)
 }
 
+/// A float graph as compiling joins and orders it: a node of the integer network approximates the node of its name here.
+///
+/// # Errors
+/// [`CompileError`] if the graph or its tensors are damaged.
+pub fn joined(graph: &Graph, tensors: &Tensors) -> Result<(Graph, Tensors), CompileError> {
+    let (Draft { graph, tensors, .. }, _) = prepare(graph, tensors)?;
+    Ok((graph, tensors))
+}
+
 /// As [`prepare`], for an input that comes coded.
 pub(crate) fn prepare_coded(
     graph: &Graph,

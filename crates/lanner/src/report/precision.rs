@@ -1,7 +1,7 @@
 //! What precision was asked of a model, what it reaches, and with how many bits.
 
 use lanner_graph::Network;
-use lanner_plan::Mode;
+use lanner_plan::{Design, Mode, Plan};
 use serde_json::{Value, json};
 
 /// What was asked and what is reached on the calibration samples; null for a network that nothing was asked of.
@@ -32,12 +32,17 @@ pub(super) fn layers(network: &Network) -> Vec<Value> {
     values.iter().skip(1).enumerate().filter_map(layer).collect()
 }
 
-/// In mode tabula, for each lookup the bits that it keeps, sign included, and those that it drops; null in other modes.
-pub(super) fn lookups(mode: Mode, network: &Network) -> Value {
-    if !matches!(mode, Mode::Tabula(_)) {
+/// For each lookup of a plan the bits that it keeps, sign included, and those that it drops; null in modes without lookups.
+pub(super) fn lookups(plan: &Plan, network: &Network) -> Value {
+    let nodes = network.public().nodes();
+    let is_made = |lookup: &lanner_graph::network::Lookup| {
+        plan.mode != Mode::Auto || plan.designs.get(&nodes[lookup.first].name) == Some(&Design::Tabula)
+    };
+    if !matches!(plan.mode, Mode::Tabula(_) | Mode::Auto)
+        || !network.public().lookups().any(|lookup| is_made(&lookup))
+    {
         return Value::Null;
     }
-    let nodes = network.public().nodes();
     let row = |lookup: lanner_graph::network::Lookup| json!({"name": nodes[lookup.rescale].name, "kept": lookup.kept, "dropped": lookup.dropped});
-    network.public().lookups().map(row).collect()
+    network.public().lookups().filter(is_made).map(row).collect()
 }

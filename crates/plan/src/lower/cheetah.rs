@@ -53,16 +53,17 @@ impl Planner<'_> {
         Ok(Linear { shape, bits, set, accuracy })
     }
 
-    /// What transfers compute of a run of operators on values with bits of guard, which a rescale drops with its own; none where a circuit
-    /// must.
+    /// What transfers compute of the run of operators that node `first` begins, on values with bits of guard, which a rescale drops with its
+    /// own; none where a circuit does.
     pub(super) fn activation(
         &self,
+        first: usize,
         fused: &Fused,
-        from: Ring,
-        to: Ring,
+        [from, to]: [Ring; 2],
         guard: u32,
     ) -> Option<RingActivation> {
-        let (Some(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode.rounding(), from, to) else {
+        let (Some(rounding), Ring::Pow2(from), Ring::Pow2(to)) = (self.mode(first).rounding(), from, to)
+        else {
             return None;
         };
         let mut function = fused.function;

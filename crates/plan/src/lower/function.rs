@@ -19,7 +19,7 @@ use crate::PlanError;
 pub(super) struct FunctionRun<'n> {
     /// The first and the last of them.
     first: usize,
-    last: usize,
+    pub(super) last: usize,
     function: &'n FixedFunction,
     /// Bits that are dropped first.
     pub(super) shift: u32,
@@ -70,7 +70,8 @@ impl<'n> Planner<'n> {
         let value = network.nodes()[first].inputs[0];
         let made = if network.accumulator(value).is_power_of_two() {
             let step = self.function(&run, self.guards.of(value));
-            let step = step.map(|step| self.table(&step).map_or_else(|| step.into(), Protocol::from));
+            let step =
+                step.map(|step| self.table(run.last, &step).map_or_else(|| step.into(), Protocol::from));
             step.map(|step| self.push(&node.name, vec![input], step)).transpose()?
         } else {
             let (before, after) = (network.accumulator(node.inputs[0]), node.accumulator);

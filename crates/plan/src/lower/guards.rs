@@ -12,7 +12,7 @@ use lanner_graph::{FixedNode, FixedOp};
 use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
 
 use super::{Planner, Run, convolution, ring};
-use crate::PlanError;
+use crate::{Mode, PlanError};
 
 /// The guards of a network.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Planner<'_> {
     pub(super) fn find_guards(&self, of_result: bool) -> Result<Guards, PlanError> {
         let nodes = self.network.nodes();
         let mut guards = Guards { bits: vec![0; nodes.len() + 1], sets: BTreeMap::new() };
-        if self.mode.rounding().is_none() {
+        if self.choices.mode.rounding().is_none() {
             return Ok(guards);
         }
         let errors = self.errors(&self.dropped(of_result));
@@ -74,18 +74,18 @@ impl Planner<'_> {
         dropped
     }
 
-    /// Whether node `first` begins a run of operators with a rescale that transfers compute.
-    fn rescales(&self, first: usize) -> bool {
-        let node = &self.network.nodes()[first];
+    /// Whether node `user` begins a run of operators with a rescale that drops bits of guard, too.
+    fn rescales(&self, user: usize) -> bool {
+        let node = &self.network.nodes()[user];
         if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. } | FixedOp::Square) {
             return false;
         }
-        if let Some(run) = self.function_run(first)
+        if let Some(run) = self.function_run(user)
             && self.function(&run, 0).is_some()
         {
             return run.shift > 0;
         }
-        let Run { nodes, fused } = self.run(first);
+        let Run { nodes, fused } = self.run(user);
         // What is below a sum would move what a stochastic rescale adds.
         if !self.lookup_rounding(&nodes).is_exact() {
             return false;
@@ -93,7 +93,9 @@ impl Planner<'_> {
         let from = ring(self.network.accumulator(node.inputs[0]));
         nodes.last().is_some_and(|last| {
             let to = ring(self.network.nodes()[*last].accumulator);
-            fused.function.shift > 0 && self.activation(&fused, from, to, 0).is_some()
+            let by_circuit = self.mode(user) == Mode::Gazelle && fused.function.slope.is_none();
+            let rescaled = by_circuit || self.activation(user, &fused, [from, to], 0).is_some();
+            fused.function.shift > 0 && rescaled
         })
     }
 

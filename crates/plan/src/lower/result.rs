@@ -9,8 +9,8 @@ use lanner_protocol::nonlinear::softmax::{LabelAndProbability, RingSoftmax};
 use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::{Built, Protocol, Spec, StepCost};
 
-use super::{Planner, layer, ring, widened};
-use crate::{BuiltPlan, Plan, PlanError};
+use super::{OUTPUT, Planner, layer, ring, widened};
+use crate::{BuiltPlan, Mode, Plan, PlanError};
 
 /// Bytes that a round counts as where a circuit of one round is held against transfers: what a link of 100 MB/s sends in a millisecond.
 const ROUND: u64 = 100_000;
@@ -27,7 +27,7 @@ impl Planner<'_> {
             Policy::Logits | Policy::Value => {
                 let scores = self.without_guard(scores, last)?;
                 let reveal = Reveal { values, from: ring, reading: Reading::Scores };
-                self.push("output", vec![scores], reveal)?;
+                self.push(OUTPUT, vec![scores], reveal)?;
                 return Ok(());
             }
             Policy::Labels => yao::Positive { classes: values, from, guard }.into(),
@@ -41,26 +41,33 @@ impl Planner<'_> {
                 };
                 let scale = self.network.output_scale().ok_or_else(missing)?;
                 let circuit = LabelAndProbability { classes: values, digits, scale, from, guard };
-                if let Some(transfers) = self.softmax_by_transfers(&circuit)? {
+                if let Some(transfers) = self.softmax_by_transfers(last, &circuit)? {
                     let scores = self.without_guard(scores, last)?;
                     let from =
                         transfers.to().map_err(|error| layer(&self.network.nodes()[last - 1], error))?;
-                    let likely = self.push("output", vec![scores], transfers)?;
+                    let likely = self.push(OUTPUT, vec![scores], transfers)?;
                     let reading = Reading::Probability { classes: values, digits };
-                    self.push("output", vec![likely], Reveal { values: 2, from, reading })?;
+                    self.push(OUTPUT, vec![likely], Reveal { values: 2, from, reading })?;
                     return Ok(());
                 }
                 circuit.into()
             }
         };
         // What a circuit is garbled for is a share known ahead of time.
-        let scores = self.reshare("output", scores)?;
-        self.push("output", vec![scores], protocol)?;
+        let scores = self.reshare(OUTPUT, scores)?;
+        self.push(OUTPUT, vec![scores], protocol)?;
         Ok(())
     }
 
     /// The label and its probability by transfers, over a power of two, where a circuit sends much more: as many bytes as make up for the rounds.
-    fn softmax_by_transfers(&self, circuit: &LabelAndProbability) -> Result<Option<RingSoftmax>, PlanError> {
+    fn softmax_by_transfers(
+        &self,
+        last: usize,
+        circuit: &LabelAndProbability,
+    ) -> Result<Option<RingSoftmax>, PlanError> {
+        if self.mode(last) == Mode::Gazelle {
+            return Ok(None);
+        }
         let &LabelAndProbability { classes, digits, scale, from, guard } = circuit;
         let Ring::Pow2(bits) = from else { return Ok(None) };
         let transfers = RingSoftmax { classes, digits, scale, bits: bits - guard };

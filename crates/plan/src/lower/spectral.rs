@@ -12,7 +12,7 @@ use lanner_protocol::step::{Encrypted, Known, Protocol, ValueType};
 use super::{convolution, unsupported};
 use crate::built::layer as layer_of;
 use crate::limits::{Limits, Totals, check_memory};
-use crate::{Account, Item, Mode, Plan, PlanError, Step};
+use crate::{Account, BuiltPlan, Designs, Item, Mode, Plan, PlanError, Step};
 
 /// The sets that are tried, the cheapest first.
 const SETS: [ParameterSet; 3] = [ParameterSet::B, ParameterSet::L, ParameterSet::LPrime];
@@ -29,7 +29,7 @@ pub(super) fn plan(
     policy: Policy,
     samples: Samples,
     limits: &Limits,
-) -> Result<Plan, PlanError> {
+) -> Result<(Plan, BuiltPlan), PlanError> {
     if !matches!(policy, Policy::Logits | Policy::Value) {
         return Err(PlanError::Policy {
             policy: policy.name(),
@@ -251,18 +251,19 @@ fn finish(
     samples: Samples,
     limits: &Limits,
     steps: Vec<Step>,
-) -> Result<Plan, PlanError> {
+) -> Result<(Plan, BuiltPlan), PlanError> {
     let mut totals = Totals::new(Mode::Spectral, *limits);
     for step in &steps {
         totals.add(&step.name, step.protocol.spec().work())?;
     }
     let items = steps.into_iter().map(Item::Step).collect();
     let input = (INPUT, samples.count() * network.input().len());
-    let plan = Plan { mode: Mode::Spectral, policy, samples, input, items };
+    let designs = Designs::new();
+    let plan = Plan { mode: Mode::Spectral, designs, policy, samples, input, items };
     let built = plan.build()?;
     built.account()?.check()?;
     check_memory(&built.memory()?, limits)?;
-    Ok(plan)
+    Ok((plan, built))
 }
 
 /// No parameters have room for all layers.

@@ -9,6 +9,7 @@ mod material;
 mod parts;
 mod plan;
 mod session;
+mod together;
 mod values;
 
 pub use clock::{Phase, StepCost};
@@ -17,3 +18,4 @@ pub use lanner_protocol::nonlinear::softmax::Likely;
 pub use lanner_protocol::step::Outcome;
 pub use plan::{ClientPlan, PartyPlan, ServedModel};
 pub use session::{ClientKeys, ClientSession, Prepared, ServerSession, Session};
+pub use together::{Together, together};

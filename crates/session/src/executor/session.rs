@@ -234,7 +234,7 @@ impl ClientPlan {
         self.check_input(input)?;
         let (ring, _) = self.input;
         let Prepared { materials, mut costs } = prepared;
-        let (outcome, online) = self.online(channel, materials, Share::embed(ring, input))?;
+        let (outcome, online) = self.online(channel, materials, Share::embed(ring, input), |_, _| ())?;
         costs.extend(online);
         match outcome {
             Some(Value::Revealed(outcome)) => Ok((outcome, costs)),
@@ -254,32 +254,34 @@ impl ServedModel {
         prepared: Prepared,
     ) -> Result<Vec<StepCost>, ExecutionError> {
         let (ring, len) = self.input;
-        let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len))?;
+        let (_, costs) = self.online(channel, prepared.materials, Share::zero(ring, len), |_, _| ())?;
         channel.flush()?;
         Ok(costs)
     }
 }
 
 impl<P: PartyState> PartyPlan<P> {
-    /// Online: what the plan makes in the end, as this party holds it, and the cost of every step.
-    fn online(
+    /// Online: what the plan makes in the end, as this party holds it, and the cost of every step. `made` sees what each visit makes.
+    pub(super) fn online(
         &self,
         channel: &mut dyn Channel,
         materials: Vec<Option<AnyState>>,
         input: Share,
+        mut made: impl FnMut(&Visit, &Value),
     ) -> Result<(Option<Value>, Vec<StepCost>), ExecutionError> {
         let mut costs = self.costs(Phase::Online);
         let mut values = Values::new(Some(input));
         for ((visit, last_reads), material) in self.visits.iter().zip(&self.last_reads).zip(materials) {
             let inputs = values.read(visit, last_reads);
-            let made = match self.step_of(visit).zip(material) {
+            let value = match self.step_of(visit).zip(material) {
                 None => move_around(visit.action, &inputs)?,
                 Some(((number, step), material)) => {
                     let online = |channel: &mut dyn Channel| step.step.online(channel, material, &inputs);
                     costs[number].measure(channel, online).map_err(ExecutionError::step(&step.name))?
                 }
             };
-            values.write(visit, Some(made));
+            made(visit, &value);
+            values.write(visit, Some(value));
         }
         Ok((values.into_last(), costs))
     }

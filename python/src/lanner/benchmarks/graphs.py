@@ -172,6 +172,7 @@ def build(
         rounding=protocols.rounding,
         precision=protocols.precision or 8,
         kept_bits=protocols.kept_bits,
+        network=protocols.network,
     )
     return compile_graph(graph.finish(output), samples, options), samples[0]
 

@@ -65,6 +65,7 @@ def build_imagenet(name: str, protocols: Protocols, side: int = SIDE) -> Built:
         precision=protocols.precision or 8,
         input_range=(0, 1),
         max_memory=MEMORY,
+        network=protocols.network,
     )
     return model, images[-1]
 

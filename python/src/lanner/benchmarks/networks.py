@@ -32,6 +32,7 @@ def embedded(name: str, protocols: Protocols) -> Built:
         protocols.rounding,
         protocols.precision,
         protocols.kept_bits,
+        protocols.network,
     )
     return model, load_digits("test")[0][0]
 
@@ -174,6 +175,7 @@ def trained(
         rounding=protocols.rounding,
         precision=protocols.precision,
         kept_bits=protocols.kept_bits,
+        network=protocols.network,
     )
     return model, model.manifest.input.clip(samples[-1])
 

@@ -14,7 +14,7 @@ from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
-from lanner.options import MODES, OUTPUTS, ROUNDINGS
+from lanner.options import MODES, OBJECTIVES, OUTPUTS, ROUNDINGS
 from lanner.precision import DEFAULT, DEFAULT_WITHOUT_RESCALES, KEPT_BITS
 from lanner.trust import Trust, parse_address
 
@@ -90,6 +90,12 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
         metavar="N",
         help="mode spectral: samples that a request holds, packed into the same ciphertexts, a power of two; a request "
         "takes about as long as for one (default: 1)",
+    )
+    parser.add_argument(
+        "--optimize",
+        choices=OBJECTIVES,
+        help="mode auto: what is to be least over --network (default: latency, the seconds of a prediction with its "
+        "share of the set-up; online counts from the input to the result)",
     )
     parser.add_argument(
         "--image",
@@ -169,7 +175,7 @@ def _add_mode(
         "--mode",
         choices=(*MODES, *others),
         default=default,
-        help=f"the protocols (default: auto, which is cheetah with exact rounding{said})",
+        help=f"the protocols (default: auto, in which the planner takes what is best for each layer{said})",
     )
 
 
@@ -200,7 +206,7 @@ def check_outputs(options: argparse.Namespace) -> None:
 COMPILE_OPTIONS = (
     *("mode", "rounding", "output", "output_name", "k", "digits", "image"),
     *("input_range", "public_preprocessing", "precision", "kept_bits", "allow_imprecise"),
-    *("replace_relu", "batch"),
+    *("replace_relu", "batch", "optimize"),
 )
 
 
@@ -227,6 +233,7 @@ def compile_keywords(options: argparse.Namespace) -> dict[str, object]:
     """
     check_outputs(options)
     keywords = {name: getattr(options, name) for name in (*COMPILE_OPTIONS, "max_memory", "max_seconds")}
+    keywords["network"], keywords["state_dir"] = options.network, options.state_dir
     keywords["classes"] = None if options.classes is None else read_classes(options.classes)
     return {name: value for name, value in keywords.items() if value is not None}
 

@@ -115,8 +115,18 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
     from lanner.benchmarks.measure import measure
 
-    protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits)
-    return measure(case, protocols, networks, options.repeat)
+    # Mode auto plans for the network that it is measured over.
+    planned = [[network] for network in networks] if options.mode == "auto" else [networks]
+    return [
+        row
+        for alike in planned
+        for row in measure(
+            case,
+            Protocols(options.mode, options.rounding, options.precision, options.kept_bits, alike[0]),
+            alike,
+            options.repeat,
+        )
+    ]
 
 
 def _chosen(options: argparse.Namespace) -> list[Case]:

@@ -11,12 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.agreement import agreeing, labels_of
-from lanner.cli.arguments import add_compile_options, check_outputs, check_target, compile_keywords
+from lanner.cli.arguments import (
+    add_compile_options,
+    check_outputs,
+    check_target,
+    compile_keywords,
+    read_limits,
+    refuse_compile_options,
+)
 from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.output import Advance, Output
 from lanner.cli.report import input_of, policy_of
 from lanner.errors import InputError
-from lanner.model import Model, compile  # noqa: A004 - the interface's name
+from lanner.model import Model, compile, load  # noqa: A004 - the interface's name
 from lanner.precision import PrecisionWarning
 from lanner.wording import counted
 
@@ -32,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx", help="the network")
     parser.add_argument("-o", dest="target", type=Path, required=True, metavar="MODEL.lanner", help="the file to write")
     parser.add_argument("--name", help="the model's name on the server (default: the target's, without its suffix)")
+    parser.add_argument(
+        "--network",
+        metavar="NAME",
+        help="mode auto: what lies between the parties: loopback, lan, wan or FILE.toml (default: lan)",
+    )
     add_compile_options(parser)
 
 
@@ -81,6 +93,28 @@ def compile_file(
             )
     except InputError as error:
         raise InputError(error.what, where=str(source), fix=error.fix) from None
+
+
+def compiled_model(options: argparse.Namespace, output: Output) -> tuple[Model, Path | None]:
+    """The model that a command is given, and its file: a compiled one, or an ONNX network, which has no such file.
+
+    Without ``--calibration`` the network is calibrated on the command's input.
+
+    Raises:
+        MisuseError: If a compile option is given with a compiled model.
+    """
+    if options.model.suffix != ".onnx":
+        refuse_compile_options(options)
+        return load(options.model, **read_limits(options)), options.model
+    if options.calibration is None:
+        output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
+    source = options.calibration or options.input
+    samples = load_calibration(source, options)
+    with output.progress(f"compiling {options.model.name}") as advance:
+        model = compile_file(options, samples, source, options.model.stem, advance)
+    warn_of_ending(model, output)
+    warn_of_precision(model, output)
+    return model, None
 
 
 def stage_of(options: argparse.Namespace, stage: str) -> str:

@@ -25,14 +25,19 @@ from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples
 from lanner.cli.process import ServerProcess
 from lanner.cli.sweep import add_sweep_options, check_sweep, sweep
+from lanner.divergence import parting
 from lanner.errors import InputError, MisuseError
 from lanner.evaluation import Results, Task, task_of
 from lanner.inputs import as_batch, load_array, load_truth, samples_of
+from lanner.manifest import Manifest
 from lanner.model import Model, load
 from lanner.prediction import Prediction
 from lanner.wording import counted
 
 NAME = "evaluate"
+#: Samples that are debugged at most.
+MOST_PARTED = 20
+
 HELP = "measure accuracy, or a regression's errors, on labelled data: float, fixed-point and secure"
 
 
@@ -48,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     parser.add_argument("--secure", action="store_true", help="also run every sample through the protocol")
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help=f"also tell the layer at which samples part that float and fixed point label differently, of {MOST_PARTED}",
+    )
     add_sweep_options(parser)
     add_limit_options(parser)
 
@@ -78,7 +88,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         ]
         compared = {agreement_name(model): sum(agree), "samples": len(predictions)}
         document["secure"] = document_of(task, results["secure"]) | compared
+    document["parted"] = _parted(model, x, results, output) if options.debug else None
     _show(document, task, predictions, output)
+    _show_parted(document["parted"], model.manifest, output)
     output.document(document)
     for sentence in _losses(task, results):
         output.warn(sentence)
@@ -117,6 +129,39 @@ def _secure(path: Path, limits: LimitKeywords, x: NDArray[np.float32], output: O
     """Run every sample through the protocol, with the server in another process."""
     with ServerProcess([str(path)], limits=limits) as server, server.connect() as client:
         return predict_samples(client, samples_of(client.manifest.input.clip(x)), output, "secure")
+
+
+def _parted(model: Model, x: NDArray[np.float32], results: dict[str, Results], output: Output) -> list[dict[str, Any]]:
+    """The samples whose label float and fixed point disagree on, with the layer at which they part."""
+    exact, fixed = results["float"].labels, results["fixed"].labels
+    if exact is None or fixed is None:
+        raise MisuseError("a regression has no labels to disagree on", where="--debug", fix="lanner debug one sample")
+    differ = np.flatnonzero((exact != fixed).reshape(len(x), -1).any(1))[:MOST_PARTED]
+    found = []
+    with output.progress("debugging", len(differ)) as advance:
+        for index in differ:
+            where = parting(model, model.manifest.input.clip(x[index]))
+            labels = {"index": int(index), "float": exact[index].tolist(), "fixed": fixed[index].tolist()}
+            found.append({**labels, "layer": where.layer, "kind": where.kind, "what": where.what, "fix": where.fix})
+            advance()
+    return found
+
+
+def _show_parted(parted: list[dict[str, Any]] | None, manifest: Manifest, output: Output) -> None:
+    if parted is None:
+        return
+    if not parted:
+        output.say("float and fixed point agree on every label")
+        return
+
+    def label(of: list[int] | int) -> object:
+        return of if isinstance(of, list) or manifest.classes is None else manifest.classes[of]
+
+    rows = [
+        (entry["index"], label(entry["float"]), label(entry["fixed"]), entry["layer"], entry["what"])
+        for entry in parted
+    ]
+    output.table(("sample", "float", "fixed-point", "they part at", "where"), rows)
 
 
 def _losses(task: Task, results: dict[str, Results]) -> list[str]:

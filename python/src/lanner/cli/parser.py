@@ -9,6 +9,7 @@ from typing import NoReturn
 from lanner.cli import (
     bench,
     compile_model,
+    debug,
     demo,
     doctor,
     estimate,
@@ -27,7 +28,7 @@ from lanner.errors import MisuseError
 
 COMMANDS = (
     *(demo, compile_model, inspect, estimate, export, keygen, serve, prepare, predict),
-    *(evaluate, run, bench, pairings, doctor),
+    *(evaluate, run, debug, bench, pairings, doctor),
 )
 
 

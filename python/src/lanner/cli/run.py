@@ -6,14 +6,12 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from lanner.cli.arguments import KINDS, add_compile_options, read_limits, refuse_compile_options
-from lanner.cli.calibration import load_calibration
-from lanner.cli.compile_model import compile_file, warn_of_ending, warn_of_precision
+from lanner.cli.arguments import KINDS, add_compile_options, read_limits
+from lanner.cli.compile_model import compiled_model
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
 from lanner.inputs import fit_sources, read_sources
-from lanner.model import Model, load
 from lanner.network import read_network
 
 NAME = "run"
@@ -35,7 +33,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     network, limits = read_network(options.network), read_limits(options)
     sources = read_sources([options.input])
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
-        model, path = _prepare(options, Path(folder), output)
+        model, path = compiled_model(options, output)
+        if path is None:
+            path = Path(folder) / "model.lanner"
+            model.save(path)
         samples = fit_sources(sources, model.manifest)
         with (
             output.progress("setting up"),
@@ -48,21 +49,3 @@ def run(options: argparse.Namespace, output: Output) -> int:
     show_predictions(predictions, output)
     output.document({"predictions": output.predictions})
     return 0
-
-
-def _prepare(options: argparse.Namespace, folder: Path, output: Output) -> tuple[Model, Path]:
-    """The compiled model and its file."""
-    if options.model.suffix != ".onnx":
-        refuse_compile_options(options)
-        return load(options.model, **read_limits(options)), options.model
-    if options.calibration is None:
-        output.warn("calibrated on the input itself; give --calibration for ranges that hold for other inputs")
-    source = options.calibration or options.input
-    samples = load_calibration(source, options)
-    with output.progress(f"compiling {options.model.name}") as advance:
-        model = compile_file(options, samples, source, options.model.stem, advance)
-    warn_of_ending(model, output)
-    warn_of_precision(model, output)
-    path = folder / "model.lanner"
-    model.save(path)
-    return model, path

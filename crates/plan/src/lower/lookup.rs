@@ -1,4 +1,4 @@
-//! The activations of mode tabula.
+//! The activations of mode tabula, and of the nodes that follow it in mode auto.
 
 use lanner_graph::FixedOp;
 use lanner_primitives::Ring;
@@ -12,7 +12,7 @@ use crate::fuse::Fused;
 use crate::{Mode, PlanError};
 
 impl Planner<'_> {
-    /// Adds the steps that look a run of operators up, on values with bits of guard: none in other modes, and where no keys are that wide. Maxima over
+    /// Adds the steps that look a run of operators up, on values with bits of guard: none where no keys are that wide. Maxima over
     /// windows come first, by transfers, or last, by keys, if these are short and send less online.
     pub(super) fn lookup(
         &mut self,
@@ -22,9 +22,7 @@ impl Planner<'_> {
         rings: [Ring; 2],
         (guard, rounding): (u32, Rounding),
     ) -> Result<Option<usize>, PlanError> {
-        let (Mode::Tabula(_), [Ring::Pow2(from), Ring::Pow2(to)]) = (self.mode, rings) else {
-            return Ok(None);
-        };
+        let [Ring::Pow2(from), Ring::Pow2(to)] = rings else { return Ok(None) };
         let Function { relu, slope, high, shift } = fused.function;
         let (windows, shift) = (fused.windows, shift + guard);
         // A bound beyond what values can be never binds.
@@ -55,17 +53,17 @@ impl Planner<'_> {
         self.push(name, vec![input], before).map(Some)
     }
 
-    /// The table of a function of what is rescaled, in mode tabula and where few enough bits are kept.
-    pub(super) fn table(&self, step: &RingFunction) -> Option<Table> {
+    /// The table of the function at node `last` of what is rescaled, in mode tabula and where few enough bits are kept.
+    pub(super) fn table(&self, last: usize, step: &RingFunction) -> Option<Table> {
         let RingFunction { ref function, values, from, to, shift } = *step;
         let table = Table { values, from, shift, function: function.clone(), to, expanded: false };
-        (matches!(self.mode, Mode::Tabula(_)) && table.build(&self.sets).is_ok()).then_some(table)
+        (matches!(self.mode(last), Mode::Tabula(_)) && table.build(&self.sets).is_ok()).then_some(table)
     }
 
     /// Whether a node is a rescale that goes along with the function behind it as a table: no run ends in it, since alone the function would be none.
     pub(super) fn is_table(&self, node: usize) -> bool {
-        let step = self.function_run(node).filter(|run| run.shift > 0).and_then(|run| self.function(&run, 0));
-        step.is_some_and(|step| self.table(&step).is_some())
+        let Some(run) = self.function_run(node).filter(|run| run.shift > 0) else { return false };
+        self.function(&run, 0).is_some_and(|step| self.table(run.last, &step).is_some())
     }
 
     /// What steps send online; none if one cannot be built.
@@ -82,7 +80,7 @@ impl Planner<'_> {
     /// it without another rescale in between.
     pub(super) fn lookup_rounding(&self, nodes: &[usize]) -> Rounding {
         let is_rescale = |node: &&usize| matches!(self.network.nodes()[**node].op, FixedOp::Rescale { .. });
-        match (self.mode, nodes.iter().find(is_rescale)) {
+        match (self.choices.mode, nodes.iter().find(is_rescale)) {
             (Mode::Tabula(rounding), Some(node)) if !self.in_result[node + 1] => rounding,
             _ => Rounding::Exact,
         }

@@ -1,0 +1,136 @@
+//! The network and the plan of a model: those of its mode, or in mode `auto` the best of all modes for what its owner wants.
+
+use lanner_graph::{Graph, Network, Policy, PublicNetwork, Tensors, compile, compile_to};
+use lanner_plan::{Choices, Limits, Mode, Plan, PlanError, Prices, choose, plan_within, promise};
+use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
+use lanner_protocol::nonlinear::tabula;
+
+use crate::{CompileOptions, Error, ErrorKind, Result};
+
+/// A float graph to be compiled.
+pub(crate) struct Job<'j> {
+    pub(crate) graph: &'j Graph,
+    pub(crate) tensors: &'j Tensors,
+    pub(crate) calibration: &'j [f32],
+    pub(crate) options: &'j CompileOptions,
+}
+
+/// The mode in whose rings any network is computed.
+const USUAL: Mode = Mode::Cheetah(Rounding::Exact);
+
+/// Of two rings that are worth the same to within a twentieth, the usual mode's are taken.
+const FAVOUR: f64 = 0.95;
+
+impl Job<'_> {
+    /// The network and its plan.
+    ///
+    /// # Errors
+    /// As [`Model::compile`](crate::Model::compile); in mode `auto`, what mode `cheetah` refuses if no mode takes the graph.
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&'static str)) -> Result<(Network, Plan)> {
+        let mode = self.options.mode()?;
+        if !self.options.is_auto() {
+            tell("calibrating");
+            let network = self.network(mode)?;
+            tell("planning");
+            let choices = Choices { samples: self.options.samples(mode)?, ..mode.into() };
+            let plan = plan_within(
+                network.public(),
+                self.options.policy()?,
+                &choices,
+                &self.options.limits.limits(),
+            )?;
+            return Ok((network, plan));
+        }
+        tell("comparing modes");
+        let prices = self.options.prices()?;
+        let promising = self.promising(&prices)?;
+        tell("calibrating");
+        let mut refused = None;
+        for mode in promising {
+            match self.network(mode).and_then(|network| Ok((self.best(mode, &network, &prices)?, network))) {
+                Ok((plan, network)) => return Ok((network, plan)),
+                // What the usual mode says is said of all.
+                Err(error) if mode == USUAL || refused.is_none() => refused = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::Unsupported, "no mode takes it")))
+    }
+
+    /// The modes whose rings are tried, the best first by what they make of the first sample: the search for bits takes long, and most of what
+    /// differs between rings does not depend on it.
+    fn promising(&self, prices: &Prices) -> Result<Vec<Mode>> {
+        let length: usize = self.graph.inputs[0].shape.iter().product();
+        let sample = &self.calibration[..length.min(self.calibration.len())];
+        let mut found: Vec<(Mode, f64)> = Vec::new();
+        for mode in self.modes()? {
+            let rings = self.options.quantization(mode)?;
+            // What is refused of one sample may be taken with all; but no mode but the usual one is tried for that.
+            let network = compile(self.graph, self.tensors, sample, &rings).map_err(Error::from);
+            if let Ok([price, _]) = network.and_then(|network| self.promise(mode, &network, prices)) {
+                found.push((mode, if mode == USUAL { FAVOUR * price } else { price }));
+            }
+        }
+        found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        if found.iter().all(|(mode, _)| *mode != USUAL) {
+            found.push((USUAL, f64::INFINITY));
+        }
+        Ok(found.into_iter().map(|(mode, _)| mode).collect())
+    }
+
+    /// The modes in whose rings networks are tried.
+    fn modes(&self) -> Result<Vec<Mode>> {
+        let mut modes = vec![USUAL, Mode::Tabula(tabula::Rounding::Exact), Mode::Falcon, Mode::Gazelle];
+        // No other policy lets the client see scores.
+        if self.options.policy()? == Policy::Logits {
+            modes.push(Mode::Spectral);
+        }
+        Ok(modes)
+    }
+
+    /// The network with the bits that the precision takes, in the rings of a mode.
+    fn network(&self, mode: Mode) -> Result<Network> {
+        let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
+        let choices = Choices { samples: self.options.samples(mode)?, ..mode.into() };
+        let cost = |network: &PublicNetwork| {
+            bytes(network, policy, &choices, &limits).map_err(|error| error.place().to_owned())
+        };
+        let (rings, aim) = (self.options.quantization(mode)?, self.options.aim(mode, policy));
+        let network = compile_to(self.graph, self.tensors, self.calibration, &rings, aim, &cost)?;
+        Ok(if policy.needs_scale() { network } else { network.without_public_output_scale() })
+    }
+
+    /// The best plan for a network in the rings of a mode.
+    fn best(&self, mode: Mode, network: &Network, prices: &Prices) -> Result<Plan> {
+        let (public, policy, limits) =
+            (network.public(), self.options.policy()?, self.options.limits.limits());
+        Ok(if mode.rounding().is_some() {
+            choose(public, policy, &limits, prices)?.0
+        } else {
+            plan_within(public, policy, &mode.into(), &limits)?
+        })
+    }
+
+    /// What such a plan is worth, about.
+    fn promise(&self, mode: Mode, network: &Network, prices: &Prices) -> Result<[f64; 2]> {
+        let (public, policy, limits) =
+            (network.public(), self.options.policy()?, self.options.limits.limits());
+        if mode.rounding().is_some() {
+            return Ok(promise(public, policy, &limits, prices)?);
+        }
+        let built = plan_within(public, policy, &mode.into(), &limits)?.build()?;
+        Ok(prices.objective.price(&built.estimate(&prices.kernels, prices.link)?))
+    }
+}
+
+/// The bytes that a prediction takes, both ways, its offline phase included.
+fn bytes(
+    network: &PublicNetwork,
+    policy: Policy,
+    choices: &Choices,
+    limits: &Limits,
+) -> std::result::Result<u64, PlanError> {
+    let cost = plan_within(network, policy, choices, limits)?.build()?.cost()?;
+    let all = [cost.offline_total(), cost.online_total()];
+    Ok(all.iter().map(|cost| cost.client_bytes() + cost.server_bytes()).sum())
+}

@@ -1,0 +1,81 @@
+"""lanner debug: one sample layer by layer, and where float, fixed point and both parties part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lanner as library
+from helpers.models import tiny_classifier, tiny_samples
+from helpers.processes import lanner
+from lanner.divergence import diverge, parting
+from lanner.errors import InputError
+
+
+@pytest.mark.parametrize("mode", ["auto", "gazelle", "cheetah", "tabula"])
+def test_parties_compute_the_reference_layer_by_layer(mode: str) -> None:
+    model = library.compile(tiny_classifier(), tiny_samples(), mode=mode)
+    found = model.debug(tiny_samples(1)[0])
+    compared = [layer for layer in found.layers if layer.secure_differences is not None]
+    assert len(compared) >= 3
+    assert all(layer.secure_differences == 0 and layer.protocol for layer in compared)
+    assert all(layer.error is not None and layer.relative_error < 0.05 for layer in compared if layer.relative_error)
+    assert not found.departures
+
+
+def test_precision_that_is_missing_is_found() -> None:
+    samples = tiny_samples()
+    coarse = library.compile(tiny_classifier(), samples, mode="cheetah", precision=6, allow_imprecise=True)
+    (departure,) = diverge(coarse, samples[0], secure=False).departures
+    assert departure.kind == "precision"
+    assert "--precision" in departure.fix
+    fine = library.compile(tiny_classifier(), samples, mode="cheetah", precision=12)
+    assert not diverge(fine, samples[0], secure=False).departures
+    # Without a departure the layer that is off most is named.
+    assert "closer than that" in parting(fine, samples[0]).what
+
+
+def test_an_input_beyond_calibration_is_found() -> None:
+    samples = tiny_samples()
+    dim = samples / np.float32(64)
+    model = library.compile(tiny_classifier(), dim, mode="cheetah", input_range=(-4, 4), allow_imprecise=True)
+    kinds = [departure.kind for departure in diverge(model, samples[0], secure=False).departures]
+    assert set(kinds) <= {"overflow", "calibration", "precision"}
+    assert kinds
+
+
+def test_results_that_are_not_exact_are_told_from_defects() -> None:
+    model = library.compile(tiny_classifier(), tiny_samples(), mode="cheetah", rounding="faithful", output="label")
+    found = [model.debug(sample) for sample in tiny_samples(8)]
+    departures = [departure for one in found for departure in one.departures if departure.kind == "secure"]
+    assert departures
+    assert all("exact rounding" in departure.fix for departure in departures)
+
+
+def test_one_sample_is_debugged(tmp_path: Path, tiny_onnx: Path) -> None:
+    with pytest.raises(InputError, match="2 samples"):
+        library.compile(tiny_classifier(), tiny_samples()).debug(tiny_samples(2))
+    np.save(tmp_path / "x.npy", tiny_samples(3))
+    calibration = tmp_path / "calibration.npy"
+    np.save(calibration, tiny_samples())
+    found = lanner("debug", tiny_onnx, tmp_path / "x.npy", "--calibration", calibration, "--index", "2")
+    assert found.code == 0
+    assert found.document["layers"][0]["name"] == "conv1"
+    assert found.document["departures"] == []
+    refused = lanner("debug", tiny_onnx, tmp_path / "x.npy", "--calibration", calibration, "--index", "3")
+    assert (refused.code, "give 0 to 2" in refused.errors) == (2, True)
+
+
+def test_evaluate_tells_where_samples_part(tmp_path: Path) -> None:
+    samples = tiny_samples(64)
+    model = library.compile(tiny_classifier(), samples, mode="cheetah", precision=6, allow_imprecise=True)
+    model.save(tmp_path / "tiny.lanner")
+    truth = model.predict_float(samples).argmax(1)
+    np.savez(tmp_path / "data.npz", x=samples, y=truth)
+    found = lanner("evaluate", tmp_path / "tiny.lanner", "--data", tmp_path / "data.npz", "--debug")
+    parted = found.document["parted"]
+    differing = np.flatnonzero(model.predict_integers(samples)[0].argmax(1) != truth)
+    assert [entry["index"] for entry in parted] == differing[:20].tolist()
+    assert all(entry["float"] != entry["fixed"] and entry["layer"] for entry in parted)
