@@ -143,7 +143,9 @@ def _departures(layers: list[LayerTrace], is_exact: bool, tolerance: float) -> I
             what = f"{layer.overflows} sums leave their ring of {layer.bits} bits, so that the result is wrong"
             yield Departure("overflow", layer.name, what, "calibrate on samples like this one as well")
             break
-    for layer in layers:
+    # What a layer loses need not matter behind it.
+    scores = layers[-1].relative_error
+    for layer in layers if scores is not None and scores > tolerance else []:
         if layer.relative_error is not None and layer.relative_error > tolerance:
             what = f"it is off by {100 * layer.relative_error:.1f}% of its largest value"
             beyond = layer.of_calibrated_range

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 import lanner as library
-from helpers.models import tiny_classifier, tiny_samples
+from helpers.models import make_model, random_weights, tiny_classifier, tiny_samples
 from helpers.processes import lanner
 from lanner.divergence import diverge, parting
 from lanner.errors import InputError
@@ -25,13 +27,25 @@ def test_parties_compute_the_reference_layer_by_layer(mode: str) -> None:
     assert not found.departures
 
 
+def perceptron() -> onnx.ModelProto:
+    """Two dense layers with a ReLU between them, whose every value counts."""
+    weights = random_weights(5, first=(64, 16), second=(16, 4))
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["flat"], name="flatten"),
+        helper.make_node("MatMul", ["flat", "first"], ["a"], name="fc1"),
+        helper.make_node("Relu", ["a"], ["b"], name="relu1"),
+        helper.make_node("MatMul", ["b", "second"], ["y"], name="fc2"),
+    ]
+    return make_model(nodes, ["n", 1, 8, 8], weights)
+
+
 def test_precision_that_is_missing_is_found() -> None:
     samples = tiny_samples()
-    coarse = library.compile(tiny_classifier(), samples, mode="cheetah", precision=6, allow_imprecise=True)
+    coarse = library.compile(perceptron(), samples, mode="tabula", kept_bits=3, allow_imprecise=True)
     (departure,) = diverge(coarse, samples[0], secure=False).departures
     assert departure.kind == "precision"
     assert "--precision" in departure.fix
-    fine = library.compile(tiny_classifier(), samples, mode="cheetah", precision=12)
+    fine = library.compile(perceptron(), samples, mode="cheetah", precision=12)
     assert not diverge(fine, samples[0], secure=False).departures
     # Without a departure the layer that is off most is named.
     assert "closer than that" in parting(fine, samples[0]).what
@@ -40,7 +54,7 @@ def test_precision_that_is_missing_is_found() -> None:
 def test_an_input_beyond_calibration_is_found() -> None:
     samples = tiny_samples()
     dim = samples / np.float32(64)
-    model = library.compile(tiny_classifier(), dim, mode="cheetah", input_range=(-4, 4), allow_imprecise=True)
+    model = library.compile(perceptron(), dim, mode="cheetah", input_range=(-4, 4), allow_imprecise=True)
     kinds = [departure.kind for departure in diverge(model, samples[0], secure=False).departures]
     assert set(kinds) <= {"overflow", "calibration", "precision"}
     assert kinds
@@ -70,7 +84,7 @@ def test_one_sample_is_debugged(tmp_path: Path, tiny_onnx: Path) -> None:
 
 def test_evaluate_tells_where_samples_part(tmp_path: Path) -> None:
     samples = tiny_samples(64)
-    model = library.compile(tiny_classifier(), samples, mode="cheetah", precision=6, allow_imprecise=True)
+    model = library.compile(perceptron(), samples, mode="tabula", kept_bits=3, allow_imprecise=True)
     model.save(tmp_path / "tiny.lanner")
     truth = model.predict_float(samples).argmax(1)
     np.savez(tmp_path / "data.npz", x=samples, y=truth)

@@ -63,7 +63,7 @@ def show(found: Divergence, title: str, output: Output) -> None:
     if not found.departures:
         tolerance = 100 * found.document["tolerance"]
         output.say(
-            f"nothing departs: every layer is within {tolerance:g}% of the float network, and both parties compute the "
+            f"nothing departs: the scores are within {tolerance:g}% of the float network's, and both parties compute the "
             "reference"
         )
 
