@@ -30,7 +30,7 @@ class LayerTrace:
         operator: Its operator.
         error: The largest error against the float network, in the units of its values; None where the float network has
             no such value.
-        relative_error: The same as a part of the layer's largest value, the sample's or that of the calibration samples.
+        relative_error: The same as a part of the layer's largest value, the sample's or one of the calibration samples.
         low: The smallest value, or 0.
         high: The largest value, or 0.
         of_calibrated_range: The largest magnitude as a part of the largest on the calibration samples.
@@ -104,7 +104,7 @@ def diverge(model: Model, sample: NDArray[np.float32], *, secure: bool = True) -
         text = interruptible(lambda: model.native.debug(np.ascontiguousarray(sample), secure))
     document = json.loads(text)
     layers = [LayerTrace(**layer) for layer in document["layers"]]
-    departures = list(_departures(layers, document["is_exact"], document["tolerance"]))
+    departures = list(_departures(layers, document))
     named = [{"kind": found.kind, "layer": found.layer, "what": found.what, "fix": found.fix} for found in departures]
     return Divergence(layers, departures, {**document, "departures": named})
 
@@ -128,7 +128,8 @@ def parting(model: Model, sample: NDArray[np.float32]) -> Departure:
     return Departure("precision", name, what, "compile with a smaller --precision")
 
 
-def _departures(layers: list[LayerTrace], is_exact: bool, tolerance: float) -> Iterator[Departure]:
+def _departures(layers: list[LayerTrace], document: dict[str, Any]) -> Iterator[Departure]:
+    is_exact, tolerance = document["is_exact"], document["tolerance"]
     for layer in layers:
         if layer.secure_differences:
             what = (
@@ -140,7 +141,7 @@ def _departures(layers: list[LayerTrace], is_exact: bool, tolerance: float) -> I
             break
     for layer in layers:
         if layer.overflows:
-            what = f"{layer.overflows} sums leave their ring of {layer.bits} bits, so that the result is wrong"
+            what = f"{layer.overflows} sums leave their ring of {layer.bits} bits, so that the result may be wrong"
             yield Departure("overflow", layer.name, what, "calibrate on samples like this one as well")
             break
     # What a layer loses need not matter behind it.
@@ -153,6 +154,11 @@ def _departures(layers: list[LayerTrace], is_exact: bool, tolerance: float) -> I
                 what += f", and that is {beyond:.2g} times the largest of the calibration samples"
                 yield Departure("calibration", layer.name, what, "calibrate on samples like this one as well")
             else:
-                fix = "compile with a smaller --precision, such as 0.1%, or with more bits, such as 14"
-                yield Departure("precision", layer.name, what, fix)
+                # What a lookup drops is the lookup's.
+                is_looked_up = document["mode"] == "tabula" and layer.operator == "Rescale"
+                yield Departure("precision", layer.name, what, _MORE_KEPT if is_looked_up else _MORE_BITS)
             break
+
+
+_MORE_BITS = "compile with a smaller --precision, such as 0.1%, or with more bits, such as 14"
+_MORE_KEPT = "compile with more --kept-bits, or without, for as many as the precision takes"

@@ -43,8 +43,8 @@ def test_precision_that_is_missing_is_found() -> None:
     samples = tiny_samples()
     coarse = library.compile(perceptron(), samples, mode="tabula", kept_bits=3, allow_imprecise=True)
     (departure,) = diverge(coarse, samples[0], secure=False).departures
-    assert departure.kind == "precision"
-    assert "--precision" in departure.fix
+    assert (departure.kind, departure.layer) == ("precision", "relu1/rescale")
+    assert "--kept-bits" in departure.fix
     fine = library.compile(perceptron(), samples, mode="cheetah", precision=12)
     assert not diverge(fine, samples[0], secure=False).departures
     # Without a departure the layer that is off most is named.

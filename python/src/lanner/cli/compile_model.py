@@ -66,6 +66,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     model.save(options.target)
     entry = model.manifest
     output.say(f"{entry.name}: mode {entry.mode}, output {policy_of(entry)}, input {input_of(entry.input)}")
+    if options.mode in (None, "auto"):
+        output.say(_chosen(model, options))
     output.say(_said_of(agreement, model))
     output.say(f"written to {options.target}; `lanner inspect {options.target}` tells its ranges and what it reveals")
     document = {"model": str(options.target), "commitment": model.commitment, "calibration": agreement}
@@ -167,6 +169,15 @@ def _probability_difference(model: Model, exact: NDArray[np.float32], integers: 
     told = np.array([model.probability_of(scores) for scores in integers], np.float64)
     of_label = np.take_along_axis(probabilities, integers.argmax(1, keepdims=True), 1)[:, 0]
     return float(np.abs(of_label - told).max())
+
+
+def _chosen(model: Model, options: argparse.Namespace) -> str:
+    """What mode auto has chosen, for people."""
+    steps = [step["protocol"] for step in model.report()["steps"]]
+    protocols = [protocol for protocol in dict.fromkeys(steps) if not protocol.startswith(("local", "share"))]
+    told = ", ".join(f"{steps.count(protocol)} {protocol}" for protocol in protocols)
+    objective, network = options.optimize or "latency", options.network or "lan"
+    return f"chosen for the least {objective} over {network}: {told}; `lanner estimate` tells what they take"
 
 
 def _said_of(agreement: dict[str, Any], model: Model) -> str:

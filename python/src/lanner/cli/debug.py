@@ -63,8 +63,8 @@ def show(found: Divergence, title: str, output: Output) -> None:
     if not found.departures:
         tolerance = 100 * found.document["tolerance"]
         output.say(
-            f"nothing departs: the scores are within {tolerance:g}% of the float network's, and both parties compute the "
-            "reference"
+            f"nothing departs: the scores are within {tolerance:g}% of the float network's, and both parties compute "
+            "the reference"
         )
 
 

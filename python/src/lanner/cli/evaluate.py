@@ -56,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--debug",
         action="store_true",
-        help=f"also tell the layer at which samples part that float and fixed point label differently, of {MOST_PARTED}",
+        help="also tell at which layer the samples part that float and fixed point label differently, the first "
+        f"{MOST_PARTED}",
     )
     add_sweep_options(parser)
     add_limit_options(parser)
