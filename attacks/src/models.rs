@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lanner::{CompileOptions, Model};
+use lanner::{AutoOptions, CompileOptions, Model};
 use lanner_graph::{Graph, Policy, Precision, Tensor, Tensors};
 use lanner_plan::{Mode, Plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
@@ -158,6 +158,7 @@ fn options(name: &str, mode: &str, output: &str) -> CompileOptions {
         classes: Some(["ash", "birch", "cedar"].map(str::to_owned).to_vec()),
         image: None,
         limits: lanner::LimitOptions::default(),
+        auto: AutoOptions::default(),
     }
 }
 

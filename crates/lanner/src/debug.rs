@@ -23,6 +23,7 @@ struct Layer {
 }
 
 /// What an integer is worth, and the largest magnitude on the calibration samples.
+#[derive(Clone, Copy)]
 struct Unit {
     scale: f64,
     calibrated: i128,

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lanner::{Client, ClientConfig, CompileOptions, ErrorKind, Manifest, Model};
+use lanner::{AutoOptions, Client, ClientConfig, CompileOptions, ErrorKind, Manifest, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 use lanner_net::{Limits, Listener, Transport};
 use lanner_primitives::Prg;
@@ -43,6 +43,7 @@ fn model(seed: usize, output: &str) -> Model {
         classes: Some(["benign", "malignant", "unclear"].map(str::to_owned).to_vec()),
         image: None,
         limits: lanner::LimitOptions::default(),
+        auto: AutoOptions::default(),
     };
     let calibration: Vec<f32> = (0..8).flat_map(sample).collect();
     Model::compile(Graph::from_json(GRAPH).unwrap(), tensors, &calibration, &options).unwrap()

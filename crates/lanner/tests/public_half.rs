@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use lanner::{CompileOptions, Manifest, Model};
+use lanner::{AutoOptions, CompileOptions, Manifest, Model};
 use lanner_graph::{Graph, Tensor, Tensors};
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ fn options(mode: &str, output: &str) -> CompileOptions {
         classes: None,
         image: None,
         limits: lanner::LimitOptions::default(),
+        auto: AutoOptions::default(),
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{Network, Policy, QuantizationOptions};
-use lanner_plan::{Carried, Item, Mode, Plan, PlanError, Samples, Scan, Step};
+use lanner_plan::{Carried, Designs, Item, Mode, Plan, PlanError, Samples, Scan, Step};
 use lanner_primitives::Ring;
 use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::linear::cheetah::Accuracy;
@@ -75,6 +75,7 @@ fn recurrent(reverse: bool, times: usize) -> Plan {
     let samples = Samples::ONE;
     Plan {
         mode: Mode::Cheetah(Rounding::Exact),
+        designs: Designs::new(),
         policy: Policy::Logits,
         samples,
         input: (ring, inputs),
