@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,31 @@ def figure(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
     Raises:
         MisuseError: If matplotlib is not there.
     """
+    with _figure(size) as drawn:
+        yield drawn
+        drawn.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def inline(size: tuple[float, float], draw: Callable[[Figure], None]) -> str:
+    """A figure of so many inches as an SVG element of an HTML page.
+
+    Raises:
+        MisuseError: If matplotlib is not there.
+    """
+    written = BytesIO()
+    with _figure(size) as drawn:
+        draw(drawn)
+        drawn.savefig(written, format="svg", metadata={"Date": None})
+    text = written.getvalue().decode("utf-8")
+    return text[text.index("<svg") :]
+
+
+@contextmanager
+def _figure(size: tuple[float, float]) -> Iterator[Figure]:
     check_plots()
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     # No date and no random names in the file: the same figures are the same bytes.
     with rc_context({"svg.hashsalt": "lanner", "svg.fonttype": "path"}):
-        drawn = Figure(figsize=size, layout="constrained")
-        yield drawn
-        drawn.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        yield Figure(figsize=size, layout="constrained")

@@ -49,6 +49,7 @@ def test_all_modes_of_a_file_are_compared(onnx_file: Path, samples: Path) -> Non
         "cheetah",
         "tabula",
         "spectral",
+        "auto",
     }
     assert "spectral" in found.document["refused"]
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from lanner.cli.arguments import KINDS, add_compile_options
 from lanner.cli.compile_model import compiled_model
+from lanner.cli.html import add_html_option, page, picture
 from lanner.cli.output import Output
 from lanner.divergence import Divergence, diverge
 from lanner.errors import MisuseError
 from lanner.inputs import fit_sources, read_sources
+from lanner.pictures import draw_divergence
 
 NAME = "debug"
 HELP = "find the layer at which float, fixed-point and secure computation part, on one input, in one process"
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network", metavar="NAME", default="loopback", help="what mode auto plans for (default: loopback)"
     )
+    add_html_option(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -36,12 +39,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise MisuseError(f"--index is {options.index}", fix=f"give 0 to {len(samples) - 1}")
     with output.progress("running both parties in this process"):
         found = diverge(model, samples[options.index].values)
-    show(found, f"{model.name}, mode {model.manifest.mode}, sample {options.index}", output)
+    title = f"{model.name}, mode {model.manifest.mode}, sample {options.index}"
+    output.say(title)
+    with page(options, output, title):
+        show(found, output)
+        caption = "How far each layer is off, as a part of its largest value, and how much of its ring it takes."
+        picture(output, len(found.layers), caption, lambda drawn: draw_divergence(drawn, found.layers))
     output.document(found.document)
     return 0
 
 
-def show(found: Divergence, title: str, output: Output) -> None:
+def show(found: Divergence, output: Output) -> None:
     """The layers, and what departs."""
     columns = ("layer", "operator", "protocol", "off by", "of calibrated", "of ring", "overflows", "parties differ in")
     rows = [
@@ -57,7 +65,7 @@ def show(found: Divergence, title: str, output: Output) -> None:
         )
         for layer in found.layers
     ]
-    output.table(columns, rows, title)
+    output.table(columns, rows)
     for departure in found.departures:
         output.say(f"{departure.layer}: {departure.what}; {departure.fix}")
     if not found.departures:

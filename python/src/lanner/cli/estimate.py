@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.arguments import add_compile_options, read_limits, refuse_compile_options
+from lanner.cli.arguments import add_compile_options, check_target, read_limits, refuse_compile_options
 from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.compile_model import compile_file
+from lanner.cli.html import add_html_option, page, picture
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
@@ -20,6 +21,8 @@ from lanner.manifest import Manifest
 from lanner.model import load
 from lanner.network import Network, read_network
 from lanner.options import MODES
+from lanner.pictures import draw_estimate, size_of, spoken
+from lanner.plots import check_plots, figure
 from lanner.prediction import PHASES
 
 NAME = "estimate"
@@ -41,30 +44,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="loopback",
         help="between the parties: loopback, lan, wan or FILE.toml (default: loopback)",
     )
+    add_html_option(parser)
+    parser.add_argument(
+        "--plot", type=Path, metavar="F.png", help="draw time and bytes by layer: .png, .svg or .pdf, with matplotlib"
+    )
 
 
 def run(options: Namespace, output: Output) -> int:
     """Estimate a compiled model, or what an ONNX file becomes in one mode or in each."""
     network = read_network(options.network)
+    if options.plot is not None:
+        if options.mode == ALL:
+            raise MisuseError("one mode is drawn, and --mode all has several", where="--plot", fix="give --html")
+        check_plots()
+        check_target(options.plot)
     if options.model.suffix != ".onnx":
         refuse_compile_options(options)
-        return _tell(estimate(_manifest(options), network, state_dir=options.state_dir, **read_limits(options)), output)
+        alone = estimate(_manifest(options), network, state_dir=options.state_dir, **read_limits(options))
+        return _tell(alone, options, output)
     require_calibration(options, "lanner estimate")
     samples = load_calibration(options.calibration, options)
     if options.mode != ALL:
-        return _tell(_compiled(options, options.mode, samples, network, output), output)
+        return _tell(_compiled(options, options.mode, samples, network, output), options, output)
     found: dict[str, Estimate] = {}
     refused: dict[str, LannerError] = {}
-    for mode in (mode for mode in MODES if mode != "auto"):
+    for mode in MODES:
         try:
             found[mode] = _compiled(options, mode, samples, network, output)
         except (ModelError, MisuseError) as error:
             refused[mode] = error
     if not found:
         raise next(iter(refused.values()))
-    _compare(found, network, output)
-    for mode, refusal in refused.items():
-        output.say(f"mode {mode} does not take it: {refusal}")
+    with page(options, output, f"{options.model.name} over {network.describe()}"):
+        _compare(found, network, output)
+        for mode, refusal in refused.items():
+            output.say(f"mode {mode} does not take it: {refusal}")
+        for each in found.values():
+            _draw(each, output)
     output.document(
         {
             "network": network.name,
@@ -91,11 +107,22 @@ def _compiled(
     return estimate(model.manifest, network, state_dir=options.state_dir, **read_limits(options))
 
 
-def _tell(found: Estimate, output: Output) -> int:
+def _tell(found: Estimate, options: Namespace, output: Output) -> int:
     """Phases, layers and memory of one model."""
-    _show(found, output)
+    with page(options, output, f"What a prediction by {found.document['model']} will take"):
+        _show(found, output)
+        _draw(found, output)
+    if options.plot is not None:
+        with figure(options.plot, size_of(len(spoken(found.layers)))) as drawn:
+            draw_estimate(drawn, found)
+        output.say(f"drawn in {options.plot}")
     output.document(found.document)
     return 0
+
+
+def _draw(found: Estimate, output: Output) -> None:
+    caption = f"Mode {found.mode}: time and bytes of each layer, offline and online."
+    picture(output, len(spoken(found.layers)), caption, lambda drawn: draw_estimate(drawn, found))
 
 
 def _show(found: Estimate, output: Output) -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from lanner.cli.arguments import add_limit_options, add_output_name, read_limits
+from lanner.cli.html import add_html_option, page, picture
 from lanner.cli.inspect_onnx import inspect_onnx
 from lanner.cli.output import Output, size
 from lanner.cli.report import show_identity, show_known
+from lanner.errors import MisuseError
 from lanner.model import Model, load
 from lanner.pairings import pairings
+from lanner.pictures import draw_estimate, spoken
 from lanner.state import state_path
 
 NAME = "inspect"
@@ -27,15 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
     add_output_name(parser)
+    add_html_option(parser)
     add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Show an ONNX file as imported, or a compiled model with its report."""
     if options.model.suffix == ".onnx":
+        if options.html is not None:
+            raise MisuseError("a network that is not compiled has no report", where="--html", fix="compile it first")
         return inspect_onnx(options.model, options.output_name, read_limits(options), output)
     model = load(options.model, **read_limits(options))
-    show_model(model, output)
+    with page(options, output, "A model, and what using it reveals"):
+        show_model(model, output)
+        if output.page is not None:
+            found = model.estimate("lan", state_dir=options.state_dir)
+            caption = "What a prediction takes over a local network, by layer, as lanner estimate tells it."
+            picture(output, len(spoken(found.layers)), caption, lambda drawn: draw_estimate(drawn, found))
     stock = [entry for entry in pairings(state_path(options.state_dir)) if entry["commitment"] == model.commitment]
     for entry in stock:
         output.say(f"kept as {entry['party']}: {entry['predictions']} predictions, {size(entry['bytes'])}")

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from lanner.errors import LannerError, ModelError
+from lanner.pages import Page
 from lanner.prediction import Prediction
 
 #: Columns of what is not printed to a terminal, so that no table is folded.
@@ -34,11 +35,13 @@ class Output:
 
     Attributes:
         predictions: The elements of ``predictions`` completed so far, which an error's document includes.
+        page: What is printed for people goes there, too, if it is not None.
     """
 
     def __init__(self, *, json: bool) -> None:
         self.json = json
         self.predictions: list[dict[str, Any]] = []
+        self.page: Page | None = None
         self._results = _console(sys.stdout)
         self._notes = _console(sys.stderr)
         self._printed = False
@@ -52,12 +55,16 @@ class Output:
 
     def say(self, sentence: str, *, whole: bool = False) -> None:
         """Print a line of a result for people; `whole` keeps a terminal's line breaks out of what is to be copied."""
+        if self.page is not None:
+            self.page.say(sentence)
         if not self.json:
             _print(self._results, plain(sentence), whole=whole)
 
     def section(self, title: str, lines: Iterable[tuple[str, str | None]]) -> None:
         """Print named texts for people under a title, each wrapped; nothing if none of them has content."""
         told = [(name, text) for name, text in lines if text]
+        if self.page is not None and told:
+            self.page.section(title, told)
         if self.json or not told:
             return
         longest = max(len(name) for name, _ in told)
@@ -91,14 +98,17 @@ class Output:
         It is as wide as it needs to be, at most as the terminal and, where given, as `width`.
         """
         columns, shown = _filled(columns, [list(row) for row in rows])
+        numeric = [all(isinstance(row[index], int | float | None) for row in shown) for index in range(len(columns))]
+        texts = [[_text(value) for value in row] for row in shown]
+        if self.page is not None and columns:
+            self.page.table(columns, texts, numeric, title)
         if self.json or not columns:
             return
         table = Table(title=cell(title) or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
-        for index, column in enumerate(columns):
-            numeric = all(isinstance(row[index], int | float | None) for row in shown)
-            table.add_column(cell(column), justify="right" if numeric else "left", overflow="fold")
-        for row in shown:
-            table.add_row(*(cell(_text(value)) for value in row))
+        for column, is_number in zip(columns, numeric, strict=True):
+            table.add_column(cell(column), justify="right" if is_number else "left", overflow="fold")
+        for row in texts:
+            table.add_row(*map(cell, row))
         self._results.print(table, soft_wrap=False, width=width)
         self._results.print()
 
@@ -126,7 +136,7 @@ class Output:
 
     def costs(self, predictions: Sequence[Prediction]) -> None:
         """Print time, bytes and rounds by phase: of the session's setup, and the mean of the predictions."""
-        if not predictions or self.json:
+        if not predictions:
             return
         rows = []
         for name in predictions[0].phases:

@@ -89,6 +89,8 @@ def show_known(report: Mapping[str, Any], output: Output) -> dict[str, Any]:
     # Both are told with the model itself.
     rest.pop("mode", None)
     rest.pop("rounding", None)
+    if rest.get("samples_per_request") == 1:
+        del rest["samples_per_request"]
     leakage = rest.pop("leakage")
     learns = [(_LEARNS.get(name, _words(name)), leakage[name]) for name in (*_LEARNS, *leakage) if name in leakage]
     output.section("What each party learns", list(dict(learns).items()))

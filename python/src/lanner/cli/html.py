@@ -1,0 +1,52 @@
+"""``--html``: what a command prints, with pictures, as one page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanner.cli.arguments import check_target
+from lanner.cli.output import Output
+from lanner.pages import Page
+from lanner.pictures import size_of
+from lanner.plots import check_plots, inline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def add_html_option(parser: argparse.ArgumentParser) -> None:
+    """The page that a command may write."""
+    parser.add_argument(
+        "--html", type=Path, metavar="F.html", help="also write what is printed, with pictures, as one HTML page"
+    )
+
+
+@contextmanager
+def page(options: argparse.Namespace, output: Output, title: str) -> Iterator[None]:
+    """Write what the body prints to the page that the options name, if they do.
+
+    Raises:
+        MisuseError: If matplotlib is not there, or the page cannot be written.
+    """
+    if options.html is None:
+        yield
+        return
+    check_plots()
+    check_target(options.html)
+    output.page = Page(title)
+    try:
+        yield
+        output.page.write(options.html)
+    finally:
+        output.page = None
+    output.say(f"written to {options.html}")
+
+
+def picture(output: Output, rows: int, caption: str, draw: Callable[[Figure], None]) -> None:
+    """Add a picture of so many rows to the page, if there is one."""
+    if output.page is not None:
+        output.page.picture(inline(size_of(rows), draw), caption)
