@@ -49,8 +49,9 @@ pub fn debug(model: &Model, sample: &[f32], secure: bool) -> Result<Value> {
     let overflows = executor.trace(&input, |_, values| integers.push(values.to_vec()))?;
     let shared = if secure && manifest.plan.samples.is_one() {
         let made = together(network, &manifest.plan, &input)?.1;
-        // What a step makes last under a node's name is the node's.
-        made.into_iter().map(|made| (made.name.clone(), made)).collect()
+        // What a step makes last under a node's name is the node's, but for what tells the result, whose name a node may have as well.
+        let is_own = |made: &Together| !["share.reshare", "ot.softmax"].contains(&made.protocol);
+        made.into_iter().filter(is_own).map(|made| (made.name.clone(), made)).collect()
     } else {
         HashMap::new()
     };

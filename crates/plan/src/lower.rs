@@ -152,6 +152,8 @@ struct Planner<'n> {
     steps: Vec<Step>,
     /// For each value of the network, the plan's latest sharing of it; a value inside a circuit has none.
     values: Vec<Option<usize>>,
+    /// For each value of the network, the node that alone reads it.
+    only_users: Vec<Option<usize>>,
     /// For each node, whether a circuit that an earlier node began computes it.
     inside: Vec<bool>,
     /// The type of each value of the plan.
@@ -200,6 +202,7 @@ impl<'n> Planner<'n> {
             steps: Vec::new(),
             values,
             in_result: network.in_result(),
+            only_users: only_users(network),
             inside: vec![false; nodes],
             types: vec![input],
             squared: BTreeMap::new(),
@@ -308,12 +311,12 @@ impl<'n> Planner<'n> {
     fn run(&self, first: usize) -> Run {
         let network = self.network;
         let chain = std::iter::successors(Some(first), |node| {
-            let mut users = network.users(node + 1);
-            users.next().filter(|user| users.next().is_none() && !self.is_table(*user))
+            self.only_users[node + 1].filter(|user| !self.is_table(*user))
         });
-        let mut nodes: Vec<usize> = chain.collect();
-        let input = network.shape(network.nodes()[first].inputs[0]);
-        let (fused, count) = Fused::run(nodes.iter().map(|node| &network.nodes()[*node].op), input);
+        let mut nodes = Vec::new();
+        // No further than one circuit goes: a chain may be as long as the network.
+        let ops = chain.inspect(|node| nodes.push(*node)).map(|node| &network.nodes()[node].op);
+        let (fused, count) = Fused::run(ops, network.shape(network.nodes()[first].inputs[0]));
         nodes.truncate(count);
         Run { nodes, fused }
     }
@@ -405,6 +408,18 @@ impl<'n> Planner<'n> {
     fn layout(&self, node: &FixedNode, shape: &Convolution) -> Result<&Packing, PlanError> {
         self.layouts.of(shape).ok_or_else(|| unsupported(node, "it has no layout".to_owned()))
     }
+}
+
+/// For each value of a network, the node that alone reads it, once.
+fn only_users(network: &PublicNetwork) -> Vec<Option<usize>> {
+    let mut users = vec![Vec::new(); network.nodes().len() + 1];
+    for (index, node) in network.nodes().iter().enumerate() {
+        let mut inputs = node.inputs.clone();
+        inputs.sort_unstable();
+        inputs.dedup();
+        inputs.iter().for_each(|input| users[*input].push(index));
+    }
+    users.iter().map(|users| if let [user] = users[..] { Some(user) } else { None }).collect()
 }
 
 /// How a layer is computed in the frequency domain, if the mode wants it so and there is a way.

@@ -165,6 +165,20 @@ fn hostile_matrices_never_panic_nor_take_memory() {
     assert!(read > 0);
 }
 
+/// A run of operators is looked for no further than one circuit goes: with each node's to the end, this would take minutes.
+#[test]
+fn as_many_activations_as_a_network_may_have_are_planned_at_once() {
+    for ops in [&[r#""Relu""#][..], &[r#""Relu""#, r#"{"Rescale":{"shift":1}}"#]] {
+        let node = |number: usize| {
+            let op = ops[number % ops.len()];
+            format!(r#"{{"name":"n{number}","op":{op},"inputs":[{number}],"shape":[4],"modulus":33554432}}"#)
+        };
+        let nodes: Vec<String> = (0..4096).map(node).collect();
+        let network = common::network("[4]", 255, 1 << 25, &nodes.join(","));
+        assert!(plan(&network, Policy::Logits, Mode::Cheetah(Rounding::Exact)).is_ok());
+    }
+}
+
 /// What polynomials are chosen by is what is sent, of any function: but for the carry's value in some ring, where nothing is cut off.
 #[test]
 fn what_is_counted_is_what_is_sent() {

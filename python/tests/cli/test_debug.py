@@ -93,3 +93,19 @@ def test_evaluate_tells_where_samples_part(tmp_path: Path) -> None:
     differing = np.flatnonzero(model.predict_integers(samples)[0].argmax(1) != truth)
     assert [entry["index"] for entry in parted] == differing[:20].tolist()
     assert all(entry["float"] != entry["fixed"] and entry["layer"] for entry in parted)
+
+
+@pytest.mark.parametrize("mode", ["auto", "tabula"])
+def test_a_node_may_have_the_name_of_the_result(mode: str) -> None:
+    weights = random_weights(6, first=(64, 4), second=(4, 4))
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["flat"], name="flatten"),
+        helper.make_node("MatMul", ["flat", "first"], ["a"], name="output"),
+        helper.make_node("Relu", ["a"], ["b"], name="relu1"),
+        helper.make_node("MatMul", ["b", "second"], ["y"], name="z"),
+    ]
+    model = library.compile(make_model(nodes, ["n", 1, 8, 8], weights), tiny_samples(), mode=mode)
+    found = model.debug(tiny_samples(1)[0])
+    (named,) = (layer for layer in found.layers if layer.name == "output")
+    assert (named.secure_differences, named.protocol is not None) == (0, True)
+    assert not found.departures

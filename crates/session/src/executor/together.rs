@@ -43,7 +43,8 @@ pub fn together(
     client_plan.check_input(input)?;
     let (mut client, mut server) = memory::pair();
     let (mine, theirs) = thread::scope(|scope| {
-        let serving = scope.spawn(|| {
+        // An end of the channel goes with its party, so that neither waits for one that is gone.
+        let serving = scope.spawn(move || {
             let mut session = ServerSession::setup(&mut server, Arc::clone(&model), Prg::from_entropy()?)?;
             let prepared = session.prepare(&mut server)?;
             let (ring, len) = model.input;

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
-SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", "all")
+SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", "throughput", "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "suite",
         choices=SUITES,
-        help="imagenet takes minutes for each network, recurrent a folder of data, and neither is in all",
+        help="imagenet takes minutes for each network, recurrent a folder of data, throughput is of several clients at "
+        "once, and none of them is in all",
     )
     add_protocol_options(parser)
     parser.add_argument(
@@ -86,7 +87,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         )
     from lanner.benchmarks.machine import machine
 
-    chosen, networks = _chosen(options), _networks(options.network or ["loopback"])
+    if options.suite == "throughput":
+        return _throughput(options, output)
+    chosen, networks = _chosen(options, options.suite), _networks(options.network or ["loopback"])
     document: dict[str, Any] = {"command": _command(options), "machine": machine(), "rows": [], "failures": []}
     failures, rows = [], []
     with output.progress("measuring", len(chosen)) as advance:
@@ -112,6 +115,44 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return failures[0].exit_code if failures else 0
 
 
+def _throughput(options: argparse.Namespace, output: Output) -> int:
+    """Images per second of several clients at once; the network is `mnist_d` unless others are named."""
+    from lanner.benchmarks.machine import machine
+    from lanner.benchmarks.throughput import CLIENTS, INPUTS, Throughput, throughput
+
+    options.only = options.only or "mnist_d"
+    chosen, networks = _chosen(options, "networks"), _networks(options.network or ["loopback"])
+    rows: list[Throughput] = []
+    with output.progress("measuring", len(chosen) * len(networks) * len(CLIENTS) * len(INPUTS)) as advance:
+        for case in chosen:
+            for network in networks:
+                protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network)
+                for row in throughput(case, protocols, network):
+                    rows.append(row)
+                    advance(f"{row.name}, {counted(row.clients, 'client')}, {counted(row.inputs, 'input')}")
+    columns = ("benchmark", "mode", "network", "clients", "inputs of each", "time", "images a second", "bytes an image")
+    shown = [
+        (
+            row.name,
+            row.mode,
+            row.network,
+            row.clients,
+            row.inputs,
+            duration(row.seconds),
+            round(row.images_per_second, 1),
+            size(row.bytes_per_image),
+        )
+        for row in rows
+    ]
+    output.table(columns, shown)
+    output.say("time: from the first request of any client to the last result, set-up included; all on this machine")
+    document = {"command": _command(options), "machine": machine(), "rows": [row.document() for row in rows]}
+    if options.save is not None:
+        options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    output.document(document)
+    return 0
+
+
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:
     from lanner.benchmarks.measure import measure
 
@@ -129,21 +170,21 @@ def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network
     ]
 
 
-def _chosen(options: argparse.Namespace) -> list[Case]:
-    """The benchmarks that the options name."""
+def _chosen(options: argparse.Namespace, suite: str) -> list[Case]:
+    """The benchmarks of a suite that the options name."""
     from lanner.benchmarks.cases import cases
 
     named = options.data or os.environ.get("LANNER_DATA")
     data = None if named is None else Path(named)
     if data is not None and not data.is_dir():
         raise MisuseError("there is no such folder", where=str(data), fix="check --data or $LANNER_DATA")
-    available = {case.name: case for case in cases(options.suite, options.mode, data)}
+    available = {case.name: case for case in cases(suite, options.mode, data)}
     if options.only is None:
         return list(available.values())
     absent = [name for name in options.only.split(",") if name not in available]
     if absent:
         fix = f"give some of {', '.join(available)}"
-        raise MisuseError(f"no benchmark of {options.suite} is named {absent[0]}", fix=fix)
+        raise MisuseError(f"no benchmark of {suite} is named {absent[0]}", fix=fix)
     return [available[name] for name in options.only.split(",")]
 
 

@@ -1,0 +1,117 @@
+"""Images per second: several clients at once, each with a session of its own and some inputs, at one server."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.agreement import agrees
+from lanner.benchmarks.cases import Case
+from lanner.benchmarks.measure import PATIENCE
+from lanner.cli.arguments import LimitKeywords
+from lanner.cli.process import ServerProcess
+from lanner.errors import LannerError
+from lanner.model import Model
+from lanner.network import Network
+from lanner.options import Protocols
+from lanner.prediction import Prediction
+
+#: Clients at once, and the inputs of each.
+CLIENTS = (1, 4, 16)
+INPUTS = (1, 8, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What clients get of a server in a time.
+
+    Attributes:
+        name: The benchmark.
+        mode: The model's mode.
+        network: What is between the parties.
+        clients: Clients at once, each with a session, set-up included.
+        inputs: Inputs of each.
+        seconds: From the first request to the last result; connecting is done before.
+        images_per_second: All inputs of all clients, by the seconds.
+        bytes_per_image: Bytes in both directions, set-up included.
+    """
+
+    name: str
+    mode: str
+    network: str
+    clients: int
+    inputs: int
+    seconds: float
+    images_per_second: float
+    bytes_per_image: float
+
+    def document(self) -> dict[str, Any]:
+        """The row as ``--json`` prints it."""
+        return asdict(self)
+
+
+def throughput(case: Case, protocols: Protocols, network: Network) -> Iterator[Throughput]:
+    """Measure a network with each number of clients and inputs; every result is checked outside the clock.
+
+    Raises:
+        LannerError: If a result is not what the fixed-point reference and the rounding allow, or the protocol fails.
+    """
+    model, sample = case.build(protocols)
+    with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
+        path = Path(folder) / "bench.lanner"
+        model.save(path)
+        limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
+        with ServerProcess([str(path)], limits=limits, timeout=PATIENCE) as server:
+            for clients in CLIENTS:
+                for inputs in INPUTS:
+                    yield _measured(case, model, sample, server, network, clients, inputs)
+
+
+def _measured(
+    case: Case,
+    model: Model,
+    sample: NDArray[np.float32],
+    server: ServerProcess,
+    network: Network,
+    clients: int,
+    inputs: int,
+) -> Throughput:
+    batch = np.broadcast_to(sample, (inputs, *sample.shape))
+    ready = Barrier(clients + 1)
+
+    def session() -> tuple[list[Prediction], float]:
+        with server.connect(network=network) as client:
+            ready.wait(PATIENCE)
+            return client.predict_batch(batch), time.perf_counter()
+
+    with ThreadPoolExecutor(clients) as pool:
+        sessions = [pool.submit(session) for _ in range(clients)]
+        ready.wait(PATIENCE)
+        started = time.perf_counter()
+        ended = [one.result() for one in sessions]
+    seconds = max(end for _, end in ended) - started
+    predictions = [prediction for made, _ in ended for prediction in made]
+    reference = model.predict_integers(sample)[0][0]
+    if not all(agrees(prediction, reference, model) for prediction in predictions):
+        raise LannerError(
+            "a secure result is not what the fixed-point reference and the rounding allow", where=case.name
+        )
+    transferred = sum(_bytes(made) for made, _ in ended)
+    count = clients * inputs
+    name, mode = case.name, model.manifest.mode
+    return Throughput(name, mode, network.name, clients, inputs, seconds, count / seconds, transferred / count)
+
+
+def _bytes(predictions: list[Prediction]) -> int:
+    """What a session sent both ways: its set-up once, and the other phases of each prediction."""
+    setup = predictions[-1].phases["setup"].bytes
+    return setup + sum(made.phases[phase].bytes for made in predictions for phase in ("offline", "online"))
