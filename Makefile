@@ -97,6 +97,8 @@ bench: setup ## measure everything on this machine (two hours; more where LANNER
 	test -z "$${LANNER_DATA:-}" || for mode in gazelle falcon cheetah tabula; do \
 	    $(BIN)/python -m lanner.benchmarks.accuracy --mode $$mode --data "$$LANNER_DATA" --secure; done > $(BENCH)/accuracy.jsonl
 	$(BIN)/python -m lanner.benchmarks.collect $(BENCH)/*.json $(BENCH)/*.jsonl --json docs/benchmarks.json --page docs/benchmarks.md
+	$(BIN)/lanner doctor --calibrate --state-dir $(BENCH)/state
+	$(BIN)/lanner bench estimates --network loopback,lan,wan --state-dir $(BENCH)/state
 
 $(PEERS)/.requirements: tools/peers/requirements.txt
 	@$(PEERS_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \

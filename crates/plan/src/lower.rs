@@ -417,7 +417,9 @@ fn only_users(network: &PublicNetwork) -> Vec<Option<usize>> {
         let mut inputs = node.inputs.clone();
         inputs.sort_unstable();
         inputs.dedup();
-        inputs.iter().for_each(|input| users[*input].push(index));
+        for input in inputs {
+            users[input].push(index);
+        }
     }
     users.iter().map(|users| if let [user] = users[..] { Some(user) } else { None }).collect()
 }

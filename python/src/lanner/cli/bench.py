@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import add_protocol_options
+from lanner.cli.bench_networks import run_estimates, run_throughput
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.network import Network, read_network
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
-SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", "throughput", "all")
+#: Suites that measure networks in another way, and those that they measure if none is named.
+OF_NETWORKS = {"throughput": "mnist_d", "estimates": "mnist_a,mnist_c,mnist_d,pneumonia,lenet"}
+
+SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", *OF_NETWORKS, "all")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "suite",
         choices=SUITES,
-        help="imagenet takes minutes for each network, recurrent a folder of data, throughput is of several clients at "
-        "once, and none of them is in all",
+        help="imagenet takes minutes for each network, recurrent a folder of data, throughput has several clients at "
+        "once, estimates holds estimates and mode auto against every mode, and none of them is in all",
     )
     add_protocol_options(parser)
     parser.add_argument(
@@ -87,8 +91,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         )
     from lanner.benchmarks.machine import machine
 
-    if options.suite == "throughput":
-        return _throughput(options, output)
+    if options.suite in OF_NETWORKS:
+        return _of_networks(options, output)
     chosen, networks = _chosen(options, options.suite), _networks(options.network or ["loopback"])
     document: dict[str, Any] = {"command": _command(options), "machine": machine(), "rows": [], "failures": []}
     failures, rows = [], []
@@ -115,42 +119,20 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return failures[0].exit_code if failures else 0
 
 
-def _throughput(options: argparse.Namespace, output: Output) -> int:
-    """Images per second of several clients at once; the network is `mnist_d` unless others are named."""
+def _of_networks(options: argparse.Namespace, output: Output) -> int:
+    """Networks measured in another way than one prediction at a time."""
     from lanner.benchmarks.machine import machine
-    from lanner.benchmarks.throughput import CLIENTS, INPUTS, Throughput, throughput
 
-    options.only = options.only or "mnist_d"
+    options.only = options.only or OF_NETWORKS[options.suite]
+    document: dict[str, Any] = {"command": _command(options), "machine": machine()}
     chosen, networks = _chosen(options, "networks"), _networks(options.network or ["loopback"])
-    rows: list[Throughput] = []
-    with output.progress("measuring", len(chosen) * len(networks) * len(CLIENTS) * len(INPUTS)) as advance:
-        for case in chosen:
-            for network in networks:
-                protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network)
-                for row in throughput(case, protocols, network):
-                    rows.append(row)
-                    advance(f"{row.name}, {counted(row.clients, 'client')}, {counted(row.inputs, 'input')}")
-    columns = ("benchmark", "mode", "network", "clients", "inputs of each", "time", "images a second", "bytes an image")
-    shown = [
-        (
-            row.name,
-            row.mode,
-            row.network,
-            row.clients,
-            row.inputs,
-            duration(row.seconds),
-            round(row.images_per_second, 1),
-            size(row.bytes_per_image),
-        )
-        for row in rows
-    ]
-    output.table(columns, shown)
-    output.say("time: from the first request of any client to the last result, set-up included; all on this machine")
-    document = {"command": _command(options), "machine": machine(), "rows": [row.document() for row in rows]}
+    measured = run_throughput if options.suite == "throughput" else run_estimates
+    code, rows = measured(options, chosen, networks, output)
+    document["rows"] = rows
     if options.save is not None:
         options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     output.document(document)
-    return 0
+    return code
 
 
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:

@@ -1,0 +1,94 @@
+"""``lanner bench throughput`` and ``lanner bench estimates``: networks, other than by one prediction at a time."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lanner.cli.output import Output, duration, size
+from lanner.network import Network
+from lanner.options import INTERACTIVE_MODES, Protocols
+from lanner.wording import counted
+
+if TYPE_CHECKING:
+    from lanner.benchmarks.cases import Case
+
+#: What a suite gives: the command's exit code, and its rows.
+Found = tuple[int, list[dict[str, Any]]]
+
+
+def run_throughput(
+    options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
+) -> Found:
+    """Images per second of several clients at once."""
+    from lanner.benchmarks.throughput import CLIENTS, INPUTS, Throughput, throughput
+
+    rows: list[Throughput] = []
+    with output.progress("measuring", len(chosen) * len(networks) * len(CLIENTS) * len(INPUTS)) as advance:
+        for case in chosen:
+            for network in networks:
+                protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network)
+                for row in throughput(case, protocols, network):
+                    rows.append(row)
+                    advance(f"{row.name}, {counted(row.clients, 'client')}, {counted(row.inputs, 'input')}")
+    columns = ("benchmark", "mode", "network", "clients", "inputs of each", "time", "images a second", "bytes an image")
+    shown = [
+        (
+            row.name,
+            row.mode,
+            row.network,
+            row.clients,
+            row.inputs,
+            duration(row.seconds),
+            round(row.images_per_second, 1),
+            size(row.bytes_per_image),
+        )
+        for row in rows
+    ]
+    output.table(columns, shown)
+    output.say("time: from the first request of any client to the last result, set-up included; all on this machine")
+    return 0, [row.document() for row in rows]
+
+
+def run_estimates(
+    options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
+) -> Found:
+    """Estimates beside what was measured in every mode, and mode auto beside the best of the others."""
+    from lanner.benchmarks.estimates import FACTOR, SLOWER, Closeness, beside_best, compare
+
+    rows: list[Closeness] = []
+    with output.progress("measuring", len(chosen) * len(networks) * len(INTERACTIVE_MODES)) as advance:
+        for case in chosen:
+            for network in networks:
+                for mode in (mode for mode in INTERACTIVE_MODES if mode in case.modes):
+                    advance(f"{case.name}, {network.name}, {mode}")
+                    rows += compare(case, mode, network, options.repeat, options.state_dir)
+    columns = ("benchmark", "mode", "network", "phase", "estimated", "measured", "factor")
+    output.table(
+        columns,
+        [
+            (
+                row.name,
+                row.mode,
+                row.network,
+                row.phase,
+                duration(row.estimated),
+                duration(row.measured),
+                round(row.factor, 2),
+            )
+            for row in rows
+        ],
+    )
+    close = sum(row.factor <= FACTOR for row in rows)
+    output.say(f"{close} of {len(rows)} estimates are within a factor of {FACTOR:g}")
+    beside = beside_best(rows)
+    output.table(
+        ("benchmark", "network", "auto by the best single mode"),
+        [(name, network, round(ratio, 2)) for (name, network), ratio in beside.items()],
+    )
+    slow = [place for place, ratio in beside.items() if ratio > SLOWER]
+    output.say(
+        f"mode auto takes more than {SLOWER:g} times the best single mode in {len(slow)} of {len(beside)} places"
+    )
+    return (0 if close == len(rows) and not slow else 1), [row.document() for row in rows]
