@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,8 +105,7 @@ def diverge(model: Model, sample: NDArray[np.float32], *, secure: bool = True) -
     document = json.loads(text)
     layers = [LayerTrace(**layer) for layer in document["layers"]]
     departures = list(_departures(layers, document))
-    named = [{"kind": found.kind, "layer": found.layer, "what": found.what, "fix": found.fix} for found in departures]
-    return Divergence(layers, departures, {**document, "departures": named})
+    return Divergence(layers, departures, {**document, "departures": [asdict(found) for found in departures]})
 
 
 def parting(model: Model, sample: NDArray[np.float32]) -> Departure:

@@ -7,7 +7,8 @@ import re
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,10 @@ from lanner.cli.arguments import LimitKeywords
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError
+from lanner.model import Model
 from lanner.network import Network
 from lanner.options import Protocols
+from lanner.prediction import Prediction
 
 #: Predictions timed: the most, unless one takes more than so many seconds.
 REPEATS = ((0.0, 9), (5.0, 5), (20.0, 3))
@@ -54,21 +57,36 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
     reference = model.predict_integers(sample)[0][0]
     messages = local.run(model, sample).layers if case.steps else []
     rows = []
+    with served(case, model, metrics=True) as server:
+        for network in networks:
+            with server.connect(network=network) as client:
+                runs = _runs(server, client, sample, repeat)
+            check_results(case, model, reference, [run.prediction for run in runs])
+            rows += rows_of(case, network, runs, messages, model)
+    return rows
+
+
+@contextmanager
+def served(case: Case, model: Model, *, metrics: bool = False) -> Iterator[ServerProcess]:
+    """A server of a benchmark's model, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
         limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
-        with ServerProcess([str(path)], metrics=True, limits=limits, timeout=PATIENCE) as server:
-            for network in networks:
-                with server.connect(network=network) as client:
-                    runs = _runs(server, client, sample, repeat)
-                if not all(agrees(run.prediction, reference, model) for run in runs):
-                    raise LannerError(
-                        "the secure result is not what the fixed-point reference and the rounding allow",
-                        where=case.name,
-                    )
-                rows += rows_of(case, network, runs, messages, model)
-    return rows
+        with ServerProcess([str(path)], metrics=metrics, limits=limits, timeout=PATIENCE) as server:
+            yield server
+
+
+def check_results(case: Case, model: Model, reference: NDArray[np.int64], predictions: Sequence[Prediction]) -> None:
+    """Check predictions of one sample against the fixed-point reference's scores of it.
+
+    Raises:
+        LannerError: If one is not what the reference and the rounding allow.
+    """
+    if not all(agrees(prediction, reference, model) for prediction in predictions):
+        raise LannerError(
+            "the secure result is not what the fixed-point reference and the rounding allow", where=case.name
+        )
 
 
 def _runs(server: ServerProcess, client: Client, sample: NDArray[np.float32], repeat: int | None) -> list[Run]:

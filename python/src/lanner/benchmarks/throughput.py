@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.agreement import agrees
 from lanner.benchmarks.cases import Case
-from lanner.benchmarks.measure import PATIENCE
-from lanner.cli.arguments import LimitKeywords
+from lanner.benchmarks.measure import PATIENCE, check_results, served
 from lanner.cli.process import ServerProcess
-from lanner.errors import LannerError
 from lanner.model import Model
 from lanner.network import Network
 from lanner.options import Protocols
@@ -66,14 +61,10 @@ def throughput(case: Case, protocols: Protocols, network: Network) -> Iterator[T
         LannerError: If a result is not what the fixed-point reference and the rounding allow, or the protocol fails.
     """
     model, sample = case.build(protocols)
-    with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
-        path = Path(folder) / "bench.lanner"
-        model.save(path)
-        limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
-        with ServerProcess([str(path)], limits=limits, timeout=PATIENCE) as server:
-            for clients in CLIENTS:
-                for inputs in INPUTS:
-                    yield _measured(case, model, sample, server, network, clients, inputs)
+    with served(case, model) as server:
+        for clients in CLIENTS:
+            for inputs in INPUTS:
+                yield _measured(case, model, sample, server, network, clients, inputs)
 
 
 def _measured(
@@ -100,11 +91,7 @@ def _measured(
         ended = [one.result() for one in sessions]
     seconds = max(end for _, end in ended) - started
     predictions = [prediction for made, _ in ended for prediction in made]
-    reference = model.predict_integers(sample)[0][0]
-    if not all(agrees(prediction, reference, model) for prediction in predictions):
-        raise LannerError(
-            "a secure result is not what the fixed-point reference and the rounding allow", where=case.name
-        )
+    check_results(case, model, model.predict_integers(sample)[0][0], predictions)
     transferred = sum(_bytes(made) for made, _ in ended)
     count = clients * inputs
     name, mode = case.name, model.manifest.mode

@@ -111,9 +111,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             advance()
     document["rows"] = [row.document() for row in rows]
     _show(rows, output)
-    if options.save is not None:
-        options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    output.document(document)
+    _keep(document, options, output)
     if failures:
         output.warn(f"{len(failures)} of {counted(len(chosen), 'benchmark')} failed")
     return failures[0].exit_code if failures else 0
@@ -129,10 +127,15 @@ def _of_networks(options: argparse.Namespace, output: Output) -> int:
     measured = run_throughput if options.suite == "throughput" else run_estimates
     code, rows = measured(options, chosen, networks, output)
     document["rows"] = rows
+    _keep(document, options, output)
+    return code
+
+
+def _keep(document: dict[str, Any], options: argparse.Namespace, output: Output) -> None:
+    """Print the document, and write it where the options say."""
     if options.save is not None:
         options.save.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     output.document(document)
-    return code
 
 
 def _measure(case: Case, options: argparse.Namespace, networks: Sequence[Network]) -> list[Row]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lanner.cli.arguments import KINDS, add_compile_options
 from lanner.cli.compile_model import compiled_model
-from lanner.cli.html import add_html_option, page, picture
+from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output
 from lanner.divergence import Divergence, diverge
 from lanner.errors import MisuseError
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Trace the sample, and name the first layers that depart."""
+    check_page(options)
     sources = read_sources([options.input])
     model, _ = compiled_model(options, output)
     samples = list(fit_sources(sources, model.manifest))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lanner.cli.arguments import add_compile_options, check_target, read_limits, refuse_compile_options
 from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.compile_model import compile_file
-from lanner.cli.html import add_html_option, page, picture
+from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Namespace, output: Output) -> int:
     """Estimate a compiled model, or what an ONNX file becomes in one mode or in each."""
+    check_page(options)
     network = read_network(options.network)
     if options.plot is not None:
         if options.mode == ALL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ def _parted(model: Model, x: NDArray[np.float32], results: dict[str, Results], o
         for index in differ:
             where = parting(model, model.manifest.input.clip(x[index]))
             labels = {"index": int(index), "float": exact[index].tolist(), "fixed": fixed[index].tolist()}
-            found.append({**labels, "layer": where.layer, "kind": where.kind, "what": where.what, "fix": where.fix})
+            found.append({**labels, **asdict(where)})
             advance()
     return found
 

@@ -25,18 +25,27 @@ def add_html_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_page(options: argparse.Namespace) -> None:
+    """Check that the page that the options name can be written, before the work for it.
+
+    Raises:
+        MisuseError: If matplotlib is not there, or the folder.
+    """
+    if options.html is not None:
+        check_plots()
+        check_target(options.html)
+
+
 @contextmanager
 def page(options: argparse.Namespace, output: Output, title: str) -> Iterator[None]:
     """Write what the body prints to the page that the options name, if they do.
 
     Raises:
-        MisuseError: If matplotlib is not there, or the page cannot be written.
+        MisuseError: If the page cannot be written.
     """
     if options.html is None:
         yield
         return
-    check_plots()
-    check_target(options.html)
     output.page = Page(title)
     try:
         yield

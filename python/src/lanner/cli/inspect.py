@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lanner.cli.arguments import add_limit_options, add_output_name, read_limits
-from lanner.cli.html import add_html_option, page, picture
+from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.inspect_onnx import inspect_onnx
 from lanner.cli.output import Output, size
 from lanner.cli.report import show_identity, show_known
@@ -40,6 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if options.html is not None:
             raise MisuseError("a network that is not compiled has no report", where="--html", fix="compile it first")
         return inspect_onnx(options.model, options.output_name, read_limits(options), output)
+    check_page(options)
     model = load(options.model, **read_limits(options))
     with page(options, output, "A model, and what using it reveals"):
         show_model(model, output)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lanner.cli.arguments import KINDS, add_compile_options, read_limits
 from lanner.cli.compile_model import compiled_model
-from lanner.cli.html import add_html_option, page, picture
+from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output, duration, size
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Compile where needed, serve in another process, and predict over TLS."""
+    check_page(options)
     network, limits = read_network(options.network), read_limits(options)
     sources = read_sources([options.input])
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
