@@ -49,9 +49,9 @@ impl NativeClient {
         self.call(py, |client| client.stock())
     }
 
-    fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>) -> PyResult<String> {
+    fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>, follows: bool) -> PyResult<String> {
         let batch = Batch::of(&x);
-        let predictions = self.call(py, |client| client.predict_together(&batch.samples()))?;
+        let predictions = self.call(py, |client| client.predict_together(&batch.samples(), follows))?;
         json(py, &predictions)
     }
 

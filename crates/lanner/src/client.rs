@@ -168,15 +168,16 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
-        let mut predictions = self.predict_together(&[sample])?;
+        let mut predictions = self.predict_together(&[sample], false)?;
         Ok(predictions.remove(0))
     }
 
-    /// Predicts samples by one request, as [`Self::predict`] does one: 1 to as many as the model's plan says that a request holds.
+    /// Predicts samples by one request, as [`Self::predict`] does one: 1 to as many as the model's plan says that a request holds. Where another
+    /// request `follows`, its offline phase is done meanwhile.
     ///
     /// # Errors
     /// As [`Self::predict`]; [`ErrorKind::Misuse`] if there are more, or none.
-    pub fn predict_together(&mut self, samples: &[&[f32]]) -> Result<Vec<Prediction>> {
+    pub fn predict_together(&mut self, samples: &[&[f32]], follows: bool) -> Result<Vec<Prediction>> {
         let input = self.manifest.request(samples)?;
         let kept = match self.requester.prepared() {
             0 => self.requester.predict_kept(&mut self.channel, &input)?,
@@ -184,6 +185,7 @@ impl Client {
         };
         let (outcome, costs) = match kept {
             Some(predicted) => predicted,
+            None if follows => self.requester.predict_and_prepare(&mut self.channel, &input)?,
             None => self.requester.predict(&mut self.channel, &input)?,
         };
         let (count, setup) = (samples.len(), self.requester.setup());

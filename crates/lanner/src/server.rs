@@ -305,22 +305,23 @@ impl Handler for ModelHandler {
                     None
                 }
                 Request::Keep => Some(session.reserve(bytes)?),
-                // The client has used its part up, and being busy would cost it that.
-                Request::PredictKept(_) => session.reserve(bytes).ok(),
+                // The client has used its part up, or its input, and being busy would cost it that.
+                Request::PredictKept(_) | Request::PredictAndPrepare => session.reserve(bytes).ok(),
                 _ => None,
             };
-            service.answer(channel, request)?;
-            drop(passing);
+            service.answer_within(channel, request, passing.is_some())?;
             if request == Request::End {
                 break;
             }
             let computed = service.computed();
             session.count_computation(&self.0.offers[index].model.name, computed);
             match request {
-                Request::Predict => drop(prepared.pop()),
+                Request::Predict => {}
+                Request::PredictAndPrepare => prepared.extend(passing),
                 Request::PredictKept(_) if !computed.is_empty() => {}
                 _ => continue,
             }
+            prepared.truncate(service.prepared());
             session.count_prediction();
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! Frames over a stream of bytes: the one implementation of [`Channel`] that every transport shares.
 
-use lanner_wire::{Channel, ChannelError, Kind, Refusal, Traffic};
+use std::time::Instant;
+
+use lanner_wire::{Arrivals, Channel, ChannelError, Divisible, Kind, Refusal, Traffic};
 
 /// A full-duplex stream of bytes to the peer.
 ///
@@ -30,11 +32,37 @@ pub trait ByteStream {
 
     /// Bytes taken from the transport so far, with whatever the peer's transport added.
     fn received(&self) -> u64;
+
+    /// This stream as one that can be asked without waiting, if it is one.
+    fn pollable(&mut self) -> Option<&mut dyn Pollable> {
+        None
+    }
+}
+
+/// A stream that tells what has come without waiting for more.
+pub trait Pollable {
+    /// Reads what has come, at most `buffer.len()` bytes.
+    ///
+    /// # Errors
+    /// Any transport failure; [`ChannelError::Disconnected`] if nothing comes any more.
+    fn read_available(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError>;
+
+    /// As [`Divisible::arrivals`].
+    ///
+    /// # Errors
+    /// Any transport failure.
+    fn arrivals(&self) -> Result<Box<dyn Arrivals>, ChannelError>;
+
+    /// As [`Divisible::deadline`].
+    fn deadline(&self, from: Instant, bytes: usize) -> Instant;
 }
 
 /// A [`Channel`] over a [`ByteStream`].
 pub struct Framed<S> {
     pub(crate) stream: S,
+    /// What has come of the next frame's header.
+    header: [u8; HEADER_LENGTH],
+    header_came: usize,
     /// Bytes of the current frame's body that were not read yet.
     body_left: usize,
     /// Whether something was sent since the last wait for the peer.
@@ -46,11 +74,33 @@ impl<S> Framed<S> {
     /// A channel over a stream at the beginning of its first frame.
     #[must_use]
     pub const fn new(stream: S) -> Self {
-        Self { stream, body_left: 0, unanswered: false, rounds: 0 }
+        Self {
+            stream,
+            header: [0; HEADER_LENGTH],
+            header_came: 0,
+            body_left: 0,
+            unanswered: false,
+            rounds: 0,
+        }
+    }
+
+    /// Checks that no frame is half read.
+    const fn check_between(&self) -> Result<(), ChannelError> {
+        if self.body_left == 0 {
+            return Ok(());
+        }
+        // The last frame was refused half-read: what follows on the stream has no meaning.
+        Err(ChannelError::Malformed { what: "channel: the last message was not read to its end" })
+    }
+
+    /// What is left of the body when `length` bytes more are read.
+    fn left_after(&self, length: usize) -> Result<usize, ChannelError> {
+        let left = self.body_left.checked_sub(length);
+        left.ok_or(ChannelError::Malformed { what: "channel: read past the message's end" })
     }
 }
 
-impl<S: ByteStream> Channel for Framed<S> {
+impl<S: ByteStream + Send> Channel for Framed<S> {
     fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
         let Ok(length) = u32::try_from(payload.len()) else {
             return Err(ChannelError::Transport(format!("a frame of {} bytes is too long", payload.len())));
@@ -68,19 +118,10 @@ impl<S: ByteStream> Channel for Framed<S> {
     }
 
     fn receive_header(&mut self) -> Result<(Kind, usize), ChannelError> {
-        if self.body_left != 0 {
-            // The last frame was refused half-read: what follows on the stream has no meaning.
-            return Err(ChannelError::Malformed {
-                what: "channel: the last message was not read to its end",
-            });
-        }
+        self.check_between()?;
         self.flush()?;
         self.rounds += u64::from(std::mem::take(&mut self.unanswered));
-        let mut header = [0; HEADER_LENGTH];
-        self.stream.read(&mut header)?;
-        let [l0, l1, l2, l3, k0, k1] = header;
-        let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        let kind = Kind(u16::from_le_bytes([k0, k1]));
+        let (kind, length) = self.read_header()?;
         if kind == Kind::REFUSED {
             return Err(ChannelError::Refused(self.read_refusal(length)?));
         }
@@ -89,9 +130,7 @@ impl<S: ByteStream> Channel for Framed<S> {
     }
 
     fn receive_body(&mut self, buffer: &mut [u8]) -> Result<(), ChannelError> {
-        let Some(left) = self.body_left.checked_sub(buffer.len()) else {
-            return Err(ChannelError::Malformed { what: "channel: read past the message's end" });
-        };
+        let left = self.left_after(buffer.len())?;
         self.stream.read(buffer)?;
         self.body_left = left;
         Ok(())
@@ -100,6 +139,38 @@ impl<S: ByteStream> Channel for Framed<S> {
     fn traffic(&self) -> Traffic {
         Traffic { sent: self.stream.sent(), received: self.stream.received(), rounds: self.rounds }
     }
+
+    fn divisible(&mut self) -> Option<&mut dyn Divisible> {
+        if self.stream.pollable().is_some() { Some(self) } else { None }
+    }
+}
+
+impl<S: ByteStream + Send> Divisible for Framed<S> {
+    fn peek_header(&mut self) -> Result<Option<(Kind, usize)>, ChannelError> {
+        self.check_between()?;
+        self.header_came +=
+            pollable(&mut self.stream)?.read_available(&mut self.header[self.header_came..])?;
+        Ok((self.header_came == HEADER_LENGTH).then(|| parse(self.header)))
+    }
+
+    fn take_body(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        self.left_after(buffer.len())?;
+        let count = pollable(&mut self.stream)?.read_available(buffer)?;
+        self.body_left -= count;
+        Ok(count)
+    }
+
+    fn arrivals(&mut self) -> Result<Box<dyn Arrivals>, ChannelError> {
+        pollable(&mut self.stream)?.arrivals()
+    }
+
+    fn deadline(&mut self, from: Instant, bytes: usize) -> Instant {
+        self.stream.pollable().map_or(from, |stream| stream.deadline(from, bytes))
+    }
+}
+
+fn pollable<S: ByteStream>(stream: &mut S) -> Result<&mut dyn Pollable, ChannelError> {
+    stream.pollable().ok_or_else(|| ChannelError::Transport("a stream that is not divisible".to_owned()))
 }
 
 impl<S: ByteStream> Framed<S> {
@@ -108,13 +179,17 @@ impl<S: ByteStream> Framed<S> {
         if !matches!(error, ChannelError::Disconnected) || self.body_left != 0 {
             return error;
         }
-        let mut header = [0; HEADER_LENGTH];
-        match self.stream.read(&mut header) {
-            Ok(()) if header == [1, 0, 0, 0, 0, 0] => {
-                self.read_refusal(1).map_or(error, ChannelError::Refused)
-            }
+        match self.read_header() {
+            Ok((Kind::REFUSED, 1)) => self.read_refusal(1).map_or(error, ChannelError::Refused),
             _ => error,
         }
+    }
+
+    /// Waits for the rest of the next frame's header, and takes it.
+    fn read_header(&mut self) -> Result<(Kind, usize), ChannelError> {
+        self.stream.read(&mut self.header[self.header_came..])?;
+        self.header_came = 0;
+        Ok(parse(self.header))
     }
 
     fn read_refusal(&mut self, length: usize) -> Result<Refusal, ChannelError> {
@@ -125,6 +200,11 @@ impl<S: ByteStream> Framed<S> {
         self.stream.read(&mut code)?;
         Ok(Refusal::from_code(code[0]))
     }
+}
+
+/// A header's kind and length.
+const fn parse([l0, l1, l2, l3, k0, k1]: [u8; HEADER_LENGTH]) -> (Kind, usize) {
+    (Kind(u16::from_le_bytes([k0, k1])), u32::from_le_bytes([l0, l1, l2, l3]) as usize)
 }
 
 /// Four bytes of length, two of kind.

@@ -32,9 +32,12 @@ impl Default for Limits {
 impl Limits {
     /// When a transfer of `bytes` that starts now must be over.
     pub(crate) fn transfer_deadline(&self, bytes: usize) -> Instant {
-        Instant::now()
-            + self.stall
-            + Duration::from_micros(bytes as u64 * 1_000_000 / SLOWEST_BYTES_PER_SECOND)
+        self.deadline(Instant::now(), bytes)
+    }
+
+    /// When a transfer of `bytes` must be over.
+    pub(crate) fn deadline(&self, start: Instant, bytes: usize) -> Instant {
+        start + self.stall + Duration::from_micros(bytes as u64 * 1_000_000 / SLOWEST_BYTES_PER_SECOND)
     }
 }
 

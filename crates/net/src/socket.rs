@@ -1,10 +1,11 @@
 //! A TCP socket that reads while it waits to write.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use lanner_wire::ChannelError;
+use lanner_wire::{Arrivals, ChannelError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 
@@ -78,7 +79,7 @@ impl Socket {
         Err(ChannelError::Disconnected)
     }
 
-    /// Takes what came, without waiting.
+    /// Takes what came, without waiting. Nothing comes any more once the socket [has ended](Self::has_ended).
     pub(crate) fn read_some(&mut self) -> Result<usize, ChannelError> {
         match self.inbox.fill_from(&self.stream) {
             Ok(0) => {
@@ -94,18 +95,21 @@ impl Socket {
         }
     }
 
+    /// Whether the peer sends nothing more.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     fn wait(&self, wanted: PollFlags, deadline: Instant) -> Result<PollFlags, ChannelError> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(ChannelError::TimedOut);
             }
-            let timeout = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
-            let mut descriptors = [PollFd::new(&self.stream, wanted)];
-            match poll(&mut descriptors, Some(&timeout)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return Ok(descriptors[0].revents()),
-                Err(error) => return Err(channel_error(error.into())),
+            let mut socket = [PollFd::new(&self.stream, wanted)];
+            poll_once(&mut socket, left)?;
+            if !socket[0].revents().is_empty() {
+                return Ok(socket[0].revents());
             }
         }
     }
@@ -124,6 +128,49 @@ impl Socket {
                 return;
             }
         }
+    }
+}
+
+/// Waits for one of some sockets to be as wanted; none is if a signal came, or `patience` is over.
+fn poll_once(sockets: &mut [PollFd<'_>], patience: Duration) -> Result<(), ChannelError> {
+    let timeout = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
+    match poll(sockets, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(channel_error(error.into())),
+    }
+}
+
+/// Waits for a socket's bytes while others use the socket.
+pub(crate) struct SocketArrivals {
+    stream: TcpStream,
+    /// A byte that is written to the second comes out of the first.
+    alarm: [UnixStream; 2],
+}
+
+impl SocketArrivals {
+    pub(crate) fn of(stream: &TcpStream) -> io::Result<Self> {
+        let (woken, wakes) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wakes.set_nonblocking(true)?;
+        Ok(Self { stream: stream.try_clone()?, alarm: [woken, wakes] })
+    }
+}
+
+impl Arrivals for SocketArrivals {
+    fn wait(&self, patience: Duration) -> Result<(), ChannelError> {
+        let [woken, _] = &self.alarm;
+        let mut sockets = [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        poll_once(&mut sockets, patience)?;
+        if !sockets[1].revents().is_empty() {
+            // Whatever was said, it is heard.
+            let _ = (&mut &*woken).read(&mut [0; 64]);
+        }
+        Ok(())
+    }
+
+    fn wake(&self) {
+        // It is full only if it was not heard yet.
+        let _ = (&mut &self.alarm[1]).write(&[0]);
     }
 }
 

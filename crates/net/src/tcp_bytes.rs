@@ -4,11 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use lanner_wire::ChannelError;
+use lanner_wire::{Arrivals, ChannelError};
 use rustls::Connection;
 
-use crate::framed::ByteStream;
-use crate::socket::{Socket, channel_error};
+use crate::framed::{ByteStream, Pollable};
+use crate::socket::{Socket, SocketArrivals, channel_error};
 use crate::tls::{BINDING_LABEL, tls_error};
 use crate::{Fingerprint, NetError};
 
@@ -143,6 +143,19 @@ impl TcpBytes {
         decrypted
     }
 
+    /// Reads a part of what has come, or makes it ready; none if there is nothing.
+    fn take_or_decrypt(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ChannelError> {
+        let count = self.take(buffer)?;
+        if count > 0 {
+            return Ok(Some(count));
+        }
+        if self.socket.inbox.len() == 0 && self.socket.read_some()? == 0 {
+            return if self.socket.has_ended() { Err(ChannelError::Disconnected) } else { Ok(None) };
+        }
+        self.read_records().map_err(transport)?;
+        Ok(Some(0))
+    }
+
     /// Takes bytes that are decrypted already; zero if there are none.
     fn take(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         let Some(connection) = &mut self.tls else {
@@ -157,6 +170,30 @@ impl TcpBytes {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
             Err(error) => Err(channel_error(error)),
         }
+    }
+}
+
+impl Pollable for TcpBytes {
+    fn read_available(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.take_or_decrypt(&mut buffer[filled..]) {
+                Ok(Some(count)) => filled += count,
+                Ok(None) => break,
+                // What came before the end comes first.
+                Err(_) if filled > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn arrivals(&self) -> Result<Box<dyn Arrivals>, ChannelError> {
+        Ok(Box::new(SocketArrivals::of(self.tcp()).map_err(channel_error)?))
+    }
+
+    fn deadline(&self, from: Instant, bytes: usize) -> Instant {
+        self.socket.limits.deadline(from, bytes)
     }
 }
 
@@ -214,6 +251,10 @@ impl ByteStream for TcpBytes {
 
     fn received(&self) -> u64 {
         self.socket.received
+    }
+
+    fn pollable(&mut self) -> Option<&mut dyn Pollable> {
+        Some(self)
     }
 }
 

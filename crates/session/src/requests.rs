@@ -7,6 +7,8 @@
 //! set up             -->            keys, garbling, transfers: once, before anything is prepared
 //! prepare            -->            offline phase of one prediction, for this session
 //! predict            -->            online phase, with the oldest of it
+//! predict, prepare   -->            both at once, on two lanes of the connection: the material is for another prediction
+//!                    <--            ready, on the second lane, or refused, and nothing is prepared
 //!
 //! resume, pairings   -->
 //!                    <--            the first that it knows, and a proof
@@ -67,6 +69,8 @@ pub enum Request {
     Resume,
     /// Garbling and transfers, with keys that are uploaded and have this hash.
     SetUpUploaded([u8; 32]),
+    /// A prediction with the oldest material and, meanwhile, material for another.
+    PredictAndPrepare,
 }
 
 impl Request {
@@ -82,6 +86,7 @@ impl Request {
             Self::Pair => 8,
             Self::Resume => 9,
             Self::SetUpUploaded(_) => 10,
+            Self::PredictAndPrepare => 11,
         }
     }
 
@@ -122,6 +127,7 @@ impl Request {
                 channel.receive_into(UPLOAD_HASH, &mut hash)?;
                 Self::SetUpUploaded(hash)
             }
+            11 => Self::PredictAndPrepare,
             _ => return Err(ChannelError::Malformed { what: "request" }),
         })
     }

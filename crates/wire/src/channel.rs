@@ -1,5 +1,7 @@
 //! The blocking, framed, full-duplex channel between the two parties.
 
+use std::time::{Duration, Instant};
+
 use thiserror::Error;
 
 /// What a message is: part of its frame, checked on receipt.
@@ -155,6 +157,11 @@ pub trait Channel {
     /// Bytes and rounds so far.
     fn traffic(&self) -> Traffic;
 
+    /// This channel as one that two exchanges can share, if it is one.
+    fn divisible(&mut self) -> Option<&mut dyn Divisible> {
+        None
+    }
+
     /// Receives one message of a known kind and exact length into `buffer`.
     ///
     /// # Errors
@@ -188,6 +195,42 @@ pub trait Channel {
         self.receive_body(&mut payload)?;
         Ok(payload)
     }
+}
+
+/// A channel whose peer can be waited for without holding the channel, so that two exchanges can share it.
+pub trait Divisible: Channel + Send {
+    /// The header of the next frame if it has come. It stays until [`Channel::receive_header`] takes it.
+    ///
+    /// # Errors
+    /// Any transport failure.
+    fn peek_header(&mut self) -> Result<Option<(Kind, usize)>, ChannelError>;
+
+    /// Reads what has come of the body of the frame whose header was taken, without waiting for more. Returns how many bytes that are.
+    ///
+    /// # Errors
+    /// Any transport failure; [`ChannelError::Malformed`] if the body has fewer bytes than `buffer`.
+    fn take_body(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError>;
+
+    /// What waits for the peer's bytes while others use the channel.
+    ///
+    /// # Errors
+    /// Any transport failure.
+    fn arrivals(&mut self) -> Result<Box<dyn Arrivals>, ChannelError>;
+
+    /// When `bytes` that are due from a given time on must have come.
+    fn deadline(&mut self, from: Instant, bytes: usize) -> Instant;
+}
+
+/// Waits for the bytes of a peer.
+pub trait Arrivals: Send + Sync {
+    /// Returns when more bytes have come than were taken, when the connection has ended, after [`Self::wake`], or after `patience`.
+    ///
+    /// # Errors
+    /// Any transport failure.
+    fn wait(&self, patience: Duration) -> Result<(), ChannelError>;
+
+    /// Ends the wait of another thread, or else the next one.
+    fn wake(&self);
 }
 
 fn expect(header: (Kind, usize), kind: Kind, length: usize, fits: bool) -> Result<(), ChannelError> {

@@ -12,7 +12,7 @@ mod reader;
 mod writer;
 
 pub use bits::{pack_bits, pack_bits_to, packed_len, unpack_bits};
-pub use channel::{Channel, ChannelError, Kind, Refusal, Traffic};
+pub use channel::{Arrivals, Channel, ChannelError, Divisible, Kind, Refusal, Traffic};
 pub use encode::{Decode, Encode};
 pub use error::DecodeError;
 pub use reader::Reader;

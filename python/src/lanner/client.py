@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
@@ -147,10 +148,9 @@ class Client:
         return self.predict_batch(batch)[0]
 
     def predict_batch(self, x: ArrayLike) -> list[Prediction]:
-        """Predict samples in private: as many by each request as the model's owner compiled it for, which is often one.
+        """Predict samples in private, as `predict_each` does, and give all of them in the end.
 
-        What a request costs is divided among its samples. Where one fails, what those before it gave is lost: give as
-        many samples as `manifest.batch` at a time to keep it.
+        Where a request fails, what those before it gave is lost.
 
         Args:
             x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.
@@ -160,14 +160,33 @@ class Client:
             PeerError: As `predict`.
             TransportError: As `predict`.
         """
-        native = self._open()
+        return list(self.predict_each(x))
+
+    def predict_each(self, x: ArrayLike) -> Iterator[Prediction]:
+        """Predict samples in private and give each prediction as soon as it is made.
+
+        Each request has as many samples as the model's owner compiled it for, which is often one; what it costs is
+        divided among them. The offline phase of a request is done while the one before runs: their seconds overlap.
+
+        Args:
+            x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.
+
+        Raises:
+            InputError: As `predict`, of all samples before the first is sent.
+            PeerError: As `predict`.
+            TransportError: As `predict`.
+        """
+        self._open()
         batch = as_batch(to_float32(x), self.manifest.input)
         check_range(batch, self.manifest.input)
-        predictions: list[Prediction] = []
+        return self._predict_each(batch)
+
+    def _predict_each(self, batch: NDArray[np.float32]) -> Iterator[Prediction]:
         for start in range(0, len(batch), self.manifest.batch):
-            together = batch[start : start + self.manifest.batch]
-            predictions += map(Prediction.from_document, json.loads(self._call(partial(native.predict, together))))
-        return [prediction.placed(None, index) for index, prediction in enumerate(predictions)]
+            native, end = self._open(), start + self.manifest.batch
+            answer = self._call(partial(native.predict, batch[start:end], end < len(batch)))
+            for index, document in enumerate(json.loads(answer), start):
+                yield Prediction.from_document(document).placed(None, index)
 
     def close(self) -> None:
         """End the session. Closing twice does nothing."""

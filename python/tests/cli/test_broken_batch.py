@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from lanner.cli.output import Output
 from lanner.cli.predict import predict_samples
@@ -22,17 +23,15 @@ class Breaking:
     def __init__(self, left: int) -> None:
         self.left = left
 
-    #: Of a model that takes samples one by one.
-    manifest = SimpleNamespace(batch=1)
-
-    def predict_batch(self, _values: object) -> list[Prediction]:
-        """One prediction, while there are any left."""
-        if self.left == 0:
-            raise TransportError("the peer closed the connection")
-        self.left -= 1
-        phases = {name: Phase(0.1, 10, 20, 1) for name in ("setup", "offline", "online")}
-        layers = [Layer("fc1", "gazelle.fc", "online", 0.1, 30, 1)]
-        return [Prediction(4, None, None, phases, layers, "gazelle", "digits")]
+    def predict_each(self, values: NDArray[np.float32]) -> Iterator[Prediction]:
+        """Predictions, while there are any left."""
+        for _ in values:
+            if self.left == 0:
+                raise TransportError("the peer closed the connection")
+            self.left -= 1
+            phases = {name: Phase(0.1, 10, 20, 1) for name in ("setup", "offline", "online")}
+            layers = [Layer("fc1", "gazelle.fc", "online", 0.1, 30, 1)]
+            yield Prediction(4, None, None, phases, layers, "gazelle", "digits")
 
 
 @pytest.mark.parametrize("finished", [0, 2])

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lanner_net::abreast;
 use lanner_primitives::Prg;
 use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
@@ -23,8 +24,7 @@ pub struct Requester {
     shelf: Option<Shelf>,
     own_keys: Option<(OwnKeys, Uploading)>,
     setup: StepCost,
-    /// Whether an exchange failed half-way: the parties are then out of step, and old messages may lie in the channel.
-    broken: bool,
+    standing: Standing,
 }
 
 impl Requester {
@@ -33,7 +33,16 @@ impl Requester {
     pub fn new(plan: Arc<ClientPlan>, rng: Prg) -> Self {
         let prepared = Queue::new(plan.memory().client_material);
         let (rng, setup) = (Some(rng), StepCost::of_setup());
-        Self { plan, rng, session: None, prepared, shelf: None, own_keys: None, setup, broken: false }
+        Self {
+            plan,
+            rng,
+            session: None,
+            prepared,
+            shelf: None,
+            own_keys: None,
+            setup,
+            standing: Standing::InStep,
+        }
     }
 
     /// The same, keeping pairings and material for other sessions.
@@ -95,10 +104,10 @@ impl Requester {
         if offered.is_empty() {
             return Ok(false);
         }
-        begin(&mut self.broken)?;
+        self.standing.begin()?;
         Request::Resume.send(channel)?;
         let resumed = pairing::offer(channel, shelf, &offered)?;
-        self.broken = false;
+        self.standing = Standing::InStep;
         Ok(resumed)
     }
 
@@ -110,7 +119,7 @@ impl Requester {
         if self.session.is_some() {
             return Ok(());
         }
-        begin(&mut self.broken)?;
+        self.standing.begin()?;
         let rng = self.rng.take().ok_or(ExecutionError::Broken)?;
         let plan = Arc::clone(&self.plan);
         let mut setup = StepCost::of_setup();
@@ -127,7 +136,7 @@ impl Requester {
         };
         setup.join(&cost);
         (self.session, self.setup) = (Some(session), setup);
-        self.broken = false;
+        self.standing = Standing::InStep;
         Ok(())
     }
 
@@ -156,10 +165,10 @@ impl Requester {
             });
         }
         self.set_up(channel)?;
-        begin(&mut self.broken)?;
+        self.standing.begin()?;
         Request::Prepare.send(channel)?;
         self.prepared.put(made_by(&mut self.session)?.prepare(channel)?);
-        self.broken = false;
+        self.standing = Standing::InStep;
         Ok(())
     }
 
@@ -176,10 +185,46 @@ impl Requester {
             self.prepare(channel)?;
         }
         let material = self.prepared.take()?;
-        begin(&mut self.broken)?;
+        self.standing.begin()?;
         Request::Predict.send(channel)?;
         let predicted = self.plan.predict(channel, material, input)?;
-        self.broken = false;
+        self.standing = Standing::InStep;
+        Ok(predicted)
+    }
+
+    /// Predicts, and prepares another prediction meanwhile where the connection, the session's memory and the server have room for it.
+    ///
+    /// # Errors
+    /// As [`Self::predict`]. A failure of the preparation alone takes nothing from the prediction: the next exchange tells it.
+    pub fn predict_and_prepare(
+        &mut self,
+        channel: &mut dyn Channel,
+        input: &[i64],
+    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
+        if self.prepared.len() == 0 {
+            self.prepare(channel)?;
+        }
+        if !self.prepared.has_room() || channel.divisible().is_none() {
+            return self.predict(channel, input);
+        }
+        self.plan.check_input(input)?;
+        let material = self.prepared.take()?;
+        self.standing.begin()?;
+        Request::PredictAndPrepare.send(channel)?;
+        let Some(channel) = channel.divisible() else { return Err(ExecutionError::Broken) };
+        let (plan, session) = (&self.plan, made_by(&mut self.session)?);
+        let prepare = |lane: &mut dyn Channel| match is_ready(lane)? {
+            true => session.prepare(lane).map(Some),
+            false => Ok(None),
+        };
+        let (predicted, prepared) = abreast(channel, |lane| plan.predict(lane, material, input), prepare)?;
+        match prepared {
+            Ok(prepared) => {
+                prepared.into_iter().for_each(|made| self.prepared.put(made));
+                self.standing = Standing::InStep;
+            }
+            Err(error) => self.standing = Standing::Failed(error),
+        }
         Ok(predicted)
     }
 
@@ -197,18 +242,18 @@ impl Requester {
         }
         self.resume(channel)?;
         self.set_up(channel)?;
-        let Self { plan, session, shelf, broken, .. } = self;
+        let Self { plan, session, shelf, standing, .. } = self;
         let (Some(shelf), session) = (shelf, made_by(session)?) else { return Err(ExecutionError::NoStore) };
         if !shelf.is_paired() {
-            ask(channel, broken, Request::Pair)?;
-            *broken = false;
+            ask(channel, standing, Request::Pair)?;
+            *standing = Standing::InStep;
             shelf.pair(Some(session.keys()))?;
         }
-        ask(channel, broken, Request::Keep)?;
+        ask(channel, standing, Request::Keep)?;
         let (id, made) = (shelf.next(), session.prepare(channel)?);
         let costs = made.costs().to_vec();
-        await_ready(channel, broken)?;
-        *broken = false;
+        await_ready(channel, standing)?;
+        *standing = Standing::InStep;
         shelf.put(id, made, plan)?;
         Ok(costs)
     }
@@ -223,7 +268,7 @@ impl Requester {
         channel: &mut dyn Channel,
         input: &[i64],
     ) -> Result<Option<(Outcome, Vec<StepCost>)>, ExecutionError> {
-        let Self { plan, shelf, broken, .. } = self;
+        let Self { plan, shelf, standing, .. } = self;
         plan.check_input(input)?;
         let Some(shelf) = shelf.as_mut().filter(|shelf| shelf.is_paired()) else { return Ok(None) };
         for id in shelf.available()? {
@@ -236,14 +281,14 @@ impl Requester {
                 ) => continue,
                 taken => taken?,
             };
-            begin(broken)?;
+            standing.begin()?;
             Request::PredictKept(id).send(channel)?;
             if !is_ready(channel)? {
-                *broken = false;
+                *standing = Standing::InStep;
                 continue;
             }
             let predicted = plan.predict(channel, material, input)?;
-            *broken = false;
+            *standing = Standing::InStep;
             return Ok(Some(predicted));
         }
         Ok(None)
@@ -259,6 +304,27 @@ impl Requester {
     }
 }
 
+/// Whether the parties are at the same place.
+enum Standing {
+    /// They are.
+    InStep,
+    /// An exchange failed half-way: old messages may lie in the channel.
+    OutOfStep,
+    /// So did one whose error nobody has heard yet.
+    Failed(ExecutionError),
+}
+
+impl Standing {
+    /// An exchange counts as failed until it has succeeded.
+    fn begin(&mut self) -> Result<(), ExecutionError> {
+        match std::mem::replace(self, Self::OutOfStep) {
+            Self::InStep => Ok(()),
+            Self::OutOfStep => Err(ExecutionError::Broken),
+            Self::Failed(error) => Err(error),
+        }
+    }
+}
+
 /// Who has the keys of a session before it is set up.
 enum Known {
     Both(Material),
@@ -271,26 +337,18 @@ fn made_by(session: &mut Option<ClientSession>) -> Result<&mut ClientSession, Ex
     session.as_mut().ok_or(ExecutionError::Broken)
 }
 
-/// An exchange counts as failed until it has succeeded.
-fn begin(broken: &mut bool) -> Result<(), ExecutionError> {
-    if std::mem::replace(broken, true) {
-        return Err(ExecutionError::Broken);
-    }
-    Ok(())
-}
-
 /// Begins an exchange that the server may refuse.
-fn ask(channel: &mut dyn Channel, broken: &mut bool, request: Request) -> Result<(), ExecutionError> {
-    begin(broken)?;
+fn ask(channel: &mut dyn Channel, standing: &mut Standing, request: Request) -> Result<(), ExecutionError> {
+    standing.begin()?;
     request.send(channel)?;
-    await_ready(channel, broken)
+    await_ready(channel, standing)
 }
 
 /// Waits until the server goes on. If it does not, the exchange is at its end, and none is broken.
-fn await_ready(channel: &mut dyn Channel, broken: &mut bool) -> Result<(), ExecutionError> {
+fn await_ready(channel: &mut dyn Channel, standing: &mut Standing) -> Result<(), ExecutionError> {
     if is_ready(channel)? {
         return Ok(());
     }
-    *broken = false;
+    *standing = Standing::InStep;
     Err(ChannelError::Refused(Refusal::Material).into())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lanner_net::abreast;
 use lanner_primitives::Prg;
 use lanner_store::{MaterialId, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
@@ -63,6 +64,19 @@ impl Responder {
     /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after. A client that asks for a pairing, keys or material that are
     /// not kept, or cannot be, hears it, and the session goes on.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
+        self.answer_within(channel, request, true)
+    }
+
+    /// The same, where `room` tells whether there is memory for material that a request may do without.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn answer_within(
+        &mut self,
+        channel: &mut dyn Channel,
+        request: Request,
+        room: bool,
+    ) -> Result<(), ExecutionError> {
         if std::mem::replace(&mut self.broken, true) {
             return Err(ExecutionError::Broken);
         }
@@ -72,8 +86,8 @@ impl Responder {
             Request::SetUpAgain => self.set_up_again(channel)?,
             Request::SetUpUploaded(hash) => self.set_up_uploaded(channel, hash)?,
             Request::Prepare => self.prepare(channel)?,
-            Request::Predict if self.prepared.len() == 0 => return Err(out_of_turn()),
-            Request::Predict => self.computed = self.model.predict(channel, self.prepared.take()?)?,
+            Request::Predict => self.predict(channel)?,
+            Request::PredictAndPrepare => self.predict_and_prepare(channel, room)?,
             Request::Resume => self.resume(channel)?,
             Request::Pair => self.pair(channel)?,
             Request::Keep => self.keep(channel)?,
@@ -138,6 +152,34 @@ impl Responder {
         Ok(())
     }
 
+    fn predict(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
+        let material = self.prepared.take().map_err(|_| out_of_turn())?;
+        self.computed = self.model.predict(channel, material)?;
+        Ok(())
+    }
+
+    fn predict_and_prepare(&mut self, channel: &mut dyn Channel, room: bool) -> Result<(), ExecutionError> {
+        let channel = channel.divisible().ok_or_else(out_of_turn)?;
+        let session = self.session.as_mut().ok_or_else(out_of_turn)?;
+        let material = self.prepared.take().map_err(|_| out_of_turn())?;
+        let room = room && self.prepared.has_room();
+        let prepare = |lane: &mut dyn Channel| {
+            if !room {
+                return say_refused(lane).map(|()| None);
+            }
+            say_ready(lane)?;
+            session.prepare(lane).map(Some)
+        };
+        let model = &self.model;
+        let (computed, made) = abreast(channel, |lane| model.predict(lane, material), prepare)?;
+        self.computed = computed;
+        if let Some(made) = made? {
+            self.computed.extend_from_slice(made.costs());
+            self.prepared.put(made);
+        }
+        Ok(())
+    }
+
     fn resume(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         if self.session.is_some() || self.shelf.as_ref().is_some_and(Shelf::is_paired) {
             return Err(out_of_turn());
@@ -179,6 +221,12 @@ impl Responder {
         say_ready(channel)?;
         self.computed = self.model.predict(channel, material)?;
         Ok(())
+    }
+
+    /// Predictions that are prepared in this session and not used.
+    #[must_use]
+    pub fn prepared(&self) -> usize {
+        self.prepared.len()
     }
 
     /// What the server computed for the last request, step by step.

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from lanner.errors import MisuseError
 from lanner.inputs import Sample, fit_sources, read_sources
 from lanner.prediction import Prediction
 from lanner.state import state_directory, state_path
-
-T = TypeVar("T")
 
 NAME = "predict"
 HELP = "classify inputs by a server that does not see them"
@@ -64,22 +61,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def predict_samples(
     client: Client, samples: Sequence[Sample], output: Output, doing: str = "predicting"
 ) -> list[Prediction]:
-    """Predict samples request by request; each is kept in `output` as soon as it is done."""
+    """Predict samples request by request; each is kept in `output` as soon as it is made."""
     predictions: list[Prediction] = []
     with shown_if_broken(predictions, output), output.progress(doing, len(samples)) as advance:
-        for together in batched(samples, client.manifest.batch):
-            made = client.predict_batch(np.stack([sample.values for sample in together]))
-            for sample, prediction in zip(together, made, strict=True):
-                predictions.append(prediction.placed(sample.source, sample.index))
-                output.predictions.append(predictions[-1].document())
-            advance(steps=len(together))
+        made = client.predict_each(np.stack([sample.values for sample in samples]))
+        for sample, prediction in zip(samples, made, strict=True):
+            predictions.append(prediction.placed(sample.source, sample.index))
+            output.predictions.append(predictions[-1].document())
+            advance()
     return predictions
-
-
-def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """As many items at a time, and in the end what is left."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 @contextmanager

@@ -1,0 +1,202 @@
+//! Two exchanges over one connection.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
+use lanner_net::{Limits, TcpChannel, abreast};
+use lanner_wire::{Channel, ChannelError, Kind, Refusal};
+
+/// Messages of every size up to some chunks, each way in turn or many at once, told apart by their content.
+fn talk(
+    channel: &mut dyn Channel,
+    seed: u64,
+    speaks_first: bool,
+    messages: usize,
+) -> Result<u64, ChannelError> {
+    let mut sum = 0;
+    let mut state = seed;
+    for number in 0..messages {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let length = (state >> 33) as usize % [7, 900, 70_000, 700_000][number % 4];
+        let content: Vec<u8> = (0..length).map(|i| (i as u64 * 31 + state) as u8).collect();
+        if speaks_first == (state >> 20).is_multiple_of(2) {
+            channel.send(PING, &content)?;
+        } else {
+            assert_eq!(channel.receive(PING, length)?, content);
+        }
+        sum += length as u64;
+    }
+    channel.flush()?;
+    Ok(sum)
+}
+
+type Both = Result<(u64, Result<u64, ChannelError>), ChannelError>;
+
+fn both(
+    mut channel: TcpChannel,
+    first: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError>,
+    second: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError> + Send,
+) -> (TcpChannel, Both) {
+    let made = abreast(channel.divisible().unwrap(), first, second);
+    (channel, made)
+}
+
+/// Two parties that talk on both lanes, and then go on without them.
+fn talk_abreast((client, server): (TcpChannel, TcpChannel), messages: usize) {
+    let served = thread::spawn(move || {
+        let (mut server, made) =
+            both(server, |one| talk(one, 1, false, messages), |two| talk(two, 2, true, messages));
+        let (first, second) = made.unwrap();
+        assert_eq!(server.receive(PONG, 3).unwrap(), [1, 2, 3]);
+        (first, second.unwrap())
+    });
+    let (mut client, made) =
+        both(client, |one| talk(one, 1, true, messages), |two| talk(two, 2, false, messages));
+    let (first, second) = made.unwrap();
+    // The peer may still be at work on its lanes: this waits behind them.
+    client.send(PONG, &[1, 2, 3]).unwrap();
+    client.flush().unwrap();
+    assert_eq!(served.join().unwrap(), (first, second.unwrap()));
+}
+
+#[test]
+fn both_lanes_have_their_own_messages_in_order() {
+    for messages in [1, 2, 3, 200] {
+        talk_abreast(plaintext_pair(Limits::default()), messages);
+        talk_abreast(tls_pair(Limits::default()), messages);
+    }
+}
+
+#[test]
+fn a_lane_that_nobody_reads_holds_up_nobody_until_it_has_much() {
+    let (client, server) = plaintext_pair(Limits::default());
+    // More than is kept of a lane: the rest waits in the connection until the lane is read.
+    let lot = vec![5; 100 << 20];
+    let length = lot.len();
+    let served = thread::spawn(move || {
+        both(
+            server,
+            |one| one.receive(PING, 1).map(|_| 1),
+            |two| {
+                thread::sleep(Duration::from_millis(300));
+                Ok(two.receive(PING, length)?.len() as u64)
+            },
+        )
+    });
+    let sends = |two: &mut dyn Channel| two.send(PING, &lot).and_then(|()| two.flush()).map(|()| 0);
+    let (_, made) = both(client, |one| one.send(PING, &[1]).map(|()| 0), sends);
+    made.unwrap().1.unwrap();
+    let (_, served) = served.join().unwrap();
+    assert_eq!(served.map(|(one, two)| (one, two.unwrap())).unwrap(), (1, length as u64));
+}
+
+#[test]
+fn traffic_is_that_of_the_lane() {
+    let (client, server) = plaintext_pair(Limits::default());
+    let traffic = |one: &mut dyn Channel| {
+        one.send(PING, &[0; 1000])?;
+        one.receive(PONG, 10)?;
+        Ok((one.traffic().sent << 32) + (one.traffic().received << 8) + one.traffic().rounds)
+    };
+    let echo = |one: &mut dyn Channel| {
+        one.receive(PING, 1000)?;
+        one.send(PONG, &[0; 10]).map(|()| 0)
+    };
+    let served = thread::spawn(move || both(server, echo, |_| Ok(0)).1.unwrap());
+    let (_, made) = both(client, traffic, |_| Ok(0));
+    assert_eq!(made.unwrap().0, (1006 << 32) + (16 << 8) + 1);
+    served.join().unwrap().1.unwrap();
+}
+
+#[test]
+fn the_error_that_came_first_is_told_and_ends_the_other_lane() {
+    let wrong = || ChannelError::Malformed { what: "wrong" };
+    for second_fails in [false, true] {
+        let (client, _server) = plaintext_pair(Limits::default());
+        let fails = |_: &mut dyn Channel| Err(wrong());
+        let waits = |lane: &mut dyn Channel| lane.receive(PING, 5).map(|_| 0);
+        let started = Instant::now();
+        let (_, made) = if second_fails { both(client, waits, fails) } else { both(client, fails, waits) };
+        assert!(matches!(made, Err(ChannelError::Malformed { what: "wrong" })), "{made:?}");
+        assert!(started.elapsed() < Duration::from_secs(20), "the other lane waited for a peer");
+    }
+}
+
+#[test]
+fn what_the_first_lane_made_is_kept_when_the_second_fails() {
+    let (client, server) = plaintext_pair(Limits::default());
+    let served = thread::spawn(move || {
+        both(server, |one| one.receive(PING, 1).map(|_| 0), |_| Err(ChannelError::TimedOut)).1
+    });
+    let (_, made) = both(
+        client,
+        |one| one.send(PING, &[1]).map(|()| 7),
+        |two| {
+            thread::sleep(Duration::from_millis(100));
+            two.receive(PING, 1).map(|_| 0)
+        },
+    );
+    drop(served.join().unwrap());
+    let (seven, second) = made.unwrap();
+    assert_eq!(seven, 7);
+    second.unwrap_err();
+}
+
+#[test]
+fn a_panic_ends_the_other_lane_too() {
+    let (client, _server) = plaintext_pair(Limits::default());
+    let panicked = thread::spawn(move || {
+        both(client, |one| one.receive(PING, 5).map(|_| 0), |_| panic!("on the second lane")).1
+    });
+    panicked.join().unwrap_err();
+}
+
+#[test]
+fn a_refusal_a_silent_peer_and_one_that_leaves_are_told() {
+    let waits = |lane: &mut dyn Channel| lane.receive(PING, 5).map(|_| 0);
+    let (client, mut server) = plaintext_pair(short_limits());
+    server.send(Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+    server.flush().unwrap();
+    assert!(matches!(both(client, waits, waits).1, Err(ChannelError::Refused(Refusal::Busy))));
+
+    let (client, _server) = plaintext_pair(short_limits());
+    assert!(matches!(both(client, waits, waits).1, Err(ChannelError::TimedOut)));
+
+    let (client, server) = tls_pair(short_limits());
+    drop(server);
+    assert!(matches!(both(client, waits, waits).1, Err(ChannelError::Disconnected)));
+}
+
+/// A peer that speaks on the connection itself.
+fn hears(kind: Kind, payload: &[u8]) -> ChannelError {
+    let (client, mut server) = plaintext_pair(short_limits());
+    server.send(kind, payload).unwrap();
+    server.flush().unwrap();
+    let waits = |lane: &mut dyn Channel| lane.receive(PING, 5).map(|_| 0);
+    both(client, waits, waits).1.unwrap_err()
+}
+
+#[test]
+fn what_is_no_chunk_is_refused() {
+    for lane in [Kind(0x28), Kind(0x29)] {
+        assert!(matches!(hears(lane, &[]), ChannelError::Malformed { .. }));
+        assert!(matches!(hears(lane, &vec![0; (1 << 18) + 1]), ChannelError::Malformed { .. }));
+        // A chunk whose bytes are another message than the one due.
+        assert!(matches!(hears(lane, &[5, 0, 0, 0, 9, 0, 1, 2, 3, 4, 5]), ChannelError::Unexpected { .. }));
+    }
+    // The peer goes on without the lanes, whose messages are then missing.
+    assert!(matches!(hears(PONG, &[1, 2, 3]), ChannelError::Malformed { .. }));
+}
+
+#[test]
+fn what_is_left_on_a_lane_is_refused() {
+    let (client, mut server) = plaintext_pair(short_limits());
+    server.send(Kind(0x28), &[0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 7, 0]).unwrap();
+    server.flush().unwrap();
+    let (_, made) = both(client, |one| one.receive(PING, 0).map(|_| 0), |_| Ok(0));
+    assert!(matches!(made, Err(ChannelError::Malformed { .. })), "{made:?}");
+}
