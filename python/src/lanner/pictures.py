@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanner.divergence import LayerTrace
 from lanner.estimate import Estimate, LayerEstimate
-from lanner.prediction import Layer
+from lanner.waterfall import Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def size_of(rows: int) -> tuple[float, float]:
     """Inches of a picture with so many rows."""
-    return (10.0, 1.3 + 0.26 * max(rows, 3))
+    return (10.0, 1.3 + _ROW * max(rows, 3))
 
 
 def spoken(layers: Sequence[LayerEstimate]) -> list[LayerEstimate]:
@@ -60,21 +60,43 @@ def draw_divergence(drawn: Figure, layers: Sequence[LayerTrace]) -> None:
     rings.axvline(100, color="#b00020", linestyle="--")
 
 
-def draw_waterfall(drawn: Figure, layers: Sequence[Layer]) -> None:
-    """When the client was at each layer, phase by phase: one bar behind the other."""
-    axes = drawn.subplots()
-    shown = [layer for layer in layers if layer.bytes > 0 or layer.seconds > _SHORT]
-    names = [f"{layer.phase}  {layer.name}  ({layer.protocol})" for layer in shown]
-    start, starts = 0.0, []
-    for layer in shown:
-        starts.append(start)
-        start += layer.seconds * 1e3
-    colours = [_OFFLINE if layer.phase == "offline" else _ONLINE for layer in shown]
-    axes.barh(range(len(shown)), [max(layer.seconds * 1e3, start / 500) for layer in shown], left=starts, color=colours)
-    for row, (layer, left) in enumerate(zip(shown, starts, strict=True)):
-        axes.text(left + layer.seconds * 1e3 + start / 100, row, f"{layer.bytes / 1e3:.1f} KB", va="center", fontsize=8)
-    axes.set_xlim(0, 1.15 * start)
-    _named(axes, names, "milliseconds of the client, computing and waiting")
+def waterfall_size(steps: Sequence[Span]) -> tuple[float, float]:
+    """Inches of a waterfall of so many steps."""
+    width, height = size_of(len(steps))
+    return width, height + _AXIS * len(_by_phase(steps))
+
+
+def draw_waterfall(drawn: Figure, steps: Sequence[Span], told: Sequence[str]) -> None:
+    """When the client was at each step and what of that the server computed, each phase from 0; a text at each step."""
+    phases = _by_phase(steps)
+    heights = [len(rows) + _AXIS / _ROW for rows in phases.values()]
+    every = drawn.subplots(len(phases), 1, squeeze=False, height_ratios=heights)[:, 0]
+    parts = _PARTS if any(step.link for step in steps) else [part for part in _PARTS if part[0] != "link"]
+    for axes, (phase, rows) in zip(every, phases.items(), strict=True):
+        _waterfall(axes, phase, parts, [steps[row] for row in rows], [told[row] for row in rows])
+    drawn.legend(*every[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
+
+
+def _by_phase(steps: Sequence[Span]) -> dict[str, list[int]]:
+    """The places of the steps of each phase."""
+    names = dict.fromkeys(step.phase for step in steps)
+    return {name: [row for row, step in enumerate(steps) if step.phase == name] for name in names}
+
+
+def _waterfall(
+    axes: Axes, phase: str, parts: Sequence[tuple[str, str, str]], steps: Sequence[Span], told: Sequence[str]
+) -> None:
+    end = max(step.start + step.seconds for step in steps)
+    factor, unit = (1.0, "seconds") if end >= _MANY else (1e3, "milliseconds")
+    left = [step.start * factor for step in steps]
+    for part, label, colour in parts:
+        values = [getattr(step, part) * factor for step in steps]
+        axes.barh(range(len(steps)), values, left=left, color=colour, label=label)
+        left = [a + b for a, b in zip(left, values, strict=True)]
+    for row, (text, right) in enumerate(zip(told, left, strict=True)):
+        axes.text(right + end * factor / 100, row, text, va="center", fontsize=8)
+    axes.set_xlim(0, 1.25 * end * factor)
+    _named(axes, [f"{step.name}  ({step.protocol})" for step in steps], f"{unit} of the client, {phase}")
 
 
 def _stacked(axes: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float], str]], unit: str) -> None:
@@ -95,5 +117,15 @@ def _named(axes: Axes, names: Sequence[str], unit: str) -> None:
 
 _OFFLINE, _ONLINE = "#9db8d2", "#1f5f99"
 
-#: Seconds of a layer that is not shown if it sends nothing, too.
-_SHORT = 1e-3
+#: The parts of a step in a waterfall: the attribute of `Span`, what it is, and its colour.
+_PARTS = (
+    ("left", "left: the client computes, or waits", _OFFLINE),
+    ("link", "on the way", "#c9c9c9"),
+    ("within", "the server computes, the client perhaps too", "#d9822b"),
+)
+
+#: From so many of a unit on, the next larger one is told.
+_MANY = 2.0
+
+#: Inches of a row, and of what stands below an axis.
+_ROW, _AXIS = 0.26, 0.5

@@ -86,5 +86,5 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_units_for_people() -> None:
-    assert [duration(0.0123), duration(2.5)] == ["12.3 ms", "2.50 s"]
+    assert [duration(0.000_04), duration(0.0123), duration(2.5)] == ["0.04 ms", "12.3 ms", "2.50 s"]
     assert [size(12), size(1500), size(2.5e6), size(3e9)] == ["12 B", "1.50 KB", "2.50 MB", "3.00 GB"]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +15,9 @@ from lanner import local
 from lanner.agreement import agrees
 from lanner.benchmarks.cases import Case
 from lanner.benchmarks.machine import forget_peaks, peak_memory
-from lanner.benchmarks.rows import Computed, Row, Run, rows_of
+from lanner.benchmarks.rows import Row, Run, rows_of
 from lanner.cli.arguments import LimitKeywords
+from lanner.cli.counters import await_counters, read_counters
 from lanner.cli.process import ServerProcess
 from lanner.client import Client
 from lanner.errors import LannerError
@@ -36,9 +34,6 @@ SLOW = 20.0
 
 #: Seconds that a party waits for the other: on a busy machine large networks have messages that are long in the making.
 PATIENCE = 600.0
-
-#: Seconds that a server may take to count a prediction whose result the client has.
-COUNT_SECONDS = 10.0
 
 
 def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repeat: int | None) -> list[Row]:
@@ -98,39 +93,11 @@ def _runs(server: ServerProcess, client: Client, sample: NDArray[np.float32], re
 
 
 def _run(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> Run:
-    done, before = _counters(server)
+    before = read_counters(server)
     forget_peaks(server.pid)
     started = time.perf_counter()
     prediction = client.predict(sample)
     seconds = time.perf_counter() - started
-    after = _await_count(server, done + 1)
-    computed = {key: total - before.get(key, 0.0) for key, total in after.items()}
+    after = await_counters(server, before.requests + 1)
+    computed = {key: total - before.computed.get(key, 0.0) for key, total in after.computed.items()}
     return Run(prediction, seconds, computed, peak_memory(server.pid))
-
-
-def _await_count(server: ServerProcess, predictions: int) -> Computed:
-    """What the server has computed once it has counted so many predictions."""
-    deadline = time.monotonic() + COUNT_SECONDS
-    while True:
-        done, computed = _counters(server)
-        if done >= predictions:
-            return computed
-        if time.monotonic() > deadline:
-            raise LannerError("the server does not count the prediction that it made", where="bench")
-        time.sleep(0.005)
-
-
-def _counters(server: ServerProcess) -> tuple[int, Computed]:
-    """How many predictions the server made, and the seconds it computed, by phase and step."""
-    text = server.metrics()
-    counted = re.search(r"^lanner_predictions (\d+)$", text, re.MULTILINE)
-    if counted is None:
-        raise LannerError("the server does not count predictions", where="bench")
-    computed: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for phase, step, seconds in re.findall(_STEP, text, re.MULTILINE):
-        # Steps of one node share its name.
-        computed[phase, json.loads(step)] += float(seconds)
-    return int(counted[1]), computed
-
-
-_STEP = r'^lanner_step_seconds\{model="[^"]*",phase="(\w+)",step=("(?:[^"\\]|\\.)*"),protocol="[^"]*"\} (\S+)$'

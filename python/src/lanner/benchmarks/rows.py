@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,9 +13,7 @@ from lanner.benchmarks.work import counted_work
 from lanner.model import Model
 from lanner.network import Network
 from lanner.prediction import PHASES, Layer, Prediction
-
-#: What the server computed, in seconds, by phase and step.
-Computed = Mapping[tuple[str, str], float]
+from lanner.waterfall import Computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +159,6 @@ def _server(case: Case, run: Run, phase: str) -> float:
     parts = ("offline", "online") if phase == "total" else (phase,)
     return sum(
         seconds
-        for (part, step), seconds in run.computed.items()
+        for (part, step, _), seconds in run.computed.items()
         if part in parts and step.startswith(case.steps or ("",))
     )

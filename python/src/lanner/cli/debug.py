@@ -12,7 +12,7 @@ from lanner.cli.output import Output
 from lanner.divergence import Divergence, diverge
 from lanner.errors import MisuseError
 from lanner.inputs import fit_sources, read_sources
-from lanner.pictures import draw_divergence
+from lanner.pictures import draw_divergence, size_of
 
 NAME = "debug"
 HELP = "find the layer at which float, fixed-point and secure computation part, on one input, in one process"
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with page(options, output, title):
         show(found, output)
         caption = "How far each layer is off, as a part of its largest value, and how much of its ring it takes."
-        picture(output, len(found.layers), caption, lambda drawn: draw_divergence(drawn, found.layers))
+        picture(output, size_of(len(found.layers)), caption, lambda drawn: draw_divergence(drawn, found.layers))
     output.document(found.document)
     return 0
 

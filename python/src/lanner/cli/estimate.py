@@ -123,7 +123,7 @@ def _tell(found: Estimate, options: Namespace, output: Output) -> int:
 
 def _draw(found: Estimate, output: Output) -> None:
     caption = f"Mode {found.mode}: time and bytes of each layer, offline and online."
-    picture(output, len(spoken(found.layers)), caption, lambda drawn: draw_estimate(drawn, found))
+    picture(output, size_of(len(spoken(found.layers))), caption, lambda drawn: draw_estimate(drawn, found))
 
 
 def _show(found: Estimate, output: Output) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from lanner.cli.arguments import check_target
 from lanner.cli.output import Output
 from lanner.pages import Page
-from lanner.pictures import size_of
 from lanner.plots import check_plots, inline
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def page(options: argparse.Namespace, output: Output, title: str) -> Iterator[No
     output.say(f"written to {options.html}")
 
 
-def picture(output: Output, rows: int, caption: str, draw: Callable[[Figure], None]) -> None:
-    """Add a picture of so many rows to the page, if there is one."""
+def picture(output: Output, inches: tuple[float, float], caption: str, draw: Callable[[Figure], None]) -> None:
+    """Add a picture of so many inches to the page, if there is one."""
     if output.page is not None:
-        output.page.picture(inline(size_of(rows), draw), caption)
+        output.page.picture(inline(inches, draw), caption)

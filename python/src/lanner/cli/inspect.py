@@ -16,7 +16,7 @@ from lanner.cli.report import show_identity, show_known
 from lanner.errors import MisuseError
 from lanner.model import Model, load
 from lanner.pairings import pairings
-from lanner.pictures import draw_estimate, spoken
+from lanner.pictures import draw_estimate, size_of, spoken
 from lanner.state import state_path
 
 NAME = "inspect"
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if output.page is not None:
             found = model.estimate("lan", state_dir=options.state_dir)
             caption = "What a prediction takes over a local network, by layer, as lanner estimate tells it."
-            picture(output, len(spoken(found.layers)), caption, lambda drawn: draw_estimate(drawn, found))
+            picture(output, size_of(len(spoken(found.layers))), caption, lambda drawn: draw_estimate(drawn, found))
     stock = [entry for entry in pairings(state_path(options.state_dir)) if entry["commitment"] == model.commitment]
     for entry in stock:
         output.say(f"kept as {entry['party']}: {entry['predictions']} predictions, {size(entry['bytes'])}")

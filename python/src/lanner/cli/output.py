@@ -204,7 +204,9 @@ def cell(text: str) -> str:
 
 def duration(seconds: float) -> str:
     """A time for people."""
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e3:.2f} ms"
 
 
 def size(count: float) -> str:

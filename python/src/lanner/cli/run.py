@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from pathlib import Path
 
 from lanner.cli.arguments import KINDS, add_compile_options, read_limits
 from lanner.cli.compile_model import compiled_model
-from lanner.cli.html import add_html_option, check_page, page, picture
+from lanner.cli.counters import await_counters
+from lanner.cli.html import add_html_option, check_page, page
 from lanner.cli.output import Output, duration, size
 from lanner.cli.predict import predict_samples, show_predictions
 from lanner.cli.process import ServerProcess
+from lanner.cli.waterfall import show_waterfall
+from lanner.estimate import Estimate
 from lanner.inputs import fit_sources, read_sources
-from lanner.model import Model
-from lanner.network import Network, read_network
-from lanner.pictures import draw_waterfall
+from lanner.network import read_network
 from lanner.prediction import PHASES, Prediction
 from lanner.wording import counted
 
@@ -47,27 +49,28 @@ def run(options: argparse.Namespace, output: Output) -> int:
         samples = fit_sources(sources, model.manifest)
         with (
             output.progress("setting up"),
-            ServerProcess([str(path)], limits=limits) as server,
+            ServerProcess([str(path)], metrics=options.html is not None, limits=limits) as server,
             server.connect(network=network) as client,
         ):
             predictions = predict_samples(client, samples, output)
+            requests = math.ceil(len(samples) / client.manifest.batch)
+            computed = None if options.html is None else await_counters(server, requests).computed
     with page(
         options, output, f"{counted(len(predictions), 'prediction')} by {model.name}, mode {model.manifest.mode}"
     ):
         if network.profile is not None:
             output.say(f"over {network.describe()}, emulated by a relay on this machine")
         show_predictions(predictions, output)
-        if output.page is not None:
-            _show_waterfall(model, predictions, network, options, output)
+        if computed is not None:
+            found = model.estimate(network, state_dir=options.state_dir)
+            _show_estimate(found, predictions[-1], output)
+            show_waterfall(predictions, computed, network, output)
     output.document({"predictions": output.predictions})
     return 0
 
 
-def _show_waterfall(
-    model: Model, predictions: list[Prediction], network: Network, options: argparse.Namespace, output: Output
-) -> None:
-    """Estimate against measured, and the last prediction as the client waited for it, layer by layer."""
-    last, found = predictions[-1], model.estimate(network, state_dir=options.state_dir)
+def _show_estimate(found: Estimate, last: Prediction, output: Output) -> None:
+    """Estimate against measured, of the last prediction."""
     rows = []
     for name in PHASES:
         estimated, measured = getattr(found, name), last.phases[name]
@@ -83,6 +86,3 @@ def _show_waterfall(
         )
     columns = ("phase", "estimated", "measured", "bytes estimated", "bytes measured", "rounds")
     output.table(columns, rows, "Estimate against measured")
-    caption = "The last prediction as the client saw it: one layer behind the other, computing, sending and waiting."
-    shown = [layer for layer in last.layers if layer.phase != "setup"]
-    picture(output, len(shown), caption, lambda drawn: draw_waterfall(drawn, shown))

@@ -1,0 +1,62 @@
+"""What the server process of a command counts: requests answered, and seconds computed for each step."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+
+from lanner.cli.process import ServerProcess
+from lanner.errors import LannerError
+from lanner.waterfall import Computed
+
+#: Seconds that a server may take to count a request whose result the client has.
+COUNT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a server counted since its start.
+
+    Attributes:
+        requests: Requests for predictions that it answered; each may hold several samples.
+        computed: What it computed.
+    """
+
+    requests: int
+    computed: Computed
+
+
+def read_counters(server: ServerProcess) -> Counters:
+    """What a server with metrics has counted so far."""
+    text = server.metrics()
+    counted = re.search(r"^lanner_predictions (\d+)$", text, re.MULTILINE)
+    if counted is None:
+        raise LannerError("the server does not count predictions", where="metrics")
+    computed: defaultdict[tuple[str, str, str], float] = defaultdict(float)
+    for phase, step, protocol, seconds in re.findall(_STEP, text, re.MULTILINE):
+        computed[phase, json.loads(step), protocol] += float(seconds)
+    return Counters(int(counted[1]), computed)
+
+
+def await_counters(server: ServerProcess, requests: int) -> Counters:
+    """What a server has counted once it has counted so many requests: a client has its result a little earlier.
+
+    Raises:
+        LannerError: If it does not count them.
+    """
+    deadline = time.monotonic() + COUNT_SECONDS
+    while True:
+        counters = read_counters(server)
+        if counters.requests >= requests:
+            return counters
+        if time.monotonic() > deadline:
+            raise LannerError("the server does not count the prediction that it made", where="metrics")
+        time.sleep(0.005)
+
+
+_STEP = (
+    r'^lanner_step_seconds\{model="(?:[^"\\]|\\.)*",phase="(\w+)",step=("(?:[^"\\]|\\.)*"),protocol="([^"]*)"\} (\S+)$'
+)

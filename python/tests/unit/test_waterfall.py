@@ -1,0 +1,76 @@
+"""The waterfall of both parties: each step's time is split without a rest, and none of the server's is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lanner
+from helpers.models import tiny_classifier, tiny_samples
+from lanner.cli.counters import await_counters
+from lanner.cli.process import ServerProcess
+from lanner.network import LOOPBACK, Network
+from lanner.prediction import Layer, Phase, Prediction
+from lanner.waterfall import Span, spans
+
+FAR = Network("far", (8e6, 0.01))
+
+
+def prediction(*layers: Layer) -> Prediction:
+    phases = {phase: Phase(0.0, 0, 0, 0) for phase in ("setup", "offline", "online")}
+    return Prediction(0, None, None, phases, list(layers), "cheetah", "tiny")
+
+
+def layer(name: str, phase: str, seconds: float, transferred: int = 0, rounds: int = 0) -> Layer:
+    return Layer(name, "p", phase, seconds, transferred, rounds)
+
+
+def test_steps_follow_each_other_in_each_phase_from_zero() -> None:
+    made = prediction(layer("set-up", "setup", 9.0), layer("a", "offline", 2.0), layer("a", "online", 0.5))
+    found = spans([prediction(*made.layers, layer("b", "online", 0.25))], {("online", "b", "p"): 0.125}, LOOPBACK)
+    assert [(step.phase, step.name, step.start, step.seconds, step.server) for step in found] == [
+        ("offline", "a", 0.0, 2.0, 0.0),
+        ("online", "a", 0.0, 0.5, 0.0),
+        ("online", "b", 0.5, 0.25, 0.125),
+    ]
+
+
+def test_the_mean_of_predictions_is_shown_and_equal_names_are_one_step() -> None:
+    first = prediction(layer("a", "online", 1.0, 10, 2), layer("a", "online", 0.5, 2, 1))
+    second = prediction(layer("a", "online", 2.0, 20, 2), layer("a", "online", 0.5, 4, 1))
+    assert spans([first, second], {("online", "a", "p"): 1.0}, LOOPBACK) == [
+        Span("online", "a", "p", start=0.0, seconds=2.0, server=0.5, link=0.0, bytes=18.0, rounds=3.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("server", "within", "link", "left"),
+    [
+        # 1000 bytes at 1 byte a microsecond and two round trips: 21 ms.
+        (0.01, 0.01, 0.021, 0.069),
+        (0.09, 0.09, 0.01, 0.0),
+        (0.3, 0.1, 0.0, 0.0),
+    ],
+)
+def test_a_step_is_the_servers_part_the_way_and_what_is_left(
+    server: float, within: float, link: float, left: float
+) -> None:
+    (step,) = spans([prediction(layer("a", "online", 0.1, 1000, 2))], {("online", "a", "p"): server}, FAR)
+    assert (step.within, step.link, step.left) == pytest.approx((within, link, left))
+    assert step.within + step.link + step.left == pytest.approx(step.seconds)
+    (near,) = spans([prediction(layer("a", "online", 0.1, 1000, 2))], {("online", "a", "p"): server}, LOOPBACK)
+    assert near.link == 0.0
+
+
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])
+def test_all_that_a_server_computes_is_in_some_step(mode: str, tmp_path: Path) -> None:
+    lanner.compile(tiny_classifier(), tiny_samples(), mode=mode).save(tmp_path / "tiny.lanner")
+    with ServerProcess([str(tmp_path / "tiny.lanner")], metrics=True) as server, server.connect() as client:
+        predictions = [client.predict(sample) for sample in tiny_samples(2)]
+        computed = await_counters(server, len(predictions)).computed
+    found = spans(predictions, computed, LOOPBACK)
+    total = sum(step.server for step in found)
+    assert total == pytest.approx(sum(computed.values()) / len(predictions))
+    assert total > 0
+    assert {step.phase for step in found if step.server > 0} == {"offline", "online"}
