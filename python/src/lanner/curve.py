@@ -6,10 +6,12 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lanner.plots import figure
 from lanner.precision import KEPT_BITS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +40,20 @@ def read_bits(text: str) -> range:
     return range(first, last + 1)
 
 
-def draw(name: str, metric: str, points: Sequence[Point], exact: float, path: Path) -> None:
-    """Write the plot of a network's metric over the bits kept, with the float network's as a line.
-
-    Raises:
-        MisuseError: If matplotlib is not there.
-    """
-    with figure(path, _SIZE) as drawn:
-        axes = drawn.subplots()
-        bits = [point.bits for point in points]
+def draw_curve(drawn: Figure, name: str, metric: str, points: Sequence[Point], exact: float | None) -> None:
+    """Draw a network's metric over the bits kept, with the float network's as a line where it is known."""
+    axes = drawn.subplots()
+    bits = [point.bits for point in points]
+    if exact is not None:
         axes.axhline(exact, color="#888888", linestyle="--", label="float")
-        axes.plot(bits, [point.value for point in points], "o-", color="#1f77b4", label="fixed-point")
-        axes.set_xticks(bits)
-        axes.set_xlabel("bits that each lookup keeps")
-        axes.set_ylabel(metric)
-        axes.set_title(name)
-        axes.grid(visible=True, color="#dddddd")
-        axes.legend(loc="lower right")
+    axes.plot(bits, [point.value for point in points], "o-", color="#1f77b4", label="fixed-point")
+    axes.set_xticks(bits)
+    axes.set_xlabel("bits that each lookup keeps")
+    axes.set_ylabel(metric)
+    axes.set_title(name)
+    axes.grid(visible=True, color="#dddddd")
+    axes.legend(loc="lower right")
 
 
-#: Inches.
-_SIZE = (6.0, 4.0)
+#: Inches of the curve.
+SIZE = (6.0, 4.0)

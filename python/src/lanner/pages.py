@@ -41,9 +41,11 @@ class Page:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         self._parts.append(f'{heading}<div class="wide">{table}</div>')
 
-    def picture(self, svg: str, caption: str) -> None:
-        """Add a picture, an SVG element."""
-        self._parts.append(f"<figure>{svg}<figcaption>{_text(caption)}</figcaption></figure>")
+    def picture(self, svg: str, caption: str, *, wide: bool) -> None:
+        """Add a picture, an SVG element; one that is wide scrolls on a small screen, where it could not be read."""
+        names = "wide drawn" if wide else "drawn"
+        drawn = f'<div class="{names}">{svg}</div>'
+        self._parts.append(f"<figure>{drawn}<figcaption>{_text(caption)}</figcaption></figure>")
 
     def write(self, path: Path) -> None:
         """Write the page.
@@ -79,6 +81,11 @@ dt { color: #555555; } dd { margin: 0; max-width: 44rem; overflow-wrap: anywhere
 .wide { overflow-x: auto; } table { border-collapse: collapse; margin: .5rem 0 1rem; font-size: .92rem; }
 th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
-figure { margin: 1.5rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { color: #555555; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; } }
+figure { margin: 1.5rem 0; } .drawn svg { max-width: 100%; height: auto; }
+figcaption { color: #555555; max-width: 52rem; }
+@media (max-width: 40rem) {
+  dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; }
+  th { white-space: normal; vertical-align: bottom; } th, td { padding-right: .6rem; }
+  .wide.drawn svg { max-width: none; width: 44rem; }
+}
 """

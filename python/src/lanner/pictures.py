@@ -29,24 +29,14 @@ def draw_estimate(drawn: Figure, found: Estimate) -> None:
     layers = spoken(found.layers)
     times, sizes = drawn.subplots(1, 2, sharey=True)
     names = [f"{layer.name}  ({layer.protocol})" for layer in layers]
-    _stacked(
-        times,
-        names,
-        [
-            ("offline", [layer.offline.seconds * 1e3 for layer in layers], _OFFLINE),
-            ("online", [layer.online.seconds * 1e3 for layer in layers], _ONLINE),
-        ],
-        "milliseconds",
-    )
-    _stacked(
-        sizes,
-        names,
-        [
-            ("offline", [layer.offline.bytes / 1e3 for layer in layers], _OFFLINE),
-            ("online", [layer.online.bytes / 1e3 for layer in layers], _ONLINE),
-        ],
-        "kilobytes",
-    )
+    offline, online = [layer.offline for layer in layers], [layer.online for layer in layers]
+    for axes, units, parts in (
+        (times, _TIMES, ([phase.seconds for phase in offline], [phase.seconds for phase in online])),
+        (sizes, _SIZES, ([phase.bytes for phase in offline], [phase.bytes for phase in online])),
+    ):
+        factor, unit = _unit(units, max(map(sum, zip(*parts, strict=True)), default=0.0))
+        scaled = [[value * factor for value in part] for part in parts]
+        _stacked(axes, names, [("offline", scaled[0], _OFFLINE), ("online", scaled[1], _ONLINE)], unit)
     times.legend(loc="lower right")
     drawn.suptitle(f"mode {found.mode} over {found.network.describe()}")
 
@@ -87,7 +77,7 @@ def _waterfall(
     axes: Axes, phase: str, parts: Sequence[tuple[str, str, str]], steps: Sequence[Span], told: Sequence[str]
 ) -> None:
     end = max(step.start + step.seconds for step in steps)
-    factor, unit = (1.0, "seconds") if end >= _MANY else (1e3, "milliseconds")
+    factor, unit = _unit(_TIMES, end)
     left = [step.start * factor for step in steps]
     for part, label, colour in parts:
         values = [getattr(step, part) * factor for step in steps]
@@ -107,9 +97,15 @@ def _stacked(axes: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequen
     _named(axes, names, unit)
 
 
+def _unit(units: Sequence[tuple[float, str]], largest: float) -> tuple[float, str]:
+    """What values up to `largest` are multiplied with, and the largest unit that they are some of."""
+    return next((one for one in units if largest * one[0] >= _SOME), units[-1])
+
+
 def _named(axes: Axes, names: Sequence[str], unit: str) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(left=0)
     axes.set_xlabel(unit)
     axes.grid(visible=True, axis="x", color="#dddddd")
     axes.set_axisbelow(True)
@@ -124,8 +120,12 @@ _PARTS = (
     ("within", "the server computes, the client perhaps too", "#d9822b"),
 )
 
-#: From so many of a unit on, the next larger one is told.
-_MANY = 2.0
+#: Units of an axis, the largest first: how many there are in a second or a byte, and their name.
+_TIMES = ((1.0, "seconds"), (1e3, "milliseconds"))
+_SIZES = ((1e-9, "gigabytes"), (1e-6, "megabytes"), (1e-3, "kilobytes"))
+
+#: A unit is taken from so many on.
+_SOME = 2.0
 
 #: Inches of a row, and of what stands below an axis.
 _ROW, _AXIS = 0.26, 0.5

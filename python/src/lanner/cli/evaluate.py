@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lanner.agreement import agreement_name, agrees
 from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
+from lanner.cli.labelled import add_data_options, check_limit, read_labelled
 from lanner.cli.measured import (
     BATCH,
     SHOWN,
@@ -27,9 +28,9 @@ from lanner.cli.predict import predict_samples
 from lanner.cli.process import ServerProcess
 from lanner.cli.sweep import add_sweep_options, check_sweep, sweep
 from lanner.divergence import parting
-from lanner.errors import InputError, MisuseError
-from lanner.evaluation import Results, Task, task_of
-from lanner.inputs import as_batch, load_array, load_truth, samples_of
+from lanner.errors import MisuseError
+from lanner.evaluation import Results, Task
+from lanner.inputs import samples_of
 from lanner.manifest import Manifest
 from lanner.model import Model, load
 from lanner.prediction import Prediction
@@ -45,14 +46,7 @@ HELP = "measure accuracy, or a regression's errors, on labelled data: float, fix
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.lanner")
-    parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="X.npz",
-        help="samples `x` and what is true of them `y`: class names or indices, labels or values",
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
+    add_data_options(parser, required=True)
     parser.add_argument("--secure", action="store_true", help="also run every sample through the protocol")
     parser.add_argument(
         "--debug",
@@ -66,15 +60,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Evaluate the references and, if asked, the protocol, which must agree with the fixed-point reference."""
-    if options.limit is not None and options.limit < 1:
-        raise MisuseError(f"--limit is {options.limit}", fix="give 1 or more")
+    check_limit(options)
     check_sweep(options)
     limits = read_limits(options)
     model = load(options.model, **limits)
-    x, y = _read_data(options.data, model, options.limit)
-    task = task_of(model.manifest, model.predict_float(x[:1]).shape[1], y, options.data)
+    labelled = read_labelled(options, model)
+    x, task = labelled.x, labelled.task
     if options.bits is not None:
-        return sweep(options, model, task, x, output)
+        return sweep(options, model, labelled, output)
     exact, integers, overflows = _references(model, x, output)
     results = {"float": task.of_scores(exact), "fixed": task.of_scores(as_results(integers, model))}
     document: dict[str, Any] = {"samples": len(x), "task": task.kind}
@@ -97,18 +90,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for sentence in _losses(task, results):
         output.warn(sentence)
     return 0
-
-
-def _read_data(path: Path, model: Model, limit: int | None) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    x = as_batch(load_array(path, "x"), model.manifest.input, f"{path}, x")
-    y = load_truth(path)
-    if len(x) != len(y):
-        raise InputError(
-            f"it has {counted(len(x), 'sample')} and {counted(len(y), 'label')}",
-            where=str(path),
-            fix="give one label each",
-        )
-    return x[:limit], y[:limit]
 
 
 def _references(

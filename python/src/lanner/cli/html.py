@@ -57,4 +57,8 @@ def page(options: argparse.Namespace, output: Output, title: str) -> Iterator[No
 def picture(output: Output, inches: tuple[float, float], caption: str, draw: Callable[[Figure], None]) -> None:
     """Add a picture of so many inches to the page, if there is one."""
     if output.page is not None:
-        output.page.picture(inline(inches, draw), caption)
+        output.page.picture(inline(inches, draw), caption, wide=inches[0] > _FITS)
+
+
+#: Inches of a picture that can be read on a small screen as a whole.
+_FITS = 6.0

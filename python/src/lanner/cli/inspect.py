@@ -11,13 +11,17 @@ from typing import Any
 from lanner.cli.arguments import add_limit_options, add_output_name, read_limits
 from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.inspect_onnx import inspect_onnx
+from lanner.cli.labelled import Labelled, add_data_options, check_limit, read_labelled
 from lanner.cli.output import Output, size
 from lanner.cli.report import show_identity, show_known
+from lanner.cli.sweep import add_bits_options, check_samples, draw_bits, measure_bits, show_bits
+from lanner.curve import SIZE
 from lanner.errors import MisuseError
 from lanner.model import Model, load
 from lanner.pairings import pairings
 from lanner.pictures import draw_estimate, size_of, spoken
 from lanner.state import state_path
+from lanner.wording import counted
 
 NAME = "inspect"
 HELP = (
@@ -31,28 +35,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx|MODEL.lanner")
     add_output_name(parser)
     add_html_option(parser)
+    add_data_options(parser, required=False, measured="; measure what accuracy each number of --bits leaves on them")
+    add_bits_options(parser, f" (default: {BITS[0]}..{BITS[-1]})")
     add_limit_options(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Show an ONNX file as imported, or a compiled model with its report."""
     if options.model.suffix == ".onnx":
-        if options.html is not None:
-            raise MisuseError("a network that is not compiled has no report", where="--html", fix="compile it first")
+        for name in ("html", "data", *_WITH_DATA):
+            if getattr(options, name) is not None:
+                raise MisuseError("a network that is not compiled has no report", where=f"--{name}", fix="compile it")
         return inspect_onnx(options.model, options.output_name, read_limits(options), output)
+    _check_data(options)
     check_page(options)
     model = load(options.model, **read_limits(options))
+    labelled = None if options.data is None else read_labelled(options, model)
     with page(options, output, "A model, and what using it reveals"):
         show_model(model, output)
+        accuracy = None if labelled is None else _show_accuracy(options, model, labelled, output)
         if output.page is not None:
-            found = model.estimate("lan", state_dir=options.state_dir)
-            caption = "What a prediction takes over a local network, by layer, as lanner estimate tells it."
-            picture(output, size_of(len(spoken(found.layers))), caption, lambda drawn: draw_estimate(drawn, found))
+            if accuracy is None:
+                output.page.say(_NO_DATA)
+            _draw_estimate(model, options, output)
     stock = [entry for entry in pairings(state_path(options.state_dir)) if entry["commitment"] == model.commitment]
     for entry in stock:
         output.say(f"kept as {entry['party']}: {entry['predictions']} predictions, {size(entry['bytes'])}")
-    output.document({"manifest": dict(model.manifest.document), "report": model.report(), "stock": stock})
+    output.document(
+        {"manifest": dict(model.manifest.document), "report": model.report(), "accuracy": accuracy, "stock": stock}
+    )
     return 0
+
+
+def _check_data(options: argparse.Namespace) -> None:
+    """Check, before anything is computed, that what goes with --data is given with it alone."""
+    if options.data is None:
+        for name in _WITH_DATA:
+            if getattr(options, name) is not None:
+                raise MisuseError(f"--{name} goes with --data", fix="give both, or leave it out")
+        return
+    check_limit(options)
+    check_samples(options)
+
+
+def _show_accuracy(options: argparse.Namespace, model: Model, labelled: Labelled, output: Output) -> dict[str, Any]:
+    """Show what accuracy each number of bits leaves, and return it as `lanner evaluate --bits` prints it."""
+    document = measure_bits(options, BITS if options.bits is None else options.bits, model, labelled, output)
+    show_bits(document, output, "Accuracy by the bits that lookups keep")
+    caption = (
+        f"What lookups of mode tabula leave of the float network on {counted(len(labelled.x), 'sample')}, compiled "
+        f"again for each number of bits; this model is of mode {model.manifest.mode}."
+    )
+    picture(output, SIZE, caption, lambda drawn: draw_bits(drawn, model, document))
+    return document
+
+
+def _draw_estimate(model: Model, options: argparse.Namespace, output: Output) -> None:
+    found = model.estimate("lan", state_dir=options.state_dir)
+    caption = (
+        "What a prediction takes over a local network, by layer, as lanner estimate tells it; lanner run --html sets "
+        "what a prediction took beside it."
+    )
+    picture(output, size_of(len(spoken(found.layers))), caption, lambda drawn: draw_estimate(drawn, found))
 
 
 def show_model(model: Model, output: Output) -> None:
@@ -97,3 +141,15 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cell(value: object) -> object:
     return value if isinstance(value, int | float | str | None) else json.dumps(value)
+
+
+#: The options that go with ``--data`` alone.
+_WITH_DATA = ("limit", "bits", "calibration")
+
+#: Numbers of bits that are measured where none are named.
+BITS = range(4, 13)
+
+_NO_DATA = (
+    "How accuracy depends on the bits that lookups keep takes labelled samples: lanner inspect --html with "
+    "--data X.npz --calibration X.npy draws it here."
+)

@@ -162,7 +162,7 @@ def _show_features(features: Sequence[Mapping[str, Any]], output: Output) -> Non
         for feature in features
     ]
     columns = ("feature", "accepted", "unit", "centre", *(("published factor", "published term") if constants else ()))
-    output.table(columns, rows, width=TEXT_WIDTH)
+    output.table(columns, rows, "Features", width=TEXT_WIDTH)
 
 
 def _show_layers(steps: Sequence[Mapping[str, Any]], output: Output) -> None:
@@ -172,7 +172,7 @@ def _show_layers(steps: Sequence[Mapping[str, Any]], output: Output) -> None:
     for name, places in together(_names(spoken), [step["protocol"] for step in spoken]):
         group = [spoken[place] for place in places]
         rows.append((name, group[0]["protocol"], _rings(group), _work(group)))
-    output.table(("layer", "protocol", "ring bits", "work of one prediction"), rows, width=TEXT_WIDTH)
+    output.table(("layer", "protocol", "ring bits", "work of one prediction"), rows, "Layers", width=TEXT_WIDTH)
     alone = len(steps) - len(spoken)
     if alone:
         output.section("", [("", f"and {counted(alone, 'step')} that each party computes alone")])
@@ -183,7 +183,7 @@ def _show_lookups(lookups: Sequence[Mapping[str, Any]], output: Output) -> None:
         (name, *(_between([lookups[place][count] for place in places]) for count in ("kept", "dropped")))
         for name, places in together(_names(lookups))
     ]
-    output.table(("lookup", "bits kept", "bits dropped"), rows, width=TEXT_WIDTH)
+    output.table(("lookup", "bits kept", "bits dropped"), rows, "Lookups", width=TEXT_WIDTH)
 
 
 def _between(counts: Sequence[int]) -> str:
@@ -213,7 +213,8 @@ def _work(steps: Sequence[Mapping[str, Any]]) -> str:
 
 def _show_values(values: Sequence[Mapping[str, Any]], output: Output) -> None:
     rows = [_row(name, [values[place] for place in places]) for name, places in together(_names(values))]
-    output.table(("value", "seen in samples", "possible", "bits", "weight bits", "room"), rows, width=TEXT_WIDTH)
+    columns = ("value", "seen in samples", "possible", "bits", "weight bits", "room")
+    output.table(columns, rows, "Values", width=TEXT_WIDTH)
     kinds = {value["evidence"] for value in values}
     output.section("Room before an overflow", [(name, text) for kind, (name, text) in _ROOM.items() if kind in kinds])
     fitted = [value for value in values if value["function"]]

@@ -1,40 +1,50 @@
-"""``lanner evaluate --bits``: what is left of a network's accuracy with each number of bits that lookups keep."""
+"""``evaluate --bits`` and ``inspect --data``: what accuracy each number of bits leaves that lookups keep."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.cli.arguments import KINDS, check_target, read_limits
+from lanner.cli.labelled import Labelled
 from lanner.cli.measured import BATCH, SHOWN, against_float, as_results, document_of, integers_of, metric_cell
 from lanner.cli.output import Output
-from lanner.curve import Point, draw, read_bits
+from lanner.curve import SIZE, Point, draw_curve, read_bits
 from lanner.errors import MisuseError
 from lanner.evaluation import Results, Task
 from lanner.inputs import NUMPY, as_batch, load_array, read_sources, stack_sources
 from lanner.model import Model
-from lanner.plots import check_plots
+from lanner.plots import check_plots, figure
 from lanner.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """The options that ask for other numbers of bits."""
+    """The options that ask for other numbers of bits, in a table and a plot."""
+    add_bits_options(parser)
+    parser.add_argument(
+        "--plot", type=Path, metavar="F.png", help="draw the accuracy over --bits: .png, .svg or .pdf, with matplotlib"
+    )
+
+
+def add_bits_options(parser: argparse.ArgumentParser, default: str = "") -> None:
+    """The options that ask for other numbers of bits; `default` says which are taken where none are given."""
     parser.add_argument(
         "--bits",
         type=read_bits,
         metavar="A..B",
         help="measure the network as mode tabula computes it, compiled again for lookups that keep each number of bits "
-        "from A to B; takes --calibration, since MODEL.lanner keeps the float network and no samples",
+        "from A to B; takes --calibration, since MODEL.lanner keeps the float network and no samples" + default,
     )
     parser.add_argument(
         "--calibration", type=Path, metavar="X.npy", help=f"typical samples for --bits, as `compile` takes: {KINDS}"
-    )
-    parser.add_argument(
-        "--plot", type=Path, metavar="F.png", help="draw the accuracy over --bits: .png, .svg or .pdf, with matplotlib"
     )
 
 
@@ -45,12 +55,7 @@ def check_sweep(options: argparse.Namespace) -> None:
             if getattr(options, name) is not None:
                 raise MisuseError(f"--{name} goes with --bits", fix="give both, or leave it out")
         return
-    if options.calibration is None:
-        raise MisuseError(
-            "--bits compiles the network again, and a model keeps no samples to calibrate it on",
-            where="--calibration",
-            fix="give the typical samples that the model was compiled with",
-        )
+    check_samples(options)
     if options.secure:
         raise MisuseError(
             "--bits measures the fixed-point reference, which secure predictions equal",
@@ -62,26 +67,54 @@ def check_sweep(options: argparse.Namespace) -> None:
         check_target(options.plot)
 
 
-def sweep(options: argparse.Namespace, model: Model, task: Task, x: NDArray[np.float32], output: Output) -> int:
+def check_samples(options: argparse.Namespace) -> None:
+    """Check that there are samples to compile the network again with.
+
+    Raises:
+        MisuseError: If there are none.
+    """
+    if options.calibration is None:
+        raise MisuseError(
+            "each number of bits has the network compiled again, and a model keeps no samples to calibrate it on",
+            where="--calibration",
+            fix="give the typical samples that the model was compiled with",
+        )
+
+
+def sweep(options: argparse.Namespace, model: Model, labelled: Labelled, output: Output) -> int:
     """Measure the network with each number of bits that its lookups keep."""
-    samples = _calibration_of(options.calibration, model)
-    batches = [x[start : start + BATCH] for start in range(0, len(x), BATCH)]
-    exact = task.of_scores(np.concatenate([model.predict_float(batch) for batch in batches]))
-    document: dict[str, Any] = {"samples": len(x), "task": task.kind, "float": document_of(task, exact), "bits": []}
-    with output.progress("bits", len(options.bits)) as advance:
-        for bits in options.bits:
-            advance(f"{bits} bits", 0)
-            narrow = model.keeping(bits, samples, **read_limits(options))
-            document["bits"].append({"bits": bits, **_measured(narrow, batches, task, exact)})
-            advance()
-    _show_sweep(document, output)
+    document = measure_bits(options, options.bits, model, labelled, output)
+    show_bits(document, output)
     if options.plot is not None:
-        metric = next(name for name in SHOWN if name in document["float"])
-        points = [Point(row["bits"], row[metric]) for row in document["bits"] if row[metric] is not None]
-        draw(model.name, SHOWN[metric][0], points, document["float"][metric], options.plot)
+        with figure(options.plot, SIZE) as drawn:
+            draw_bits(drawn, model, document)
         output.say(f"drawn in {options.plot}")
     output.document(document)
     return 0
+
+
+def measure_bits(
+    options: argparse.Namespace, bits: Sequence[int], model: Model, labelled: Labelled, output: Output
+) -> dict[str, Any]:
+    """The network's metrics on labelled samples, as float and with each number of bits, as a document."""
+    samples, x, task = _calibration_of(options.calibration, model), labelled.x, labelled.task
+    batches = [x[start : start + BATCH] for start in range(0, len(x), BATCH)]
+    exact = task.of_scores(np.concatenate([model.predict_float(batch) for batch in batches]))
+    document: dict[str, Any] = {"samples": len(x), "task": task.kind, "float": document_of(task, exact), "bits": []}
+    with output.progress("bits", len(bits)) as advance:
+        for kept in bits:
+            advance(f"{kept} bits", 0)
+            narrow = model.keeping(kept, samples, **read_limits(options))
+            document["bits"].append({"bits": kept, **_measured(narrow, batches, task, exact)})
+            advance()
+    return document
+
+
+def draw_bits(drawn: Figure, model: Model, document: Mapping[str, Any]) -> None:
+    """Draw the first metric of what `measure_bits` gave."""
+    metric = next(name for name in SHOWN if name in document["float"])
+    points = [Point(row["bits"], row[metric]) for row in document["bits"] if row[metric] is not None]
+    draw_curve(drawn, model.name, SHOWN[metric][0], points, document["float"][metric])
 
 
 def _measured(model: Model, batches: list[NDArray[np.float32]], task: Task, exact: Results) -> dict[str, Any]:
@@ -99,7 +132,8 @@ def _calibration_of(source: Path, model: Model) -> NDArray[np.float32]:
     return stack_sources(read_sources([source]), entry, model.manifest.image, model.name)
 
 
-def _show_sweep(document: dict[str, Any], output: Output) -> None:
+def show_bits(document: Mapping[str, Any], output: Output, title: str = "") -> None:
+    """Print what `measure_bits` gave as a table."""
     shown = [name for name in SHOWN if name in document["float"]]
     rows: list[tuple[object, ...]] = [
         ("float", *(metric_cell(name, document["float"]) for name in shown), None, None, None)
@@ -110,5 +144,5 @@ def _show_sweep(document: dict[str, Any], output: Output) -> None:
         agree = row.get("labels_agree", row.get("largest_difference"))
         rows.append((row["bits"], *(metric_cell(name, row) for name in shown), said, agree, row["overflows"]))
     against = "off by at most" if document["task"] == "values" else "labels as float"
-    output.table(("bits", *(SHOWN[name][0] for name in shown), "kept by lookups", against, "overflows"), rows)
+    output.table(("bits", *(SHOWN[name][0] for name in shown), "kept by lookups", against, "overflows"), rows, title)
     output.say(f"{counted(document['samples'], 'sample')}; bits count a sign and room for twice the calibrated range")

@@ -1,0 +1,69 @@
+"""Labelled samples that a command measures a model on."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.errors import InputError, MisuseError
+from lanner.evaluation import Task, task_of
+from lanner.inputs import as_batch, load_array, load_truth
+from lanner.model import Model
+from lanner.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Samples, and what is true of them.
+
+    Attributes:
+        x: Shape (n, *input shape).
+        task: What a model is measured by on them.
+    """
+
+    x: NDArray[np.float32]
+    task: Task
+
+
+def add_data_options(parser: argparse.ArgumentParser, *, required: bool, measured: str = "") -> None:
+    """The options that name the samples; `measured` says what for."""
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=required,
+        metavar="X.npz",
+        help="samples `x` and what is true of them `y`: class names or indices, labels or values" + measured,
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
+
+
+def check_limit(options: argparse.Namespace) -> None:
+    """Check how many samples are asked for.
+
+    Raises:
+        MisuseError: If it is less than one.
+    """
+    if options.limit is not None and options.limit < 1:
+        raise MisuseError(f"--limit is {options.limit}", fix="give 1 or more")
+
+
+def read_labelled(options: argparse.Namespace, model: Model) -> Labelled:
+    """The samples that the options name.
+
+    Raises:
+        InputError: If they do not fit the model, or what is true of them does not.
+    """
+    path: Path = options.data
+    x, y = as_batch(load_array(path, "x"), model.manifest.input, f"{path}, x"), load_truth(path)
+    if len(x) != len(y):
+        raise InputError(
+            f"it has {counted(len(x), 'sample')} and {counted(len(y), 'label')}",
+            where=str(path),
+            fix="give one label each",
+        )
+    x, y = x[: options.limit], y[: options.limit]
+    return Labelled(x, task_of(model.manifest, model.predict_float(x[:1]).shape[1], y, path))
