@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanner.divergence import LayerTrace
 from lanner.estimate import Estimate, LayerEstimate
-from lanner.waterfall import Span
+from lanner.waterfall import Span, Stretches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,10 +61,10 @@ def draw_waterfall(drawn: Figure, steps: Sequence[Span], told: Sequence[str]) ->
     phases = _by_phase(steps)
     heights = [len(rows) + _AXIS / _ROW for rows in phases.values()]
     every = drawn.subplots(len(phases), 1, squeeze=False, height_ratios=heights)[:, 0]
-    parts = _PARTS if any(step.link for step in steps) else [part for part in _PARTS if part[0] != "link"]
+    parts = [part for part in _PARTS if any(_stretches(step, part[0]) for step in steps)]
     for axes, (phase, rows) in zip(every, phases.items(), strict=True):
         _waterfall(axes, phase, parts, [steps[row] for row in rows], [told[row] for row in rows])
-    drawn.legend(*every[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
+    drawn.legend(*every[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(parts), fontsize=8)
 
 
 def _by_phase(steps: Sequence[Span]) -> dict[str, list[int]]:
@@ -73,20 +73,23 @@ def _by_phase(steps: Sequence[Span]) -> dict[str, list[int]]:
     return {name: [row for row, step in enumerate(steps) if step.phase == name] for name in names}
 
 
-def _waterfall(
-    axes: Axes, phase: str, parts: Sequence[tuple[str, str, str]], steps: Sequence[Span], told: Sequence[str]
-) -> None:
-    end = max(step.start + step.seconds for step in steps)
-    factor, unit = _unit(_TIMES, end)
-    left = [step.start * factor for step in steps]
-    for part, label, colour in parts:
-        values = [getattr(step, part) * factor for step in steps]
-        axes.barh(range(len(steps)), values, left=left, color=colour, label=label)
-        left = [a + b for a, b in zip(left, values, strict=True)]
-    for row, (text, right) in enumerate(zip(told, left, strict=True)):
-        axes.text(right + end * factor / 100, row, text, va="center", fontsize=8)
-    axes.set_xlim(0, 1.25 * end * factor)
+def _waterfall(axes: Axes, phase: str, parts: Sequence[_Part], steps: Sequence[Span], told: Sequence[str]) -> None:
+    ends = [max(step.start + step.seconds, step.server_start + step.server) for step in steps]
+    factor, unit = _unit(_TIMES, max(ends))
+    for part, label, colour, (below, high) in parts:
+        for row, step in enumerate(steps):
+            scaled = [(start * factor, seconds * factor) for start, seconds in _stretches(step, part)]
+            axes.broken_barh(scaled, (row + below, high), color=colour, label="" if row else label)
+    for row, (text, end) in enumerate(zip(told, ends, strict=True)):
+        axes.text((end + max(ends) / 100) * factor, row, text, va="center", fontsize=8)
     _named(axes, [f"{step.name}  ({step.protocol})" for step in steps], f"{unit} of the client, {phase}")
+    axes.set_xlim(0, 1.25 * max(ends) * factor)
+
+
+def _stretches(step: Span, part: str) -> Stretches:
+    """When a part of `_PARTS` was, of those that last."""
+    whole = {"step": [(step.start, step.seconds)], "server": [(step.server_start, step.server)]}
+    return [stretch for stretch in (whole | {"left": step.left, "way": step.way})[part] if stretch[1] > 0]
 
 
 def _stacked(axes: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float], str]], unit: str) -> None:
@@ -113,11 +116,15 @@ def _named(axes: Axes, names: Sequence[str], unit: str) -> None:
 
 _OFFLINE, _ONLINE = "#9db8d2", "#1f5f99"
 
-#: The parts of a step in a waterfall: the attribute of `Span`, what it is, and its colour.
+#: A part of a step in a waterfall.
+_Part = tuple[str, str, str, tuple[float, float]]
+
+#: The parts of a step in a waterfall: what it is, its colour, and where it is in the row and how high.
 _PARTS = (
-    ("left", "left: the client computes, or waits", _OFFLINE),
-    ("link", "on the way", "#c9c9c9"),
-    ("within", "the server computes, the client perhaps too", "#d9822b"),
+    ("step", "client's step, while the server computes", "#dce8f3", (-0.4, 0.4)),
+    ("left", "client computes, or waits", "#4f86b8", (-0.4, 0.4)),
+    ("way", "on the way", "#b5b5b5", (-0.4, 0.4)),
+    ("server", "server computes", "#d9822b", (0.04, 0.36)),
 )
 
 #: Units of an axis, the largest first: how many there are in a second or a byte, and their name.

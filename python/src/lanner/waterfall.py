@@ -1,13 +1,15 @@
-"""Predictions as a waterfall: each step on the client's clock, and what of it the server computed.
+"""Predictions as a waterfall: each step on the client's clock, and where in it the server may have computed.
 
 Each party measures its own time: the client how long it was at a step, from the end of the one before it, and the
-server how long it computed for that step. No clock is shared, and so where in the client's time the server's lies is
-not known. Neither is what the client computed: that is in what is left, with waiting.
+server how long it computed for that step. No clock is shared, and so where on the client's clock the server's time lies
+is inferred: the server takes one step after the other, each at the end of the client's, later where it is not done with
+the one before, and earlier where the phase would end before it. The client's own computing is not measured: it is in
+what is left, with waiting, and in the server's time where both compute at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanner.network import Network
@@ -16,19 +18,25 @@ from lanner.prediction import Prediction
 #: What a server computed, in seconds, by phase, step and protocol.
 Computed = Mapping[tuple[str, str, str], float]
 
+#: Stretches of time: when each begins, and how long it is, in seconds.
+Stretches = list[tuple[float, float]]
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A step in one phase, the mean of several predictions.
+    """A step in one phase, the mean of several predictions; times are of the client, from the phase's first step on.
 
     Attributes:
         phase: ``offline`` or ``online``.
         name: The layer.
         protocol: Its protocol.
-        start: Seconds of the client from the phase's first step on.
+        start: When the client came to it.
         seconds: How long the client was at it, computing, sending and waiting.
-        server: How long the server computed for it, which may overlap what the client does before and after.
-        link: What its bytes and rounds take over an emulated network, at most what the server leaves; 0 over loopback.
+        server_start: When the server may have begun to compute for it.
+        server: How long the server computed for it.
+        left: When the client was at it and nothing is known to have gone on elsewhere.
+        way: What its bytes and rounds take over an emulated network, at most what the server leaves; none over
+            loopback.
         bytes: Bytes in both directions.
         rounds: Sends by the client that were followed by a wait.
     """
@@ -38,20 +46,24 @@ class Span:
     protocol: str
     start: float
     seconds: float
+    server_start: float
     server: float
-    link: float
+    left: Stretches
+    way: Stretches
     bytes: float
     rounds: float
 
-    @property
-    def within(self) -> float:
-        """What of the server's time fits into the client's."""
-        return min(self.server, self.seconds)
 
-    @property
-    def left(self) -> float:
-        """What is neither the server's nor the link's: the client computes, or waits for something else."""
-        return self.seconds - self.within - self.link
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is measured of a step, the mean of several predictions."""
+
+    key: tuple[str, str, str]
+    start: float
+    seconds: float
+    server: float
+    bytes: float
+    rounds: float
 
 
 def spans(predictions: Sequence[Prediction], computed: Computed, network: Network) -> list[Span]:
@@ -62,20 +74,82 @@ def spans(predictions: Sequence[Prediction], computed: Computed, network: Networ
         computed: What it computed for all of them together.
         network: The network between the parties.
     """
-    totals: dict[tuple[str, str, str], list[float]] = {}
-    for layer in (layer for prediction in predictions for layer in prediction.layers if layer.phase != "setup"):
-        total = totals.setdefault((layer.phase, layer.name, layer.protocol), [0.0, 0.0, 0.0])
-        for index, value in enumerate((layer.seconds, layer.bytes, layer.rounds)):
-            total[index] += value / len(predictions)
     found: list[Span] = []
-    ends: dict[str, float] = {}
-    for (phase, name, protocol), (seconds, transferred, rounds) in totals.items():
-        server = computed.get((phase, name, protocol), 0.0) / len(predictions)
-        link = min(_over(network, transferred, rounds), max(seconds - server, 0.0))
-        start = ends.get(phase, 0.0)
-        found.append(Span(phase, name, protocol, start, seconds, server, link, transferred, rounds))
-        ends[phase] = start + seconds
+    for phase in ("offline", "online"):
+        steps = _steps(predictions, computed, phase)
+        starts = _server_starts(steps)
+        busy = [(start, step.server) for start, step in zip(starts, steps, strict=True)]
+        for step, start in zip(steps, starts, strict=True):
+            free = _without((step.start, step.seconds), busy)
+            way = min(_over(network, step.bytes, step.rounds), total(free))
+            left, ways = _split(free, total(free) - way)
+            found.append(
+                Span(*step.key, step.start, step.seconds, start, step.server, left, ways, step.bytes, step.rounds)
+            )
     return found
+
+
+def total(stretches: Stretches) -> float:
+    """How long stretches are together."""
+    return sum(seconds for _, seconds in stretches)
+
+
+def _steps(predictions: Sequence[Prediction], computed: Computed, phase: str) -> list[_Step]:
+    """The steps of a phase; those of one name and protocol are one."""
+    sums: dict[tuple[str, str, str], list[float]] = {}
+    for layer in (layer for prediction in predictions for layer in prediction.layers if layer.phase == phase):
+        summed = sums.setdefault((phase, layer.name, layer.protocol), [0.0, 0.0, 0.0])
+        for index, value in enumerate((layer.seconds, layer.bytes, layer.rounds)):
+            summed[index] += value
+    steps: list[_Step] = []
+    start = 0.0
+    for key, summed in sums.items():
+        seconds, server, transferred, rounds = (
+            value / len(predictions) for value in (summed[0], computed.get(key, 0.0), *summed[1:])
+        )
+        steps.append(_Step(key, start, seconds, server, transferred, rounds))
+        start += seconds
+    return steps
+
+
+def _server_starts(steps: Sequence[_Step]) -> list[float]:
+    """When the server may have begun each step: one after the other, as late as the client's steps and end allow."""
+    starts: list[float] = []
+    done = 0.0
+    for step in steps:
+        starts.append(max(done, step.start, step.start + step.seconds - step.server))
+        done = starts[-1] + step.server
+    end = sum(step.seconds for step in steps)
+    for index in reversed(range(len(steps))):
+        end = starts[index] = max(min(starts[index], end - steps[index].server), 0.0)
+    return starts
+
+
+def _without(stretch: tuple[float, float], busy: Iterable[tuple[float, float]]) -> Stretches:
+    """What of a stretch no other one covers; these are in order."""
+    free: Stretches = []
+    start, end = stretch[0], stretch[0] + stretch[1]
+    for begin, seconds in busy:
+        if begin > start:
+            free.append((start, min(begin, end) - start))
+        start = max(start, begin + seconds)
+        if start >= end:
+            break
+    else:
+        free.append((start, end - start))
+    return [part for part in free if part[1] > 0]
+
+
+def _split(stretches: Stretches, first: float) -> tuple[Stretches, Stretches]:
+    """The stretches up to so many seconds of them, and the others."""
+    before: Stretches = []
+    behind: Stretches = []
+    for start, seconds in stretches:
+        taken = min(first, seconds)
+        first -= taken
+        before.append((start, taken))
+        behind.append((start + taken, seconds - taken))
+    return before, behind
 
 
 def _over(network: Network, transferred: float, rounds: float) -> float:

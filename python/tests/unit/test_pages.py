@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import lanner
-from helpers.models import tiny_classifier, tiny_samples
+from helpers.models import make_model, random_weights, tiny_classifier, tiny_samples
 from lanner.cli import main
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
@@ -128,6 +130,24 @@ def test_the_page_of_a_run_tells_both_parties_parts(model: Path, tmp_path: Path)
     assert far.count(">on the way<") == 2
     assert "The mean of" in far
     assert "far (1000 Mbit/s, 2 ms)" in far
+
+
+def test_an_estimate_stands_beside_the_whole_request(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    nodes = [
+        helper.make_node("Gemm", ["x", "w1"], ["a"], transB=1),
+        helper.make_node("Mul", ["a", "a"], ["b"]),
+        helper.make_node("Gemm", ["b", "w2"], ["y"], transB=1),
+    ]
+    network = make_model(nodes, (1, 6), random_weights(2, w1=(5, 6), w2=(3, 5)))
+    x = np.random.default_rng(3).random((32, 6), dtype=np.float32)
+    lanner.compile(network, x, mode="spectral", output="logits", batch=2).save(tmp_path / "pairs.lanner")
+    np.save(tmp_path / "x.npy", x[:4])
+    text = page_of(tmp_path / "pairs.lanner", "run", tmp_path / "x.npy")
+    table = text[text.index("Estimate against measured") :]
+    online = table[table.index("<tr><td>online</td>") :]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", online[: online.index("</tr>")])
+    assert cells[-2:] == ["1", "1"]
 
 
 def test_a_page_without_matplotlib_is_refused_before_any_work(

@@ -12,7 +12,7 @@ from lanner.cli.counters import await_counters
 from lanner.cli.process import ServerProcess
 from lanner.network import LOOPBACK, Network
 from lanner.prediction import Layer, Phase, Prediction
-from lanner.waterfall import Span, spans
+from lanner.waterfall import spans, total
 
 FAR = Network("far", (8e6, 0.01))
 
@@ -39,28 +39,49 @@ def test_steps_follow_each_other_in_each_phase_from_zero() -> None:
 def test_the_mean_of_predictions_is_shown_and_equal_names_are_one_step() -> None:
     first = prediction(layer("a", "online", 1.0, 10, 2), layer("a", "online", 0.5, 2, 1))
     second = prediction(layer("a", "online", 2.0, 20, 2), layer("a", "online", 0.5, 4, 1))
-    assert spans([first, second], {("online", "a", "p"): 1.0}, LOOPBACK) == [
-        Span("online", "a", "p", start=0.0, seconds=2.0, server=0.5, link=0.0, bytes=18.0, rounds=3.0)
-    ]
+    (step,) = spans([first, second], {("online", "a", "p"): 1.0}, LOOPBACK)
+    assert (step.start, step.seconds, step.server, step.bytes, step.rounds) == (0.0, 2.0, 0.5, 18.0, 3.0)
+    assert (step.server_start, step.left, total(step.way)) == (1.5, [(0.0, 1.5)], 0.0)
 
 
 @pytest.mark.parametrize(
-    ("server", "within", "link", "left"),
+    ("server", "way", "left"),
     [
         # 1000 bytes at 1 byte a microsecond and two round trips: 21 ms.
-        (0.01, 0.01, 0.021, 0.069),
-        (0.09, 0.09, 0.01, 0.0),
-        (0.3, 0.1, 0.0, 0.0),
+        (0.01, 0.021, 0.069),
+        (0.09, 0.01, 0.0),
+        (0.3, 0.0, 0.0),
     ],
 )
-def test_a_step_is_the_servers_part_the_way_and_what_is_left(
-    server: float, within: float, link: float, left: float
-) -> None:
-    (step,) = spans([prediction(layer("a", "online", 0.1, 1000, 2))], {("online", "a", "p"): server}, FAR)
-    assert (step.within, step.link, step.left) == pytest.approx((within, link, left))
-    assert step.within + step.link + step.left == pytest.approx(step.seconds)
-    (near,) = spans([prediction(layer("a", "online", 0.1, 1000, 2))], {("online", "a", "p"): server}, LOOPBACK)
-    assert near.link == 0.0
+def test_a_step_is_the_servers_part_the_way_and_what_is_left(server: float, way: float, left: float) -> None:
+    made, computed = [prediction(layer("a", "online", 0.1, 1000, 2))], {("online", "a", "p"): server}
+    (step,) = spans(made, computed, FAR)
+    assert (total(step.way), total(step.left)) == pytest.approx((way, left))
+    assert min(server, 0.1) + total(step.way) + total(step.left) == pytest.approx(step.seconds)
+    (near,) = spans(made, computed, LOOPBACK)
+    assert total(near.way) == 0.0
+    assert total(near.left) == pytest.approx(left + way)
+
+
+def test_a_server_that_is_not_done_goes_on_in_the_next_step() -> None:
+    made = [prediction(layer("a", "online", 1.0), layer("b", "online", 0.0), layer("c", "online", 8.0))]
+    first, second, third = spans(made, {("online", "a", "p"): 2.0, ("online", "b", "p"): 3.0}, LOOPBACK)
+    assert (first.server_start, second.server_start) == (0.0, 2.0)
+    assert (first.left, second.left, third.left) == ([], [], [(5.0, 4.0)])
+
+
+def test_a_server_that_worked_ahead_is_done_when_the_phase_is() -> None:
+    made = [prediction(layer("a", "online", 4.0), layer("b", "online", 1.0))]
+    first, second = spans(made, {("online", "a", "p"): 1.0, ("online", "b", "p"): 2.0}, LOOPBACK)
+    assert (first.server_start, second.server_start) == (2.0, 3.0)
+    assert (total(first.left), total(second.left)) == (2.0, 0.0)
+
+
+def test_nothing_begins_before_its_phase() -> None:
+    made = [prediction(layer("a", "online", 1.0), layer("b", "online", 1.0))]
+    found = spans(made, {("online", "a", "p"): 5.0, ("online", "b", "p"): 5.0}, FAR)
+    assert [step.server_start for step in found] == [0.0, 0.0]
+    assert all(total(step.left) == total(step.way) == 0.0 for step in found)
 
 
 @pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])

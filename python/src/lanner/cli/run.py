@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from lanner.cli.arguments import KINDS, add_compile_options, read_limits
@@ -53,7 +56,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
             server.connect(network=network) as client,
         ):
             predictions = predict_samples(client, samples, output)
-            requests = math.ceil(len(samples) / client.manifest.batch)
+            batch = client.manifest.batch
+            requests = math.ceil(len(samples) / batch)
             computed = None if options.html is None else await_counters(server, requests).computed
     with page(
         options, output, f"{counted(len(predictions), 'prediction')} by {model.name}, mode {model.manifest.mode}"
@@ -63,17 +67,20 @@ def run(options: argparse.Namespace, output: Output) -> int:
         show_predictions(predictions, output)
         if computed is not None:
             found = model.estimate(network, state_dir=options.state_dir)
-            _show_estimate(found, predictions[-1], output)
+            _show_estimate(found, predictions[-(len(predictions) % batch or batch) :], output)
             show_waterfall(predictions, computed, network, output)
     output.document({"predictions": output.predictions})
     return 0
 
 
-def _show_estimate(found: Estimate, last: Prediction, output: Output) -> None:
-    """Estimate against measured, of the last prediction."""
+def _show_estimate(found: Estimate, last: Sequence[Prediction], output: Output) -> None:
+    """Estimate against measured, of the last request, whose predictions have a part of its cost each."""
     rows = []
     for name in PHASES:
-        estimated, measured = getattr(found, name), last.phases[name]
+        estimated = getattr(found, name)
+        # The set-up is the session's, and told with every prediction.
+        parts = [prediction.phases[name] for prediction in (last[:1] if name == "setup" else last)]
+        measured = reduce(add, parts)
         rows.append(
             (
                 name,
@@ -81,8 +88,12 @@ def _show_estimate(found: Estimate, last: Prediction, output: Output) -> None:
                 duration(measured.seconds),
                 size(estimated.bytes),
                 size(measured.bytes),
-                f"{estimated.rounds} / {measured.rounds}",
+                estimated.rounds,
+                measured.rounds,
             )
         )
-    columns = ("phase", "estimated", "measured", "bytes estimated", "bytes measured", "rounds")
+    columns = ("phase", *(f"{what} {which}" for what in ("time", "bytes", "rounds") for which in _WHICH))
     output.table(columns, rows, "Estimate against measured")
+
+
+_WHICH = ("estimated", "measured")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 
 from lanner.cli.html import picture
 from lanner.cli.output import Output, duration, size
 from lanner.network import Network
 from lanner.pictures import draw_waterfall, waterfall_size
-from lanner.prediction import Phase, Prediction
-from lanner.waterfall import Computed, Span, spans
+from lanner.prediction import Prediction
+from lanner.waterfall import Computed, Span, spans, total
 
 
 def show_waterfall(predictions: Sequence[Prediction], computed: Computed, network: Network, output: Output) -> None:
@@ -25,7 +27,7 @@ def show_waterfall(predictions: Sequence[Prediction], computed: Computed, networ
     _show_phases(predictions, steps, network, output)
     shown = [step for step in steps if step.bytes > 0 or max(step.seconds, step.server) > _SHORT]
     _show_steps(shown, network, output)
-    told = [size(step.bytes) + _rounds(step.rounds) for step in shown]
+    told = [_traffic(step) for step in shown]
     picture(
         output,
         waterfall_size(shown),
@@ -39,18 +41,18 @@ def _show_phases(predictions: Sequence[Prediction], steps: Sequence[Span], netwo
     for name in dict.fromkeys(step.phase for step in steps):
         of_phase = [step for step in steps if step.phase == name]
         phases = [prediction.phases[name] for prediction in predictions]
-        total = sum(phases, Phase(0.0, 0, 0, 0))
+        whole = reduce(add, phases)
         count = len(phases)
         rows.append(
             (
                 name,
                 duration(sum(step.seconds for step in of_phase)),
                 duration(sum(step.server for step in of_phase)),
-                _link(sum(step.link for step in of_phase), network),
-                duration(sum(step.left for step in of_phase)),
-                size(total.bytes_sent / count),
-                size(total.bytes_received / count),
-                total.rounds / count,
+                _way(sum(total(step.way) for step in of_phase), network),
+                duration(sum(total(step.left) for step in of_phase)),
+                size(whole.bytes_sent / count),
+                size(whole.bytes_received / count),
+                round(whole.rounds / count, 2),
             )
         )
     output.table(("phase", *_PARTS, "client sends", "server sends", "rounds"), rows, "Both parties")
@@ -64,41 +66,44 @@ def _show_steps(steps: Sequence[Span], network: Network, output: Output) -> None
             step.protocol,
             duration(step.seconds),
             duration(step.server),
-            _link(step.link, network),
-            duration(step.left),
+            _way(total(step.way), network),
+            duration(total(step.left)),
             size(step.bytes),
-            step.rounds,
+            round(step.rounds, 2),
         )
         for step in steps
     ]
     output.table(("phase", "layer", "protocol", *_PARTS, "bytes", "rounds"), rows, "Both parties, step by step")
 
 
-def _link(seconds: float, network: Network) -> str | None:
+def _way(seconds: float, network: Network) -> str | None:
     return None if network.profile is None else duration(seconds)
 
 
-def _rounds(rounds: float) -> str:
-    """Rounds behind bytes: nothing where there are none, as of what a message before it brought along."""
-    return f", {rounds:.3g} round{'' if rounds == 1 else 's'}" if rounds else ""
+def _traffic(step: Span) -> str:
+    """Bytes and rounds, of a step that has them."""
+    rounds = round(step.rounds, 2)
+    told = (size(step.bytes) if step.bytes else "", f"{rounds:g} round{'' if rounds == 1 else 's'}" if rounds else "")
+    return ", ".join(filter(None, told))
 
 
 def _caption(count: int, network: Network) -> str:
     """What is measured, and what follows from it."""
     whose = "The prediction" if count == 1 else f"The mean of {count} predictions"
-    link = (
+    way = (
         "Over loopback nothing is told apart as being on the way."
         if network.profile is None
         else f"On the way is reckoned, not measured: bytes and rounds over {network.describe()}, at most what the "
-        "server leaves."
+        "server leaves of the step."
     )
     return (
         f"{whose} on the client's clock, step behind step, each phase from 0; the set-up, once a session, is not "
-        "drawn. Measured: how long the client was at each step, its bytes and rounds, and how long the server computed "
-        "for that step, by the server's clock and without waiting. Where within the step the server computed is not "
-        "measured: its part is drawn at the end, cut off where it is longer than the step, as work ahead is. The "
-        f"client may compute at the same time, as where both make keys. {link} What is left is the client computing, "
-        "and waiting that nothing of this explains. Both parties share this machine's cores."
+        "drawn. Measured: how long the client was at each step, its bytes and rounds, and, by the server's own clock "
+        "and without waiting, how long the server computed for it. Inferred: when the server computed. It is drawn one "
+        "step behind the other, each at the end of the client's, later where it is not done with the one before, "
+        f"earlier where the phase would end before it. {way} What is left of a step is the client computing, and "
+        "waiting that nothing of this explains; it may compute while the server does, too, as where both make keys. "
+        "Both parties share this machine's cores."
     )
 
 
