@@ -48,6 +48,7 @@ def draw_divergence(drawn: Figure, layers: Sequence[LayerTrace]) -> None:
     _stacked(errors, names, [("", [100 * (layer.relative_error or 0) for layer in layers], _ONLINE)], "% off")
     _stacked(rings, names, [("", [100 * (layer.of_ring or 0) for layer in layers], _OFFLINE)], "% of its ring")
     rings.axvline(100, color="#b00020", linestyle="--")
+    rings.set_xlim(right=max(rings.get_xlim()[1], 105))
 
 
 def waterfall_size(steps: Sequence[Span]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from helpers.models import tiny_classifier, tiny_samples
 from lanner.cli.counters import await_counters
 from lanner.cli.process import ServerProcess
 from lanner.network import LOOPBACK, Network
+from lanner.pictures import draw_waterfall
 from lanner.prediction import Layer, Phase, Prediction
 from lanner.waterfall import spans, total
 
@@ -95,3 +96,22 @@ def test_all_that_a_server_computes_is_in_some_step(mode: str, tmp_path: Path) -
     assert total == pytest.approx(sum(computed.values()) / len(predictions))
     assert total > 0
     assert {step.phase for step in found if step.server > 0} == {"offline", "online"}
+
+
+def test_each_phase_is_drawn_by_itself_in_units_that_fit() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    made = [prediction(layer("a", "offline", 3.0, 10, 1), layer("a", "online", 0.25), layer("b", "online", 0.25))]
+    steps = spans(made, {("offline", "a", "p"): 1.0}, LOOPBACK)
+    draw_waterfall(figure, steps, ["10 B, 1 round", "", ""])
+    offline, online = figure.axes
+    assert offline.get_xlabel() == "seconds of the client, offline"
+    assert online.get_xlabel() == "milliseconds of the client, online"
+    assert [text.get_text() for text in online.get_yticklabels()] == ["a  (p)", "b  (p)"]
+    assert [text.get_text() for text in offline.texts] == ["10 B, 1 round"]
+    assert offline.get_xlim()[1] > 3.0
+    assert online.get_xlim()[1] > 500.0
+    # Nothing is on the way over loopback, and so it has no place in the legend.
+    (legend,) = figure.legends
+    told = [text.get_text() for text in legend.get_texts()]
+    assert "server computes" in told
+    assert "on the way" not in told

@@ -141,7 +141,7 @@ def _show(found: Estimate, output: Output) -> None:
         )
         for layer in found.layers
     ]
-    output.table(("layer", "protocol", "offline", "online", "bytes", "rounds", "material of both"), rows)
+    output.table(("layer", "protocol", "offline", "online", "bytes", "rounds", "material of both"), rows, "Layers")
     reasons = {layer.protocol: layer.reason for layer in found.layers}
     output.section("Why these protocols", list(reasons.items()))
     held = [(name.replace("_", " "), size(count)) for name, count in found.memory.items() if count]
