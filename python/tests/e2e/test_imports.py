@@ -1,0 +1,56 @@
+"""What a data owner's commands load: nothing of the packages that compile, train or draw, even if installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from helpers.models import tiny_samples
+from helpers.processes import HUNG, serving
+
+#: Packages of the extras.
+OPTIONAL = {"onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch"}
+
+PROGRAM = """
+import json, sys
+from lanner.cli import main
+code = main(sys.argv[1:])
+print(json.dumps([code, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def loaded(*arguments: object) -> set[str]:
+    """The top-level packages that a command has loaded at its end."""
+    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=True)
+    code, packages = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0, done.stderr
+    return set(packages)
+
+
+def test_commands_of_compiled_models_load_no_optional_package(tiny_label: Path, tmp_path: Path) -> None:
+    x, public, keys = tmp_path / "x.npy", tmp_path / "tiny.public", tmp_path / "tiny.keys"
+    np.save(x, tiny_samples(1, seed=5))
+    for command in (
+        ("export", tiny_label, "-o", public),
+        ("inspect", tiny_label),
+        ("estimate", public),
+        ("keygen", public, "-o", keys),
+        ("run", tiny_label, x),
+        ("pairings",),
+    ):
+        assert not loaded(*command) & OPTIONAL, command
+    with serving(tmp_path / "server", tiny_label) as server:
+        assert not loaded("prepare", server.address, "--count", 1, *server.pin) & OPTIONAL
+        assert not loaded("predict", server.address, x, *server.pin) & OPTIONAL
+
+
+def test_compiling_loads_onnx(tiny_onnx: Path, tmp_path: Path) -> None:
+    # What the test above looks at does tell.
+    x = tmp_path / "x.npy"
+    np.save(x, tiny_samples(8, seed=5))
+    assert "onnx" in loaded("compile", tiny_onnx, "-o", tmp_path / "tiny.lanner", "--calibration", x)
