@@ -71,7 +71,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py
+	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py

@@ -50,6 +50,10 @@ class Client:
         keys: A file that `lanner.keygen` wrote: the session's keys, of which a server is sent its part once. Without it
             each session makes its own, and sends them.
 
+    Attributes:
+        address: The server's, ``HOST:PORT``.
+        manifest: What the server told of the model: input, output, mode and limits.
+
     Raises:
         MisuseError: If an argument is wrong, or the keys are for models with other needs.
         TransportError: If there is no connection, or the server's certificate is not trusted.

@@ -42,6 +42,9 @@ class Server:
         timeout: Seconds without a byte after which a session is closed.
         insecure_plaintext: Whether to speak without TLS.
 
+    Attributes:
+        models: The models by the names that clients ask for.
+
     Raises:
         MisuseError: If an argument is wrong, or two models have one name.
     """

@@ -47,6 +47,17 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         MisuseError: If they are not understood.
         SystemExit: After printing the help.
     """
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    if options.version:
+        options.command = _print_version
+    if "command" not in options:
+        parser.error("no command is given")
+    return options
+
+
+def build_parser() -> Parser:
+    """The parser of the whole command line."""
     parser = Parser(
         prog="lanner", description="Private neural-network inference between two parties.", allow_abbrev=False
     )
@@ -57,12 +68,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         module.add_arguments(command)
         _add_common(command, top=False)
         command.set_defaults(command=module.run)
-    options = parser.parse_args(arguments)
-    if options.version:
-        options.command = _print_version
-    if "command" not in options:
-        parser.error("no command is given")
-    return options
+    return parser
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands of a parser by their names, in the order of its help; none if it has none."""
+    found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(found[0]) if found else {}
+
+
+def shown_actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """A parser's own arguments and options that its help shows, without its commands."""
+    return [
+        action
+        for action in parser._actions
+        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)
+    ]
 
 
 def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
