@@ -9,7 +9,6 @@ test compares the two: whoever changes the interface changes the page, where a r
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 import sys
@@ -18,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import lanner
-from lanner.cli.parser import build_parser, commands_of, shown_actions
+from lanner.cli.outline import Argument, outline
+from lanner.cli.parser import build_parser
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference-api.md"
 
@@ -119,20 +119,19 @@ def first_sentence(named: object) -> str:
 
 def command_part() -> Iterator[str]:
     """What stands before or after every command, and a section for each command."""
-    parser = build_parser()
-    common = {action.dest for action in shown_actions(parser)}
+    program = outline(build_parser(), "lanner")
     yield "## Command line\n"
     yield "Before or after every command:\n"
-    yield from described_actions(shown_actions(parser))
-    yield ""
-    yield "Exit codes: 0 when all went well, 130 after Ctrl-C, and of errors:\n"
+    yield from map(described_argument, program.options)
+    yield "\nExit codes: 0 when all went well, 130 after Ctrl-C, and of errors:\n"
     yield from (f"- {error.exit_code}: `{error.__name__}`" for error in sorted(errors(), key=lambda e: e.exit_code))
     yield ""
-    for name, command in commands_of(parser).items():
-        yield f"### `lanner {name}`\n"
-        yield f"{command.description}\n"
-        own = [action for action in shown_actions(command) if action.dest not in common]
-        yield from described_actions(own)
+    common = {option.names for option in program.options}
+    for command in program.commands:
+        yield f"### `lanner {command.name}`\n"
+        yield f"{command.help}.\n"
+        own = [option for option in command.options if option.names not in common]
+        yield from map(described_argument, [*command.positions, *own])
         yield ""
 
 
@@ -142,25 +141,13 @@ def errors() -> list[type[lanner.LannerError]]:
     return [kind for kind in named if inspect.isclass(kind) and issubclass(kind, lanner.LannerError)]
 
 
-def described_actions(actions: list[argparse.Action]) -> Iterator[str]:
-    """A line for each argument and option: how it is written, what it may be, and whether it must be given."""
-    for action in actions:
-        names = ", ".join(action.option_strings)
-        written = " ".join(filter(None, (names, value_of(action))))
-        if action.option_strings:
-            note = " (required)" if action.required else ""
-        else:
-            note = " (may be left out)" if action.nargs in ("?", "*") else ""
-        yield f"- `{written}`{note}"
-
-
-def value_of(action: argparse.Action) -> str:
-    """What is written for an argument's value; empty where there is none."""
-    if action.nargs == 0:
-        return ""
-    choices = None if action.choices is None else "{" + ",".join(map(str, action.choices)) + "}"
-    value = choices or action.metavar or action.dest.upper()
-    return f"{value}..." if action.nargs in ("+", "*") else str(value)
+def described_argument(argument: Argument) -> str:
+    """A line for an argument or option: how it is written, what it may be, and whether it must be given."""
+    value = "{" + ",".join(argument.choices) + "}" if argument.choices else argument.value
+    written = " ".join(filter(None, (", ".join(argument.names), value))) + ("..." if argument.repeated else "")
+    if argument.names:
+        return f"- `{written}`{' (required)' if argument.required else ''}"
+    return f"- `{written}`{'' if argument.required else ' (may be left out)'}"
 
 
 if __name__ == "__main__":

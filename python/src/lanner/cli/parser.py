@@ -9,6 +9,7 @@ from typing import NoReturn
 from lanner.cli import (
     bench,
     compile_model,
+    completion,
     debug,
     demo,
     doctor,
@@ -28,7 +29,7 @@ from lanner.errors import MisuseError
 
 COMMANDS = (
     *(demo, compile_model, inspect, estimate, export, keygen, serve, prepare, predict),
-    *(evaluate, run, debug, bench, pairings, doctor),
+    *(evaluate, run, debug, bench, pairings, doctor, completion),
 )
 
 
@@ -69,21 +70,6 @@ def build_parser() -> Parser:
         _add_common(command, top=False)
         command.set_defaults(command=module.run)
     return parser
-
-
-def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The commands of a parser by their names, in the order of its help; none if it has none."""
-    found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(found[0]) if found else {}
-
-
-def shown_actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """A parser's own arguments and options that its help shows, without its commands."""
-    return [
-        action
-        for action in parser._actions
-        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)
-    ]
 
 
 def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
