@@ -11,6 +11,8 @@ CARGO ?= cargo
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := python/requirements.lock
+DOCS := target/docs-venv
+DOCS_LOCK := python/requirements-docs.lock
 WHEELS := target/wheels
 BENCH := target/bench
 PEERS := target/peers
@@ -71,7 +73,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py
+	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
@@ -120,9 +122,16 @@ bench-against: setup ## an older build and this one by turns, into docs/benchmar
 	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
 	$(BIN)/python -m lanner.benchmarks.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
 
-docs: $(VENV)/.requirements ## the Rust reference in target/doc; links between the documents are checked
+docs: $(VENV)/.requirements $(DOCS)/.requirements ## the pages in target/site, the Rust reference in target/doc; links are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(BIN)/python tools/links.py
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict
+
+# What makes the pages stays apart from what the tests need.
+$(DOCS)/.requirements: $(DOCS_LOCK)
+	$(PYTHON) -m venv --clear $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DOCS_LOCK)
+	@touch $@
 
 wheel: setup ## a wheel for this platform in dist/
 	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out dist
