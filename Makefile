@@ -31,7 +31,7 @@ SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( 
     -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' -o -name NOTICE \) -print) \
     Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml README.md LICENSE-APACHE LICENSE-MIT
 
-PYTHON_FOLDERS := $(wildcard python models tools examples)
+PYTHON_FOLDERS := $(wildcard python models tools examples deploy)
 
 # The tests of these crates link nothing of Python's; lanner-py is tested through the installed package.
 CARGO_TEST := $(CARGO) test --locked --workspace --exclude lanner-py
@@ -73,7 +73,8 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- --deny warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
-	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py
+	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
+	    deploy/health.py deploy/locked.py
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py

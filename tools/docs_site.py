@@ -26,6 +26,7 @@ PLACES = {
     "SECURITY.md": "project/security.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "attacks/README.md": "project/attacks.md",
+    "deploy/README.md": "how-to/run-as-a-service.md",
     "models/README.md": "models/index.md",
 }
 

@@ -14,7 +14,13 @@ from lanner.cli.parser import build_parser
 
 DOCS = ROOT / "docs"
 STORIES = [DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "models" / "README.md", *sorted(DOCS.glob("**/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "deploy" / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "models" / "README.md",
+    *sorted(DOCS.glob("**/*.md")),
+]
 
 
 @pytest.mark.parametrize("page", STORIES, ids=lambda page: page.stem)

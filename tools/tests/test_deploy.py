@@ -1,0 +1,202 @@
+"""What deploy/ holds, as far as it can be checked without Docker: commands, schemas, the unit, what is installed."""
+
+# ruff: noqa: D103 (the name of a test says what it shows)
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import locked
+import pytest
+import yaml
+
+from lanner.cli.outline import outline
+from lanner.cli.parser import build_parser
+from lanner.errors import MisuseError
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+UNIT = DEPLOY / "lanner.service"
+PROGRAM = "/opt/lanner/bin/lanner"
+
+#: Of ten, what systemd may rate the unit's exposure at; a service that is not shut off has 9.
+EXPOSURE = 2.0
+
+
+def read_yaml(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8")))
+
+
+def schema(name: str) -> dict[str, Any]:
+    return dict(json.loads((Path(__file__).parent / "schemas" / name).read_text(encoding="utf-8")))
+
+
+def instructions(name: str) -> list[str]:
+    """The arguments of each instruction of that name in the Dockerfile, in order."""
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    return re.findall(rf"^{name} (.*)$", text, re.MULTILINE)
+
+
+def command_lines() -> dict[str, list[str]]:
+    """The arguments of every `lanner` command, by where it stands."""
+    services = read_yaml("compose.yaml")["services"]
+    lines = {
+        f"compose.yaml: {name}": entry["command"] for name, entry in services.items() if entry["image"] == "lanner"
+    }
+    (entry_point,), (command,) = (map(json.loads, instructions(name)) for name in ("ENTRYPOINT", "CMD"))
+    assert entry_point == ["lanner"]
+    started = re.findall(r"^ExecStart=(.*)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+    for line in started:
+        program, *arguments = shlex.split(line)
+        assert program == PROGRAM
+        lines[f"{UNIT.name}: {arguments[0]}"] = arguments
+    return {**lines, "Dockerfile": command}
+
+
+@pytest.mark.parametrize("place", command_lines())
+def test_command_is_understood(place: str) -> None:
+    arguments = command_lines()[place]
+    if arguments[0] == "gateway" and "gateway" not in {
+        each.name for each in outline(build_parser(), "lanner").commands
+    }:
+        pytest.skip("this lanner has no command gateway")
+    assert callable(build_parser().parse_args(arguments).command)
+
+
+def test_command_that_is_not_understood_is_found() -> None:
+    with pytest.raises(MisuseError, match="--liste"):
+        build_parser().parse_args(["serve", "model.lanner", "--liste", "0.0.0.0:7400"])
+
+
+def test_every_way_to_run_is_among_the_commands() -> None:
+    assert set(command_lines()) == {
+        "Dockerfile",
+        "compose.yaml: server",
+        "compose.yaml: gateway",
+        "lanner.service: serve",
+    }
+
+
+@pytest.mark.parametrize("name", ["compose", "prometheus"])
+def test_file_fits_its_schema(name: str) -> None:
+    document, wanted = read_yaml(f"{name}.{'yaml' if name == 'compose' else 'yml'}"), schema(f"{name}.json")
+    jsonschema.Draft202012Validator.check_schema(wanted)
+    jsonschema.validate(document, wanted)
+
+
+def test_schema_refuses_a_misspelt_field() -> None:
+    document = read_yaml("compose.yaml")
+    document["services"]["server"]["readonly"] = True
+    with pytest.raises(jsonschema.ValidationError, match="readonly"):
+        jsonschema.validate(document, schema("compose.json"))
+
+
+def test_services_name_only_what_is_declared() -> None:
+    document = read_yaml("compose.yaml")
+    for service in document["services"].values():
+        assert set(service.get("secrets", ())) <= set(document["secrets"])
+        assert set(service["networks"]) <= set(document["networks"])
+        assert set(service.get("depends_on", ())) <= set(document["services"])
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert source in document["volumes"] or source.startswith("./")
+    words = [word for service in document["services"].values() for word in service["command"]]
+    mounted = {f"/run/secrets/{name}" for name in document["secrets"]}
+    assert {word for word in words if word.startswith("/run/secrets/")} == mounted
+
+
+def test_services_have_no_rights_and_little_is_open() -> None:
+    for name, service in read_yaml("compose.yaml")["services"].items():
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        # What is not TLS with a certificate stays on this machine.
+        outside = [port for port in service["ports"] if not port.startswith("127.0.0.1:")]
+        assert outside == (["7400:7400"] if name == "server" else []), name
+
+
+def test_prometheus_reads_where_the_server_serves_counters() -> None:
+    server = read_yaml("compose.yaml")["services"]["server"]["command"]
+    port = server[server.index("--metrics") + 1].rsplit(":", 1)[1]
+    assert read_yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"] == [f"server:{port}"]
+
+
+def test_image_runs_as_nobody_in_particular_and_is_asked_for_its_health() -> None:
+    assert instructions("USER") == ["lanner"]
+    (check,) = instructions("HEALTHCHECK")
+    program, script, url = json.loads(check.split(" CMD ")[1])
+    assert (program, script) == ("python", "/opt/lanner/health.py")
+    (command,) = map(json.loads, instructions("CMD"))
+    assert url == f"http://{command[command.index('--metrics') + 1]}/metrics"
+
+
+def test_image_copies_from_what_docker_is_given() -> None:
+    given = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    for name in [line[1:] for line in given if line.startswith("!")]:
+        assert (ROOT / name).exists(), name
+    for member in tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["members"]:
+        assert f"!{member.split('/')[0]}" in given
+
+
+def test_image_builds_with_a_rust_that_the_crates_take() -> None:
+    package = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    assert instructions("FROM")[0].startswith(f"rust:{package['rust-version']}-")
+
+
+def test_unit_is_taken_by_systemd_and_shut_off(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("there is no systemd-analyze")
+    # A program that is there, in place of one that is installed elsewhere.
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true"), encoding="utf-8")
+    verified = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    security = [analyze, "security", "--offline=true", str(unit)]
+    rated = subprocess.run(security, capture_output=True, text=True, timeout=60, check=False)
+    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", rated.stdout)
+    assert exposure is not None, rated.stderr
+    assert float(exposure[1]) <= EXPOSURE
+
+
+def test_unit_with_an_unknown_setting_is_not_taken(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("there is no systemd-analyze")
+    unit = tmp_path / UNIT.name
+    text = UNIT.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true")
+    unit.write_text(text.replace("PrivateTmp=yes", "PrivateTemp=yes"), encoding="utf-8")
+    verified = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False)
+    assert "PrivateTemp" in verified.stderr
+
+
+def test_installed_packages_are_those_required_with_their_hashes() -> None:
+    found = locked.needed(locked.entries(ROOT), locked.requirements(ROOT, []))
+    assert {entry.name for entry in found} == {"markdown-it-py", "mdurl", "numpy", "pillow", "pygments", "rich"}
+    assert all("--hash=sha256:" in entry.text for entry in found)
+    with_onnx = locked.needed(locked.entries(ROOT), locked.requirements(ROOT, ["onnx"]))
+    assert {"onnx", "onnxruntime", "protobuf"} <= {entry.name for entry in with_onnx}
+
+
+def test_extras_of_the_composed_image_exist() -> None:
+    asked = re.findall(r"--extra (\w+)", read_yaml("compose.yaml")["services"]["server"]["build"]["args"]["EXTRAS"])
+    assert asked == ["gateway"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    if "gateway" not in project["optional-dependencies"]:
+        pytest.skip("this lanner has no extra gateway")
+    assert locked.needed(locked.entries(ROOT), locked.requirements(ROOT, asked))
+
+
+def test_unknown_extra_or_package_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        locked.requirements(ROOT, ["colour"])
+    with pytest.raises(KeyError):
+        locked.needed(locked.entries(ROOT), ["colour"])
