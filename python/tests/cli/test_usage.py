@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import lanner
 from lanner.cli import main
 from lanner.cli.output import duration, size
 from lanner.cli.parser import COMMANDS
@@ -68,9 +69,27 @@ def test_common_options_stand_before_or_after_the_command(capsys: pytest.Capture
 
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("lanner ")
+    assert capsys.readouterr().out == f"lanner {lanner.__version__}\n"
+
+
+def test_version_as_a_document_tells_what_was_built(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--version", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == {"version"}
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["version"] == facts["native_version"] == lanner.__version__
+    assert {type(facts[name]) for name in ("wire_version", "file_version")} == {int}
+    assert facts["wheel"].startswith("cp311-abi3-")
+    assert main(["doctor", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["build"] == facts
+    assert {name for name, is_there in document["native"]["features"].items() if is_there} == set(facts["features"])
+
+
+def test_doctor_tells_of_a_native_module_of_another_version(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanner, "__version__", "9.9.9")
+    assert main(["doctor"]) == 0
+    assert "install the package again" in capsys.readouterr().err
 
 
 def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +101,7 @@ def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     output = capsys.readouterr()
     assert output.err == ""
     assert "numpy" in output.out
+    assert "cp311-abi3" in output.out
     assert max(map(len, output.out.splitlines())) <= 80
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from lanner import _native
 from lanner.benchmarks.machine import machine
+from lanner.cli.build import build_facts
 from lanner.cli.inspect import show_report
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
@@ -56,7 +57,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     ]
     operators = _operators()
     stock = _stock(state_path(options.state_dir))
+    build = build_facts()
     document = {
+        "build": build,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": packages,
@@ -67,8 +70,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
     }
     output.table(("package", "version"), [("python", document["python"]), *packages.items()])
     show_report({name: value for name, value in native.items() if name != "rings"}, output)
+    output.section("Build", [("wheel", build["wheel"])])
     output.section("Stock", [(name.replace("_", " "), str(value)) for name, value in stock.items()])
     output.section("ONNX operators", [("", ", ".join(operators) or "none without the package onnx")])
+    if build["native_version"] != build["version"]:
+        output.warn(f"the native module is of version {build['native_version']}: install the package again")
     for lack in missing:
         output.say(f"missing: {lack['package']}, for {lack['needed_for']}: {lack['fix']}")
     output.document(document)

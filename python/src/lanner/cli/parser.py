@@ -24,6 +24,7 @@ from lanner.cli import (
     run,
     serve,
 )
+from lanner.cli.build import build_facts
 from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
@@ -82,14 +83,18 @@ def _add_common(parser: argparse.ArgumentParser, *, top: bool) -> None:
     group = parser.add_argument_group("everywhere")
     group.add_argument("--json", action="store_true", default=default(False), help="print one JSON document")
     group.add_argument("--state-dir", metavar="D", default=default(None), help="where keys and material are kept")
-    group.add_argument("--version", action="store_true", default=default(False), help="print the version")
+    group.add_argument(
+        "--version",
+        action="store_true",
+        default=default(False),
+        help="print the version; with --json what was built, too",
+    )
 
 
 def _print_version(_options: argparse.Namespace, output: Output) -> int:
-    from lanner import __version__
-
+    facts = build_facts()
     if output.json:
-        output.document({"version": __version__})
+        output.document(facts)
     else:
-        print(f"lanner {__version__}")  # noqa: T201 - what is asked for
+        print(f"lanner {facts['version']}")  # noqa: T201 - what is asked for
     return 0
