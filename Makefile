@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-all lint bench bench-peers bench-against docs wheel audit clean help
+.PHONY: setup demo test test-all lint bench bench-peers bench-against docs wheel reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -37,6 +37,15 @@ PYTHON_FOLDERS := $(wildcard python models tools examples deploy)
 CARGO_TEST := $(CARGO) test --locked --workspace --exclude lanner-py
 EXAMPLE := $(CARGO) run --release --locked --quiet --example
 PYTEST := $(BIN)/python -m pytest python/tests tools/tests
+
+# A wheel of which every byte follows from the sources and the tools' versions: no date, and no path of this machine.
+# Registry and checkout are named /cargo and /lanner in what panics and assertions say of their places.
+SBOM := target/sbom/lanner.cdx.json
+CARGO_FOLDER := $(or $(CARGO_HOME),$(HOME)/.cargo)
+REPRODUCIBLE = SOURCE_DATE_EPOCH=315532800 CARGO_INCREMENTAL=0 \
+    CARGO_ENCODED_RUSTFLAGS="$$(printf -- '--remap-path-prefix=%s=/lanner\037--remap-path-prefix=%s=/cargo' '$(CURDIR)' '$(CARGO_FOLDER)')" \
+    CFLAGS="-ffile-prefix-map=$(CURDIR)=/lanner -ffile-prefix-map=$(CARGO_FOLDER)=/cargo"
+BUILD_WHEEL = $(BIN)/maturin build --release --locked --interpreter $(BIN)/python --sbom-include $(SBOM)
 
 setup: $(VENV)/.installed ## create .venv and install the locked requirements and this package into it
 
@@ -74,7 +83,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
-	    deploy/health.py deploy/locked.py
+	    tools/locked.py tools/sbom.py tools/same_wheel.py deploy/health.py
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
@@ -134,8 +143,21 @@ $(DOCS)/.requirements: $(DOCS_LOCK)
 	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(DOCS_LOCK)
 	@touch $@
 
-wheel: setup ## a wheel for this platform in dist/
-	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out dist
+wheel: $(VENV)/.requirements sbom ## a wheel for this platform in dist/, built from nothing so that its bytes follow from the sources
+	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
+	rm -rf target/wheel
+	$(REPRODUCIBLE) $(BUILD_WHEEL) --target-dir target/wheel --out dist
+	cp $(SBOM) dist/
+
+reproduce: $(VENV)/.requirements sbom ## build that wheel twice, in folders of their own, and compare the bytes
+	@PYTHON="$(PYTHON)" CARGO="$(CARGO)" tools/preflight
+	rm -rf target/reproduce
+	for run in first second; do \
+	    $(REPRODUCIBLE) $(BUILD_WHEEL) --target-dir target/reproduce/$$run/target --out target/reproduce/$$run; done
+	$(BIN)/python tools/same_wheel.py target/reproduce/first/lanner-*.whl target/reproduce/second/lanner-*.whl
+
+sbom: $(VENV)/.requirements ## a bill of materials, CycloneDX, of every locked package of both languages, in target/sbom
+	CARGO="$(CARGO)" $(BIN)/python tools/sbom.py $(SBOM)
 
 audit: ## licences, sources and known weaknesses of every Rust dependency (fetches the RustSec database)
 	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "make audit: needs cargo-deny; run 'cargo install --locked cargo-deny'." >&2; exit 1; }

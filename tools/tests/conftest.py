@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TOOLS), str(TOOLS / "peers"), str(TOOLS.parent / "models"), str(TOOLS.parent / "deploy")]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "peers"), str(TOOLS.parent / "models")]

@@ -1,6 +1,6 @@
 """Prints the part of the lock file that an installation needs, hashes included: for `pip install --require-hashes`.
 
-    python deploy/locked.py [--package NAME]... [--extra EXTRA]...
+    python tools/locked.py [--package NAME]... [--extra EXTRA]...
 
 With ``--package`` these packages are needed, else those that lanner and the named extras require; and, either way, what
 they require in turn, which the lock file's comments tell.
@@ -33,6 +33,16 @@ class Entry:
     text: str
     required_by: frozenset[str]
 
+    @property
+    def version(self) -> str:
+        """The one version that is locked."""
+        return re.split(r"[\s;]", self.text.split("==")[1])[0]
+
+    @property
+    def hashes(self) -> list[str]:
+        """SHA-256 of its distributions, in hexadecimal digits."""
+        return re.findall(r"--hash=sha256:([0-9a-f]{64})", self.text)
+
 
 def main() -> int:
     """Print the entries that are needed."""
@@ -60,9 +70,14 @@ def requirements(root: Path, extras: Sequence[str]) -> list[str]:
     return [re.split(r"[^\w.-]", line)[0].lower() for line in lines]
 
 
-def entries(root: Path) -> list[Entry]:
-    """The entries of the lock file; a package may have one for some Pythons and one for others."""
-    text = (root / "python" / "requirements.lock").read_text(encoding="utf-8")
+def all_extras(root: Path) -> list[str]:
+    """The names of the project's extras."""
+    return [*tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]]
+
+
+def entries(root: Path, lock: str = "requirements.lock") -> list[Entry]:
+    """The entries of a lock file that uv wrote; a package may have one for some Pythons and one for others."""
+    text = (root / "python" / lock).read_text(encoding="utf-8")
     return [_entry(part) for part in re.findall(r"^[a-z0-9].*\n(?:[ ]{4}.*\n)*", text, re.MULTILINE)]
 
 
@@ -80,6 +95,7 @@ def needed(locked: Sequence[Entry], wanted: Iterable[str]) -> list[Entry]:
     names = set(wanted)
     for missing in sorted(names - {entry.name for entry in locked}):
         raise KeyError(missing)
+    # An entry's comment names who requires it.
     while more := {entry.name for entry in locked if entry.required_by & names} - names:
         names |= more
     return [entry for entry in locked if entry.name in names]
