@@ -47,6 +47,35 @@ def test_server_with_these_secrets_is_trusted_and_healthy(tiny_label: Path, tmp_
         assert lanner("predict", server.address, x, "--ca", secrets / "authority.pem").code == 5
 
 
+#: Has the kernel refuse memory that is writable and executable, as MemoryDenyWriteExecute does; becomes a command.
+#: Exits 77 where the kernel cannot (PR_SET_MDWE came with Linux 6.3).
+SHUT_OFF = """
+import ctypes, os, sys
+PR_SET_MDWE, REFUSE_GAIN = 65, 1
+if ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_GAIN, 0, 0, 0):
+    sys.exit(77)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def test_prediction_needs_no_memory_that_is_writable_and_executable(tiny_label: Path, tmp_path: Path) -> None:
+    # The unit says so; what needed such memory would die under it.
+    assert "MemoryDenyWriteExecute=yes" in (DEPLOY / "lanner.service").read_text(encoding="utf-8").splitlines()
+    x = tmp_path / "x.npy"
+    np.save(x, tiny_samples(1, seed=5))
+
+    def shut_off(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", SHUT_OFF, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=HUNG, check=False)
+
+    allowed = shut_off("-c", "import mmap; mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)")
+    if allowed.returncode == 77:
+        pytest.skip("this kernel cannot refuse such memory")
+    assert "PermissionError" in allowed.stderr
+    done = shut_off("-m", "lanner", "run", tiny_label, x)
+    assert done.returncode == 0, done.stderr
+
+
 def test_secrets_are_the_owners_and_stay(tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make certificates")
