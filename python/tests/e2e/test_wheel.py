@@ -138,7 +138,7 @@ def test_clean_environment_has_nothing_of_onnx(installed: Installed) -> None:
     assert all(absent[name] for name in NOT_THERE), absent
     code, document, _ = installed.lanner("doctor")
     assert code == 0
-    assert {lack["package"] for lack in document["missing"]} == {"onnx", "onnxruntime", "sklearn"}
+    assert {"onnx", "onnxruntime", "sklearn"} <= {lack["package"] for lack in document["missing"]}
 
 
 def test_client_and_server_work_without_extras(installed: Installed, tiny_label: Path, tmp_path: Path) -> None:
