@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,15 @@ class ImageDescription:
         Raises:
             InputError: If the file is no readable PNG or JPEG, or has another size under ``resize = "none"``.
         """
-        samples = self._samples(open_image(path), str(path))
+        return self.convert(open_image(path), shape, str(path))
+
+    def convert(self, image: Image.Image, shape: tuple[int, ...], where: str = "picture") -> NDArray[np.float32]:
+        """Turn a picture that `open_image` or `decode_image` gave into an input of the given shape.
+
+        Raises:
+            InputError: If it has another size under ``resize = "none"``; `where` is named.
+        """
+        samples = self._samples(image, where)
         if self.invert:
             samples = 255.0 - samples
         values = (samples * self.scale - np.array(self.mean)) / np.array(self.std)
@@ -164,19 +172,24 @@ def open_image(path: Path) -> Image.Image:
     Raises:
         InputError: If the file cannot be read, is damaged, is of another kind, or has more than `MAX_PIXELS` pixels.
     """
+    return decode_image(path, str(path))
+
+
+def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image:
+    """As `open_image`, of a file or of bytes in memory; `where` is named in errors."""
     try:
-        with Image.open(path, formats=("PNG", "JPEG")) as image:
+        with Image.open(source, formats=("PNG", "JPEG")) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise InputError(
                     f"the picture has {image.width} x {image.height} pixels, more than {MAX_PIXELS}",
-                    where=str(path),
+                    where=where,
                     fix="give a smaller picture",
                 )
             image.load()
             return ImageOps.exif_transpose(image)
     except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise InputError(
-            f"cannot be read as a PNG or JPEG picture ({error})", where=str(path), fix="give a whole file"
+            f"cannot be read as a PNG or JPEG picture ({error})", where=where, fix="give a whole file"
         ) from None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -210,15 +210,25 @@ def _batch_of(
     if source.values is not None:
         values = source.values
         if source.path.suffix.lower() == ".csv":
-            values = _fit_rows(values, entry, where)
+            values = fit_rows(values, entry, where)
         return as_batch(values, entry, where)
     if image is None:
-        shape = str(entry.shape).replace(" ", "")
-        raise InputError(f"model {model} does not describe images", where=where, fix=f"pass .npy of shape {shape}")
+        raise no_pictures(entry, model, where)
     return image.load(source.path, entry.shape)[np.newaxis]
 
 
-def _fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> NDArray[np.float32]:
+def no_pictures(entry: InputDescription, model: str, where: str) -> InputError:
+    """The error of a picture that is given to a model that describes none."""
+    shape = str(entry.shape).replace(" ", "")
+    return InputError(f"model {model} does not describe images", where=where, fix=f"pass .npy of shape {shape}")
+
+
+def fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) -> NDArray[np.float32]:
+    """Rows, each of which is one sample laid out as the model's input: shape (rows, *sample).
+
+    Raises:
+        InputError: If a row has another number of values; both are named.
+    """
     size = int(np.prod(entry.shape))
     if rows.shape[1] != size:
         raise InputError(
@@ -230,26 +240,39 @@ def _fit_rows(rows: NDArray[np.float32], entry: InputDescription, where: str) ->
 
 
 def _read_csv(path: Path) -> NDArray[np.float32]:
-    """A row each; blank lines are skipped, and there is no header."""
-    rows: list[list[float]] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            rows.extend(_csv_row(fields, f"{path}, line {reader.line_num}") for fields in reader if fields)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"cannot be read as CSV ({error})", where=str(path), fix="give comma-separated numbers"
-        ) from None
+            return read_rows(file, str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise _not_csv(error, str(path)) from None
+
+
+def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
+    """The rows of comma-separated numbers, shape (rows, columns); blank lines are skipped, and there is no header.
+
+    Raises:
+        InputError: If they are no numbers, not finite, not of equal length, or none; `where` is named.
+    """
+    rows: list[list[float]] = []
+    reader = csv.reader(lines)
+    try:
+        rows.extend(_csv_row(fields, f"{where}, line {reader.line_num}") for fields in reader if fields)
+    except csv.Error as error:
+        raise _not_csv(error, where) from None
     if not rows:
-        raise InputError("the file has no rows", where=str(path), fix="give one input a row")
+        raise InputError("there are no rows", where=where, fix="give one input a row")
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InputError(
                 f"row {number} has {counted(len(row), 'value')}, row 1 has {len(rows[0])}",
-                where=str(path),
+                where=where,
                 fix="give rows of equal length",
             )
-    return to_float32(np.array(rows), str(path))
+    return to_float32(np.array(rows), where)
+
+
+def _not_csv(error: Exception, where: str) -> InputError:
+    return InputError(f"cannot be read as CSV ({error})", where=where, fix="give comma-separated numbers")
 
 
 def _csv_row(fields: Sequence[str], where: str) -> list[float]:

@@ -1,0 +1,51 @@
+"""Inputs that come as bytes in memory: a picture, numbers as CSV, or a NumPy array; nothing is written to disk."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.errors import InputError
+from lanner.images import decode_image
+from lanner.inputs import as_batch, check_range, fit_rows, no_pictures, read_rows, to_float32
+from lanner.manifest import Manifest
+
+_PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
+_NUMPY = b"\x93NUMPY"
+
+
+def read_upload(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
+    """Samples of shape (n, *the model's), by the rules for files of the same kind, which the first bytes tell.
+
+    Raises:
+        InputError: If the bytes are of no known kind, or do not fit the model.
+    """
+    batch = _batch_of(content, manifest)
+    check_range(batch, manifest.input)
+    return batch
+
+
+def _batch_of(content: bytes, manifest: Manifest) -> NDArray[np.float32]:
+    entry = manifest.input
+    if content.startswith(_PICTURES):
+        if manifest.image is None:
+            raise no_pictures(entry, manifest.name, "picture")
+        return manifest.image.convert(decode_image(io.BytesIO(content)), entry.shape)[np.newaxis]
+    if content.startswith(_NUMPY):
+        return as_batch(_array(content), entry)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(
+            "this is no picture, no array and no text", where="input", fix="give PNG, JPEG, .npy, or numbers as CSV"
+        ) from None
+    return fit_rows(read_rows(io.StringIO(text, newline=""), "input"), entry, "input")
+
+
+def _array(content: bytes) -> NDArray[np.float32]:
+    try:
+        return to_float32(np.load(io.BytesIO(content), allow_pickle=False))
+    except (OSError, ValueError, EOFError, MemoryError):
+        raise InputError("cannot be read as a NumPy array", where="input", fix="write it with numpy.save") from None
