@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import lanner
+from helpers.callers import Caller
+from helpers.digits import DigitModels, compile_digit_models
 from helpers.models import save_model, tiny_classifier, tiny_samples
+from helpers.processes import Serving, gateway, serving
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,6 +50,33 @@ def samples_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     y = lanner.compile(tiny_classifier(), tiny_samples()).predict_float(x).argmax(1)
     np.savez(path, x=x, y=y)
     return path
+
+
+@pytest.fixture(scope="session")
+def digit_models(tmp_path_factory: pytest.TempPathFactory) -> DigitModels:
+    """Networks for digits under several output policies."""
+    return compile_digit_models(tmp_path_factory.mktemp("digits"))
+
+
+@pytest.fixture(scope="session")
+def behind(digit_models: DigitModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A server of `digit_models`, for gateways."""
+    with serving(tmp_path_factory.mktemp("behind"), *digit_models.files) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gate(digit_models: DigitModels, behind: Serving, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A gateway to all models of `behind`, on loopback."""
+    names = [word for name in digit_models.models for word in ("--model", name)]
+    with gateway(tmp_path_factory.mktemp("gate"), behind.address, *behind.pin, *names) as process:
+        yield process
+
+
+@pytest.fixture
+def call(gate: Serving) -> Caller:
+    """A caller of `gate`."""
+    return Caller(gate.document["url"])
 
 
 @pytest.fixture(autouse=True)

@@ -38,7 +38,12 @@ def interruptible(call: Callable[[], T]) -> T:
         return future.result()
     finally:
         if not future.done():
-            _abandoned.append(future)
+            abandon(future)
+
+
+def abandon(call: Future[Any]) -> None:
+    """Give up a native call that another thread makes, at the end of the program."""
+    _abandoned.append(call)
 
 
 def abandoned_calls() -> bool:

@@ -59,8 +59,8 @@ class Trust:
             raise MisuseError("pin, ca and insecure_plaintext exclude each other", fix="give one of them")
 
 
-def parse_address(text: str) -> str:
-    """Complete ``HOST[:PORT]`` with the default port; IPv6 addresses with a port stand in brackets.
+def parse_address(text: str, default_port: int = DEFAULT_PORT) -> str:
+    """Complete ``HOST[:PORT]`` with a port where there is none; IPv6 addresses with a port stand in brackets.
 
     Raises:
         MisuseError: If the text is not of that form.
@@ -68,4 +68,4 @@ def parse_address(text: str) -> str:
     match = re.fullmatch(r"(\[[0-9a-fA-F:.%\w]+\]|[^\s:\[\]/]+)(?::(\d{1,5}))?", text)
     if match is None or int(match[2] or 0) > 65535:
         raise MisuseError(f"{text!r} is not an address", fix="write HOST or HOST:PORT, or [IPv6]:PORT")
-    return f"{match[1]}:{match[2] or DEFAULT_PORT}"
+    return f"{match[1]}:{match[2] or default_port}"

@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 #: Seconds after which a command counts as hung.
 HUNG = 120
@@ -37,10 +38,11 @@ def lanner(*arguments: object) -> Finished:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A server in a process of its own, and the document that it printed when ready."""
+    """A server or a gateway in a process of its own, and the document that it printed when ready."""
 
     process: subprocess.Popen[str]
     document: dict[str, Any]
+    errors: IO[str]
 
     @property
     def address(self) -> str:
@@ -52,6 +54,11 @@ class Serving:
         """The trust options of its clients."""
         return ("--pin", str(self.document["fingerprint"]))
 
+    def log(self) -> str:
+        """What it has printed on standard error so far."""
+        self.errors.seek(0)
+        return self.errors.read()
+
     def end(self, how: signal.Signals) -> int:
         """Send a signal and return the exit code."""
         self.process.send_signal(how)
@@ -61,11 +68,28 @@ class Serving:
 @contextmanager
 def serving(state: Path, *arguments: object) -> Iterator[Serving]:
     """Run ``lanner serve ... --json`` on a free port until the block ends."""
-    command = [sys.executable, "-m", "lanner", "serve", *map(str, arguments)]
-    command += ["--listen", "127.0.0.1:0", "--state-dir", str(state), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+    with _running("serve", *arguments, "--listen", "127.0.0.1:0", "--state-dir", state) as serving:
+        yield serving
+
+
+@contextmanager
+def gateway(state: Path, *arguments: object) -> Iterator[Serving]:
+    """Run ``lanner gateway ... --json``, on a free port unless ``--listen`` is among the arguments."""
+    listen = () if "--listen" in arguments else ("--listen", "127.0.0.1:0")
+    with _running("gateway", *arguments, *listen, "--state-dir", state) as serving:
+        yield serving
+
+
+@contextmanager
+def _running(*arguments: object) -> Iterator[Serving]:
+    """Run a command that prints its document when it is ready, until the block ends; its log is kept in a file."""
+    command = [sys.executable, "-m", "lanner", *map(str, arguments), "--json"]
+    with (
+        tempfile.TemporaryFile("a+") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ)) as process,
+    ):
         assert process.stdout is not None
         try:
-            yield Serving(process, json.loads(process.stdout.readline()))
+            yield Serving(process, json.loads(process.stdout.readline()), log)
         finally:
             process.kill()

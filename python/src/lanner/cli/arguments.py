@@ -329,9 +329,14 @@ def add_peer_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("address", metavar="HOST[:PORT]", help="the server; the port is 7400 where none is given")
 
 
-def add_peer_options(parser: argparse.ArgumentParser) -> None:
-    """The options that go with `add_peer_arguments`."""
-    parser.add_argument("--model", metavar="NAME", help="which of the server's models")
+def add_peer_options(parser: argparse.ArgumentParser, *, several_models: bool = False) -> None:
+    """The options that go with `add_peer_arguments`; ``--model`` may be repeated where there may be several."""
+    if several_models:
+        parser.add_argument(
+            "--model", metavar="NAME", action="append", help="which of the server's models; may be repeated"
+        )
+    else:
+        parser.add_argument("--model", metavar="NAME", help="which of the server's models")
     parser.add_argument(
         "--timeout", type=float, metavar="S", default=DEFAULT_TIMEOUT, help="seconds to wait for the server"
     )

@@ -16,6 +16,7 @@ from lanner.cli import (
     estimate,
     evaluate,
     export,
+    gateway,
     inspect,
     keygen,
     pairings,
@@ -29,7 +30,7 @@ from lanner.cli.output import Output
 from lanner.errors import MisuseError
 
 COMMANDS = (
-    *(demo, compile_model, inspect, estimate, export, keygen, serve, prepare, predict),
+    *(demo, compile_model, inspect, estimate, export, keygen, serve, prepare, predict, gateway),
     *(evaluate, run, debug, bench, pairings, doctor, completion),
 )
 

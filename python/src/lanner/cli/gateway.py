@@ -1,0 +1,180 @@
+"""``lanner gateway``: a server's models as the Open Inference Protocol v2 and a web page, on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanner.cli.arguments import Peer, add_peer_arguments, add_peer_options, read_peer
+from lanner.cli.output import Output, duration
+from lanner.client import Client
+from lanner.errors import MisuseError
+from lanner.state import state_directory, state_path
+from lanner.wording import counted
+
+if TYPE_CHECKING:
+    from lanner.gateway.front import Entry
+    from lanner.gateway.listening import Listening
+    from lanner.gateway.sessions import ServedModel
+    from lanner.gateway.token import Token
+
+NAME = "gateway"
+HELP = "offer a server's models on this machine, as the Open Inference Protocol v2 (KServe) and as a web page"
+
+#: Seconds to wait for a server that is only asked whether it is there.
+PROBE_SECONDS = 5.0
+
+#: Requests that may wait where --max-waiting is not given.
+DEFAULT_WAITING = 8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_peer_arguments(parser)
+    group = parser.add_argument_group(
+        "callers",
+        "Inputs are in the clear between a caller and the gateway: run it where they are. TLS and a token "
+        "are required as soon as other machines can reach it.",
+    )
+    group.add_argument(
+        "--listen",
+        default="127.0.0.1:8080",
+        metavar="HOST[:PORT]",
+        help="where callers connect; port 0 is a free one (default: 127.0.0.1:8080, this machine alone)",
+    )
+    group.add_argument("--tls-cert", type=Path, metavar="F", help="the gateway's certificate, for HTTPS")
+    group.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
+    group.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="F",
+        help="what callers must send as `Authorization: Bearer ...`; made where it is missing (default: gateway.token "
+        "in the state directory where others can reach the gateway, and no token on this machine alone)",
+    )
+    group.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="a host name under which callers reach the gateway, beside its address; may be repeated",
+    )
+    group.add_argument(
+        "--max-waiting",
+        type=int,
+        default=DEFAULT_WAITING,
+        metavar="N",
+        help="requests that may wait for others; further ones are told to try again later "
+        f"(default: {DEFAULT_WAITING})",
+    )
+    add_peer_options(parser, several_models=True)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Connect to the server, and answer until SIGTERM or Ctrl-C, which drain and exit 0."""
+    if options.max_waiting < 0:
+        raise MisuseError(f"--max-waiting is {options.max_waiting}", fix="give 0 or more")
+    _require_web_server()
+    from lanner import __version__
+    from lanner.gateway.admission import Admission
+    from lanner.gateway.app import make_app
+    from lanner.gateway.guard import Guard
+    from lanner.gateway.listening import Listening, serve_until_stopped
+    from lanner.gateway.page import FILES
+    from lanner.gateway.service import Service
+
+    listening = Listening.parse(options.listen, options.tls_cert, options.tls_key)
+    context = listening.context()
+    peers = _read_peers(options)
+    token_file, token = _read_token(options, listening)
+    names = listening.names(options.name)
+    guard = Guard(listening.scheme, names, not listening.is_loopback, token, frozenset(FILES))
+    with listening.bind() as bound, _connected(peers, state_path(options.state_dir), output) as models:
+        url = listening.url(bound)
+        service = Service({model.name: model for model in models}, Admission(1 + options.max_waiting), __version__)
+        output.document({"url": url, "models": list(service.models), "token_file": token_file})
+        _announce(url, models, token_file, output)
+        serve_until_stopped(make_app(service, guard, partial(_log, output)), bound, context)
+        output.tell("stopping")
+    output.tell("stopped")
+    return 0
+
+
+def _require_web_server() -> None:
+    for module in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(module) is None:
+            raise MisuseError(f"the gateway needs {module}", fix="pip install 'lanner[gateway]'")
+
+
+def _read_peers(options: argparse.Namespace) -> list[Peer]:
+    """The server, once for each model that is named, or once for its only one."""
+    names: list[str] = options.model or []
+    if len(set(names)) < len(names):
+        raise MisuseError("--model names a model twice", fix="name each once")
+    if len(names) > 1 and options.pin_model is not None:
+        raise MisuseError("--pin-model is of one model, and --model names several", fix="run a gateway for each")
+    peer = read_peer(argparse.Namespace(**{**vars(options), "model": None}))
+    return [replace(peer, model=name) for name in names] or [peer]
+
+
+def _read_token(options: argparse.Namespace, listening: Listening) -> tuple[str | None, Token | None]:
+    """The path of the token's file and the token; None for both where callers need none."""
+    from lanner.gateway.token import FILE, read_token
+
+    path = options.token_file
+    if path is None:
+        if listening.is_loopback:
+            return None, None
+        path = state_directory(options.state_dir) / FILE
+    return str(path), read_token(path)
+
+
+@contextmanager
+def _connected(peers: Sequence[Peer], state: Path, output: Output) -> Iterator[list[ServedModel]]:
+    """The models, each with a session, which ends with the body."""
+    from lanner.gateway.sessions import ServedModel
+
+    models: list[ServedModel] = []
+    try:
+        with output.progress("connecting"):
+            for peer in peers:
+                models.append(ServedModel(peer.model, partial(_connect, peer, state)))  # noqa: PERF401 - closed below
+        yield models
+    finally:
+        for model in models:
+            model.close()
+
+
+def _connect(peer: Peer, state: Path, *, pin_model: str | None, probing: bool) -> Client:
+    if pin_model is not None:
+        peer = replace(peer, trust=replace(peer.trust, pin_model=pin_model))
+    if probing:
+        peer = replace(peer, timeout=min(peer.timeout, PROBE_SECONDS))
+    return peer.connect(state)
+
+
+def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, output: Output) -> None:
+    for model in models:
+        manifest = model.manifest
+        said = f"mode {manifest.mode}, output {manifest.output}, commitment {manifest.commitment}"
+        output.section(f"Model {model.name}", [("", said)])
+    output.say(f"page at {url}/", whole=True)
+    output.say(f"Open Inference Protocol v2 at {url}/v2", whole=True)
+    if token_file is not None:
+        output.say(f"callers need the token in {token_file}", whole=True)
+
+
+def _log(output: Output, entry: Entry) -> None:
+    """One line: time, caller, model, how many samples, how long, and the status. No input, no result, no path."""
+    time = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    told = [f"{time} {entry.peer}"]
+    if entry.model is not None:
+        told.append(f"model {entry.model}, {counted(entry.samples, 'prediction')}")
+    failed = [] if entry.fault is None else [f"failed with {entry.fault}"]
+    output.log("; ".join([*told, duration(entry.seconds), f"status {entry.status}", *failed]))

@@ -1,0 +1,113 @@
+"""The gateway's application, and the routes of the Open Inference Protocol v2."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from numpy.typing import NDArray
+
+from lanner.errors import LannerError
+from lanner.gateway.bodies import read_body
+from lanner.gateway.errors import Refused
+from lanner.gateway.front import Front, Log, answer_errors
+from lanner.gateway.guard import Guard
+from lanner.gateway.outputs import check_outputs, outputs_of, response
+from lanner.gateway.page import add_page
+from lanner.gateway.requests import InferenceRequest
+from lanner.gateway.service import VERSION, Service, body_limit, check_count, predict
+from lanner.gateway.sessions import ServedModel
+from lanner.inputs import as_batch, check_range
+from lanner.manifest import Manifest
+
+#: Of the Open Inference Protocol, what is beyond its core.
+EXTENSIONS = ("classification", "binary_tensor_data")
+
+
+def make_app(service: Service, guard: Guard, log: Log) -> Front:
+    """The application that a web server runs."""
+    # No page of FastAPI's own: they load scripts from other hosts.
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    answer_errors(app)
+    _add_server(app, service)
+    for path in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+        _add_model(app, service, path)
+    add_page(app, service)
+    return Front(app, guard, log)
+
+
+def _add_server(app: FastAPI, service: Service) -> None:
+    @app.get("/v2")
+    async def metadata() -> JSONResponse:
+        return JSONResponse({"name": "lanner", "version": service.version, "extensions": EXTENSIONS})
+
+    @app.get("/v2/health/live")
+    async def live() -> JSONResponse:
+        return JSONResponse({"live": True})
+
+    @app.get("/v2/health/ready")
+    async def ready() -> JSONResponse:
+        for model in service.models.values():
+            await _check_ready(model)
+        return JSONResponse({"ready": True})
+
+
+def _add_model(app: FastAPI, service: Service, path: str) -> None:
+    @app.get(path)
+    async def metadata(name: str, version: str = VERSION) -> JSONResponse:
+        return JSONResponse(_metadata(service.model(name, version)))
+
+    @app.get(f"{path}/ready")
+    async def ready(name: str, version: str = VERSION) -> JSONResponse:
+        await _check_ready(service.model(name, version))
+        return JSONResponse({"name": name, "ready": True})
+
+    @app.post(f"{path}/infer")
+    async def infer(request: Request, name: str, version: str = VERSION) -> Response:
+        model = service.model(name, version)
+        with service.admission.admit():
+            body = await read_body(request, body_limit(model.manifest))
+            length = request.headers.get("inference-header-content-length")
+            # Many numbers as text take a while, in which others must be answered.
+            asked, samples = await asyncio.to_thread(_read, body, length, model.manifest)
+            answer = await predict(request, model, lambda: samples)
+        content, json_bytes = response(asked, name, version, model.manifest, answer)
+        if json_bytes is None:
+            return Response(content, media_type="application/json")
+        header = {"Inference-Header-Content-Length": str(json_bytes)}
+        return Response(content, media_type="application/octet-stream", headers=header)
+
+
+async def _check_ready(model: ServedModel) -> None:
+    try:
+        await asyncio.to_thread(model.check_ready)
+    except LannerError as error:
+        raise Refused(503, f"the server behind does not answer: {error}") from None
+
+
+def _read(body: bytes, header_length: str | None, manifest: Manifest) -> tuple[InferenceRequest, NDArray[np.float32]]:
+    """A request and its samples, where every part of it fits the model."""
+    asked = InferenceRequest.parse(body, header_length)
+    entry = manifest.input
+    if asked.input_name != entry.name:
+        raise Refused(400, f"the model has no input {asked.input_name!r} but {entry.name!r}")
+    check_outputs(asked.outputs or (), manifest)
+    where = f"input {entry.name!r}"
+    samples = check_count(as_batch(asked.values, entry, where), manifest)
+    check_range(samples, entry, where)
+    return asked, samples
+
+
+def _metadata(model: ServedModel) -> dict[str, Any]:
+    manifest = model.manifest
+    entry = {"name": manifest.input.name, "datatype": "FP32", "shape": [-1, *manifest.input.shape]}
+    return {
+        "name": model.name,
+        "versions": [VERSION],
+        "platform": f"lanner_{manifest.mode}",
+        "inputs": [entry],
+        "outputs": [output.document() for output in outputs_of(manifest)],
+    }

@@ -1,0 +1,177 @@
+// The page: which model, which input, asking, and waiting.
+
+import { Drawing } from "./drawing.js";
+import { duration, show } from "./result.js";
+
+const byId = (id) => document.getElementById(id);
+const drawing = new Drawing(byId("canvas"), byId("cursor"), byId("pen"));
+
+let models = [];
+let token = null; // In memory alone: it is gone when the page is closed or loaded again.
+let dropped = null;
+
+async function ask(path, options = {}) {
+  const headers = { ...options.headers };
+  if (token !== null) headers.Authorization = `Bearer ${token}`;
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+  } catch {
+    throw new Error("the gateway does not answer; is it still running?");
+  }
+  const document = await response.json().catch(() => ({}));
+  if (response.status === 401) lock();
+  if (!response.ok) throw new Error(document.error ?? `the gateway answered with status ${response.status}`);
+  return document;
+}
+
+function lock() {
+  byId("unlock").hidden = false;
+  byId("ask").hidden = byId("before").hidden = true;
+  byId("token").focus();
+}
+
+async function start() {
+  const known = await ask("/ui/models");
+  models = known.models;
+  byId("model").replaceChildren(...models.map((model) => new Option(model.name, model.name)));
+  byId("unlock").hidden = true;
+  byId("ask").hidden = false;
+  byId("before").hidden = !byId("result").hidden;
+  chooseModel();
+}
+
+function chosenModel() {
+  return models[byId("model").selectedIndex];
+}
+
+function chooseModel() {
+  const model = chosenModel();
+  const shape = model.shape.join(" x ");
+  byId("model-facts").textContent = `Input ${shape}; mode ${model.mode}; commitment ${model.commitment.slice(0, 16)}...`;
+  const pictures = model.image !== null;
+  for (const kind of ["draw", "file", "numbers"]) {
+    const radio = document.querySelector(`input[name="kind"][value="${kind}"]`);
+    radio.disabled = kind === "draw" && !pictures;
+    radio.checked = kind === (pictures ? "draw" : "numbers");
+  }
+  byId("kind-note").hidden = pictures;
+  byId("kind-note").textContent = "This model does not say how a picture becomes its input, so there is nothing to draw for.";
+  byId("file-label").textContent = pictures ? "A PNG, JPEG, CSV or .npy file; choose it or drop it here" : "A CSV or .npy file; choose it or drop it here";
+  byId("file-help").textContent = pictures
+    ? `The gateway makes a picture ${model.image.width} x ${model.image.height} pixels by the model's own rules.`
+    : `One row of ${model.values} numbers.`;
+  byId("row-label").textContent = `${model.values} numbers`;
+  // A model that inverts pictures takes dark ink on light paper.
+  byId("light-ink").checked = pictures && !model.image.invert;
+  drawing.useLightInk(byId("light-ink").checked);
+  chooseKind();
+}
+
+function chosenKind() {
+  return document.querySelector('input[name="kind"]:checked').value;
+}
+
+function chooseKind() {
+  for (const kind of ["draw", "file", "numbers"]) byId(kind).hidden = kind !== chosenKind();
+}
+
+async function chosenInput() {
+  const kind = chosenKind();
+  if (kind === "draw") {
+    if (drawing.empty) throw new Error("nothing is drawn yet");
+    return drawing.file();
+  }
+  if (kind === "file") {
+    const file = dropped ?? byId("chosen").files[0];
+    if (!file) throw new Error("no file is chosen yet");
+    return file;
+  }
+  if (byId("row").value.trim() === "") throw new Error("there are no numbers yet");
+  return new Blob([byId("row").value]);
+}
+
+async function predict() {
+  const model = chosenModel();
+  const body = new Blob([await chosenInput()], { type: "application/octet-stream" });
+  const stop = waiting(model);
+  try {
+    const path = `/ui/predict?model=${encodeURIComponent(model.name)}`;
+    const answer = await ask(path, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
+    show(answer, model);
+    byId("result").hidden = false;
+    byId("before").hidden = true;
+    stop(`Done in ${duration(answer.seconds)}.`);
+    byId("result").focus({ preventScroll: true });
+    byId("result").scrollIntoView({ block: "nearest" });
+  } catch (error) {
+    stop("");
+    throw error;
+  }
+}
+
+// Where a prediction is, only the gateway's end of it knows, and only afterwards: what is shown is the time and the order.
+function waiting(model) {
+  const began = performance.now();
+  byId("status").textContent = `Asking model ${model.name}: set-up where the session is new, then offline, then online.`;
+  const label = byId("send").textContent;
+  const timer = setInterval(() => {
+    byId("send").textContent = `Waiting, ${((performance.now() - began) / 1e3).toFixed(0)} s`;
+  }, 500);
+  byId("send").disabled = true;
+  return (said) => {
+    clearInterval(timer);
+    byId("send").disabled = false;
+    byId("send").textContent = label;
+    byId("status").textContent = said;
+  };
+}
+
+function choose(file) {
+  dropped = file;
+  const preview = byId("preview");
+  if (preview.src) URL.revokeObjectURL(preview.src);
+  preview.hidden = !["image/png", "image/jpeg"].includes(file?.type);
+  if (!preview.hidden) preview.src = URL.createObjectURL(file);
+  else preview.removeAttribute("src");
+}
+
+function guarded(work) {
+  return async (event) => {
+    event?.preventDefault();
+    byId("error").textContent = "";
+    try {
+      await work(event);
+    } catch (error) {
+      byId("error").textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`.replace(/\.\.$/, ".");
+    }
+  };
+}
+
+byId("ask").addEventListener("submit", guarded(predict));
+byId("unlock").addEventListener("submit", guarded(async () => {
+  token = byId("token").value.trim();
+  await start();
+  byId("token").value = "";
+  byId("model").focus();
+}));
+byId("model").addEventListener("change", chooseModel);
+for (const radio of document.querySelectorAll('input[name="kind"]')) radio.addEventListener("change", chooseKind);
+byId("clear").addEventListener("click", () => drawing.clear());
+byId("light-ink").addEventListener("change", (event) => drawing.useLightInk(event.target.checked));
+byId("chosen").addEventListener("change", (event) => choose(event.target.files[0] ?? null));
+for (const kind of ["dragenter", "dragover"]) {
+  byId("drop").addEventListener(kind, (event) => { event.preventDefault(); byId("drop").classList.add("over"); });
+}
+byId("drop").addEventListener("dragleave", () => byId("drop").classList.remove("over"));
+byId("drop").addEventListener("drop", (event) => {
+  event.preventDefault();
+  byId("drop").classList.remove("over");
+  const file = event.dataTransfer.files[0];
+  if (!file) return;
+  byId("chosen").value = "";
+  byId("file-label").textContent = `Dropped: ${file.name}`;
+  choose(file);
+});
+
+guarded(start)();

@@ -1,0 +1,108 @@
+// Shows a prediction: what it says, what it took, and what the server got.
+
+const PHASES = { setup: "set-up", offline: "offline", online: "online" };
+const SHORT = 1e-3; // Seconds of a layer that is left out if it sends nothing, too.
+
+const byId = (id) => document.getElementById(id);
+
+/** Fills the result's section from the gateway's answer about a model. */
+export function show(answer, model) {
+  const { prediction, costs } = answer;
+  [byId("answer").textContent, byId("answer-more").textContent] = told(prediction, model);
+  byId("probability").textContent = prediction.probability === null ? "" : `probability ${prediction.probability}`;
+  byId("phases").replaceChildren(...Object.entries(costs).map(phaseRow));
+  byId("phases-note").textContent =
+    "Bytes and rounds are this machine's, on its connection to the server. The set-up is paid once for a session" +
+    (answer.new_session ? ", and this prediction opened one." : "; this session's was paid before this prediction.");
+  byId("seen").textContent = seen(costs, answer.new_session, model);
+  byId("timeline").replaceChildren(...timeline(prediction.layers));
+}
+
+/** A number of bytes for people, in powers of ten. */
+export function size(count) {
+  for (const [unit, factor] of [["GB", 1e9], ["MB", 1e6], ["KB", 1e3]]) {
+    if (count >= factor) return `${(count / factor).toFixed(2)} ${unit}`;
+  }
+  return `${Math.round(count)} B`;
+}
+
+/** A time for people. */
+export function duration(seconds) {
+  return seconds >= 1 ? `${seconds.toFixed(2)} s` : `${(seconds * 1e3).toFixed(1)} ms`;
+}
+
+function told(prediction, model) {
+  const { label, class_name: name, top, labels, class_names: names, logits, values } = prediction;
+  const more = [`The model's owner chose that you learn its ${POLICIES[model.output] ?? model.output}, and nothing else.`];
+  if (values) return [values.map(number).join(", "), more.join(" ")];
+  if (labels) return [labels.map((index, at) => names?.[at] ?? index).join(", ") || "none", more.join(" ")];
+  if (logits) more.unshift(`Scores: ${logits.map((score, index) => `${index}: ${number(score)}`).join(", ")}.`);
+  if (top) more.unshift(`Best classes in order: ${top.join(", ")}.`);
+  if (name !== null) more.unshift(`Class ${label}.`);
+  return [String(name ?? label), more.join(" ")];
+}
+
+const POLICIES = {
+  label: "label",
+  labels: "list of labels",
+  probability: "label and that label's probability",
+  "top-k": "best classes in order",
+  logits: "scores",
+  value: "value",
+};
+
+function number(value) {
+  return String(Number(value.toPrecision(4)));
+}
+
+function phaseRow([name, cost]) {
+  const row = element("tr", name);
+  const cells = [PHASES[name], duration(cost.seconds), size(cost.bytes_sent), size(cost.bytes_received), cost.rounds];
+  row.append(...cells.map((text) => element("td", "", String(text))));
+  return row;
+}
+
+function seen(costs, opened, model) {
+  const phases = Object.entries(costs).filter(([name]) => opened || name !== "setup");
+  const sent = phases.reduce((sum, [, cost]) => sum + cost.bytes_sent, 0);
+  const values = model.values === 1 ? "value" : `${model.values} values`;
+  const what = opened ? "keys, ciphertexts and masked values" : "ciphertexts and masked values";
+  return (
+    `For this prediction the server got ${size(sent)} from here: ${what}, none of which tells it your input's ${values}` +
+    " or the result, as long as both sides keep to the protocol. It knows that you asked, when, from which address, and model " +
+    `${model.name}. The gateway is not told the bytes themselves, so that only their number is shown.`
+  );
+}
+
+function timeline(layers) {
+  const spans = [];
+  let start = 0;
+  for (const layer of layers) {
+    if (layer.bytes > 0 || layer.seconds > SHORT) spans.push({ layer, start });
+    start += layer.seconds;
+  }
+  return spans.map((span) => bar(span, start));
+}
+
+function bar({ layer, start }, whole) {
+  const item = element("li", layer.phase);
+  const said = element("span", "said");
+  said.append(element("span", "name", `${layer.name} (${layer.protocol})`));
+  const rounds = `${layer.rounds} ${layer.rounds === 1 ? "round" : "rounds"}`;
+  said.append(element("span", "took", `${layer.phase}, ${duration(layer.seconds)}, ${size(layer.bytes)}, ${rounds}`));
+  const track = element("span", "track");
+  const drawn = element("span", "bar");
+  drawn.style.left = `${(100 * start) / whole}%`;
+  drawn.style.width = `${(100 * layer.seconds) / whole}%`;
+  track.setAttribute("aria-hidden", "true");
+  track.append(drawn);
+  item.append(said, track);
+  return item;
+}
+
+function element(tag, kind, text = "") {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,131 @@
+"""What stands before the routes: the guard, the headers of every answer, errors as one sentence, and the log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lanner.errors import LannerError
+from lanner.gateway.errors import Refused, refusal_of
+from lanner.gateway.guard import SECURITY_HEADERS, Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the log may know of a request: nothing of inputs, results, tokens, or what else a caller wrote.
+
+    Attributes:
+        peer: The caller's address.
+        status: The HTTP status of the answer.
+        seconds: From the request to the answer.
+        model: The model's name, where the request got so far.
+        samples: How many samples were predicted.
+        fault: The kind of the error, where the gateway itself failed.
+    """
+
+    peer: str
+    status: int
+    seconds: float
+    model: str | None
+    samples: int
+    fault: str | None
+
+
+Log = Callable[[Entry], None]
+
+
+class Front:
+    """The outermost layer of the application: nothing that happens behind it reaches the web server's own log.
+
+    Args:
+        app: The routes.
+        guard: Who is let in.
+        log: Told of every POST, and of every request that failed.
+    """
+
+    def __init__(self, app: ASGIApp, guard: Guard, log: Log) -> None:
+        self._app = app
+        self._guard = guard
+        self._log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        start, sent = time.monotonic(), _Sent(send)
+        scope["state"] = {}
+        fault = None
+        try:
+            await self._answer(scope, receive, sent)
+        except Exception as error:  # noqa: BLE001 - a message could hold what the caller sent, so that its kind is kept
+            fault = type(error).__name__
+        self._tell(scope, sent.status, time.monotonic() - start, fault)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._guard.check(scope["method"], scope["path"], Headers(scope=scope))
+        except Refused as refused:
+            await _refusal(refused)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _tell(self, scope: Scope, status: int, seconds: float, fault: str | None) -> None:
+        if scope["method"] == "POST" or status >= HTTPStatus.BAD_REQUEST:
+            host, port = scope.get("client") or ("-", 0)
+            model, samples = (scope["state"].get(name) for name in ("model", "samples"))
+            self._log(Entry(f"{host}:{port}", status, seconds, model, samples or 0, fault))
+
+
+class _Sent:
+    """Sends an answer with the headers that every answer has, and keeps its status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        """Send one part of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers[name] = value
+            if self.status >= HTTPStatus.BAD_REQUEST:
+                # What is left of a body that was refused is not read.
+                headers["Connection"] = "close"
+        await self._send(message)
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Answer every error of the routes as ``{"error": "one sentence"}``."""
+
+    @app.exception_handler(Refused)
+    async def refused(_request: Request, error: Refused) -> JSONResponse:
+        return _refusal(error)
+
+    @app.exception_handler(LannerError)
+    async def failed(_request: Request, error: LannerError) -> JSONResponse:
+        return _refusal(refusal_of(error))
+
+    @app.exception_handler(Exception)
+    async def broken(_request: Request, error: Exception) -> JSONResponse:
+        return _refusal(Refused(500, f"the gateway failed with {type(error).__name__}; please report it"))
+
+    @app.exception_handler(HTTPException)
+    async def not_routed(_request: Request, error: HTTPException) -> JSONResponse:
+        known = {404: "there is nothing at this path", 405: "this path does not take that method"}
+        headers: dict[str, Any] = dict(error.headers or {})
+        return _refusal(Refused(error.status_code, known.get(error.status_code, "the request is not taken"), headers))
+
+
+def _refusal(refused: Refused) -> JSONResponse:
+    return JSONResponse({"error": refused.sentence}, refused.status, refused.headers)

@@ -1,0 +1,178 @@
+"""Where the gateway listens, and what it asks of callers there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from lanner.errors import MisuseError, TransportError
+from lanner.gateway.guard import is_address
+from lanner.trust import parse_address
+
+DEFAULT_PORT = 8080
+
+#: Seconds that requests under way may take to end after SIGTERM.
+DRAIN_SECONDS = 30
+
+#: Connections at once: many more than requests that are let in, so that others hear that the gateway is busy.
+_CONNECTIONS = 128
+
+#: The names of this machine for programs on it.
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """An address, and how it is guarded.
+
+    Attributes:
+        host: The host as it was given, without brackets.
+        port: The port, or 0 for a free one.
+        certificate: A certificate chain in PEM, or None for plain HTTP.
+        key: The private key to it.
+    """
+
+    host: str
+    port: int
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @classmethod
+    def parse(cls, address: str, certificate: Path | None, key: Path | None) -> Listening:
+        """Read where to listen.
+
+        Raises:
+            MisuseError: If it is no address, a file is missing, or others could reach it without TLS.
+        """
+        host, port = parse_address(address, DEFAULT_PORT).rsplit(":", 1)
+        listening = cls(host.strip("[]"), int(port), certificate, key)
+        if (certificate is None) != (key is None):
+            raise MisuseError("a certificate needs its key", fix="give both --tls-cert and --tls-key")
+        for path in (certificate, key):
+            if path is not None and not path.is_file():
+                raise MisuseError("no such file", where=str(path), fix="check the path")
+        if certificate is None and not listening.is_loopback:
+            raise MisuseError(
+                f"other machines can reach {address}, and inputs would cross the network in the clear",
+                fix="give --tls-cert and --tls-key, or listen on 127.0.0.1",
+            )
+        return listening
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs on this machine reach it."""
+        return self.host == "localhost" or (is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
+
+    @property
+    def scheme(self) -> str:
+        """``https`` or ``http``."""
+        return "http" if self.certificate is None else "https"
+
+    def names(self, others: Sequence[str]) -> frozenset[str]:
+        """The host names under which callers may ask: the host, this machine's own for itself, and `others`."""
+        return LOOPBACK_NAMES | {self.host.lower(), *(name.lower() for name in others)}
+
+    def bind(self) -> socket.socket:
+        """A socket that listens there.
+
+        Raises:
+            TransportError: If it cannot.
+        """
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server((self.host, self.port), family=family)
+        except OSError as error:
+            raise TransportError(
+                f"the gateway cannot listen ({error.strerror})",
+                where=f"{self.host}:{self.port}",
+                fix="choose another --listen address",
+            ) from None
+
+    def url(self, bound: socket.socket) -> str:
+        """The address of the page."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{bound.getsockname()[1]}"
+
+    def context(self) -> ssl.SSLContext | None:
+        """TLS 1.3 with the certificate, or None without one.
+
+        Raises:
+            MisuseError: If certificate and key are none, or not of each other.
+        """
+        if self.certificate is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        try:
+            # A key with a password would otherwise ask for it on the terminal.
+            context.load_cert_chain(self.certificate, self.key, password="")
+        except (OSError, ssl.SSLError, ValueError) as error:
+            reason = error.strerror or error if isinstance(error, OSError) else error
+            raise MisuseError(
+                f"the certificate or its key cannot be used ({reason})",
+                where=f"{self.certificate}, {self.key}",
+                fix="give a certificate chain and its key without a password, in PEM",
+            ) from None
+        return context
+
+
+def serve_until_stopped(app: ASGIApp, bound: socket.socket, context: ssl.SSLContext | None) -> None:
+    """Answer until SIGTERM or Ctrl-C; requests under way have `DRAIN_SECONDS` to end, and a second signal ends them."""
+    config = uvicorn.Config(
+        app,
+        # Its log could hold what callers send; the application keeps one that does not.
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        interface="asgi3",
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    config.load()
+    config.ssl = context
+    server = _Server(config)
+    with server.stopped_by_signals():
+        asyncio.run(server.serve(sockets=[bound]))
+
+
+class _Server(uvicorn.Server):
+    """A web server whose end by a signal is no error."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to `stopped_by_signals`: this one would raise them again in the end."""
+        yield
+
+    @contextlib.contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """Stop at SIGTERM, and at Ctrl-C unless that is ignored, as in a shell's background job."""
+        signals = [signal.SIGTERM]
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signals.append(signal.SIGINT)
+        before = {number: signal.signal(number, self._stop) for number in signals}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True

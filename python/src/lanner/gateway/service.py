@@ -1,0 +1,83 @@
+"""The models that a gateway offers, and what a request to one may hold."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from fastapi import Request
+from numpy.typing import NDArray
+
+from lanner.gateway.admission import Admission
+from lanner.gateway.errors import Refused
+from lanner.gateway.sessions import Answer, ServedModel
+from lanner.manifest import Manifest
+
+#: The one version that each model has here.
+VERSION = "1"
+
+#: The most samples of a request, unless one request to the server holds more.
+MAX_SAMPLES = 16
+
+#: The most bytes of a number as text, with what separates it from the next; and of all else in a request.
+_NUMBER_BYTES, _OTHER_BYTES = 32, 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the routes work with.
+
+    Attributes:
+        models: The models of the server behind, by name.
+        admission: How many requests there may be at a time.
+        version: The version of this package.
+    """
+
+    models: Mapping[str, ServedModel]
+    admission: Admission
+    version: str
+
+    def model(self, name: str, version: str = VERSION) -> ServedModel:
+        """A model by its name.
+
+        Raises:
+            Refused: If there is none.
+        """
+        if name not in self.models:
+            raise Refused(404, f"there is no such model here; there is {', '.join(self.models)}")
+        if version != VERSION:
+            raise Refused(404, f"there is no such version of model {name}; there is {VERSION}")
+        return self.models[name]
+
+
+async def predict(request: Request, model: ServedModel, read: Callable[[], NDArray[np.float32]]) -> Answer:
+    """Predict in turn, and leave to the log which model and how many samples it was."""
+    request.state.model = model.name
+    answer = await asyncio.wrap_future(model.predict(read))
+    request.state.samples = len(answer.predictions)
+    return answer
+
+
+def body_limit(manifest: Manifest) -> int:
+    """The most bytes of a request to a model: of its samples, each number written out."""
+    return sample_limit(manifest) * math.prod(manifest.input.shape) * _NUMBER_BYTES + _OTHER_BYTES
+
+
+def sample_limit(manifest: Manifest) -> int:
+    """The most samples of a request to a model."""
+    return max(MAX_SAMPLES, manifest.batch)
+
+
+def check_count(samples: NDArray[np.float32], manifest: Manifest) -> NDArray[np.float32]:
+    """The samples, which are not too many.
+
+    Raises:
+        Refused: If they are.
+    """
+    if len(samples) > sample_limit(manifest):
+        most = sample_limit(manifest)
+        raise Refused(400, f"there are {len(samples)} samples; send at most {most} in a request")
+    return samples

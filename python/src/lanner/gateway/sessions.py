@@ -1,0 +1,181 @@
+"""The gateway's sessions with the server: one for each model, kept between predictions, reopened where it failed."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.client import Client
+from lanner.errors import LannerError, PeerError, TransportError
+from lanner.interrupts import abandon
+from lanner.manifest import Manifest
+from lanner.prediction import Prediction
+
+#: A commitment that no model has: a server that is asked for it answers, and no set-up follows.
+_NO_MODEL = "0" * 64
+
+#: For how long an answer about the server's readiness holds, in seconds.
+_READY_SECONDS = 2.0
+
+#: Seconds that sessions may take to end when the gateway stops.
+_CLOSE_SECONDS = 2.0
+
+
+class Connect(Protocol):
+    """Opens a session: checks the server, shakes hands, and does the set-up."""
+
+    def __call__(self, *, pin_model: str | None, probing: bool) -> Client:
+        """Connect.
+
+        Args:
+            pin_model: The commitment of the one model that is accepted; None for what the user gave.
+            probing: Whether the question is only if the server answers, so that a short wait is enough.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request for predictions gave.
+
+    Attributes:
+        predictions: One for each sample.
+        opened: Whether the session was opened for it, so that the set-up was paid now and not before.
+        seconds: From the input to the result, waits for other predictions not included.
+    """
+
+    predictions: list[Prediction]
+    opened: bool
+    seconds: float
+
+
+class ServedModel:
+    """A model of the server behind, and the one session that asks it.
+
+    Predictions are made one after the other, on a thread of their own.
+
+    Args:
+        name: The model's name for callers; what its public half calls it where it is None.
+        connect: How a session is opened.
+
+    Attributes:
+        name: The model's name.
+        manifest: Its public half. A server that later shows another one under this name is refused.
+
+    Raises:
+        LannerError: As `lanner.Client`, about the first session.
+    """
+
+    def __init__(self, name: str | None, connect: Connect) -> None:
+        self._connect = connect
+        self._session: Client | None = connect(pin_model=None, probing=False)
+        self.manifest: Manifest = self._session.manifest
+        self.name = name or self.manifest.name
+        self._calls: queue.SimpleQueue[tuple[Future[Answer], Callable[[], NDArray[np.float32]]] | None]
+        self._calls = queue.SimpleQueue()
+        self._running: Future[Answer] | None = None
+        self._thread = threading.Thread(target=self._work, name=f"lanner-gateway-{self.name}", daemon=True)
+        self._thread.start()
+        self._readiness = _Readiness(connect)
+
+    def predict(self, read: Callable[[], NDArray[np.float32]]) -> Future[Answer]:
+        """Predict samples as soon as the predictions before are done.
+
+        Args:
+            read: Gives the samples, shape (n, *the model's); called on the model's thread, since pictures take time.
+        """
+        future: Future[Answer] = Future()
+        self._calls.put((future, read))
+        return future
+
+    def check_ready(self) -> None:
+        """Check that the server behind answers.
+
+        Raises:
+            LannerError: Why it does not.
+        """
+        self._readiness.check()
+
+    def close(self) -> None:
+        """End the session; a prediction that still runs is abandoned."""
+        self._calls.put(None)
+        self._thread.join(_CLOSE_SECONDS)
+        if self._thread.is_alive() and self._running is not None:
+            abandon(self._running)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            future, read = call
+            if not future.set_running_or_notify_cancel():
+                continue
+            self._running = future
+            try:
+                future.set_result(self._answer(read()))
+            except BaseException as error:  # noqa: BLE001 - handed over to the caller whole
+                future.set_exception(error)
+        self._drop()
+
+    def _answer(self, samples: NDArray[np.float32]) -> Answer:
+        start = time.monotonic()
+        kept = self._session is not None
+        try:
+            return self._predict(samples, start)
+        except (PeerError, TransportError):
+            # A session that stood idle may be gone without anybody's fault. A new one is asked once, and under new
+            # randomness, so that asking twice tells the server nothing more.
+            self._drop()
+            if not kept:
+                raise
+        try:
+            return self._predict(samples, start)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _predict(self, samples: NDArray[np.float32], start: float) -> Answer:
+        opened = self._session is None
+        if self._session is None:
+            self._session = self._connect(pin_model=self.manifest.commitment, probing=False)
+        return Answer(self._session.predict_batch(samples), opened, time.monotonic() - start)
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(LannerError):
+                session.close()
+
+
+class _Readiness:
+    """Whether the server answers, asked at most once in `_READY_SECONDS`."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._error: LannerError | None = None
+
+    def check(self) -> None:
+        """As `ServedModel.check_ready`."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._error = self._ask()
+                self._until = time.monotonic() + _READY_SECONDS
+            if self._error is not None:
+                raise self._error
+
+    def _ask(self) -> LannerError | None:
+        try:
+            self._connect(pin_model=_NO_MODEL, probing=True).close()
+        except PeerError as error:
+            return None if _NO_MODEL in error.what else error
+        except LannerError as error:
+            return error
+        return None

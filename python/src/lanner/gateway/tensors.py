@@ -1,0 +1,111 @@
+"""Tensors of the Open Inference Protocol v2: as JSON, and as the binary data that follows it."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lanner.gateway.errors import Refused
+from lanner.inputs import to_float32
+
+#: The numeric types that an input may have; values are converted to float32.
+DATATYPES = {
+    "BOOL": np.dtype("?"),
+    "UINT8": np.dtype("<u1"),
+    "UINT16": np.dtype("<u2"),
+    "UINT32": np.dtype("<u4"),
+    "UINT64": np.dtype("<u8"),
+    "INT8": np.dtype("<i1"),
+    "INT16": np.dtype("<i2"),
+    "INT32": np.dtype("<i4"),
+    "INT64": np.dtype("<i8"),
+    "FP16": np.dtype("<f2"),
+    "FP32": np.dtype("<f4"),
+    "FP64": np.dtype("<f8"),
+}
+
+#: The most axes of an input, its batch axis included.
+_MAX_AXES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named array to be answered.
+
+    Attributes:
+        name: The output's name.
+        datatype: ``INT64``, ``FP64``, ``BOOL`` or ``BYTES``.
+        values: Its elements; of ``BYTES`` an array of text.
+    """
+
+    name: str
+    datatype: str
+    values: NDArray[Any]
+
+    def document(self) -> dict[str, Any]:
+        """The tensor with its elements in JSON, row after row."""
+        return {**self._header(), "data": self.values.ravel().tolist()}
+
+    def binary(self) -> tuple[dict[str, Any], bytes]:
+        """The tensor with its elements in the data behind the JSON, and that data."""
+        data = self._bytes()
+        return {**self._header(), "parameters": {"binary_data_size": len(data)}}, data
+
+    def _header(self) -> dict[str, Any]:
+        return {"name": self.name, "datatype": self.datatype, "shape": list(self.values.shape)}
+
+    def _bytes(self) -> bytes:
+        if self.datatype == "BYTES":
+            texts = [str(text).encode() for text in self.values.ravel()]
+            return b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        return self.values.astype(DATATYPES[self.datatype]).tobytes()
+
+
+def read_tensor(document: Any, binary: bytes | None) -> NDArray[np.float32]:  # noqa: ANN401 - parsed here
+    """An input's values in its own shape, from the JSON, or from its part of the data behind it.
+
+    Raises:
+        Refused: If type, shape and data do not fit each other.
+        InputError: If a value is not finite, or beyond float32.
+    """
+    name = str(document.get("name"))
+    datatype = document.get("datatype")
+    if not isinstance(datatype, str) or datatype not in DATATYPES:
+        raise Refused(400, f"input {name!r} is of type {datatype!r}; send one of {', '.join(DATATYPES)}")
+    shape = _shape(document.get("shape"), name)
+    values = _from_json(document, name) if binary is None else _from_binary(binary, DATATYPES[datatype], name)
+    if values.size != math.prod(shape):
+        raise Refused(400, f"input {name!r} has {values.size} values, and its shape is {list(shape)}")
+    if values.dtype.kind == "b":
+        values = values.astype(np.uint8)
+    return to_float32(values, f"input {name!r}").reshape(shape)
+
+
+def _shape(sides: Any, name: str) -> tuple[int, ...]:  # noqa: ANN401 - parsed here
+    whole = isinstance(sides, list) and all(type(side) is int and 0 < side < 2**31 for side in sides)
+    if not whole or not 1 <= len(sides) <= _MAX_AXES:
+        raise Refused(400, f"input {name!r} has no shape of 1 to {_MAX_AXES} positive whole numbers")
+    return tuple(sides)
+
+
+def _from_json(document: Any, name: str) -> NDArray[Any]:  # noqa: ANN401 - parsed here
+    if not isinstance(document.get("data"), list):
+        raise Refused(400, f"input {name!r} has no `data`, a list of numbers")
+    try:
+        values = np.array(document["data"])
+    except (ValueError, OverflowError, RecursionError):
+        raise Refused(400, f"the lists in the data of input {name!r} are not of equal length") from None
+    if values.dtype.kind not in "biuf":
+        raise Refused(400, f"the data of input {name!r} must be numbers alone")
+    return values.ravel()
+
+
+def _from_binary(data: bytes, datatype: np.dtype[Any], name: str) -> NDArray[Any]:
+    if len(data) % datatype.itemsize:
+        raise Refused(400, f"the binary data of input {name!r} ends within an element")
+    return np.frombuffer(data, datatype)
