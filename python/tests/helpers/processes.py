@@ -67,23 +67,24 @@ class Serving:
 
 @contextmanager
 def serving(state: Path, *arguments: object) -> Iterator[Serving]:
-    """Run ``lanner serve ... --json`` on a free port until the block ends."""
-    with _running("serve", *arguments, "--listen", "127.0.0.1:0", "--state-dir", state) as serving:
-        yield serving
+    """Run ``lanner serve ... --json`` until the block ends, on a free port unless they say ``--listen``."""
+    with _running("serve", state, arguments) as process:
+        yield process
 
 
 @contextmanager
 def gateway(state: Path, *arguments: object) -> Iterator[Serving]:
-    """Run ``lanner gateway ... --json``, on a free port unless ``--listen`` is among the arguments."""
-    listen = () if "--listen" in arguments else ("--listen", "127.0.0.1:0")
-    with _running("gateway", *arguments, *listen, "--state-dir", state) as serving:
-        yield serving
+    """As `serving`, ``lanner gateway``."""
+    with _running("gateway", state, arguments) as process:
+        yield process
 
 
 @contextmanager
-def _running(*arguments: object) -> Iterator[Serving]:
+def _running(name: str, state: Path, arguments: tuple[object, ...]) -> Iterator[Serving]:
     """Run a command that prints its document when it is ready, until the block ends; its log is kept in a file."""
-    command = [sys.executable, "-m", "lanner", *map(str, arguments), "--json"]
+    listen = () if "--listen" in arguments else ("--listen", "127.0.0.1:0")
+    command = [sys.executable, "-m", "lanner", name, *map(str, (*arguments, *listen)), "--state-dir", str(state)]
+    command.append("--json")
     with (
         tempfile.TemporaryFile("a+") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ)) as process,

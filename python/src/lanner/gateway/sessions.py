@@ -102,7 +102,12 @@ class ServedModel:
         Raises:
             LannerError: Why it does not.
         """
-        self._readiness.check()
+        try:
+            self._readiness.check()
+        except PeerError as error:
+            # A server that has no room for one session more answers, and the one that is kept has its place.
+            if self._session is None or "busy" not in error.what:
+                raise
 
     def close(self) -> None:
         """End the session; a prediction that still runs is abandoned."""

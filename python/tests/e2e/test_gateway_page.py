@@ -1,0 +1,190 @@
+"""The gateway's page in a browser: at the width of a desk and of a phone, by mouse, by file, and by keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers.browser import Tab, browsing, chromium
+from helpers.digits import NAMES, DigitModels, save_picture
+from helpers.processes import Serving, gateway
+from lanner.datasets import load_digits
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="there is no Chromium to show the page"),
+]
+
+X = load_digits("test")[0]
+
+DESK, PHONE = (1200, 900), (360, 740)
+
+#: Strokes of a seven, in parts of the drawing area.
+SEVEN = ((0.3, 0.25), (0.5, 0.25), (0.7, 0.25), (0.62, 0.4), (0.52, 0.6), (0.45, 0.8))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Tab]:
+    """A tab that all tests of this file share."""
+    with browsing() as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(browser: Tab) -> Iterator[Tab]:
+    """The tab, which must have nothing to complain of, and ask the gateway alone."""
+    browser.requests.clear()
+    browser.complaints.clear()
+    yield browser
+    assert browser.complaints == []
+    origins = {request.split("/")[2] for request in browser.requests if not request.startswith("blob:")}
+    assert len(origins) == 1
+
+
+def opened(tab: Tab, gate: Serving, size: tuple[int, int], *, dark: bool = False) -> None:
+    tab.view(*size, mobile=size == PHONE, dark=dark)
+    tab.open(gate.document["url"] + "/")
+    tab.wait("!document.getElementById('ask').hidden")
+
+
+def drawn(tab: Tab, strokes: Sequence[tuple[float, float]]) -> None:
+    """Draw with the mouse, in parts of the drawing area."""
+    left, top, side = tab.value(
+        "(() => { const e = document.getElementById('canvas'); e.scrollIntoView({block: 'center'});"
+        "const b = e.getBoundingClientRect(); return [b.x, b.y, b.width]; })()"
+    )
+    tab.drag([(left + x * side, top + y * side) for x, y in strokes])
+
+
+def answered(tab: Tab) -> str:
+    """Wait for the result, check what else is told of it, and return it."""
+    tab.wait("!document.getElementById('result').hidden || document.getElementById('error').innerText")
+    assert tab.text("error") == ""
+    assert tab.value("document.activeElement.id") == "result"
+    rows = tab.text("phases").splitlines()
+    assert [row.split()[0] for row in rows] == ["set-up", "offline", "online"]
+    assert tab.value("document.querySelectorAll('#timeline li').length") > 3
+    assert "784 values" in tab.text("seen")
+    return tab.text("answer")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+@pytest.mark.parametrize("dark", [False, True])
+def test_drawing_is_classified(tab: Tab, gate: Serving, size: tuple[int, int], dark: bool) -> None:
+    opened(tab, gate, size, dark=dark)
+    drawn(tab, SEVEN)
+    tab.click("send")
+    assert answered(tab) == "seven"
+    assert tab.text("probability").startswith("probability 0.")
+    # Nothing has to be scrolled sideways, the table of phases included.
+    assert tab.value("document.documentElement.scrollWidth <= window.innerWidth")
+    assert tab.value("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.wide'))")
+    light = tab.value("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (sum(light) < 300) == dark
+
+
+def test_picture_is_classified(tab: Tab, gate: Serving, digit_models: DigitModels, tmp_path: Path) -> None:
+    opened(tab, gate, DESK)
+    tab.value("document.querySelector('input[value=file]').click()")
+    tab.choose_file("chosen", save_picture(tmp_path / "digit.png", X[0]))
+    tab.wait("!document.getElementById('preview').hidden")
+    tab.click("send")
+    assert answered(tab) == NAMES[digit_models.models["digits"].predict_fixed(X[0]).argmax()]
+
+
+def test_drawing_by_keyboard_alone(tab: Tab, gate: Serving) -> None:
+    opened(tab, gate, PHONE)
+    tab.tab_to("canvas")
+    assert "Pen up, column 14 of 28, row 14 of 28." in tab.text("pen")
+    tab.press(*["ArrowUp"] * 9, " ", *["ArrowDown"] * 18, " ")
+    assert "Pen up, column 14 of 28, row 23 of 28." in tab.text("pen")
+    tab.press("Tab")
+    tab.tab_to("send")
+    tab.press("Enter")
+    assert answered(tab) == "one"
+    tab.value("document.getElementById('canvas').focus()")
+    tab.press("Delete")
+    tab.tab_to("send")
+    tab.press("Enter")
+    tab.wait("document.getElementById('error').innerText")
+    assert tab.text("error") == "Nothing is drawn yet."
+
+
+def test_numbers_by_keyboard_alone(tab: Tab, gate: Serving, digit_models: DigitModels) -> None:
+    opened(tab, gate, DESK)
+    tab.tab_to("model")
+    tab.press(*["ArrowDown"] * 3)
+    tab.wait("document.getElementById('model').value === 'plain'")
+    assert "nothing to draw for" in tab.text("kind-note")
+    tab.tab_to("row")
+    tab.call("Input.insertText", text=",".join(f"{value:.4g}" for value in X[0].ravel()))
+    tab.tab_to("send")
+    tab.press("Enter")
+    assert answered(tab) == str(digit_models.models["plain"].predict_fixed(X[0]).argmax())
+    assert "its label, and nothing else" in tab.text("answer-more")
+
+
+def test_what_goes_wrong_is_told(tab: Tab, gate: Serving) -> None:
+    opened(tab, gate, DESK)
+    tab.value("document.querySelector('input[value=numbers]').click()")
+    tab.tab_to("row")
+    tab.call("Input.insertText", text="1,2,3")
+    tab.tab_to("send")
+    tab.press("Enter")
+    tab.wait("document.getElementById('error').innerText")
+    assert "a row has 3 values" in tab.text("error")
+    assert tab.value("document.getElementById('result').hidden")
+    # The browser itself says that the status was 400.
+    assert [complaint for complaint in tab.complaints if "400" not in complaint] == []
+    tab.complaints.clear()
+
+
+def test_every_control_has_a_name(tab: Tab, gate: Serving) -> None:
+    opened(tab, gate, DESK)
+    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+    controls = {"button", "combobox", "radio", "checkbox", "textbox", "application"}
+    named = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if node.get("role", {}).get("value") in controls
+    ]
+    assert {role for role, _ in named} >= {"button", "combobox", "radio", "checkbox", "application"}
+    assert [role for role, name in named if not name] == []
+
+
+def test_token_is_asked_for_and_kept_out_of_the_address(behind: Serving, browser: Tab, tmp_path: Path) -> None:
+    token_file = tmp_path / "token"
+    options = ("--model", "digits", "--token-file", token_file)
+    with gateway(tmp_path / "gate", behind.address, *behind.pin, *options) as process:
+        browser.view(*DESK)
+        browser.open(process.document["url"] + "/")
+        browser.wait("!document.getElementById('unlock').hidden")
+        assert browser.value("document.activeElement.id") == "token"
+        browser.call("Input.insertText", text="wrong")
+        browser.press("Enter")
+        browser.wait("document.getElementById('error').innerText.includes('token')")
+        token = token_file.read_text().strip()
+        browser.value("document.getElementById('token').value = ''")
+        browser.call("Input.insertText", text=token)
+        browser.press("Enter")
+        browser.wait("!document.getElementById('ask').hidden")
+        drawn(browser, SEVEN)
+        browser.click("send")
+        assert answered(browser) == "seven"
+        assert not [request for request in browser.requests if token in request]
+        kept = "JSON.stringify([localStorage, sessionStorage, document.cookie, document.getElementById('token').value])"
+        assert browser.value(kept) == '[{},{},"",""]'
+
+
+def test_screenshot_shows_ink_where_it_was_drawn(tab: Tab, gate: Serving) -> None:
+    opened(tab, gate, DESK)
+    drawn(tab, ((0.5, 0.2), (0.5, 0.8)))
+    pixels = tab.value(
+        "Array.from(document.getElementById('canvas').getContext('2d').getImageData(0, 0, 280, 280).data)"
+    )
+    grey = np.array(pixels, np.uint8).reshape(280, 280, 4)[..., 0]
+    assert (grey[70:210, 135:145] < 50).all()
+    assert (grey[:, :100] > 200).all()
