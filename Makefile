@@ -28,7 +28,8 @@ LOOKED_UP := mnist_d,lenet,cifar10_minionn,resnet32
 
 # Every file that the wheel is built from, and the folders, whose times change when a file is removed.
 SOURCES := $(shell find crates python/src models -name __pycache__ -prune -o \( -type d -o -name '*.rs' -o -name '*.toml' \
-    -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' -o -name NOTICE \) -print) \
+    -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' -o -name '*.onnx' -o -name NOTICE \
+    -o -name '*.html' -o -name '*.css' -o -name '*.js' -o -name '*.svg' \) -print) \
     Cargo.toml Cargo.lock pyproject.toml rust-toolchain.toml README.md LICENSE-APACHE LICENSE-MIT
 
 PYTHON_FOLDERS := $(wildcard python models tools examples deploy)

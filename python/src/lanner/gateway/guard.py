@@ -10,6 +10,7 @@ A page from elsewhere can make a browser on this machine send requests to loopba
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -107,9 +108,9 @@ def check_content_type(headers: Headers) -> None:
 
 
 def host_name(host: str) -> str:
-    """The name or the address in a ``Host`` header, without brackets and port, in lower case."""
-    name, bracket, _ = host.removeprefix("[").partition("]")
-    return (name if bracket else host.partition(":")[0]).lower()
+    """The name or the address in a ``Host`` header, in lower case, without brackets and port; empty if none."""
+    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::\d*)?", host)
+    return "" if match is None else (match[1] or match[2]).lower()
 
 
 def is_address(name: str) -> bool:

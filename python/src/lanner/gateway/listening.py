@@ -80,8 +80,9 @@ class Listening:
         return "http" if self.certificate is None else "https"
 
     def names(self, others: Sequence[str]) -> frozenset[str]:
-        """The host names under which callers may ask: the host, this machine's own for itself, and `others`."""
-        return LOOPBACK_NAMES | {self.host.lower(), *(name.lower() for name in others)}
+        """The host names under which callers may ask: the host, this machine's names, and `others`."""
+        own = set() if self.is_loopback else {socket.gethostname()}
+        return LOOPBACK_NAMES | {name.lower() for name in (self.host, *own, *others)}
 
     def bind(self) -> socket.socket:
         """A socket that listens there.
@@ -101,7 +102,9 @@ class Listening:
 
     def url(self, bound: socket.socket) -> str:
         """The address of the page."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        everywhere = is_address(self.host) and ipaddress.ip_address(self.host).is_unspecified
+        host = socket.gethostname() if everywhere else self.host
+        host = f"[{host}]" if ":" in host else host
         return f"{self.scheme}://{host}:{bound.getsockname()[1]}"
 
     def context(self) -> ssl.SSLContext | None:
