@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from lanner.cli.arguments import Peer, add_peer_arguments, add_peer_options, read_peer
 from lanner.cli.output import Output, duration
+from lanner.cli.report import input_of
 from lanner.client import Client
 from lanner.errors import MisuseError
 from lanner.state import state_directory, state_path
@@ -162,8 +163,8 @@ def _connect(peer: Peer, state: Path, *, pin_model: str | None, probing: bool) -
 def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, output: Output) -> None:
     for model in models:
         manifest = model.manifest
-        said = f"mode {manifest.mode}, output {manifest.output}, commitment {manifest.commitment}"
-        output.section(f"Model {model.name}", [("", said)])
+        said = f"mode {manifest.mode}, output {manifest.output}, input {input_of(manifest.input)}"
+        output.section(f"Model {model.name}", [("", said), ("", f"commitment {manifest.commitment}")])
     output.say(f"page at {url}/", whole=True)
     output.say(f"Open Inference Protocol v2 at {url}/v2", whole=True)
     if token_file is not None:
