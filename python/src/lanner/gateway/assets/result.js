@@ -66,9 +66,9 @@ function seen(costs, opened, model) {
   const phases = Object.entries(costs).filter(([name]) => opened || name !== "setup");
   const sent = phases.reduce((sum, [, cost]) => sum + cost.bytes_sent, 0);
   const values = model.values === 1 ? "value" : `${model.values} values`;
-  const what = opened ? "keys, ciphertexts and masked values" : "ciphertexts and masked values";
+  const what = opened ? "keys, and messages that are encrypted or masked" : "messages that are encrypted or masked";
   return (
-    `For this prediction the server got ${size(sent)} from here: ${what}, none of which tells it your input's ${values}` +
+    `For this prediction the server got ${size(sent)} from here: ${what}. They do not tell it your input's ${values}` +
     " or the result, as long as both sides keep to the protocol. It knows that you asked, when, from which address, and model " +
     `${model.name}. The gateway is not told the bytes themselves, so that only their number is shown.`
   );
