@@ -214,3 +214,41 @@ def test_request_under_way_is_finished_before_the_end(tmp_path: Path, tiny_label
         answer = json.load(connection.getresponse())
         assert np.isin(answer["outputs"][0]["data"], range(4)).all()
         assert process.process.wait(HUNG) == 0
+
+
+def test_second_signal_ends_it_while_the_server_hangs(tmp_path: Path, tiny_label: Path) -> None:
+    with (
+        serving(tmp_path / "state", tiny_label) as server,
+        gateway(tmp_path / "gate", server.address, *server.pin) as process,
+    ):
+        call = Caller(process.document["url"])
+        asked(call)
+        server.process.send_signal(signal.SIGSTOP)
+        connection = call.connect()
+        body, headers = json.dumps(request_of(X[:1], "x")), {"Content-Type": "application/json"}
+        connection.request("POST", "/v2/models/tiny_label/infer", body, headers)
+        time.sleep(0.5)
+        started = time.monotonic()
+        process.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert process.process.poll() is None
+        assert process.end(signal.SIGTERM) == 0
+        # Much sooner than the server's silence counts as its end.
+        assert time.monotonic() - started < 20
+        assert "Traceback" not in process.log()
+
+
+def test_silent_server_is_not_ready(tmp_path: Path, tiny_label: Path) -> None:
+    with (
+        serving(tmp_path / "state", tiny_label) as server,
+        gateway(tmp_path / "gate", server.address, *server.pin, "--timeout", 1) as process,
+    ):
+        call = Caller(process.document["url"])
+        assert call.get("/v2/health/ready").status == 200
+        server.process.send_signal(signal.SIGSTOP)
+        wait_for(call, "/v2/health/ready", 503)
+        answer = call.infer("tiny_label", request_of(X[:1], "x"))
+        assert answer.status == 502
+        server.process.send_signal(signal.SIGCONT)
+        wait_for(call, "/v2/health/ready", 200)
+        asked(call)

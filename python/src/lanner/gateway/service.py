@@ -25,6 +25,9 @@ MAX_SAMPLES = 16
 #: The most bytes of a number as text, with what separates it from the next; and of all else in a request.
 _NUMBER_BYTES, _OTHER_BYTES = 32, 1 << 16
 
+#: The most bytes of any request: the model's input is what its server says.
+_MOST_BYTES = 128 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -63,7 +66,7 @@ async def predict(request: Request, model: ServedModel, read: Callable[[], NDArr
 
 def body_limit(manifest: Manifest) -> int:
     """The most bytes of a request to a model: of its samples, each number written out."""
-    return sample_limit(manifest) * math.prod(manifest.input.shape) * _NUMBER_BYTES + _OTHER_BYTES
+    return min(sample_limit(manifest) * math.prod(manifest.input.shape) * _NUMBER_BYTES + _OTHER_BYTES, _MOST_BYTES)
 
 
 def sample_limit(manifest: Manifest) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.client import Client
-from lanner.errors import LannerError, PeerError, TransportError
+from lanner.errors import InputError, LannerError, PeerError, TransportError
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
@@ -136,20 +136,22 @@ class ServedModel:
         except (PeerError, TransportError):
             # A session that stood idle may be gone without anybody's fault. A new one is asked once, and under new
             # randomness, so that asking twice tells the server nothing more.
-            self._drop()
             if not kept:
                 raise
-        try:
-            return self._predict(samples, start)
-        except BaseException:
-            self._drop()
-            raise
+        return self._predict(samples, start)
 
     def _predict(self, samples: NDArray[np.float32], start: float) -> Answer:
         opened = self._session is None
         if self._session is None:
             self._session = self._connect(pin_model=self.manifest.commitment, probing=False)
-        return Answer(self._session.predict_batch(samples), opened, time.monotonic() - start)
+        try:
+            return Answer(self._session.predict_batch(samples), opened, time.monotonic() - start)
+        except InputError:
+            raise
+        except BaseException:
+            # It may be out of step with the server.
+            self._drop()
+            raise
 
     def _drop(self) -> None:
         session, self._session = self._session, None
