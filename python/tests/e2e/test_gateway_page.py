@@ -61,6 +61,7 @@ def drawn(tab: Tab, strokes: Sequence[tuple[float, float]]) -> None:
 
 def answered(tab: Tab) -> str:
     """Wait for the result, check what else is told of it, and return it."""
+    tab.wait("!document.getElementById('send').disabled")
     tab.wait("!document.getElementById('result').hidden || document.getElementById('error').innerText")
     assert tab.text("error") == ""
     assert tab.value("document.activeElement.id") == "result"
@@ -111,6 +112,8 @@ def test_drawing_by_keyboard_alone(tab: Tab, gate: Serving) -> None:
     tab.press("Enter")
     tab.wait("document.getElementById('error').innerText")
     assert tab.text("error") == "Nothing is drawn yet."
+    # The result of before is not taken for an answer to this.
+    assert tab.value("document.getElementById('result').hidden")
 
 
 def test_numbers_by_keyboard_alone(tab: Tab, gate: Serving, digit_models: DigitModels) -> None:

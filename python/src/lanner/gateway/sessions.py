@@ -133,9 +133,9 @@ class ServedModel:
         kept = self._session is not None
         try:
             return self._predict(samples, start)
-        except (PeerError, TransportError):
-            # A session that stood idle may be gone without anybody's fault. A new one is asked once, and under new
-            # randomness, so that asking twice tells the server nothing more.
+        except TransportError:
+            # The connection of a session that stood idle may be gone without anybody's fault. A new one is asked once,
+            # under new randomness, so that asking twice tells the server nothing more.
             if not kept:
                 raise
         return self._predict(samples, start)

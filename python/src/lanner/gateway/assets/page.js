@@ -93,21 +93,28 @@ async function chosenInput() {
 
 async function predict() {
   const model = chosenModel();
-  const body = new Blob([await chosenInput()], { type: "application/octet-stream" });
-  const stop = waiting(model);
+  let stop = () => {};
   try {
+    const body = new Blob([await chosenInput()], { type: "application/octet-stream" });
+    stop = waiting(model);
     const path = `/ui/predict?model=${encodeURIComponent(model.name)}`;
     const answer = await ask(path, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
     show(answer, model);
-    byId("result").hidden = false;
-    byId("before").hidden = true;
     stop(`Done in ${duration(answer.seconds)}.`);
+    showResult(true);
     byId("result").focus({ preventScroll: true });
     byId("result").scrollIntoView({ block: "nearest" });
   } catch (error) {
     stop("");
+    showResult(false);
     throw error;
   }
+}
+
+// A result stays until the next one, or until something else was asked and failed.
+function showResult(shown) {
+  byId("result").hidden = !shown;
+  byId("before").hidden = shown || byId("ask").hidden;
 }
 
 // Where a prediction is, only the gateway's end of it knows, and only afterwards: what is shown is the time and the order.
@@ -119,8 +126,10 @@ function waiting(model) {
     byId("send").textContent = `Waiting, ${((performance.now() - began) / 1e3).toFixed(0)} s`;
   }, 500);
   byId("send").disabled = true;
+  byId("result").setAttribute("aria-busy", "true");
   return (said) => {
     clearInterval(timer);
+    byId("result").removeAttribute("aria-busy");
     byId("send").disabled = false;
     byId("send").textContent = label;
     byId("status").textContent = said;
