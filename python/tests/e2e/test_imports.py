@@ -1,4 +1,4 @@
-"""What a data owner's commands load: nothing of the packages that compile, train or draw, even if installed."""
+"""What a data owner's commands load: nothing of what compiles, trains, draws or answers HTTP, even if installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helpers.models import tiny_samples
 from helpers.processes import HUNG, serving
 
 #: Packages of the extras.
-OPTIONAL = {"onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch"}
+OPTIONAL = {"onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch", "fastapi", "uvicorn"}
 
 PROGRAM = """
 import json, sys

@@ -22,8 +22,8 @@ from helpers.processes import HUNG
 
 ROOT = Path(__file__).parents[3]
 
-#: What nobody needs who only predicts.
-NOT_THERE = ("onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch")
+#: What nobody needs who only predicts, without a gateway.
+NOT_THERE = ("onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch", "fastapi", "uvicorn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def test_one_wheel_serves_every_later_python(wheel: Path) -> None:
 
 
 def test_wheel_has_the_extras_of_the_project(wheel: Path) -> None:
-    assert {"onnx", "train", "demo", "plots", "plot"} <= set(metadata(wheel).get_all("Provides-Extra"))
+    assert {"onnx", "train", "demo", "plots", "plot", "gateway"} <= set(metadata(wheel).get_all("Provides-Extra"))
 
 
 def test_clean_environment_has_nothing_of_onnx(installed: Installed) -> None:
@@ -184,6 +184,7 @@ def test_client_and_server_work_without_extras(installed: Installed, tiny_label:
         (("demo",), "demo"),
         (("doctor", "--calibrate"), "onnx"),
         (("inspect", "tiny.lanner", "--html", "page.html"), "plots"),
+        (("gateway", "127.0.0.1:1", "--insecure-plaintext"), "gateway"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
