@@ -49,9 +49,13 @@ impl NativeClient {
         self.call(py, |client| client.stock())
     }
 
-    fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>, follows: bool) -> PyResult<String> {
+    fn together(&self, py: Python<'_>) -> PyResult<usize> {
+        self.call(py, Client::together)
+    }
+
+    fn predict(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>, follow: usize) -> PyResult<String> {
         let batch = Batch::of(&x);
-        let predictions = self.call(py, |client| client.predict_together(&batch.samples(), follows))?;
+        let predictions = self.call(py, |client| client.predict_many(&batch.samples(), follow))?;
         json(py, &predictions)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lanner_net::{Address, ClientTls, Fingerprint, Identity, Limits, TcpChannel, Transport, Trust};
 use lanner_primitives::Prg;
 use lanner_protocol::Party;
-use lanner_session::executor::ClientPlan;
+use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
 use lanner_session::requests::{Meeting, Requester, Shelf};
 use lanner_store::{Limits as StockLimits, Pairing, Stock};
@@ -80,6 +80,8 @@ pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
     requester: Requester,
+    /// Seconds that the online phase of a request last took.
+    online: Option<f64>,
 }
 
 impl Client {
@@ -124,7 +126,7 @@ impl Client {
         if requester.stock()? == 0 {
             requester.set_up(&mut channel)?;
         }
-        Ok(Self { channel, manifest, requester })
+        Ok(Self { channel, manifest, requester, online: None })
     }
 
     /// The public half of the model.
@@ -168,28 +170,77 @@ impl Client {
     /// # Errors
     /// [`ErrorKind::Input`] if the sample does not fit; [`ErrorKind::Transport`] or [`ErrorKind::Peer`] about the server.
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
-        let mut predictions = self.predict_together(&[sample], false)?;
+        let mut predictions = self.predict_many(&[sample], 0)?;
         Ok(predictions.remove(0))
     }
 
-    /// Predicts samples by one request, as [`Self::predict`] does one: 1 to as many as the model's plan says that a request holds. Where another
-    /// request `follows`, its offline phase is done meanwhile.
+    /// How many samples one [`Self::predict_many`] should have: as many as a request holds, in as many requests as run together within
+    /// some seconds. One request as long as nothing is known of them, and where there is kept material.
+    ///
+    /// # Errors
+    /// As [`Self::stock`].
+    pub fn together(&mut self) -> Result<usize> {
+        let request = self.manifest.plan.samples.count();
+        if self.requester.prepared() == 0 && self.requester.stock()? > 0
+            || !Requester::can_overlap(&mut self.channel)
+        {
+            return Ok(request);
+        }
+        Ok(request * self.fit())
+    }
+
+    /// How many requests run together within some seconds; one as long as nothing is known of them.
+    fn fit(&self) -> usize {
+        let fit = self.online.map_or(1, |seconds| (TOGETHER_SECONDS / seconds) as usize);
+        fit.clamp(1, self.requester.most_together())
+    }
+
+    /// Predicts 1 to [`Self::together`] samples, as [`Self::predict`] does one, with as many requests at once as they take. Where other samples
+    /// `follow`, material for their requests is made meanwhile.
     ///
     /// # Errors
     /// As [`Self::predict`]; [`ErrorKind::Misuse`] if there are more, or none.
-    pub fn predict_together(&mut self, samples: &[&[f32]], follows: bool) -> Result<Vec<Prediction>> {
-        let input = self.manifest.request(samples)?;
-        let kept = match self.requester.prepared() {
-            0 => self.requester.predict_kept(&mut self.channel, &input)?,
-            _ => None,
+    pub fn predict_many(&mut self, samples: &[&[f32]], follow: usize) -> Result<Vec<Prediction>> {
+        let batch = self.manifest.plan.samples.count();
+        let requests = samples.chunks(batch).map(|together| self.manifest.request(together));
+        let inputs = requests.collect::<Result<Vec<_>>>()?;
+        // Enough for those that run together next, and no more: what is prepared takes its share of the connection from them.
+        let left = self.requester.prepared().saturating_sub(inputs.len());
+        let next = follow.div_ceil(batch).min(self.fit()).saturating_sub(left);
+        let inputs: Vec<&[i64]> = inputs.iter().map(|input| input.as_slice()).collect();
+        let predicted = match inputs.as_slice() {
+            [input] if next == 0 || !Requester::can_overlap(&mut self.channel) => {
+                vec![self.predict_one(input)?]
+            }
+            [input] => match self.predict_kept(input)? {
+                Some(predicted) => vec![predicted],
+                None => self.requester.predict_together(&mut self.channel, &inputs, next)?,
+            },
+            inputs => self.requester.predict_together(&mut self.channel, inputs, next)?,
         };
-        let (outcome, costs) = match kept {
-            Some(predicted) => predicted,
-            None if follows => self.requester.predict_and_prepare(&mut self.channel, &input)?,
-            None => self.requester.predict(&mut self.channel, &input)?,
-        };
-        let (count, setup) = (samples.len(), self.requester.setup());
-        Ok(Prediction::of_request(&self.manifest, outcome, count, setup, &costs))
+        self.online = predicted.iter().map(|(_, costs)| online_seconds(costs)).reduce(f64::max);
+        let (manifest, setup) = (&self.manifest, self.requester.setup());
+        let told =
+            predicted.into_iter().zip(samples.chunks(batch)).flat_map(|((outcome, costs), together)| {
+                Prediction::of_request(manifest, outcome, together.len(), setup, &costs)
+            });
+        Ok(told.collect())
+    }
+
+    /// One request: with material that was prepared in this session, else with kept material, else with new.
+    fn predict_one(&mut self, input: &[i64]) -> Result<(Outcome, Vec<StepCost>)> {
+        match self.predict_kept(input)? {
+            Some(predicted) => Ok(predicted),
+            None => Ok(self.requester.predict(&mut self.channel, input)?),
+        }
+    }
+
+    /// One request with kept material, if there is some, and none was prepared in this session.
+    fn predict_kept(&mut self, input: &[i64]) -> Result<Option<(Outcome, Vec<StepCost>)>> {
+        match self.requester.prepared() {
+            0 => Ok(self.requester.predict_kept(&mut self.channel, input)?),
+            _ => Ok(None),
+        }
     }
 
     /// Ends the session.
@@ -199,6 +250,11 @@ impl Client {
     pub fn close(mut self) -> Result<()> {
         Ok(self.requester.end(&mut self.channel)?)
     }
+}
+
+/// What a request took since its input was given.
+fn online_seconds(costs: &[StepCost]) -> f64 {
+    costs.iter().filter(|cost| cost.phase == Phase::Online).map(|cost| cost.seconds).sum()
 }
 
 /// Where a client finds its pairings with a server again.
@@ -268,6 +324,8 @@ pub(crate) fn limits(timeout: Option<f64>) -> Result<Limits> {
     Ok(limits)
 }
 
+/// Seconds that requests which run together should take at most: what is lost when they fail.
+const TOGETHER_SECONDS: f64 = 10.0;
 /// A day, in seconds.
 const LONGEST_TIMEOUT: f64 = 86_400.0;
 

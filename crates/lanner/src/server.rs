@@ -10,7 +10,7 @@ use lanner_protocol::Party;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
-use lanner_session::requests::{Request, Responder, Shelf};
+use lanner_session::requests::{MAX_TOGETHER, Request, Responder, Shelf};
 use lanner_session::server_loop::{
     self, ComputedStep, Entry, Handler, Journal, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
 };
@@ -299,30 +299,35 @@ impl Handler for ModelHandler {
             channel.set_stall_limit(self.0.patience);
             let bytes = model.memory().server_material;
             // What is kept on disk passes through memory.
-            let passing = match request {
-                Request::Prepare => {
-                    prepared.push(session.reserve(bytes)?);
-                    None
+            let mut passing = Vec::new();
+            match request {
+                Request::Prepare => prepared.push(session.reserve(bytes)?),
+                Request::Keep => passing.push(session.reserve(bytes)?),
+                // The client has used its part up, or its inputs, and being busy would cost it that.
+                Request::PredictKept(_) => passing.extend(session.reserve(bytes).ok()),
+                Request::Together { preparations, .. } => {
+                    let reserved = (0..preparations).map_while(|_| session.reserve(bytes).ok());
+                    passing.extend(reserved.take(MAX_TOGETHER));
                 }
-                Request::Keep => Some(session.reserve(bytes)?),
-                // The client has used its part up, or its input, and being busy would cost it that.
-                Request::PredictKept(_) | Request::PredictAndPrepare => session.reserve(bytes).ok(),
-                _ => None,
-            };
-            service.answer_within(channel, request, passing.is_some())?;
+                _ => {}
+            }
+            service.answer_within(channel, request, passing.len())?;
             if request == Request::End {
                 break;
             }
             let computed = service.computed();
             session.count_computation(&self.0.offers[index].model.name, computed);
-            match request {
-                Request::Predict => {}
-                Request::PredictAndPrepare => prepared.extend(passing),
-                Request::PredictKept(_) if !computed.is_empty() => {}
-                _ => continue,
-            }
+            let predicted = match request {
+                Request::Predict => 1,
+                Request::Together { predictions, .. } => {
+                    prepared.extend(passing);
+                    predictions
+                }
+                Request::PredictKept(_) => u8::from(!computed.is_empty()),
+                _ => 0,
+            };
             prepared.truncate(service.prepared());
-            session.count_prediction();
+            (0..predicted).for_each(|_| session.count_prediction());
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Frames over a stream of bytes: the one implementation of [`Channel`] that every transport shares.
 
-use std::time::Instant;
-
 use lanner_wire::{Arrivals, Channel, ChannelError, Divisible, Kind, Refusal, Traffic};
 
 /// A full-duplex stream of bytes to the peer.
@@ -53,8 +51,8 @@ pub trait Pollable {
     /// Any transport failure.
     fn arrivals(&self) -> Result<Box<dyn Arrivals>, ChannelError>;
 
-    /// As [`Divisible::deadline`].
-    fn deadline(&self, from: Instant, bytes: usize) -> Instant;
+    /// As [`Divisible::patience`].
+    fn patience(&self, bytes: usize) -> u64;
 }
 
 /// A [`Channel`] over a [`ByteStream`].
@@ -164,8 +162,8 @@ impl<S: ByteStream + Send> Divisible for Framed<S> {
         pollable(&mut self.stream)?.arrivals()
     }
 
-    fn deadline(&mut self, from: Instant, bytes: usize) -> Instant {
-        self.stream.pollable().map_or(from, |stream| stream.deadline(from, bytes))
+    fn patience(&mut self, bytes: usize) -> u64 {
+        self.stream.pollable().map_or(0, |stream| stream.patience(bytes))
     }
 }
 

@@ -26,7 +26,7 @@ pub use address::Address;
 pub use error::NetError;
 pub use fingerprint::Fingerprint;
 pub use framed::{ByteStream, Framed, Pollable};
-pub use lanes::abreast;
+pub use lanes::{MOST_LANES, abreast};
 pub use limits::Limits;
 pub use listener::Listener;
 pub use memory::MemoryChannel;

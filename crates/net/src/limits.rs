@@ -32,12 +32,12 @@ impl Default for Limits {
 impl Limits {
     /// When a transfer of `bytes` that starts now must be over.
     pub(crate) fn transfer_deadline(&self, bytes: usize) -> Instant {
-        self.deadline(Instant::now(), bytes)
+        Instant::now() + self.transfer_time(bytes)
     }
 
-    /// When a transfer of `bytes` must be over.
-    pub(crate) fn deadline(&self, start: Instant, bytes: usize) -> Instant {
-        start + self.stall + Duration::from_micros(bytes as u64 * 1_000_000 / SLOWEST_BYTES_PER_SECOND)
+    /// How long a transfer of `bytes` may take.
+    pub(crate) fn transfer_time(&self, bytes: usize) -> Duration {
+        self.stall + Duration::from_micros(bytes as u64 * 1_000_000 / SLOWEST_BYTES_PER_SECOND)
     }
 }
 

@@ -157,10 +157,10 @@ impl SocketArrivals {
 }
 
 impl Arrivals for SocketArrivals {
-    fn wait(&self, patience: Duration) -> Result<(), ChannelError> {
+    fn wait(&self, milliseconds: u64) -> Result<(), ChannelError> {
         let [woken, _] = &self.alarm;
         let mut sockets = [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
-        poll_once(&mut sockets, patience)?;
+        poll_once(&mut sockets, Duration::from_millis(milliseconds))?;
         if !sockets[1].revents().is_empty() {
             // Whatever was said, it is heard.
             let _ = (&mut &*woken).read(&mut [0; 64]);

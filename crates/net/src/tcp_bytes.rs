@@ -192,8 +192,8 @@ impl Pollable for TcpBytes {
         Ok(Box::new(SocketArrivals::of(self.tcp()).map_err(channel_error)?))
     }
 
-    fn deadline(&self, from: Instant, bytes: usize) -> Instant {
-        self.socket.limits.deadline(from, bytes)
+    fn patience(&self, bytes: usize) -> u64 {
+        self.socket.limits.transfer_time(bytes).as_millis() as u64
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two exchanges over one connection.
+//! Several exchanges over one connection.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
-use lanner_net::{Limits, TcpChannel, abreast};
+use lanner_net::{Limits, MOST_LANES, TcpChannel, abreast};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 /// Messages of every size up to some chunks, each way in turn or many at once, told apart by their content.
@@ -38,11 +38,11 @@ type Both = Result<(u64, Result<u64, ChannelError>), ChannelError>;
 
 fn both(
     mut channel: TcpChannel,
-    first: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError>,
-    second: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError> + Send,
+    first: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError> + Send,
+    second: impl FnOnce(&mut dyn Channel) -> Result<u64, ChannelError>,
 ) -> (TcpChannel, Both) {
-    let made = abreast(channel.divisible().unwrap(), first, second);
-    (channel, made)
+    let made = abreast(channel.divisible().unwrap(), vec![first], second);
+    (channel, made.map(|(firsts, second)| (firsts[0], second)))
 }
 
 /// Two parties that talk on both lanes, and then go on without them.
@@ -182,7 +182,7 @@ fn hears(kind: Kind, payload: &[u8]) -> ChannelError {
 
 #[test]
 fn what_is_no_chunk_is_refused() {
-    for lane in [Kind(0x28), Kind(0x29)] {
+    for lane in [Kind(0x100), Kind(0x101)] {
         assert!(matches!(hears(lane, &[]), ChannelError::Malformed { .. }));
         assert!(matches!(hears(lane, &vec![0; (1 << 18) + 1]), ChannelError::Malformed { .. }));
         // A chunk whose bytes are another message than the one due.
@@ -195,8 +195,37 @@ fn what_is_no_chunk_is_refused() {
 #[test]
 fn what_is_left_on_a_lane_is_refused() {
     let (client, mut server) = plaintext_pair(short_limits());
-    server.send(Kind(0x28), &[0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 7, 0]).unwrap();
+    server.send(Kind(0x100), &[0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 7, 0]).unwrap();
     server.flush().unwrap();
     let (_, made) = both(client, |one| one.receive(PING, 0).map(|_| 0), |_| Ok(0));
     assert!(matches!(made, Err(ChannelError::Malformed { .. })), "{made:?}");
+}
+
+#[test]
+fn as_many_lanes_as_there_may_be() {
+    let (client, server) = tls_pair(Limits::default());
+    let run = |mut channel: TcpChannel, first_speaks: bool, lanes: usize| {
+        let one = |seed: u64| move |lane: &mut dyn Channel| talk(lane, seed, first_speaks, 40);
+        let firsts = (1..lanes as u64).map(one).collect();
+        abreast(channel.divisible().unwrap(), firsts, one(0))
+            .map(|(firsts, last)| (firsts, last.unwrap(), channel))
+    };
+    let served = thread::spawn(move || run(server, false, MOST_LANES).unwrap());
+    let (firsts, last, client) = run(client, true, MOST_LANES).unwrap();
+    let served = served.join().unwrap();
+    assert_eq!((firsts.len(), &firsts, last), (MOST_LANES - 1, &served.0, served.1));
+    assert!(matches!(run(client, true, MOST_LANES + 1), Err(ChannelError::Malformed { .. })));
+}
+
+#[test]
+fn of_many_lanes_the_one_that_failed_first_is_told() {
+    let (mut client, _server) = plaintext_pair(Limits::default());
+    let exchange = |number: usize| {
+        move |lane: &mut dyn Channel| match number {
+            3 => Err(ChannelError::Malformed { what: "third" }),
+            _ => lane.receive(PING, 5).map(|_| ()),
+        }
+    };
+    let made = abreast(client.divisible().unwrap(), (0..6).map(exchange).collect(), exchange(6));
+    assert!(matches!(made, Err(ChannelError::Malformed { what: "third" })), "{made:?}");
 }

@@ -7,8 +7,8 @@
 //! set up             -->            keys, garbling, transfers: once, before anything is prepared
 //! prepare            -->            offline phase of one prediction, for this session
 //! predict            -->            online phase, with the oldest of it
-//! predict, prepare   -->            both at once, on two lanes of the connection: the material is for another prediction
-//!                    <--            ready, on the second lane, or refused, and nothing is prepared
+//! together, how many -->            predictions and preparations for others, all at once, on lanes of the connection
+//!                    <--            how many are prepared, on the last lane
 //!
 //! resume, pairings   -->
 //!                    <--            the first that it knows, and a proof
@@ -39,7 +39,7 @@ use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 pub use keys::OwnKeys;
-pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES};
+pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER};
 pub use requester::Requester;
 pub use responder::Responder;
 pub use shelf::{Meeting, Shelf};
@@ -69,8 +69,13 @@ pub enum Request {
     Resume,
     /// Garbling and transfers, with keys that are uploaded and have this hash.
     SetUpUploaded([u8; 32]),
-    /// A prediction with the oldest material and, meanwhile, material for another.
-    PredictAndPrepare,
+    /// At once: predictions with the oldest material, each of an input of its own, and as much material for others as there is room for.
+    Together {
+        /// 1 to [`MAX_TOGETHER`].
+        predictions: u8,
+        /// Up to [`MAX_TOGETHER`].
+        preparations: u8,
+    },
 }
 
 impl Request {
@@ -86,7 +91,7 @@ impl Request {
             Self::Pair => 8,
             Self::Resume => 9,
             Self::SetUpUploaded(_) => 10,
-            Self::PredictAndPrepare => 11,
+            Self::Together { .. } => 11,
         }
     }
 
@@ -101,6 +106,9 @@ impl Request {
         match self {
             Self::PredictKept(id) => channel.send(KEPT_NAME, id.as_bytes()),
             Self::SetUpUploaded(hash) => channel.send(UPLOAD_HASH, &hash),
+            Self::Together { predictions, preparations } => {
+                channel.send(TOGETHER, &[predictions, preparations])
+            }
             _ => Ok(()),
         }
     }
@@ -127,7 +135,12 @@ impl Request {
                 channel.receive_into(UPLOAD_HASH, &mut hash)?;
                 Self::SetUpUploaded(hash)
             }
-            11 => Self::PredictAndPrepare,
+            11 => {
+                let mut counts = [0; 2];
+                channel.receive_into(TOGETHER, &mut counts)?;
+                let [predictions, preparations] = counts;
+                Self::Together { predictions, preparations }
+            }
             _ => return Err(ChannelError::Malformed { what: "request" }),
         })
     }
@@ -155,3 +168,5 @@ const RESUMED: Kind = Kind(0x24);
 const UPLOAD_HASH: Kind = Kind(0x25);
 const UPLOAD_HELD: Kind = Kind(0x26);
 const UPLOAD_CHUNK: Kind = Kind(0x27);
+const TOGETHER: Kind = Kind(0x28);
+const PREPARED: Kind = Kind(0x29);

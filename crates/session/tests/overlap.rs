@@ -1,4 +1,4 @@
-//! Predictions of which each is prepared while the one before it runs.
+//! Predictions that run together, while others are prepared.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -12,7 +12,7 @@ use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, Phase, ServedModel, StepCost};
-use lanner_session::requests::{Request, Requester, Responder};
+use lanner_session::requests::{MAX_TOGETHER, Request, Requester, Responder};
 use lanner_wire::Channel;
 
 use common::{network, rng};
@@ -34,12 +34,12 @@ struct World {
     outcomes: Vec<Outcome>,
 }
 
-/// What a server does with a request to predict and prepare.
+/// What a server does with a request to predict and prepare at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Server {
     /// Both.
     Roomy,
-    /// It predicts alone, since other sessions have the memory.
+    /// It prepares nothing, since other sessions have the memory.
     Full,
     /// It predicts, and leaves in the middle of the preparation.
     Leaving,
@@ -62,18 +62,11 @@ impl World {
 
     /// One session over TCP, of which the client asks what it wants.
     fn session<T>(&self, server: Server, ask: impl FnOnce(&mut Requester, &mut dyn Channel) -> T) -> T {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string().parse().unwrap();
+        let (mut client, server_channel) = tcp();
         std::thread::scope(|scope| {
-            scope.spawn(move || {
-                self.serve(
-                    TcpChannel::insecure_plaintext(listener.accept().unwrap().0, Limits::default()).unwrap(),
-                    server,
-                )
-            });
-            let mut channel = TcpChannel::connect_insecure_plaintext(&address, Limits::default()).unwrap();
-            let answer = ask(&mut self.requester(), &mut channel);
-            drop(channel);
+            scope.spawn(move || self.serve(server_channel, server));
+            let answer = ask(&mut self.requester(), &mut client);
+            drop(client);
             answer
         })
     }
@@ -85,18 +78,27 @@ impl World {
     fn serve(&self, mut channel: impl Channel, server: Server) {
         let model = Arc::new(ServedModel::new(&self.network, &self.plan).unwrap());
         let mut service = Responder::new(model, rng(2));
+        let room = if server == Server::Roomy { MAX_TOGETHER } else { 0 };
         while let Ok(request) = Responder::receive(&mut channel) {
             if request == Request::End {
                 return;
             }
-            if request == Request::PredictAndPrepare && server == Server::Leaving {
+            if server == Server::Leaving && matches!(request, Request::Together { .. }) {
                 // Its lanes' first halves alone: the client waits for the rest of the preparation in vain.
-                service.answer_within(&mut channel, Request::Predict, true).unwrap_err();
+                service.answer(&mut channel, Request::Predict).unwrap_err();
                 return;
             }
-            service.answer_within(&mut channel, request, server == Server::Roomy).unwrap();
+            service.answer_within(&mut channel, request, room).unwrap();
         }
     }
+}
+
+/// A client's and a server's end of a connection.
+fn tcp() -> (TcpChannel, TcpChannel) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string().parse().unwrap();
+    let client = TcpChannel::connect_insecure_plaintext(&address, Limits::default()).unwrap();
+    (client, TcpChannel::insecure_plaintext(listener.accept().unwrap().0, Limits::default()).unwrap())
 }
 
 fn bytes_and_rounds(costs: &[StepCost], phase: Phase) -> (u64, u64) {
@@ -106,33 +108,49 @@ fn bytes_and_rounds(costs: &[StepCost], phase: Phase) -> (u64, u64) {
     })
 }
 
+/// All inputs, so many at once, and the cost of each.
+fn predict_all(
+    world: &World,
+    together: usize,
+    requester: &mut Requester,
+    channel: &mut dyn Channel,
+) -> Vec<Vec<StepCost>> {
+    let (mut costs, mut left) = (Vec::new(), world.inputs.len());
+    for (inputs, expected) in world.inputs.chunks(together).zip(world.outcomes.chunks(together)) {
+        left -= inputs.len();
+        let inputs: Vec<&[i64]> = inputs.iter().map(Vec::as_slice).collect();
+        let predicted = requester.predict_together(channel, &inputs, left.min(together)).unwrap();
+        let (outcomes, cost): (Vec<Outcome>, Vec<_>) = predicted.into_iter().unzip();
+        assert_eq!(outcomes, expected);
+        costs.extend(cost);
+    }
+    costs
+}
+
 #[test]
 fn results_bytes_and_rounds_are_those_of_one_after_the_other() {
     for mode in MODES {
         let world = World::of(mode);
-        let predict = |overlapping: bool| {
-            world.session(Server::Roomy, |requester, channel| {
-                let predictions = world.inputs.iter().zip(&world.outcomes).map(|(input, expected)| {
-                    let (outcome, costs) = if overlapping {
-                        requester.predict_and_prepare(channel, input).unwrap()
-                    } else {
-                        requester.predict(channel, input).unwrap()
-                    };
-                    assert_eq!(outcome, *expected);
-                    assert_eq!(requester.prepared(), usize::from(overlapping));
-                    [Phase::Offline, Phase::Online].map(|phase| bytes_and_rounds(&costs, phase))
-                });
-                predictions.collect::<Vec<_>>()
-            })
+        let phases = |costs: &Vec<StepCost>| {
+            [Phase::Offline, Phase::Online].map(|phase| bytes_and_rounds(costs, phase))
         };
-        // The requests themselves are nobody's bytes where two phases run at once.
-        let request = Request::cost().bytes();
-        let mut expected = predict(false);
-        for (number, [offline, online]) in expected.iter_mut().enumerate() {
-            online.0 -= request;
-            offline.0 -= if number > 0 { request } else { 0 };
+        let alone = world.session(Server::Roomy, |requester, channel| {
+            let predict = |input: &Vec<i64>| phases(&requester.predict(channel, input).unwrap().1);
+            world.inputs.iter().map(predict).collect::<Vec<_>>()
+        });
+        for together in [1, 3, MAX_TOGETHER] {
+            let costs = world.session(Server::Roomy, |requester, channel| {
+                predict_all(&world, together, requester, channel)
+            });
+            // The requests themselves are nobody's bytes where phases run at once.
+            let request = Request::cost().bytes();
+            let mut expected = alone.clone();
+            for (number, [offline, online]) in expected.iter_mut().enumerate() {
+                online.0 -= request;
+                offline.0 -= if number >= together { request } else { 0 };
+            }
+            assert_eq!(costs.iter().map(phases).collect::<Vec<_>>(), expected, "{mode:?} {together}");
         }
-        assert_eq!(predict(true), expected, "{mode:?}");
     }
 }
 
@@ -142,12 +160,12 @@ fn what_is_prepared_meanwhile_serves_any_prediction_once() {
     world.session(Server::Roomy, |requester, channel| {
         requester.prepare(channel).unwrap();
         for (number, (input, expected)) in world.inputs.iter().zip(&world.outcomes).enumerate() {
-            let predicted = match number % 3 {
-                0 => requester.predict_and_prepare(channel, input),
-                _ => requester.predict(channel, input),
+            let outcome = match number % 3 {
+                0 => requester.predict_together(channel, &[input], 2).unwrap().remove(0).0,
+                _ => requester.predict(channel, input).unwrap().0,
             };
-            assert_eq!(predicted.unwrap().0, *expected);
-            assert_eq!(requester.prepared(), usize::from(number % 3 == 0));
+            assert_eq!(outcome, *expected);
+            assert_eq!(requester.prepared(), 2 - number % 3);
         }
     });
 }
@@ -156,24 +174,32 @@ fn what_is_prepared_meanwhile_serves_any_prediction_once() {
 fn a_server_without_room_predicts_and_prepares_nothing() {
     let world = World::of(Mode::Cheetah(Rounding::Exact));
     world.session(Server::Full, |requester, channel| {
-        for (input, expected) in world.inputs.iter().zip(&world.outcomes) {
-            assert_eq!(requester.predict_and_prepare(channel, input).unwrap().0, *expected);
-            assert_eq!(requester.prepared(), 0);
-        }
+        predict_all(&world, 3, requester, channel);
+        assert_eq!(requester.prepared(), 0);
     });
 }
 
 #[test]
-fn where_a_channel_cannot_be_shared_one_follows_the_other() {
+fn what_does_not_fit_is_refused_before_anything_is_sent() {
     let world = World::of(Mode::Cheetah(Rounding::Exact));
+    let input = world.inputs[0].as_slice();
+    world.session(Server::Roomy, |requester, channel| {
+        for inputs in [vec![], vec![input; MAX_TOGETHER + 1], vec![input, &input[1..]]] {
+            let error = requester.predict_together(channel, &inputs, 1).unwrap_err();
+            assert!(matches!(error, ExecutionError::Mismatch { .. }), "{error}");
+        }
+        assert_eq!(channel.traffic().sent, 0);
+        predict_all(&world, 2, requester, channel);
+    });
+    // A channel in memory has one lane.
     let (mut client, server) = memory::pair();
     std::thread::scope(|scope| {
         scope.spawn(|| world.serve(server, Server::Roomy));
         let mut requester = world.requester();
-        for (input, expected) in world.inputs.iter().zip(&world.outcomes) {
-            assert_eq!(requester.predict_and_prepare(&mut client, input).unwrap().0, *expected);
-        }
-        assert_eq!(requester.prepared(), 0);
+        assert!(!Requester::can_overlap(&mut client));
+        let error = requester.predict_together(&mut client, &[input], 1).unwrap_err();
+        assert!(matches!(error, ExecutionError::Mismatch { .. }), "{error}");
+        assert_eq!(requester.predict(&mut client, input).unwrap().0, world.outcomes[0]);
         requester.end(&mut client).unwrap();
     });
 }
@@ -182,9 +208,24 @@ fn where_a_channel_cannot_be_shared_one_follows_the_other() {
 fn a_server_that_leaves_is_told_and_the_session_is_over() {
     let world = World::of(Mode::Cheetah(Rounding::Exact));
     world.session(Server::Leaving, |requester, channel| {
-        let error = requester.predict_and_prepare(channel, &world.inputs[0]).unwrap_err();
+        let error = requester.predict_together(channel, &[&world.inputs[0]], 1).unwrap_err();
         assert!(!matches!(error, ExecutionError::Broken), "{error}");
         let error = requester.predict(channel, &world.inputs[0]).unwrap_err();
         assert!(matches!(error, ExecutionError::Broken), "{error}");
     });
+}
+
+#[test]
+fn a_client_that_asks_for_more_than_was_prepared_is_refused() {
+    let world = World::of(Mode::Cheetah(Rounding::Exact));
+    let model = Arc::new(ServedModel::new(&world.network, &world.plan).unwrap());
+    for (predictions, preparations) in [(0, 1), (1, 1), (9, 0), (1, 200)] {
+        let (mut client, mut server) = tcp();
+        let mut service = Responder::new(Arc::clone(&model), rng(2));
+        let request = Request::Together { predictions, preparations };
+        let error = service.answer(&mut server, request).unwrap_err();
+        assert!(!matches!(error, ExecutionError::Broken), "{error}");
+        drop(server);
+        assert!(client.receive_header().is_err());
+    }
 }

@@ -1,7 +1,5 @@
 //! The blocking, framed, full-duplex channel between the two parties.
 
-use std::time::{Duration, Instant};
-
 use thiserror::Error;
 
 /// What a message is: part of its frame, checked on receipt.
@@ -217,17 +215,18 @@ pub trait Divisible: Channel + Send {
     /// Any transport failure.
     fn arrivals(&mut self) -> Result<Box<dyn Arrivals>, ChannelError>;
 
-    /// When `bytes` that are due from a given time on must have come.
-    fn deadline(&mut self, from: Instant, bytes: usize) -> Instant;
+    /// Milliseconds within which `bytes` that are due must come.
+    fn patience(&mut self, bytes: usize) -> u64;
 }
 
 /// Waits for the bytes of a peer.
 pub trait Arrivals: Send + Sync {
-    /// Returns when more bytes have come than were taken, when the connection has ended, after [`Self::wake`], or after `patience`.
+    /// Returns when more bytes have come than were taken, when the connection has ended, after [`Self::wake`], or after
+    /// so many milliseconds.
     ///
     /// # Errors
     /// Any transport failure.
-    fn wait(&self, patience: Duration) -> Result<(), ChannelError>;
+    fn wait(&self, milliseconds: u64) -> Result<(), ChannelError>;
 
     /// Ends the wait of another thread, or else the next one.
     fn wake(&self);

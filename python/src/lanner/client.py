@@ -170,7 +170,8 @@ class Client:
         """Predict samples in private and give each prediction as soon as it is made.
 
         Each request has as many samples as the model's owner compiled it for, which is often one; what it costs is
-        divided among them. The offline phase of a request is done while the one before runs: their seconds overlap.
+        divided among them. Requests that take less than some seconds run several at once, while material for the next
+        ones is made: their seconds overlap. Predictions are given when those that run together are made.
 
         Args:
             x: Shape (n, *shape) with n of 1 or more, or `manifest.input.shape`.
@@ -186,11 +187,14 @@ class Client:
         return self._predict_each(batch)
 
     def _predict_each(self, batch: NDArray[np.float32]) -> Iterator[Prediction]:
-        for start in range(0, len(batch), self.manifest.batch):
-            native, end = self._open(), start + self.manifest.batch
-            answer = self._call(partial(native.predict, batch[start:end], end < len(batch)))
+        start = 0
+        while start < len(batch):
+            native = self._open()
+            end = min(start + self._call(native.together), len(batch))
+            answer = self._call(partial(native.predict, batch[start:end], len(batch) - end))
             for index, document in enumerate(json.loads(answer), start):
                 yield Prediction.from_document(document).placed(None, index)
+            start = end
 
     def close(self) -> None:
         """End the session. Closing twice does nothing."""

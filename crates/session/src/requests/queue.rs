@@ -10,6 +10,9 @@ pub const MAX_PREPARED: usize = 64;
 /// Bytes that either party keeps of them.
 pub const MAX_PREPARED_BYTES: u64 = 4 << 30;
 
+/// Predictions of a session that run at once.
+pub const MAX_TOGETHER: usize = 8;
+
 /// A session's material: first made, first used.
 pub(super) struct Queue {
     prepared: VecDeque<Prepared>,
@@ -28,8 +31,13 @@ impl Queue {
 
     /// Whether one more prediction may be prepared; one always may.
     pub(super) fn has_room(&self) -> bool {
-        let bytes = self.each.saturating_mul(self.len() as u64 + 1);
-        self.len() == 0 || self.len() < MAX_PREPARED && bytes <= MAX_PREPARED_BYTES
+        self.len() == 0 || self.room() > 0
+    }
+
+    /// How many more predictions may be prepared.
+    pub(super) fn room(&self) -> usize {
+        let bytes = MAX_PREPARED_BYTES.checked_div(self.each).map_or(MAX_PREPARED, |count| count as usize);
+        bytes.min(MAX_PREPARED).saturating_sub(self.len())
     }
 
     pub(super) fn put(&mut self, prepared: Prepared) {
@@ -38,5 +46,13 @@ impl Queue {
 
     pub(super) fn take(&mut self) -> Result<Prepared, ExecutionError> {
         self.prepared.pop_front().ok_or(ExecutionError::Mismatch { what: "a prediction before its material" })
+    }
+
+    /// The oldest of it for a given number of predictions, or nothing.
+    pub(super) fn take_for(&mut self, count: usize) -> Result<Vec<Prepared>, ExecutionError> {
+        if self.len() < count {
+            return Err(ExecutionError::Mismatch { what: "predictions before their material" });
+        }
+        Ok(self.prepared.drain(..count).collect())
     }
 }

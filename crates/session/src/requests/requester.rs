@@ -8,7 +8,7 @@ use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
 use super::queue::Queue;
-use super::{OwnKeys, Request, Shelf, is_ready, pairing, upload};
+use super::{MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, pairing, upload};
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, StepCost};
 
 /// Where the bytes of an upload are, if anywhere.
@@ -192,39 +192,66 @@ impl Requester {
         Ok(predicted)
     }
 
-    /// Predicts, and prepares another prediction meanwhile where the connection, the session's memory and the server have room for it.
+    /// Whether predictions can [run together](Self::predict_together) over a channel.
+    #[must_use]
+    pub fn can_overlap(channel: &mut dyn Channel) -> bool {
+        channel.divisible().is_some()
+    }
+
+    /// How many predictions may run together, so that their material, and that of as many others, fits in the memory of a session.
+    #[must_use]
+    pub fn most_together(&self) -> usize {
+        let memory = self.plan.memory();
+        let each = memory.client_material.max(memory.server_material).max(1);
+        ((MAX_PREPARED_BYTES / each / 2) as usize).clamp(1, MAX_TOGETHER)
+    }
+
+    /// Predicts for inputs of the same number of predictions at once, and meanwhile prepares `next` others, or as many as there is room for.
     ///
     /// # Errors
-    /// As [`Self::predict`]. A failure of the preparation alone takes nothing from the prediction: the next exchange tells it.
-    pub fn predict_and_prepare(
+    /// [`ExecutionError::Mismatch`] if there are no inputs, more than [`Self::most_together`], or one has another length, or if the channel
+    /// cannot be shared; as [`Self::prepare`]. A failure of the preparation alone takes nothing from the predictions: the next exchange tells it.
+    pub fn predict_together(
         &mut self,
         channel: &mut dyn Channel,
-        input: &[i64],
-    ) -> Result<(Outcome, Vec<StepCost>), ExecutionError> {
-        if self.prepared.len() == 0 {
+        inputs: &[&[i64]],
+        next: usize,
+    ) -> Result<Vec<(Outcome, Vec<StepCost>)>, ExecutionError> {
+        if inputs.is_empty() || inputs.len() > self.most_together() {
+            return Err(ExecutionError::Mismatch { what: "as many predictions at once" });
+        }
+        if !Self::can_overlap(channel) {
+            return Err(ExecutionError::Mismatch { what: "a channel of one lane" });
+        }
+        inputs.iter().try_for_each(|input| self.plan.check_input(input))?;
+        while self.prepared.len() < inputs.len() {
             self.prepare(channel)?;
         }
-        if !self.prepared.has_room() || channel.divisible().is_none() {
-            return self.predict(channel, input);
-        }
-        self.plan.check_input(input)?;
-        let material = self.prepared.take()?;
+        let materials = self.prepared.take_for(inputs.len())?;
+        let room = self.prepared.room().min(self.most_together());
+        let preparations = next.min(room) as u8;
         self.standing.begin()?;
-        Request::PredictAndPrepare.send(channel)?;
-        let Some(channel) = channel.divisible() else { return Err(ExecutionError::Broken) };
+        Request::Together { predictions: inputs.len() as u8, preparations }.send(channel)?;
+        let channel = channel.divisible().ok_or(ExecutionError::Broken)?;
         let (plan, session) = (&self.plan, made_by(&mut self.session)?);
-        let prepare = |lane: &mut dyn Channel| match is_ready(lane)? {
-            true => session.prepare(lane).map(Some),
-            false => Ok(None),
+        let predict = |(material, input)| move |lane: &mut dyn Channel| plan.predict(lane, material, input);
+        let prepare = |lane: &mut dyn Channel| {
+            let mut count = [0];
+            lane.receive_into(PREPARED, &mut count)?;
+            if count[0] > preparations {
+                return Err(ChannelError::Malformed { what: "number of preparations" }.into());
+            }
+            (0..count[0]).map(|_| session.prepare(lane)).collect::<Result<Vec<_>, ExecutionError>>()
         };
-        let (predicted, prepared) = abreast(channel, |lane| plan.predict(lane, material, input), prepare)?;
-        match prepared {
+        let predictions = materials.into_iter().zip(inputs.iter().copied()).map(predict).collect();
+        let (predicted, prepared) = abreast(channel, predictions, prepare)?;
+        self.standing = match prepared {
             Ok(prepared) => {
                 prepared.into_iter().for_each(|made| self.prepared.put(made));
-                self.standing = Standing::InStep;
+                Standing::InStep
             }
-            Err(error) => self.standing = Standing::Failed(error),
-        }
+            Err(error) => Standing::Failed(error),
+        };
         Ok(predicted)
     }
 

@@ -9,7 +9,7 @@ use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
 use super::queue::Queue;
-use super::{Request, Shelf, pairing, say_ready, upload};
+use super::{MAX_TOGETHER, PREPARED, Request, Shelf, pairing, say_ready, upload};
 use crate::executor::{ClientKeys, ExecutionError, ServedModel, ServerSession, StepCost};
 
 /// The server's side of a session.
@@ -64,10 +64,10 @@ impl Responder {
     /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after. A client that asks for a pairing, keys or material that are
     /// not kept, or cannot be, hears it, and the session goes on.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
-        self.answer_within(channel, request, true)
+        self.answer_within(channel, request, MAX_TOGETHER)
     }
 
-    /// The same, where `room` tells whether there is memory for material that a request may do without.
+    /// The same, where `room` tells for how many predictions there is memory that a request may do without.
     ///
     /// # Errors
     /// As [`Self::answer`].
@@ -75,7 +75,7 @@ impl Responder {
         &mut self,
         channel: &mut dyn Channel,
         request: Request,
-        room: bool,
+        room: usize,
     ) -> Result<(), ExecutionError> {
         if std::mem::replace(&mut self.broken, true) {
             return Err(ExecutionError::Broken);
@@ -87,7 +87,9 @@ impl Responder {
             Request::SetUpUploaded(hash) => self.set_up_uploaded(channel, hash)?,
             Request::Prepare => self.prepare(channel)?,
             Request::Predict => self.predict(channel)?,
-            Request::PredictAndPrepare => self.predict_and_prepare(channel, room)?,
+            Request::Together { predictions, preparations } => {
+                self.predict_together(channel, predictions.into(), room.min(preparations.into()))?;
+            }
             Request::Resume => self.resume(channel)?,
             Request::Pair => self.pair(channel)?,
             Request::Keep => self.keep(channel)?,
@@ -158,22 +160,29 @@ impl Responder {
         Ok(())
     }
 
-    fn predict_and_prepare(&mut self, channel: &mut dyn Channel, room: bool) -> Result<(), ExecutionError> {
+    fn predict_together(
+        &mut self,
+        channel: &mut dyn Channel,
+        predictions: usize,
+        preparations: usize,
+    ) -> Result<(), ExecutionError> {
+        if predictions == 0 || predictions > MAX_TOGETHER || preparations > MAX_TOGETHER {
+            return Err(out_of_turn());
+        }
         let channel = channel.divisible().ok_or_else(out_of_turn)?;
         let session = self.session.as_mut().ok_or_else(out_of_turn)?;
-        let material = self.prepared.take().map_err(|_| out_of_turn())?;
-        let room = room && self.prepared.has_room();
+        let materials = self.prepared.take_for(predictions).map_err(|_| out_of_turn())?;
+        let preparations = preparations.min(self.prepared.room());
         let prepare = |lane: &mut dyn Channel| {
-            if !room {
-                return say_refused(lane).map(|()| None);
-            }
-            say_ready(lane)?;
-            session.prepare(lane).map(Some)
+            lane.send(PREPARED, &[preparations as u8])?;
+            lane.flush()?;
+            (0..preparations).map(|_| session.prepare(lane)).collect::<Result<Vec<_>, ExecutionError>>()
         };
         let model = &self.model;
-        let (computed, made) = abreast(channel, |lane| model.predict(lane, material), prepare)?;
-        self.computed = computed;
-        if let Some(made) = made? {
+        let predict = |material| move |lane: &mut dyn Channel| model.predict(lane, material);
+        let (computed, made) = abreast(channel, materials.into_iter().map(predict).collect(), prepare)?;
+        self.computed = computed.concat();
+        for made in made? {
             self.computed.extend_from_slice(made.costs());
             self.prepared.put(made);
         }
