@@ -21,10 +21,7 @@ impl NativeClient {
     #[new]
     fn new(py: Python<'_>, config_json: &str) -> PyResult<Self> {
         let connected = py.detach(|| {
-            let config: ClientConfig = serde_json::from_str(config_json).map_err(|error| {
-                Error::new(ErrorKind::Misuse, format!("the configuration does not parse: {error}"))
-            })?;
-            let client = Client::connect(&config)?;
+            let client = Client::connect(&parse(config_json)?)?;
             let manifest = client.manifest().to_json()?;
             Ok((manifest, client))
         });
@@ -66,6 +63,19 @@ impl NativeClient {
         });
         closed.map_err(|error| raise(py, &error))
     }
+}
+
+/// Measures the network to a server: bits per second and the round trip in seconds.
+#[pyfunction]
+pub(crate) fn measure_link(py: Python<'_>, config_json: &str) -> PyResult<(f64, f64)> {
+    let measured =
+        py.detach(|| lanner::measure_link(&parse(config_json)?)).map_err(|error| raise(py, &error))?;
+    Ok((measured.bandwidth_bits_per_second, measured.round_trip_seconds))
+}
+
+fn parse(config_json: &str) -> lanner::Result<ClientConfig> {
+    serde_json::from_str(config_json)
+        .map_err(|error| Error::new(ErrorKind::Misuse, format!("the configuration does not parse: {error}")))
 }
 
 impl NativeClient {

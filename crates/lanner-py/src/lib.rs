@@ -25,6 +25,8 @@ mod _native {
     #[pymodule_export]
     use super::client::NativeClient;
     #[pymodule_export]
+    use super::client::measure_link;
+    #[pymodule_export]
     use super::error::NativeError;
     #[pymodule_export]
     use super::model::NativeModel;

@@ -279,7 +279,8 @@ pub(crate) fn meeting(
     Meeting { transcript: agreement.transcript(), challenge, pairing }
 }
 
-fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {
+/// A connection to the server, if it is the one that is trusted.
+pub(crate) fn open(config: &ClientConfig, address: &Address) -> Result<TcpChannel> {
     let limits = limits(config.timeout)?;
     if config.insecure_plaintext {
         if config.pin.is_some() || config.ca.is_some() || config.cert.is_some() || config.key.is_some() {

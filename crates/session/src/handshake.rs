@@ -11,6 +11,13 @@
 //! Confirm                             -->
 //! ```
 //!
+//! Before it wants a model, a client may ask for the list and, to measure the network, for bytes that mean nothing:
+//!
+//! ```text
+//! Probe{length, bytes}                -->
+//!                                     <--  Probed: so many bytes
+//! ```
+//!
 //! One round. The server's Hello comes before any refusal, so that a client of another version can name both. All of
 //! these bytes and the TLS exporter's value go into one key: parties that saw different messages, or that sit on two
 //! connections with somebody between them, get different confirmations.
@@ -220,3 +227,7 @@ const MODELS: Kind = Kind(0x03);
 const MODEL_REQUEST: Kind = Kind(0x04);
 const WELCOME: Kind = Kind(0x05);
 const CONFIRM: Kind = Kind(0x06);
+const PROBE: Kind = Kind(0x07);
+const PROBED: Kind = Kind(0x08);
+/// Most bytes that a probe has in either direction, without the four that say how long its answer is to be.
+pub const PROBE_LIMIT: usize = 1 << 20;

@@ -10,7 +10,8 @@ use lanner_net::{
 };
 use lanner_primitives::{Direction, Prg, Seed};
 use lanner_session::handshake::{
-    Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest, Offer, WIRE_VERSION, Welcomed, answer,
+    Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest, Offer, PROBE_LIMIT, WIRE_VERSION,
+    Welcomed, answer,
 };
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
@@ -156,6 +157,61 @@ fn the_client_itself_checks_what_it_pinned() {
     let HandshakeError::WrongModel { expected, got } = error else { panic!("{error}") };
     assert_eq!((expected, got), ("07".repeat(32), "01".repeat(32)));
     serving.join().unwrap();
+}
+
+#[test]
+fn probes_are_answered_before_a_model_is_wanted() {
+    let (welcomed, served) = converse(|channel| {
+        let mut greeting = Greeting::send(channel, &mut rng(1)).unwrap();
+        for (sent, wanted) in [(0, 0), (PROBE_LIMIT, 0), (0, PROBE_LIMIT), (1000, 7)] {
+            let before = channel.traffic();
+            greeting.probe(channel, &vec![3; sent], wanted as u32).unwrap();
+            let traffic = channel.traffic().since(before);
+            assert!(traffic.sent >= sent as u64 && traffic.received >= wanted as u64);
+        }
+        assert_eq!(greeting.list(channel).unwrap().len(), 2);
+        let question = ModelRequest { name: "digits".into(), pin: None };
+        greeting.request(channel, BINDING, &question).unwrap().agree(channel, PARAMETERS).map(drop)
+    });
+    welcomed.unwrap();
+    assert_eq!(served.unwrap().0, 0);
+}
+
+#[test]
+fn a_client_that_only_probes_has_failed_at_nothing_and_one_that_wants_too_much_has() {
+    let ((), served) = converse(|channel| {
+        Greeting::send(channel, &mut rng(1)).unwrap().probe(channel, &[], 5).unwrap();
+    });
+    assert!(matches!(served.err().unwrap(), HandshakeError::OnlyListed));
+    for (bytes, wanted) in
+        [(vec![0; PROBE_LIMIT + 1], 0), (vec![], PROBE_LIMIT as u32 + 1), (vec![], u32::MAX)]
+    {
+        let (asked, served) = converse(|channel| {
+            channel.send(HELLO, &hello()).unwrap();
+            channel.send(Kind(7), &[&wanted.to_le_bytes(), bytes.as_slice()].concat()).unwrap();
+            channel.receive_header().and_then(|(_, length)| {
+                channel.receive_body(&mut vec![0; length])?;
+                channel.receive_header()
+            })
+        });
+        assert!(matches!(asked, Err(ChannelError::Refused(Refusal::Refused))), "{asked:?}");
+        served.map(drop).unwrap_err();
+    }
+    // There is an end to it.
+    let (asked, served) = converse(|channel| {
+        let mut greeting = Greeting::send(channel, &mut rng(1)).unwrap();
+        (0..17).try_for_each(|_| greeting.probe(channel, &[], 1))
+    });
+    asked.unwrap_err();
+    served.map(drop).unwrap_err();
+}
+
+/// A client's first message.
+fn hello() -> Vec<u8> {
+    let (mut near, mut far) = pair();
+    Greeting::send(&mut near, &mut rng(1)).unwrap();
+    near.flush().unwrap();
+    far.receive_bounded(HELLO, 1024).unwrap()
 }
 
 #[test]

@@ -100,6 +100,9 @@ def estimate(
     max_memory: int | None = None,
     max_seconds: int | None = None,
 ) -> str: ...
+def measure_link(config_json: str) -> tuple[float, float]:
+    """The bits per second and the round trip in seconds to a server."""
+
 def network_profile(name: str) -> tuple[float, float] | None: ...
 def run_in_memory(model: NativeModel, x: NDArray[np.float32]) -> str:
     """Samples, shape (n, *shape), by one request; the JSON of a list of predictions."""

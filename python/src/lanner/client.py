@@ -83,12 +83,7 @@ class Client:
         config = {
             "address": self.address,
             "model": model,
-            "pin": trust.pin,
-            "ca": _text(trust.ca),
-            "cert": _text(trust.cert),
-            "key": _text(trust.key),
-            "pin_model": trust.pin_model,
-            "insecure_plaintext": trust.insecure_plaintext,
+            **trust.document(),
             "timeout": timeout,
             "limits": limits_document(max_memory, max_seconds),
             "state_dir": _text(state_dir),

@@ -6,6 +6,7 @@ on a line of some bandwidth, the same in both directions, and half a round trip.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
+from lanner.trust import Trust, parse_address
 
 #: Networks that have names; any other is described by a file.
 NAMES = ("loopback", "lan", "wan")
@@ -25,7 +27,7 @@ class Network:
     """A network.
 
     Attributes:
-        name: One of `NAMES`, or the stem of the file that describes it.
+        name: One of `NAMES`, the stem of the file that describes it, or to which server it was measured.
         profile: Bits per second in each direction and seconds of a round trip; None for loopback as it is.
     """
 
@@ -42,7 +44,7 @@ class Network:
         if self.profile is None:
             return self.name
         bandwidth, round_trip = self.profile
-        return f"{self.name} ({bandwidth / 1e6:g} Mbit/s, {round_trip * 1e3:g} ms)"
+        return f"{self.name} ({bandwidth / 1e6:.4g} Mbit/s, {round_trip * 1e3:.3g} ms)"
 
     @contextmanager
     def between(self, address: str) -> Iterator[str]:
@@ -87,6 +89,27 @@ def read_network(text: str) -> Network:
     if set(document) != set(keys):
         raise MisuseError("these are not a network's keys", where=text, fix=f"give {' and '.join(keys)}, no others")
     return Network(Path(text).stem, (_number(document, keys[0], 1.0, text), _number(document, keys[1], 0.0, text)))
+
+
+def measure_network(address: str, trust: Trust, timeout: float) -> Network:
+    """Measure the network to a real server, which is asked for no model.
+
+    The round trip is the fastest of some; the bandwidth that of one connection, TLS included, in the slower direction.
+
+    Args:
+        address: ``HOST[:PORT]``.
+        trust: Which server is the right one.
+        timeout: Seconds without a byte from the server after which to give up.
+
+    Raises:
+        MisuseError: If the address is none.
+        TransportError: If there is no connection, or the server's certificate is not trusted.
+        PeerError: If the server speaks another version.
+    """
+    server = parse_address(address)
+    with native_errors(server):
+        profile = _native.measure_link(json.dumps({"address": server, "timeout": timeout, **trust.document()}))
+    return Network(f"measured to {server}", profile)
 
 
 def _number(document: dict[str, object], key: str, least: float, where: str) -> float:

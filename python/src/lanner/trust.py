@@ -49,6 +49,17 @@ class Trust:
             if path is not None and not Path(path).is_file():
                 raise MisuseError("no such file", where=str(path), fix="check the path")
 
+    def document(self) -> dict[str, str | bool | None]:
+        """As the native client reads it."""
+        paths = {"ca": self.ca, "cert": self.cert, "key": self.key}
+        texts = {name: None if path is None else str(path) for name, path in paths.items()}
+        return {
+            **texts,
+            "pin": self.pin,
+            "pin_model": self.pin_model,
+            "insecure_plaintext": self.insecure_plaintext,
+        }
+
     def _check_server(self) -> None:
         given = [self.pin is not None, self.ca is not None, self.insecure_plaintext]
         if sum(given) == 0:

@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use super::messages::{Hello, MODELS_LIMIT, Models, Role, WELCOME_LIMIT, Welcome};
 use super::{
     Agreement, CONFIRM, HELLO, HandshakeError, LIST_MODELS, MODEL_REQUEST, MODELS, ModelEntry, ModelRequest,
-    WELCOME, check_confirmation, derive, receive_hello, refuse,
+    PROBE, PROBED, WELCOME, check_confirmation, derive, receive_hello, refuse,
 };
 
 /// A client that has introduced itself.
@@ -38,6 +38,21 @@ impl Greeting {
         self.receive_hello(channel)?;
         let models = channel.receive_bounded(MODELS, MODELS_LIMIT)?;
         Ok(Models::from_bytes(&models)?.0)
+    }
+
+    /// Sends bytes that mean nothing, and waits for as many others as are wanted: each at most [`PROBE_LIMIT`](super::PROBE_LIMIT).
+    ///
+    /// # Errors
+    /// As [`Greeting::list`].
+    pub fn probe(
+        &mut self,
+        channel: &mut dyn Channel,
+        bytes: &[u8],
+        wanted: u32,
+    ) -> Result<(), HandshakeError> {
+        channel.send(PROBE, &[&wanted.to_le_bytes(), bytes].concat())?;
+        self.receive_hello(channel)?;
+        Ok(channel.receive(PROBED, wanted as usize).map(drop)?)
     }
 
     /// Asks for a model. `binding` is the connection's own value, where it has one.

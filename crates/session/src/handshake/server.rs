@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use super::messages::{Hello, Models, REQUEST_LIMIT, Role, SessionId, Welcome};
 use super::{
     Agreement, CONFIRM, HELLO, HandshakeError, LIST_MODELS, MODEL_REQUEST, MODELS, ModelEntry, ModelRequest,
-    WELCOME, check_confirmation, derive, receive_hello, refuse,
+    PROBE, PROBE_LIMIT, PROBED, WELCOME, check_confirmation, derive, receive_hello, refuse,
 };
 
 /// A model that a server serves.
@@ -53,7 +53,7 @@ fn converse(
     let own = Hello { role: Role::Server, nonce }.to_bytes();
     channel.send(HELLO, &own)?;
     Hello::check(&peer, Role::Server)?;
-    let question = receive_request(channel, offers)?;
+    let question = receive_request(channel, offers, rng)?;
     let index = choose(offers, &ModelRequest::from_bytes(&question)?)?;
     let mut id = SessionId([0; 16]);
     rng.fill_bytes(&mut id.0);
@@ -66,8 +66,12 @@ fn converse(
     Ok((index, agreement))
 }
 
-/// Lists the models as often as the client asks (within reason), until it wants one.
-fn receive_request(channel: &mut dyn Channel, offers: &[Offer]) -> Result<Vec<u8>, HandshakeError> {
+/// Lists the models and answers probes as often as the client asks (within reason), until it wants a model.
+fn receive_request(
+    channel: &mut dyn Channel,
+    offers: &[Offer],
+    rng: &mut impl CryptoRng,
+) -> Result<Vec<u8>, HandshakeError> {
     for asked in 0..QUESTION_LIMIT {
         match channel.receive_header() {
             Err(ChannelError::Disconnected) if asked > 0 => return Err(HandshakeError::OnlyListed),
@@ -75,6 +79,9 @@ fn receive_request(channel: &mut dyn Channel, offers: &[Offer]) -> Result<Vec<u8
                 (LIST_MODELS, 0) => {
                     let models = Models(offers.iter().map(|offer| offer.model.clone()).collect());
                     channel.send(MODELS, &models.to_bytes())?;
+                }
+                (PROBE, length) if (4..=4 + PROBE_LIMIT).contains(&length) => {
+                    answer_probe(channel, length, rng)?;
                 }
                 (MODEL_REQUEST, length) if length <= REQUEST_LIMIT => {
                     let mut question = vec![0; length];
@@ -86,6 +93,24 @@ fn receive_request(channel: &mut dyn Channel, offers: &[Offer]) -> Result<Vec<u8
         }
     }
     Err(ChannelError::Malformed { what: "handshake: too many questions" }.into())
+}
+
+/// Answers a probe with as many bytes as it wants, which nothing on the way makes fewer.
+fn answer_probe(
+    channel: &mut dyn Channel,
+    length: usize,
+    rng: &mut impl CryptoRng,
+) -> Result<(), HandshakeError> {
+    let mut probe = vec![0; length];
+    channel.receive_body(&mut probe)?;
+    let wanted = probe.first_chunk().map_or(0, |length| u32::from_le_bytes(*length)) as usize;
+    if wanted > PROBE_LIMIT {
+        return Err(ChannelError::Malformed { what: "handshake: a probe's length" }.into());
+    }
+    let mut answer = vec![0; wanted];
+    rng.fill_bytes(&mut answer);
+    channel.send(PROBED, &answer)?;
+    Ok(channel.flush()?)
 }
 
 fn unexpected(got: Kind, got_length: usize) -> HandshakeError {

@@ -247,7 +247,9 @@ impl Requester {
         let (predicted, prepared) = abreast(channel, predictions, prepare)?;
         self.standing = match prepared {
             Ok(prepared) => {
-                prepared.into_iter().for_each(|made| self.prepared.put(made));
+                for made in prepared {
+                    self.prepared.put(made);
+                }
                 Standing::InStep
             }
             Err(error) => Standing::Failed(error),

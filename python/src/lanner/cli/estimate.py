@@ -10,24 +10,34 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lanner.cli.arguments import add_compile_options, check_target, read_limits, refuse_compile_options
+from lanner.cli.arguments import (
+    add_compile_options,
+    add_trust_options,
+    check_target,
+    read_limits,
+    refuse_compile_options,
+)
 from lanner.cli.calibration import load_calibration, require_calibration
 from lanner.cli.compile_model import compile_file
 from lanner.cli.html import add_html_option, check_page, page, picture
 from lanner.cli.output import Output, duration, size
+from lanner.client import DEFAULT_TIMEOUT
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
 from lanner.manifest import Manifest
 from lanner.model import load
-from lanner.network import Network, read_network
+from lanner.network import Network, measure_network, read_network
 from lanner.options import MODES
 from lanner.pictures import draw_estimate, size_of, spoken
 from lanner.plots import check_plots, figure
 from lanner.prediction import PHASES
+from lanner.trust import Trust
 
 NAME = "estimate"
 HELP = "tell what a prediction will take: seconds, bytes, rounds, memory and material, by phase and layer"
 
+#: Before a server's address as ``--network``: the network to it.
+MEASURE = "measure:"
 #: As ``--mode``: every mode.
 ALL = "all"
 
@@ -42,18 +52,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--network",
         metavar="NAME",
         default="loopback",
-        help="between the parties: loopback, lan, wan or FILE.toml (default: loopback)",
+        help="between the parties: loopback, lan, wan, FILE.toml, or measure:HOST[:PORT], for which the network to a"
+        " real server is measured, trusted as the options say (default: loopback)",
     )
     add_html_option(parser)
     parser.add_argument(
         "--plot", type=Path, metavar="F.png", help="draw time and bytes by layer: .png, .svg or .pdf, with matplotlib"
     )
+    add_trust_options(parser)
 
 
 def run(options: Namespace, output: Output) -> int:
     """Estimate a compiled model, or what an ONNX file becomes in one mode or in each."""
     check_page(options)
-    network = read_network(options.network)
+    network = _network(options)
     if options.plot is not None:
         if options.mode == ALL:
             raise MisuseError("one mode is drawn, and --mode all has several", where="--plot", fix="give --html")
@@ -154,6 +166,16 @@ def _warn_of_untimed(found: Estimate, output: Output) -> None:
     lacking = sorted({layer.protocol for layer in found.layers if not layer.timed})
     if lacking:
         output.warn(f"there are no times of {', '.join(lacking)}: what these compute counts as none, mode {found.mode}")
+
+
+def _network(options: Namespace) -> Network:
+    """The network that the options name, measured if they say so."""
+    given = (options.pin, options.ca, options.cert, options.key, options.pin_model, options.insecure_plaintext)
+    if options.network.startswith(MEASURE):
+        return measure_network(options.network.removeprefix(MEASURE), Trust(*given), DEFAULT_TIMEOUT)
+    if any(given):
+        raise MisuseError("no server is asked", where=f"--network {options.network}", fix=f"give {MEASURE}HOST")
+    return read_network(options.network)
 
 
 def _compare(found: Mapping[str, Estimate], network: Network, output: Output) -> None:
