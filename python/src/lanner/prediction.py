@@ -16,8 +16,8 @@ class Phase:
 
     Attributes:
         seconds: Wall-clock time.
-        bytes_sent: Bytes that the client sent on the transport.
-        bytes_received: Bytes that the client received on the transport.
+        bytes_sent: Bytes that the client sent on the transport; of requests that ran together, without what TLS adds.
+        bytes_received: Bytes that the client received, likewise.
         rounds: Sends by the client that were followed by a wait; of a request for several samples the first one's.
     """
 

@@ -9,7 +9,9 @@ import pytest
 
 import lanner as library
 from helpers.models import save_model, tiny_classifier, tiny_samples
-from helpers.processes import lanner
+from helpers.processes import lanner, serving
+from lanner.network import measure_network, read_network
+from lanner.trust import Trust
 
 
 @pytest.fixture
@@ -38,6 +40,34 @@ def test_a_compiled_model_and_its_public_half_are_estimated_alike(tmp_path: Path
         assert document["phases"][phase]["bytes"] == sum(
             layer["phases"][phase]["bytes"] for layer in document["layers"]
         )
+
+
+def test_the_network_to_a_server_is_measured(tmp_path: Path) -> None:
+    model = library.compile(tiny_classifier(), tiny_samples(), name="tiny", mode="cheetah")
+    model.save(tmp_path / "tiny.lanner")
+    with serving(tmp_path / "state", tmp_path / "tiny.lanner") as server:
+        # As over a network whose figures are known.
+        with read_network("wan").between(server.address) as address:
+            measured = ("--network", f"measure:{address}")
+            found = lanner("estimate", tmp_path / "tiny.lanner", *measured, *server.pin)
+            stranger = lanner("estimate", tmp_path / "tiny.lanner", *measured, "--pin", f"sha256:{'0' * 64}")
+            untrusted = lanner("estimate", tmp_path / "tiny.lanner", *measured)
+        network = measure_network(server.address, Trust(pin=server.pin[1]), 10.0)
+    assert found.code == 0, found.errors
+    over_wan = lanner("estimate", tmp_path / "tiny.lanner", "--network", "wan").document["phases"]["online"]
+    online = found.document["phases"]["online"]
+    assert (online["bytes"], online["rounds"]) == (over_wan["bytes"], over_wan["rounds"])
+    assert over_wan["seconds"] < online["seconds"] < 1.5 * over_wan["seconds"]
+    assert (stranger.code, untrusted.code) == (5, 2)
+    assert network.profile is not None
+    assert network.profile[1] < 0.02
+
+
+def test_whom_to_trust_says_nothing_where_no_server_is_asked(tmp_path: Path) -> None:
+    library.compile(tiny_classifier(), tiny_samples(), mode="gazelle").save(tmp_path / "tiny.lanner")
+    found = lanner("estimate", tmp_path / "tiny.lanner", "--network", "lan", "--insecure-plaintext")
+    assert found.code == 2
+    assert "measure:HOST" in found.errors
 
 
 def test_all_modes_of_a_file_are_compared(onnx_file: Path, samples: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -53,6 +54,26 @@ def test_a_layer_that_no_ring_holds_is_named(tmp_path: Path) -> None:
     with pytest.raises(lanner.LannerError, match=r"scores.*sums reach \d+ but the largest ring allows") as caught:
         lanner.compile(path, np.ones((32, 8), np.float32), mode="falcon", output="probability")
     assert caught.value.where == "scores"
+
+
+@pytest.mark.parametrize("mode", ["gazelle", "falcon", "cheetah", "tabula"])
+def test_many_samples_of_a_session_run_together(tmp_path: Path, mode: str) -> None:
+    model, x = lanner.compile(tiny_classifier(), tiny_samples(), mode=mode, output="logits"), tiny_samples(21, seed=3)
+    expected = model.predict_integers(x)[0].tolist()
+    server = lanner.Server(model, insecure_plaintext=True, state_dir=tmp_path / "state")
+    with server, lanner.Client(server.address, insecure_plaintext=True) as client:
+        each = client.predict_each(x)
+        assert [prediction.integers for prediction in each] == expected
+        # The server counts when a client has its result already. Nothing is left that was prepared for nothing.
+        deadline = time.monotonic() + 10
+        while (counted := server.stats())["predictions"] != len(x) or counted["material"] != 0:
+            assert time.monotonic() < deadline, counted
+            time.sleep(0.01)
+        # What was given is given, and what was prepared for the others serves these.
+        some = client.predict_each(x)
+        assert [next(some).integers for _ in range(3)] == expected[:3]
+        assert [prediction.index for prediction in client.predict_batch(x)] == list(range(len(x)))
+        assert client.predict(x[5]).integers == expected[5]
 
 
 def test_server_and_client_in_one_process(tmp_path: Path, tiny_label: Path) -> None:
