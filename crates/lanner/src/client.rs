@@ -9,7 +9,7 @@ use lanner_primitives::Prg;
 use lanner_protocol::Party;
 use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
-use lanner_session::requests::{Meeting, Requester, Shelf};
+use lanner_session::requests::{MAX_TOGETHER, Meeting, Requester, Shelf};
 use lanner_store::{Limits as StockLimits, Pairing, Stock};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
@@ -80,7 +80,7 @@ pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
     requester: Requester,
-    /// Seconds that the online phase of a request last took.
+    /// Seconds that the online phase of a request last took, with those that ran at the same time counted in turn.
     online: Option<f64>,
 }
 
@@ -111,7 +111,7 @@ impl Client {
         let manifest = read_manifest(welcomed.manifest(), &model.commitment, config.limits)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
-        let mut requester = Requester::new(plan, rng);
+        let mut requester = Requester::new(plan, rng).with_memory(config.limits.limits().memory);
         if let Some((path, keys)) = config.keys.as_deref().zip(keys) {
             let upload = keys::upload_of(path);
             let with_keys = requester.with_keys(keys, move || std::fs::read(&upload).ok());
@@ -186,13 +186,13 @@ impl Client {
         {
             return Ok(request);
         }
-        Ok(request * self.fit())
+        Ok(request * self.fit().min(self.requester.most_together()))
     }
 
     /// How many requests run together within some seconds; one as long as nothing is known of them.
     fn fit(&self) -> usize {
         let fit = self.online.map_or(1, |seconds| (TOGETHER_SECONDS / seconds) as usize);
-        fit.clamp(1, self.requester.most_together())
+        fit.clamp(1, MAX_TOGETHER)
     }
 
     /// Predicts 1 to [`Self::together`] samples, as [`Self::predict`] does one, with as many requests at once as they take. Where other samples
@@ -218,7 +218,8 @@ impl Client {
             },
             inputs => self.requester.predict_together(&mut self.channel, inputs, next)?,
         };
-        self.online = predicted.iter().map(|(_, costs)| online_seconds(costs)).reduce(f64::max);
+        let slowest = predicted.iter().map(|(_, costs)| online_seconds(costs)).reduce(f64::max);
+        self.online = slowest.map(|seconds| seconds / predicted.len() as f64);
         let (manifest, setup) = (&self.manifest, self.requester.setup());
         let told =
             predicted.into_iter().zip(samples.chunks(batch)).flat_map(|((outcome, costs), together)| {

@@ -22,6 +22,7 @@ mod pairings;
 mod prediction;
 mod refusals;
 mod report;
+mod reserved;
 mod server;
 
 pub use client::{Client, ClientConfig};

@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
-use lanner_net::{Limits, MOST_LANES, TcpChannel, abreast};
+use lanner_net::{Limits, MOST_LANES, TcpChannel, Transport, abreast};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 /// Messages of every size up to some chunks, each way in turn or many at once, told apart by their content.
@@ -228,4 +230,105 @@ fn of_many_lanes_the_one_that_failed_first_is_told() {
     };
     let made = abreast(client.divisible().unwrap(), (0..6).map(exchange).collect(), exchange(6));
     assert!(matches!(made, Err(ChannelError::Malformed { what: "third" })), "{made:?}");
+}
+
+#[test]
+fn what_comes_for_a_lane_that_is_over_is_refused_at_once() {
+    let (client, mut server) = plaintext_pair(short_limits());
+    server.send(Kind(0x100), &[0, 0, 0, 0, 7, 0]).unwrap();
+    server.flush().unwrap();
+    let served = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        server.send(Kind(0x100), &[0; 6]).unwrap();
+        server.flush().unwrap();
+        server
+    });
+    let waits = |lane: &mut dyn Channel| lane.receive(PONG, 5).map(|_| 0);
+    let (_, made) = both(client, |one| one.receive(PING, 0).map(|_| 0), waits);
+    let beside = made.unwrap().1.unwrap_err();
+    assert!(matches!(beside, ChannelError::Malformed { .. }), "{beside:?}");
+    drop(served.join().unwrap());
+}
+
+/// A peer that refuses while this party sends: the refusal is told, whichever lane meets it and however its end is noticed.
+#[test]
+fn a_refusal_is_told_to_parties_that_send() {
+    let lot = vec![3; 8 << 20];
+    for lanes in [1, 2, 5] {
+        let (mut client, mut server) = plaintext_pair(Limits::default());
+        let served = thread::spawn(move || {
+            server.send(Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+            server.close(Duration::from_secs(5)).unwrap();
+        });
+        let sends = |lane: &mut dyn Channel| {
+            lane.send(PING, &lot)?;
+            lane.receive(PONG, 5).map(|_| ())
+        };
+        let made = abreast(client.divisible().unwrap(), vec![sends; lanes], sends);
+        assert!(matches!(made, Err(ChannelError::Refused(Refusal::Busy))), "{lanes}: {made:?}");
+        drop(client);
+        served.join().unwrap();
+    }
+}
+
+/// What was queued before the lanes goes first, even where this party then only listens.
+#[test]
+fn what_was_queued_before_is_sent() {
+    let (mut client, mut server) = plaintext_pair(short_limits());
+    let served = thread::spawn(move || {
+        server.receive(PONG, 1).unwrap();
+        both(server, |one| one.send(PING, &[1]).map(|()| 0), |_| Ok(0)).1.unwrap()
+    });
+    client.send(PONG, &[1]).unwrap();
+    let (_, made) = both(client, |one| one.receive(PING, 1).map(|_| 0), |_| Ok(0));
+    made.unwrap().1.unwrap();
+    served.join().unwrap().1.unwrap();
+}
+
+/// A peer that fills lanes nobody reads is stopped by what all of them may keep together.
+#[test]
+fn all_lanes_together_keep_a_bounded_number_of_bytes() {
+    const LANES: u16 = 8;
+    let (mut client, mut server) = plaintext_pair(Limits::default());
+    let stop = Arc::new(AtomicBool::new(false));
+    let sent = Arc::new(AtomicUsize::new(0));
+    let flooding = thread::spawn({
+        let (stop, sent) = (Arc::clone(&stop), Arc::clone(&sent));
+        move || {
+            let chunk = vec![0; 1 << 18];
+            for lane in (0..LANES).cycle() {
+                if server.send(Kind(0x100 + lane), &chunk).and_then(|()| server.flush()).is_err() {
+                    return;
+                }
+                sent.fetch_add(chunk.len(), Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        }
+    });
+    let sleeps = |_: &mut dyn Channel| {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Err::<(), _>(ChannelError::TimedOut)
+    };
+    let waits = |lane: &mut dyn Channel| {
+        // Its own lane is not among those that are filled.
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(2) {
+            lane.send(PING, &[0; 100])?;
+            lane.flush()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        stop.store(true, Ordering::Relaxed);
+        Ok(())
+    };
+    let made = abreast(client.divisible().unwrap(), vec![sleeps; usize::from(LANES)], waits);
+    assert!(made.is_err());
+    let kept = sent.load(Ordering::Relaxed);
+    // What the sockets hold comes on top.
+    assert!((60 << 20..100 << 20).contains(&kept), "{kept}");
+    drop(client);
+    flooding.join().unwrap();
 }
