@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lanner.errors import MisuseError, ModelError
 from lanner.features import Features, finite, whole
+from lanner.files import check_file, why
 from lanner.images import ImageDescription
 
 #: The most elements and axes of an input.
@@ -169,11 +170,14 @@ class Manifest:
         Raises:
             ModelError: If the file cannot be read as a manifest.
         """
+        check_file(path, ModelError)
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(
-                f"cannot be read ({error})", where=str(path), fix="give a file written by `lanner export`"
+                f"this is not a model's public half ({why(error)})",
+                where=str(path),
+                fix="give a file written by `lanner export`",
             ) from None
         return cls.parse(text, str(path))
 
