@@ -32,7 +32,7 @@ Versions follow [Semantic Versioning](https://semver.org/). Before 1.0.0 a minor
 here, and the [changelog](../CHANGELOG.md) says so; a patch version may not. What is not here may change at any time:
 names with an underscore, modules other than `lanner` itself, and the texts for people on either stream. Documents of
 `--json`, and objects that are returned, may gain fields. The wire and the model file have
-[versions of their own](wire-format.md).
+[versions of their own](reference/versions.md).
 """
 
 

@@ -47,11 +47,53 @@ def test_reports_go_to_no_invented_address() -> None:
     assert "://" not in section
 
 
-def test_versions_agree() -> None:
-    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"]
-    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
-    assert cited is not None
-    assert cited[1] == workspace
+def test_policy_says_what_is_supported_what_counts_and_against_whom() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings[:3] == ["Reporting a weakness", "Supported versions", "What counts as a weakness"]
+    assert "(docs/threat-model.md)" in text
+
+
+def version() -> str:
+    """The version of the workspace, of which the Python package's follows."""
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    return str(manifest["workspace"]["package"]["version"])
+
+
+def test_python_package_takes_the_version_of_the_workspace() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "version" in project["dynamic"]
+    package = tomllib.loads((ROOT / "crates" / "lanner-py" / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+    assert package["version"] == {"workspace": True}
+
+
+#: Where the version stands again: the file, and what is around it.
+COPIES = {
+    "CITATION.cff": r"^version: (\S+)$",
+    "Cargo.lock": r'^name = "lanner(?:-\w+)?"\nversion = "(\S+)"$',
+    "fuzz/Cargo.lock": r'^name = "lanner(?!-fuzz)(?:-\w+)?"\nversion = "(\S+)"$',
+    "deploy/README.md": r"lanner-([\d.]+)-cp311",
+    "docs/how-to/install.md": r"lanner-([\d.]+)-cp311",
+    "docs/how-to/use-the-gateway.md": r'"name":"lanner","version":"([^"]+)"',
+    "docs/tutorial.md": r"lanner-([\d.]+)-cp311",
+}
+
+
+@pytest.mark.parametrize("file", COPIES)
+def test_version_stands_everywhere_alike(file: str) -> None:
+    found = re.findall(COPIES[file], (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+    assert found
+    assert set(found) == {version()}
+
+
+def test_wheels_are_named_in_no_other_page() -> None:
+    pages = {path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("d*/**/*.md")]}
+    naming = {page for page in pages if re.search(r"lanner-\d[\d.]+-cp311", (ROOT / page).read_text(encoding="utf-8"))}
+    assert naming <= set(COPIES)
+
+
+def test_latest_release_of_the_changelog_is_this_version() -> None:
+    assert changelog()[1][0].startswith(f"{version()} - ")
 
 
 def test_changelog_has_unreleased_first_and_the_latest_release_next() -> None:
@@ -65,6 +107,6 @@ def test_changelog_has_unreleased_first_and_the_latest_release_next() -> None:
 
 def test_changelog_has_each_kind_of_change_once_a_release() -> None:
     for heading, kinds in changelog():
-        assert kinds, heading
+        assert kinds or heading == "Unreleased", heading
         assert len(kinds) == len(set(kinds)), heading
         assert set(kinds) <= set(KINDS), heading

@@ -14,6 +14,7 @@ from importlib.metadata import version
 
 from lanner.client import Client
 from lanner.errors import (
+    BusyError,
     InputError,
     LannerError,
     MisuseError,
@@ -33,6 +34,7 @@ from lanner.server import Server
 __version__ = version("lanner")
 
 __all__ = [
+    "BusyError",
     "Client",
     "ImageDescription",
     "InputError",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 class NativeError(Exception):
     """An error of the native layers.
 
-    ``kind`` is one of misuse, model, unsupported, peer, transport, input.
+    ``kind`` is one of misuse, model, unsupported, peer, busy, transport, input.
     """
 
     kind: str

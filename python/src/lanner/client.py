@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
+from lanner.files import check_file
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
@@ -58,6 +59,7 @@ class Client:
         MisuseError: If an argument is wrong, or the keys are for models with other needs.
         TransportError: If there is no connection, or the server's certificate is not trusted.
         PeerError: If the server refuses, speaks another version, or serves another model.
+        BusyError: If it is busy: the same may be asked again later.
     """
 
     def __init__(
@@ -79,6 +81,8 @@ class Client:
     ) -> None:
         trust = Trust(pin, ca, cert, key, pin_model, insecure_plaintext)
         self.address = parse_address(address)
+        if keys is not None:
+            check_file(keys, MisuseError)
         self._broken = False
         config = {
             "address": self.address,
@@ -99,6 +103,7 @@ class Client:
         Raises:
             MisuseError: If `count` is not positive.
             PeerError: If the server refuses that many.
+            BusyError: If it has no room for them now.
             TransportError: If the connection fails.
         """
         if count < 1:

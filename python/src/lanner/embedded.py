@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from importlib.resources import as_file, files
 
-from lanner.errors import MisuseError
+from lanner.extras import require
 from lanner.model import Model, compile  # noqa: A004 - the interface's name
 from lanner.network import LOOPBACK, Network
 
@@ -62,5 +61,4 @@ def require_scikit_learn() -> None:
     Raises:
         MisuseError: If scikit-learn is not installed.
     """
-    if importlib.util.find_spec("sklearn") is None:
-        raise MisuseError("the digits come with scikit-learn", fix="pip install 'lanner[onnx,demo]'")
+    require("sklearn", "loading the digits", "onnx", "demo")

@@ -5,6 +5,7 @@ Every error a user can meet is a `LannerError`; its subclass fixes the exit code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ class LannerError(Exception):
 
     def __str__(self) -> str:
         # Many a sentence names its place itself.
-        place = f"{self.where}: " if self.where and self.where not in self.what else ""
+        is_named = not self.where or re.search(rf"(?<!\w){re.escape(self.where)}(?!\w)", self.what)
+        place = "" if is_named else f"{self.where}: "
         advice = f"; {self.fix}" if self.fix else ""
         return f"{place}{self.what}{advice}"
 
@@ -116,6 +118,12 @@ class PeerError(LannerError):
     exit_code = 4
 
 
+class BusyError(PeerError):
+    """The server has no session free, or no room for more material: the same may be asked again later."""
+
+    kind = "busy"
+
+
 class TransportError(LannerError):
     """No connection, a certificate that is not trusted, a time-out, or a disconnect."""
 
@@ -131,8 +139,12 @@ class InputError(LannerError):
 
 
 _KINDS: dict[str, type[LannerError]] = {
-    error.kind: error for error in (MisuseError, ModelError, UnsupportedOpError, PeerError, TransportError, InputError)
+    error.kind: error
+    for error in (MisuseError, ModelError, UnsupportedOpError, PeerError, BusyError, TransportError, InputError)
 }
+
+#: How the native module's sentence begins where a server is busy, which it counts as an error of the peer.
+_BUSY = "the server is busy"
 
 
 @contextmanager
@@ -146,4 +158,6 @@ def native_errors(where: str = "") -> Iterator[None]:
         yield
     except _native.NativeError as error:
         kind = _KINDS.get(error.kind, LannerError)
+        if kind is PeerError and error.what.startswith(_BUSY):
+            kind = BusyError
         raise kind(error.what, where=error.where or where, fix=error.fix) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
+from lanner.files import why
 from lanner.limits import limits_document
 from lanner.network import LOOPBACK, Network, read_network
 from lanner.state import state_path
@@ -138,7 +139,7 @@ def read_kernels(state: Path) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise MisuseError(
-            f"the table of kernel times cannot be read ({error})", where=str(path), fix="lanner doctor --calibrate"
+            f"the table of kernel times cannot be read ({why(error)})", where=str(path), fix="lanner doctor --calibrate"
         ) from None
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from lanner.errors import InputError, MisuseError
+from lanner.files import check_file, why
 
 RESIZES = ("stretch", "crop", "pad", "none")
 
@@ -62,13 +63,12 @@ class ImageDescription:
         Raises:
             MisuseError: If the file cannot be read or a field is wrong; the field is named.
         """
-        if not path.is_file():
-            raise MisuseError("no such file", where=str(path), fix="check the path")
+        check_file(path, MisuseError)
         try:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise MisuseError(
-                f"cannot be read as TOML ({error})", where=str(path), fix="see `lanner compile --help`"
+                f"cannot be read as TOML ({why(error)})", where=str(path), fix="see `lanner compile --help`"
             ) from None
         try:
             return cls.from_document(document)

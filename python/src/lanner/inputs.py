@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner.errors import InputError
+from lanner.files import check_file, why
 from lanner.images import ImageDescription, open_image
 from lanner.manifest import InputDescription, Manifest
 from lanner.wording import counted
@@ -167,8 +168,7 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
 
 def _read_source(path: Path) -> Source:
     suffix = path.suffix.lower()
-    if not path.is_file():
-        raise InputError("no such file", where=str(path), fix="check the path")
+    check_file(path, InputError)
     if suffix in PICTURES:
         open_image(path)
         return Source(path, None)
@@ -272,7 +272,7 @@ def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
 
 
 def _not_csv(error: Exception, where: str) -> InputError:
-    return InputError(f"cannot be read as CSV ({error})", where=where, fix="give comma-separated numbers")
+    return InputError(f"cannot be read as CSV ({why(error)})", where=where, fix="give comma-separated numbers")
 
 
 def _csv_row(fields: Sequence[str], where: str) -> list[float]:
@@ -284,8 +284,7 @@ def _csv_row(fields: Sequence[str], where: str) -> list[float]:
 
 def _load_numpy(path: Path, member: str) -> NDArray[Any]:
     """The array of a ``.npy`` file, or the named one of a ``.npz`` file. Pickles are never loaded."""
-    if not path.is_file():
-        raise InputError("no such file", where=str(path), fix="check the path")
+    check_file(path, InputError)
     if path.suffix.lower() not in NUMPY:
         raise InputError(
             f"a file of kind {path.suffix or 'without a suffix'} is not read here",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from numpy.typing import ArrayLike
 
@@ -10,20 +11,21 @@ from lanner import _native
 from lanner.errors import InputError, native_errors
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
-from lanner.model import Model
+from lanner.model import Model, as_model
 from lanner.prediction import Prediction
 
 
-def run(model: Model, x: ArrayLike) -> Prediction:
+def run(model: Model | str | Path, x: ArrayLike) -> Prediction:
     """Run the whole protocol on one sample.
 
     Args:
-        model: A compiled model.
+        model: A compiled model, or the path of its file.
         x: Shape `model.manifest.input.shape`, or (1, *shape).
 
     Raises:
         InputError: If the shape does not fit, or a value is not finite or out of the range that the model accepts.
     """
+    model = as_model(model)
     batch = as_batch(to_float32(x), model.manifest.input)
     if len(batch) != 1:
         raise InputError(f"there are {len(batch)} samples", where="input", fix="run them one by one")

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner import _native
 from lanner.errors import MisuseError, ModelError
 from lanner.features import Features, finite, whole
+from lanner.files import check_file, why
 from lanner.images import ImageDescription
 
 #: The most elements and axes of an input.
@@ -167,14 +169,18 @@ class Manifest:
         """Read the file that ``lanner export`` wrote.
 
         Raises:
-            ModelError: If the file cannot be read as a manifest.
+            ModelError: If the file cannot be read as a manifest, or has another format version; both are named.
         """
+        check_file(path, ModelError)
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(
-                f"cannot be read ({error})", where=str(path), fix="give a file written by `lanner export`"
+                f"this is not a model's public half ({why(error)})",
+                where=str(path),
+                fix="give a file written by `lanner export`",
             ) from None
+        _check_version(text, str(path))
         return cls.parse(text, str(path))
 
     def class_name(self, label: int | None) -> str | None:
@@ -182,3 +188,19 @@ class Manifest:
         if label is None or self.classes is None or not 0 <= label < len(self.classes):
             return None
         return self.classes[label]
+
+
+def _check_version(text: str, where: str) -> None:
+    """Name another version before its members fail to parse."""
+    try:
+        document = json.loads(text)
+    except (RecursionError, ValueError):
+        return
+    found = document.get("format_version") if isinstance(document, dict) else None
+    ours = json.loads(_native.doctor())["format_version"]
+    if found is not None and found != ours:
+        raise ModelError(
+            f"the public half has format version {found}, this build reads {ours}",
+            where=where,
+            fix="have the model compiled and exported again with this version",
+        )

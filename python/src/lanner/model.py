@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,6 +16,8 @@ from lanner import _native
 from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.estimate import Estimate, estimate, read_kernels
+from lanner.extras import require
+from lanner.files import check_file, why
 from lanner.images import ImageDescription
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
@@ -396,18 +397,49 @@ def load(path: str | Path, *, max_memory: str | int | None = None, max_seconds: 
             takes more than the limits.
         MisuseError: If a limit is not one.
     """
-    if Path(path).suffix == ".onnx" and Path(path).is_file():
-        raise ModelError(
-            "this is an ONNX model, which must be compiled first", where=str(path), fix="see `lanner compile --help`"
-        )
+    _check_compiled(Path(path))
     limits = limits_document(max_memory, max_seconds)
     with native_errors(str(path)):
         return Model(_native.NativeModel.load(str(path), limits["memory"], limits["seconds"]))
 
 
+def as_model(given: object) -> Model:
+    """A model that is given as it is, or as the path of its file, which is read within the usual limits.
+
+    Raises:
+        MisuseError: If it is neither.
+        ModelError: As `load`.
+    """
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str | Path):
+        return load(given)
+    raise MisuseError(
+        f"a {type(given).__name__} is no compiled model",
+        fix="give what compile or load returns, or a path",
+    )
+
+
+def _check_compiled(path: Path) -> None:
+    """Refuse what is often given in place of a compiled model by its own name."""
+    check_file(path, ModelError)
+    if path.suffix == ".onnx":
+        raise ModelError(
+            "this is an ONNX model, which must be compiled first", where=str(path), fix="see `lanner compile --help`"
+        )
+    try:
+        with path.open("rb") as file:
+            is_public_half = file.read(1) == b"{"
+    except OSError as error:
+        raise ModelError(f"cannot be read ({why(error)})", where=str(path), fix="check who may read it") from None
+    if is_public_half:
+        raise ModelError(
+            "this is a model's public half, which has no weights", where=str(path), fix="give the .lanner file itself"
+        )
+
+
 def _import(model: object, samples: NDArray[np.float32], output: str | None, output_name: str | None) -> ImportedModel:
-    if importlib.util.find_spec("onnx") is None:
-        raise MisuseError("compiling needs the package onnx", fix="pip install 'lanner[onnx]'")
+    require("onnx", "compiling")
     from lanner.onnx import export_torch, import_model
 
     if any(f"{kind.__module__}.{kind.__name__}" == _TORCH_MODULE for kind in type(model).__mro__):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
+from lanner.files import check_file, why
 from lanner.trust import Trust, parse_address
 
 #: Networks that have names; any other is described by a file.
@@ -81,10 +82,11 @@ def read_network(text: str) -> Network:
         return Network(text, _native.network_profile(text))
     if not text.endswith(".toml"):
         raise MisuseError(f"there is no network {text!r}", fix=f"give {', '.join(NAMES)} or a .toml file")
+    check_file(text, MisuseError)
     try:
         document = tomllib.loads(Path(text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MisuseError(f"cannot be read ({error})", where=text, fix="give a TOML file") from None
+        raise MisuseError(f"cannot be read as TOML ({why(error)})", where=text, fix="give a TOML file") from None
     keys = ("bandwidth_bits_per_second", "round_trip_seconds")
     if set(document) != set(keys):
         raise MisuseError("these are not a network's keys", where=text, fix=f"give {' and '.join(keys)}, no others")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lanner.errors import MisuseError
+from lanner.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,8 +20,7 @@ def check_plots() -> None:
     Raises:
         MisuseError: If matplotlib is not there.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MisuseError("plots need the package matplotlib", fix="pip install 'lanner[plots]'")
+    require("matplotlib", "drawing plots")
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lanner.extras import is_installed
 
 if TYPE_CHECKING:
     import onnx
@@ -54,7 +55,7 @@ class OnnxReference:
 
 def reference_of(model: ImportedModel) -> OnnxReference | None:
     """The reference of a model, or None where onnxruntime is absent or does not take the model's opset yet."""
-    if importlib.util.find_spec("onnxruntime") is None:
+    if not is_installed("onnxruntime"):
         return None
     try:
         return OnnxReference(model)

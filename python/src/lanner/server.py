@@ -10,12 +10,13 @@ from typing import Any, Self
 
 from lanner import _native
 from lanner.errors import MisuseError, native_errors
+from lanner.files import check_file
 from lanner.interrupts import interruptible
-from lanner.model import Model
+from lanner.model import Model, as_model
 from lanner.state import state_directory
 from lanner.trust import parse_address
 
-#: Seconds without a byte after which a session is closed.
+#: Seconds without a byte after which a session is closed in the middle of a request.
 DEFAULT_TIMEOUT = 60.0
 
 #: Sessions at once, beyond which clients are told that the server is busy.
@@ -26,7 +27,8 @@ class Server:
     """Serves one model or several, each to any number of clients. TLS is on unless both sides turn it off.
 
     Args:
-        models: A model, several, or models by the names that clients ask for.
+        models: A model or the path of its file, several, or models by the names that clients ask for. Files are read
+            within the usual limits; `lanner.load` reads larger models.
         listen: ``HOST:PORT``; port 0 takes a free one.
         tls_cert: A certificate chain in PEM; without one, a self-signed key is kept in the state directory.
         tls_key: The private key to `tls_cert`.
@@ -39,7 +41,8 @@ class Server:
             half; a quarter of what is free there, and 16 GiB at most, if left out. With 0 nothing is kept.
         max_keys: Bytes of uploaded keys that are kept on disk, of which those go first that were used least recently; a
             quarter of what is free there, and 4 GiB at most, if left out. With 0 every session is sent its keys.
-        timeout: Seconds without a byte after which a session is closed.
+        timeout: Seconds without a byte after which a session is closed in the middle of a request. Between requests a
+            session is waited for that long too, and 15 minutes at least.
         insecure_plaintext: Whether to speak without TLS.
 
     Attributes:
@@ -47,11 +50,12 @@ class Server:
 
     Raises:
         MisuseError: If an argument is wrong, or two models have one name.
+        ModelError: If a path leads to no model.
     """
 
     def __init__(
         self,
-        models: Model | Sequence[Model] | Mapping[str, Model],
+        models: Model | str | Path | Sequence[Model | str | Path] | Mapping[str, Model | str | Path],
         listen: str = "127.0.0.1:0",
         *,
         tls_cert: str | Path | None = None,
@@ -67,15 +71,15 @@ class Server:
     ) -> None:
         if (tls_cert is None) != (tls_key is None):
             raise MisuseError("a certificate needs its key", fix="give both tls_cert and tls_key")
-        if max_sessions < 1 or timeout <= 0 or (max_material is not None and max_material < 1):
-            what = "max_sessions, max_material and timeout must be positive"
-            raise MisuseError(what, fix="leave them out for the defaults")
+        for name, given in (("max_sessions", max_sessions), ("max_material", max_material), ("timeout", timeout)):
+            if given is not None and given <= 0:
+                raise MisuseError(f"{name} is {given:g}", fix="give a positive number, or leave it out for the default")
         for name, limit in (("max_stock", max_stock), ("max_keys", max_keys)):
             if limit is not None and limit < 0:
                 raise MisuseError(f"{name} is {limit}", fix="give a number of bytes, or 0 to keep nothing")
         for path in (tls_cert, tls_key, client_ca):
-            if path is not None and not Path(path).is_file():
-                raise MisuseError("no such file", where=str(path), fix="check the path")
+            if path is not None:
+                check_file(path, MisuseError)
         self.models = _by_name(models)
         config = {
             "listen": parse_address(listen),
@@ -165,11 +169,14 @@ class Server:
         self.stop()
 
 
-def _by_name(models: Model | Sequence[Model] | Mapping[str, Model]) -> dict[str, Model]:
+def _by_name(
+    models: Model | str | Path | Sequence[Model | str | Path] | Mapping[str, Model | str | Path],
+) -> dict[str, Model]:
     if isinstance(models, Mapping):
-        named = list(models.items())
+        named = [(name, as_model(model)) for name, model in models.items()]
     else:
-        named = [(model.name, model) for model in ([models] if isinstance(models, Model) else models)]
+        several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
+        named = [(model.name, model) for model in map(as_model, several)]
     result = dict(named)
     if not result:
         raise MisuseError("there is no model to serve", fix="give at least one")

@@ -11,8 +11,15 @@ from lanner.errors import MisuseError
 
 
 def state_path(given: str | Path | None = None) -> Path:
-    """Where the state directory is or would be: `given`, else ``$LANNER_HOME``, else the platform's place for it."""
-    return Path(given or os.environ.get("LANNER_HOME") or _platform_directory()).expanduser()
+    """Where the state directory is or would be: `given`, else ``$LANNER_HOME``, else the platform's place for it.
+
+    Raises:
+        MisuseError: If a file is there.
+    """
+    path = Path(given or os.environ.get("LANNER_HOME") or _platform_directory()).expanduser()
+    if path.is_file():
+        raise MisuseError("this is a file, and the state directory is a folder", where=str(path), fix="give a folder")
+    return path
 
 
 def state_directory(given: str | Path | None = None) -> Path:

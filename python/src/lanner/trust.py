@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanner.errors import MisuseError
+from lanner.files import check_file
 
 DEFAULT_PORT = 7400
 
@@ -46,8 +47,8 @@ class Trust:
                 fix="give 64 hexadecimal digits, or a file that `lanner export` wrote",
             )
         for path in (self.ca, self.cert, self.key):
-            if path is not None and not Path(path).is_file():
-                raise MisuseError("no such file", where=str(path), fix="check the path")
+            if path is not None:
+                check_file(path, MisuseError)
 
     def document(self) -> dict[str, str | bool | None]:
         """As the native client reads it."""
@@ -64,7 +65,8 @@ class Trust:
         given = [self.pin is not None, self.ca is not None, self.insecure_plaintext]
         if sum(given) == 0:
             raise MisuseError(
-                "nothing says which server to trust", fix="give the fingerprint that `serve` printed (pin), or ca"
+                "nothing says which server to trust",
+                fix="give the pin that `serve` printed, or a ca, a file of authorities",
             )
         if sum(given) > 1:
             raise MisuseError("pin, ca and insecure_plaintext exclude each other", fix="give one of them")
@@ -76,6 +78,8 @@ def parse_address(text: str, default_port: int = DEFAULT_PORT) -> str:
     Raises:
         MisuseError: If the text is not of that form.
     """
+    if text.isdecimal():
+        raise MisuseError(f"{text} is a port without a host", fix=f"write HOST:{text}, as in 127.0.0.1:{text}")
     match = re.fullmatch(r"(\[[0-9a-fA-F:.%\w]+\]|[^\s:\[\]/]+)(?::(\d{1,5}))?", text)
     if match is None or int(match[2] or 0) > 65535:
         raise MisuseError(f"{text!r} is not an address", fix="write HOST or HOST:PORT, or [IPv6]:PORT")

@@ -60,6 +60,11 @@ def test_help_of_every_command_exits_0(capsys: pytest.CaptureFixture[str]) -> No
         assert "--json" in capsys.readouterr().out
 
 
+def test_help_of_serve_says_how_long_an_idle_session_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--help"]) == 0
+    assert "between requests a session is waited for 15 minutes" in " ".join(capsys.readouterr().out.split())
+
+
 def test_common_options_stand_before_or_after_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--json", "doctor"]) == 0
     before = json.loads(capsys.readouterr().out)
@@ -95,14 +100,25 @@ def test_doctor_tells_of_a_native_module_of_another_version(
 def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["missing"] == []
+    assert {lack["package"] for lack in document["missing"]} <= {"matplotlib"}
     assert {"Conv", "Gemm", "Softmax"} <= set(document["operators"])
     assert main(["doctor"]) == 0
     output = capsys.readouterr()
     assert output.err == ""
     assert "numpy" in output.out
     assert "cp311-abi3" in output.out
-    assert max(map(len, output.out.splitlines())) <= 80
+    assert max(len(line) for line in output.out.splitlines() if not line.startswith("missing: ")) <= 80
+
+
+def test_doctor_says_what_is_missing_what_for_and_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lanner.cli.doctor._version", lambda _: None)
+    assert main(["doctor", "--json"]) == 0
+    missing = {lack["package"]: lack for lack in json.loads(capsys.readouterr().out)["missing"]}
+    assert {"onnx", "onnxruntime", "sklearn", "skl2onnx", "matplotlib", "fastapi", "uvicorn"} == set(missing)
+    assert missing["uvicorn"]["needed_for"] == "lanner gateway"
+    assert "pip install matplotlib" in missing["matplotlib"]["fix"]
 
 
 def test_units_for_people() -> None:

@@ -196,6 +196,80 @@ def test_option_that_names_no_file_exits_2(
     assert (error["what"], error["where"]) == ("no such file", str(tmp_path / "absent"))
 
 
+def test_folder_in_the_place_of_a_file_is_told_as_such(
+    tmp_path: Path, tiny_onnx: Path, tiny_label: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir()
+    compiling = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    trust = ["--pin", "sha256:" + "0" * 64]
+    for code, command in (
+        (3, ["compile", str(folder), *compiling[2:]]),
+        (2, [*compiling, "--classes", str(folder)]),
+        (2, [*compiling, "--image", str(folder)]),
+        (3, ["inspect", str(folder)]),
+        (3, ["serve", str(folder)]),
+        (3, ["run", str(folder), str(calibration)]),
+        (3, ["estimate", str(folder)]),
+        (3, ["keygen", str(folder), "-o", str(tmp_path / "keys")]),
+        (2, ["serve", str(tiny_label), "--client-ca", str(folder)]),
+        (2, ["predict", "127.0.0.1:1", str(calibration), "--ca", str(folder)]),
+        (2, ["predict", "127.0.0.1:1", str(calibration), *trust, "--keys", str(folder)]),
+        (6, ["evaluate", str(tiny_label), "--data", str(folder)]),
+    ):
+        error = error_of(capsys, command, code)
+        assert (error["what"], error["where"]) == ("this is a folder, and a file is needed", str(folder))
+        assert error["fix"] == "name a file"
+
+
+def test_model_that_is_not_there_is_told_as_such(
+    tmp_path: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = str(tmp_path / "absent.lanner")
+    for command in (["serve"], ["inspect"], ["estimate"], ["debug", str(calibration)], ["run", str(calibration)]):
+        error = error_of(capsys, [command[0], absent, *command[1:]], 3)
+        assert (error["what"], error["where"], error["fix"]) == ("no such file", absent, "check the path")
+
+
+def test_file_of_another_stage_is_told_by_its_name(
+    tmp_path: Path, tiny_label: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = tmp_path / "net.public"
+    assert main(["export", str(tiny_label), "-o", str(public)]) == 0
+    capsys.readouterr()
+    error = error_of(capsys, ["serve", str(public)], 3)
+    assert error["what"] == "this is a model's public half, which has no weights"
+    arguments = ["compile", str(tiny_label), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    assert error_of(capsys, arguments, 3)["what"] == "this model is compiled already"
+    error = error_of(capsys, ["keygen", str(calibration), "-o", str(tmp_path / "keys")], 3)
+    assert error["what"] == "this is not a model's public half (byte 0 is no text in UTF-8)"
+    assert error["fix"] == "give a file written by `lanner export`"
+
+
+def test_state_directory_that_is_a_file_exits_2(
+    tiny_label: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["pairings"], ["doctor"], ["serve", str(tiny_label)]):
+        error = error_of(capsys, [*command, "--state-dir", str(calibration)], 2)
+        assert (error["what"], error["where"]) == (
+            "this is a file, and the state directory is a folder",
+            str(calibration),
+        )
+
+
+@pytest.mark.parametrize("command", ["serve", "predict"])
+def test_port_without_a_host_exits_2(
+    command: str, tiny_label: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = {
+        "serve": ["serve", str(tiny_label), "--listen", "7400"],
+        "predict": ["predict", "7400", str(calibration), "--insecure-plaintext"],
+    }
+    error = error_of(capsys, arguments[command], 2)
+    assert error["what"] == "7400 is a port without a host"
+    assert "127.0.0.1:7400" in error["fix"]
+
+
 @pytest.mark.parametrize("command", ["serve", "export", "evaluate"])
 def test_onnx_where_a_compiled_model_is_wanted_exits_3(
     command: str, tmp_path: Path, tiny_onnx: Path, samples_file: Path, capsys: pytest.CaptureFixture[str]

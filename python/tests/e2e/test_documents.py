@@ -63,9 +63,9 @@ def lanner_commands(page: Path) -> Iterator[list[str]]:
 
 
 def test_a_page_that_shows_something_else_fails() -> None:
-    block = Block("console", "", "$ lanner --version\nlanner 0.1.0\n\n$ lanner doctor \\\n  --json\n")
+    block = Block("console", "", "$ lanner --version\nlanner 1.2.3\n\n$ lanner doctor \\\n  --json\n")
     first, second = commands(block)
-    assert (first.text, first.shown) == ("lanner --version", ("lanner 0.1.0",))
+    assert (first.text, first.shown) == ("lanner --version", ("lanner 1.2.3",))
     assert (second.text, second.shown) == ("lanner doctor \\\n  --json", ())
     check_shown(first, "lanner 9.9.9\n")
     with pytest.raises(AssertionError, match="begins with 'lanner'"):

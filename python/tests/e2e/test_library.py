@@ -15,6 +15,32 @@ import lanner
 from helpers.models import make_model, save_model, tiny_classifier, tiny_samples
 
 
+def test_paths_stand_for_the_models_in_them(tiny_label: Path, tiny_logits: Path) -> None:
+    assert lanner.run(tiny_label, tiny_samples(1)).label is not None
+    for models in (tiny_label, str(tiny_label), [tiny_label], {"tiny_label": tiny_label}):
+        assert list(lanner.Server(models).models) == ["tiny_label"]
+    assert list(lanner.Server([tiny_label, lanner.load(tiny_logits)]).models) == ["tiny_label", "tiny_logits"]
+    with lanner.Server(tiny_label) as server, lanner.Client(server.address, pin=server.fingerprint) as client:
+        assert client.manifest.name == "tiny_label"
+
+
+def test_what_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(lanner.MisuseError, match="a int is no compiled model"):
+        lanner.Server(7)  # type: ignore[arg-type]
+    with pytest.raises(lanner.MisuseError, match="a dict is no compiled model"):
+        lanner.Server([{}])  # type: ignore[list-item]
+    with pytest.raises(lanner.MisuseError, match="a ModelProto is no compiled model"):
+        lanner.run(tiny_classifier(), tiny_samples(1))
+    with pytest.raises(lanner.ModelError, match="no such file"):
+        lanner.Server(tmp_path / "absent.lanner")
+
+
+@pytest.mark.parametrize("limit", ["max_sessions", "max_material", "timeout"])
+def test_a_limit_that_is_not_positive_is_named(tiny_label: Path, limit: str) -> None:
+    with pytest.raises(lanner.MisuseError, match=f"^{limit} is 0; give a positive number"):
+        lanner.Server(tiny_label, **{limit: 0})  # type: ignore[arg-type]
+
+
 def test_run_in_memory_equals_the_reference(tiny_logits: Path) -> None:
     model, x = lanner.load(tiny_logits), tiny_samples(3, seed=9)
     integers, _ = model.predict_integers(x)

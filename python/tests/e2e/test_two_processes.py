@@ -241,7 +241,9 @@ def test_server_says_when_it_is_busy(tmp_path: Path, tiny_label: Path, samples_f
         with library.Client(server.address, pin=server.document["fingerprint"]) as client:
             result = lanner("predict", server.address, samples_file, *server.pin)
             assert result.code == 4, result.document
-            assert "busy" in result.document["error"]["what"]
+            assert result.document["error"]["kind"] == "busy"
+            with pytest.raises(library.BusyError):
+                library.Client(server.address, pin=server.document["fingerprint"])
             assert client.predict(tiny_samples(1)).label is not None
         result = lanner("predict", server.address, samples_file, *server.pin)
         assert result.code == 0, result.errors
@@ -257,7 +259,7 @@ def test_server_says_when_it_has_no_room_for_material(tmp_path: Path, tiny_label
             client.prepare(1)
             result = lanner("predict", server.address, samples_file, *server.pin)
             assert result.code == 4, result.document
-            assert "busy" in result.document["error"]["what"]
+            assert result.document["error"]["kind"] == "busy"
             assert client.predict(tiny_samples(1)).label is not None
         result = lanner("predict", server.address, samples_file, *server.pin)
         assert result.code == 0, result.errors

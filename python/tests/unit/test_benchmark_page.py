@@ -61,7 +61,7 @@ def document(*rows: dict[str, Any], load: float = 0.1, failures: Sequence[dict[s
         "memory_bytes": 8_000_000_000,
         "system": "Linux",
         "python": "3.11",
-        "lanner": "0.1.0",
+        "lanner": "9.9.9",
         "load": load,
     }
     return {"command": "lanner bench x", "machine": machine, "rows": list(rows), "failures": list(failures)}

@@ -18,6 +18,7 @@ def native_error(kind: str) -> _native.NativeError:
         ("model", errors.ModelError, 3),
         ("unsupported", errors.UnsupportedOpError, 3),
         ("peer", errors.PeerError, 4),
+        ("busy", errors.BusyError, 4),
         ("transport", errors.TransportError, 5),
         ("input", errors.InputError, 6),
         ("never heard of", errors.LannerError, 1),
@@ -46,6 +47,21 @@ def test_place_is_named_where_the_native_error_names_none() -> None:
     error.where = ""
     with pytest.raises(errors.PeerError, match="host:1"), errors.native_errors("host:1"):
         raise error
+
+
+def test_a_busy_server_is_an_error_of_its_own_that_is_a_peers() -> None:
+    error = native_error("peer")
+    error.what = "the server is busy: all its sessions are taken"
+    with pytest.raises(errors.BusyError) as caught, errors.native_errors("host:1"):
+        raise error
+    assert isinstance(caught.value, errors.PeerError)
+    assert (caught.value.kind, caught.value.exit_code) == ("busy", 4)
+
+
+def test_a_place_is_named_once_though_its_letters_are_in_the_sentence() -> None:
+    assert str(errors.ModelError("this is a folder", where="d")) == "d: this is a folder"
+    assert str(errors.ModelError("cannot open d", where="d")) == "cannot open d"
+    assert str(errors.ModelError("cannot listen on 1.2.3.4:7", where="1.2.3.4:7")) == "cannot listen on 1.2.3.4:7"
 
 
 def test_unsupported_operator_is_a_model_error() -> None:

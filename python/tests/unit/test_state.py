@@ -44,5 +44,5 @@ def test_directory_with_contents_that_others_can_read_is_refused(tmp_path: Path)
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MisuseError, match="cannot be used"):
+    with pytest.raises(MisuseError, match="this is a file"):
         state_directory(tmp_path / "file")

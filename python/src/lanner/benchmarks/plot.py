@@ -3,7 +3,7 @@
 python -m lanner.benchmarks.plot DOCUMENT.json... [--mode MODE] [--bytes] --save FILE.svg
 
 A DOCUMENT is what ``lanner bench --save`` wrote. With --bytes times are left out: those of a busy machine say
-little. Needs matplotlib: ``pip install 'lanner[plots]'``. The ending of FILE says how it is drawn: svg, png or pdf.
+little. Needs matplotlib. The ending of FILE says how it is drawn: svg, png or pdf.
 """
 
 from __future__ import annotations

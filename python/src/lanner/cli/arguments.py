@@ -12,6 +12,7 @@ from typing import TypedDict
 
 from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import MisuseError
+from lanner.files import check_file, why
 from lanner.limits import DEFAULT_MEMORY, DEFAULT_SECONDS, limits_document
 from lanner.manifest import Manifest
 from lanner.options import MODES, OBJECTIVES, OUTPUTS, ROUNDINGS
@@ -252,12 +253,11 @@ def read_classes(path: Path) -> list[str]:
     Raises:
         MisuseError: If the file cannot be read.
     """
-    if not path.is_file():
-        raise MisuseError("no such file", where=str(path), fix="check the path")
+    check_file(path, MisuseError)
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8").rstrip().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise MisuseError(f"cannot be read ({error})", where=str(path), fix="give one class name a line") from None
+        raise MisuseError(f"cannot be read ({why(error)})", where=str(path), fix="give one class name a line") from None
 
 
 def check_target(path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from lanner.cli.arguments import add_protocol_options
 from lanner.cli.bench_networks import run_estimates, run_throughput
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
+from lanner.extras import require
 from lanner.network import Network, read_network
 from lanner.options import CompileOptions, Protocols
 from lanner.precision import DEFAULT
@@ -74,8 +74,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Measure a suite and show it beside what papers give; a benchmark that fails does not hide the others."""
     if options.repeat is not None and options.repeat < 1:
         raise MisuseError(f"--repeat is {options.repeat}", fix="give 1 or more")
-    if importlib.util.find_spec("onnx") is None:
-        raise MisuseError("benchmarks need the package onnx", fix="pip install 'lanner[onnx,demo]'")
+    require("onnx", "measuring benchmarks", "onnx", "demo")
     CompileOptions(
         "bench",
         mode=options.mode,

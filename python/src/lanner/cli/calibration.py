@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lanner.errors import MisuseError
+from lanner.extras import require
 from lanner.images import ImageDescription
 from lanner.inputs import NUMPY, load_array, read_sources, stack_sources
 from lanner.manifest import InputDescription
@@ -54,8 +54,7 @@ def load_calibration(source: Path, options: argparse.Namespace) -> NDArray[np.fl
 
 def _input_shape(model: Path) -> tuple[int, ...]:
     """The shape of one sample: rows and pictures say nothing of it."""
-    if importlib.util.find_spec("onnx") is None:
-        raise MisuseError("compiling needs the package onnx", fix="pip install 'lanner[onnx]'")
+    require("onnx", "compiling")
     from lanner.onnx import import_model
 
     return import_model(model).input_shape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -15,24 +14,14 @@ from lanner.benchmarks.machine import machine
 from lanner.cli.build import build_facts
 from lanner.cli.inspect import show_report
 from lanner.cli.output import Output
-from lanner.errors import MisuseError
 from lanner.estimate import KERNELS
+from lanner.extras import OPTIONAL, advice, is_installed, require
 from lanner.pairings import pairings
 from lanner.state import state_directory, state_path
 from lanner.wording import counted
 
 NAME = "doctor"
 HELP = "show versions, CPU features and what is missing"
-
-#: Optional packages: the extra that installs each, and what it is for.
-OPTIONAL = {
-    "onnx": ("onnx", "compiling ONNX models"),
-    "onnxruntime": ("onnx", "the float reference of freshly compiled models"),
-    "sklearn": ("demo", "the digits of the demo"),
-}
-
-#: The distribution of a package whose name differs.
-_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +40,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     native: dict[str, Any] = json.loads(_native.doctor())
     packages = {name: _version(name) for name in ("lanner", "numpy", "pillow", "rich", *OPTIONAL)}
     missing = [
-        {"package": name, "needed_for": purpose, "fix": f"pip install 'lanner[{extra}]'"}
-        for name, (extra, purpose) in OPTIONAL.items()
+        {"package": name, "needed_for": package.purpose, "fix": advice(package.extra)}
+        for name, package in OPTIONAL.items()
         if packages[name] is None
     ]
     operators = _operators()
@@ -84,8 +73,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _calibrate(state: Path, output: Output) -> None:
     """Measure, and keep the table in the state directory."""
     for package in ("onnx", "scipy"):
-        if importlib.util.find_spec(package) is None:
-            raise MisuseError(f"{package} is missing", where="--calibrate", fix="pip install 'lanner[onnx,demo]'")
+        require(package, "--calibrate", "onnx", "demo")
     from lanner.benchmarks.kernel_times import calibration_cases, measure, table
 
     here = machine()
@@ -114,13 +102,13 @@ def _stock(state: Path) -> dict[str, Any]:
 
 def _version(name: str) -> str | None:
     try:
-        return version(_DISTRIBUTIONS.get(name, name))
+        return version(OPTIONAL[name].distribution if name in OPTIONAL else name)
     except PackageNotFoundError:
         return None
 
 
 def _operators() -> list[str]:
-    if importlib.util.find_spec("onnx") is None:
+    if not is_installed("onnx"):
         return []
     from lanner.onnx.ending import ENDINGS
     from lanner.onnx.registry import supported_operators

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from lanner.cli.output import Output, duration
 from lanner.cli.report import input_of
 from lanner.client import Client
 from lanner.errors import MisuseError
+from lanner.extras import require
 from lanner.state import state_directory, state_path
 from lanner.wording import counted
 
@@ -109,8 +109,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def _require_web_server() -> None:
     for module in ("fastapi", "uvicorn"):
-        if importlib.util.find_spec(module) is None:
-            raise MisuseError(f"the gateway needs {module}", fix="pip install 'lanner[gateway]'")
+        require(module, "the gateway")
 
 
 def _read_peers(options: argparse.Namespace) -> list[Peer]:

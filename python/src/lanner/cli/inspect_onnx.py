@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import LimitKeywords
 from lanner.cli.output import Output
-from lanner.errors import MisuseError, ModelError, Refusal, native_errors
+from lanner.errors import ModelError, Refusal, native_errors
+from lanner.extras import require
 from lanner.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def inspect_onnx(path: Path, output_name: str | None, limits: LimitKeywords, out
         MisuseError: If the package onnx is not installed, or the file has no output of that name.
         ModelError: If the file cannot be read.
     """
-    if importlib.util.find_spec("onnx") is None:
-        raise MisuseError("inspecting an ONNX model needs the package onnx", fix="pip install 'lanner[onnx]'")
+    require("onnx", "inspecting an ONNX model")
     from lanner.onnx import survey_file
 
     # Any network may reveal its scores.

@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="S",
         default=DEFAULT_TIMEOUT,
-        help=f"seconds to wait for a client (default: {DEFAULT_TIMEOUT:g})",
+        help="seconds without a byte after which a session is closed in the middle of a request; between requests a "
+        f"session is waited for 15 minutes, or longer if S is longer (default: {DEFAULT_TIMEOUT:g})",
     )
     add_limit_options(parser)
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanner.errors import InputError, LannerError, PeerError, TransportError
+from lanner.errors import BusyError, InputError, LannerError, PeerError, TransportError
 
 #: Seconds after which a caller that was turned away may try again.
 RETRY_SECONDS = 2
@@ -33,7 +33,7 @@ def refusal_of(error: LannerError) -> Refused:
     """The answer to an error of this package: the input is the caller's, all else the server's or the gateway's."""
     if isinstance(error, InputError):
         return Refused(400, str(error))
-    if isinstance(error, PeerError) and "busy" in error.what:
+    if isinstance(error, BusyError):
         return busy(str(error))
     if isinstance(error, PeerError | TransportError):
         return Refused(502, str(error))

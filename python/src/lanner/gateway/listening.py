@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from lanner.errors import MisuseError, TransportError
+from lanner.files import check_file
 from lanner.gateway.guard import is_address
 from lanner.trust import parse_address
 
@@ -60,8 +61,8 @@ class Listening:
         if (certificate is None) != (key is None):
             raise MisuseError("a certificate needs its key", fix="give both --tls-cert and --tls-key")
         for path in (certificate, key):
-            if path is not None and not path.is_file():
-                raise MisuseError("no such file", where=str(path), fix="check the path")
+            if path is not None:
+                check_file(path, MisuseError)
         if certificate is None and not listening.is_loopback:
             raise MisuseError(
                 f"other machines can reach {address}, and inputs would cross the network in the clear",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.client import Client
-from lanner.errors import InputError, LannerError, PeerError, TransportError
+from lanner.errors import BusyError, InputError, LannerError, PeerError, TransportError
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
@@ -104,9 +104,9 @@ class ServedModel:
         """
         try:
             self._readiness.check()
-        except PeerError as error:
+        except BusyError:
             # A server that has no room for one session more answers, and the one that is kept has its place.
-            if self._session is None or "busy" not in error.what:
+            if self._session is None:
                 raise
 
     def close(self) -> None:

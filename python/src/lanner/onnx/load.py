@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx import checker, inliner, version_converter
 
 from lanner.errors import MisuseError, ModelError
+from lanner.files import check_file
 from lanner.onnx.earlier import PLAIN_RESIZE, complete_resizes, keep_samples_apart
 from lanner.onnx.external import external_files, load_external
 from lanner.onnx.number_types import to_float32
@@ -84,15 +85,16 @@ def export_torch(module: Any, sample: Any) -> onnx.ModelProto:  # noqa: ANN401 -
 
 
 def _read(path: Path) -> onnx.ModelProto:
-    if not path.is_file():
-        raise ModelError("no such file", where=str(path), fix="check the path")
+    check_file(path, ModelError)
+    if path.suffix == ".lanner":
+        raise ModelError("this model is compiled already", where=str(path), fix="give the ONNX file behind it")
     try:
         proto = onnx.load(str(path), load_external_data=False)
     except (DecodeError, OSError, ValueError, checker.ValidationError) as error:
         raise ModelError(
             f"cannot be read as ONNX ({_sentence(error)})",
             where=str(path),
-            fix="export or copy the file again",
+            fix="give a file that an exporter to ONNX wrote, or write it again",
         ) from None
     load_external(proto, path)
     return proto
