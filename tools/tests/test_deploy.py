@@ -175,7 +175,9 @@ def test_unit_with_an_unknown_setting_is_not_taken(tmp_path: Path) -> None:
 
 def test_installed_packages_are_those_required_with_their_hashes() -> None:
     found = locked.needed(locked.entries(ROOT), locked.requirements(ROOT, []))
-    assert {entry.name for entry in found} == {"markdown-it-py", "mdurl", "numpy", "pillow", "pygments", "rich"}
+    assert {entry.name for entry in found} == {
+        *("markdown-it-py", "mdurl", "numpy", "pillow", "prometheus-client", "pygments", "rich"),
+    }
     assert all("--hash=sha256:" in entry.text for entry in found)
     with_onnx = locked.needed(locked.entries(ROOT), locked.requirements(ROOT, ["onnx"]))
     assert {"onnx", "onnxruntime", "protobuf"} <= {entry.name for entry in with_onnx}
