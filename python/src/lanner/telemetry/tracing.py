@@ -12,7 +12,6 @@ here, too: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environmen
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,14 +43,14 @@ def tracing(service: str, warn: Callable[[str], None]) -> Iterator[Sequence[Span
     if not is_wanted(os.environ):
         yield ()
         return
-    if importlib.util.find_spec("opentelemetry.exporter") is None:
+    try:
+        from lanner.telemetry.spans import Spans, exporting
+    except ImportError:
         raise MisuseError(
-            "the environment asks for traces, which need OpenTelemetry's SDK",
+            "the environment asks for traces, which need OpenTelemetry's SDK and its exporter",
             where="OTEL_* variables",
             fix="pip install 'lanner[otel]', or set OTEL_SDK_DISABLED=true",
-        )
-    from lanner.telemetry.spans import Spans, exporting
-
+        ) from None
     with _complaints(warn):
         provider = exporting(service)
         try:
