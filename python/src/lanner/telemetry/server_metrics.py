@@ -109,6 +109,8 @@ class ServerMetrics(Collector):
 
     def _begin(self) -> None:
         """Have every count begin at 0: a rate misses what a series begins with."""
+        for labels in self._modes.items():
+            self._seconds.labels(*labels)
         for labels, endings in (*((each, MODEL_ENDINGS) for each in self._modes.items()), (("", ""), OTHER_ENDINGS)):
             for counter in (self._sent, self._received):
                 counter.labels(*labels)
