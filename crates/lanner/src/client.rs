@@ -82,6 +82,8 @@ pub struct Client {
     requester: Requester,
     /// Seconds that the online phase of a request last took, with those that ran at the same time counted in turn.
     online: Option<f64>,
+    /// Seconds that requests which run together should take at most.
+    together_seconds: f64,
 }
 
 impl Client {
@@ -94,6 +96,7 @@ impl Client {
         let address: Address = config.address.parse()?;
         let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
         let keys = config.keys.as_deref().map(keys::read).transpose()?;
+        let wait = limits(config.timeout)?;
         let mut channel = open(config, &address)?;
         let mut rng =
             Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
@@ -126,7 +129,9 @@ impl Client {
         if requester.stock()? == 0 {
             requester.set_up(&mut channel)?;
         }
-        Ok(Self { channel, manifest, requester, online: None })
+        // Each waits while the server is at work for the others.
+        let together_seconds = TOGETHER_SECONDS.min(wait.stall.as_secs_f64() / 2.0);
+        Ok(Self { channel, manifest, requester, online: None, together_seconds })
     }
 
     /// The public half of the model.
@@ -191,7 +196,7 @@ impl Client {
 
     /// How many requests run together within some seconds; one as long as nothing is known of them.
     fn fit(&self) -> usize {
-        let fit = self.online.map_or(1, |seconds| (TOGETHER_SECONDS / seconds) as usize);
+        let fit = self.online.map_or(1, |seconds| (self.together_seconds / seconds) as usize);
         fit.clamp(1, MAX_TOGETHER)
     }
 

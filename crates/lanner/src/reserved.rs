@@ -1,7 +1,7 @@
 //! What a session of a server holds of the memory that all sessions share.
 
 use lanner_protocol::step::Memory;
-use lanner_session::requests::{Request, Room};
+use lanner_session::requests::{MAX_PREPARED_BYTES, Request, Room, most_together};
 use lanner_session::server_loop::{Exhausted, Reservation, SessionInfo};
 
 /// What a session holds of the memory that all sessions share.
@@ -47,17 +47,22 @@ impl<'s> Reserved<'s> {
 
     /// Room for preparations beside predictions, and for what works beside the first of the next ones.
     fn make_room(&mut self, predictions: usize, preparations: usize, prepared: usize) {
-        let material = |_| self.session.try_reserve(self.memory.server_material);
-        self.passing.extend((0..preparations).map_while(material));
-        let next = (prepared + self.passing.len()).saturating_sub(predictions).min(Room::MOST.at_once);
+        self.work_beside(predictions);
         // Whatever is prepared works beside the predictions, too.
-        let wanted = predictions.max(next).saturating_sub(self.beside.len());
-        let working = |_| self.session.try_reserve(self.memory.working);
-        self.beside.extend((0..wanted).map_while(working));
-        if self.beside.len() < predictions {
-            self.passing.clear();
+        if self.beside.len() >= predictions {
+            let material = |_| self.session.try_reserve(self.memory.server_material);
+            self.passing.extend((0..preparations).map_while(material));
         }
+        let next = (prepared + self.passing.len()).saturating_sub(predictions);
+        let next = next.min(most_together(&self.memory, MAX_PREPARED_BYTES));
+        self.work_beside(next);
         self.room = Room { preparations: self.passing.len(), at_once: next.min(self.beside.len()).max(1) };
+    }
+
+    /// Room for so many exchanges beside the first, as far as there is some.
+    fn work_beside(&mut self, count: usize) {
+        let working = |_| self.session.try_reserve(self.memory.working);
+        self.beside.extend((self.beside.len()..count).map_while(working));
     }
 
     /// A request was answered; so many predictions are prepared now.
@@ -65,8 +70,10 @@ impl<'s> Reserved<'s> {
         let passed = std::mem::take(&mut self.passing);
         if matches!(request, Request::Together { .. }) {
             self.prepared.extend(passed);
-            self.beside.truncate(self.room.at_once.min(prepared));
         }
         self.prepared.truncate(prepared);
+        // As many may run at once as are prepared, and if none is, one: nothing is beside it.
+        self.room.at_once = self.room.at_once.min(prepared).max(1);
+        self.beside.truncate(self.room.at_once.min(prepared));
     }
 }

@@ -49,7 +49,10 @@ pub fn abreast<A: Send, B, E: From<ChannelError> + Send>(
         };
         (running.into_iter().map(|lane| lane.and_then(join)).collect::<Vec<_>>(), beside)
     });
-    let failed = road.state.lock().failed;
+    let (failed, untold) = {
+        let mut state = road.state.lock();
+        (state.failed, state.untold.take())
+    };
     let (mut results, mut error) = (Vec::with_capacity(last), None);
     for (lane, result) in made.into_iter().enumerate() {
         match result {
@@ -61,7 +64,11 @@ pub fn abreast<A: Send, B, E: From<ChannelError> + Send>(
     match (error, beside) {
         (Some(_), Err(reason)) if failed == Some(last) => Err(reason),
         (Some(reason), _) => Err(reason),
-        (None, beside) => Ok((results, beside)),
+        (None, beside) => {
+            // What came behind all that was due, nobody would hear any more.
+            let refused = untold.filter(|error| matches!(error, ChannelError::Refused(_)));
+            Ok((results, beside.and_then(|made| refused.map_or(Ok(made), |error| Err(error.into())))))
+        }
     }
 }
 
@@ -102,7 +109,7 @@ struct State<'c> {
     leader: Option<usize>,
     /// Whether something was left in the connection until a lane has read what it has.
     full: bool,
-    /// When a lane last had what it read, or a whole chunk: the peer may be at work for another one.
+    /// When a lane last had what it read or could send, and later by what whole chunks may take: the peer may be at work for another one.
     progress: Instant,
     /// The lane that failed first.
     failed: Option<usize>,
@@ -112,7 +119,7 @@ struct State<'c> {
 
 #[derive(Default)]
 struct Lane {
-    /// What came and was not read: chunks, and how much of each was.
+    /// What came and was not read: chunks, small ones together, and how much of each was.
     came: VecDeque<Cursor<Vec<u8>>>,
     /// Whether its thread waits for another one to change something.
     parked: bool,
@@ -153,13 +160,9 @@ impl<'c> State<'c> {
                 let count = self.channel.take_body(&mut bytes[*filled..])?;
                 *filled += count;
                 if *filled == bytes.len() {
-                    if bytes.len() == CHUNK_LENGTH {
-                        self.progress = Instant::now();
-                    }
-                    self.kept += bytes.len();
-                    self.lanes[*lane].came.push_back(Cursor::new(std::mem::take(bytes)));
-                    self.fresh.push(*lane);
+                    let (lane, bytes) = (*lane, std::mem::take(bytes));
                     self.chunk = None;
+                    self.keep(lane, bytes);
                 } else if count == 0 {
                     return Ok(Pause::Nothing);
                 }
@@ -180,10 +183,30 @@ impl<'c> State<'c> {
             }
             if self.kept + length > MOST_KEPT && !lane.came.is_empty() {
                 self.full = true;
+                // What the peer sends waits for this party.
+                self.progress = Instant::now();
                 return Ok(Pause::Full);
             }
             self.channel.receive_header()?;
             self.chunk = Some((number, vec![0; length], 0));
+        }
+    }
+
+    /// Keeps a chunk until it is read.
+    fn keep(&mut self, lane: usize, bytes: Vec<u8>) {
+        if bytes.len() == CHUNK_LENGTH {
+            let time = self.channel.patience(CHUNK_LENGTH) - self.channel.patience(0);
+            self.progress = Instant::now().min(self.progress + Duration::from_millis(time));
+        }
+        self.kept += bytes.len();
+        let came = &mut self.lanes[lane].came;
+        match came.back_mut().map(Cursor::get_mut) {
+            // What is kept of many small ones takes no more than their bytes.
+            Some(last) if last.len() + bytes.len() <= CHUNK_LENGTH => last.extend_from_slice(&bytes),
+            _ => came.push_back(Cursor::new(bytes)),
+        }
+        if !self.fresh.contains(&lane) {
+            self.fresh.push(lane);
         }
     }
 
@@ -196,6 +219,14 @@ impl<'c> State<'c> {
             }
         }
         None
+    }
+
+    /// Takes what has come before a failure to send, of which a peer that refuses and leaves may be the reason.
+    fn hear_refusal(&mut self) {
+        if self.untold.is_none() {
+            self.take_all();
+            self.untold.take_if(|error| !matches!(error, ChannelError::Refused(_)));
+        }
     }
 
     /// Gives a lane what has come for it, at most `buffer.len()` bytes.
@@ -273,8 +304,10 @@ impl<'c> Road<'c> {
         state.check_failed()?;
         let sent = state.channel.send(Kind(LANES.0 + lane as u16), bytes);
         if let Err(error) = sent.and_then(|()| state.channel.flush()) {
+            state.hear_refusal();
             return Err(state.fail(lane, error));
         }
+        state.progress = Instant::now();
         // While it was written, something may have come that nobody is woken for. A peer that has all that it waits for may be gone.
         if state.take_all().is_none() {
             self.hand_over(&mut state);
@@ -300,12 +333,12 @@ impl<'c> Road<'c> {
         let entered = Instant::now();
         let mut filled = 0;
         loop {
-            state.check_failed()?;
             filled += state.give(lane, &mut buffer[filled..]);
             if filled == buffer.len() {
                 state.progress = Instant::now();
                 return Ok(());
             }
+            state.check_failed()?;
             let pause = state.take_all();
             state.fresh.retain(|other| *other != lane);
             self.announce(state);
@@ -317,10 +350,11 @@ impl<'c> Road<'c> {
             match pause {
                 None => return Err(state.fail(lane, ChannelError::Disconnected)),
                 Some(Pause::Over) => return Err(state.fail(lane, LESS_THAN_DUE)),
-                Some(_) if silence.as_millis() as u64 > state.channel.patience(buffer.len()) => {
+                Some(Pause::Nothing) if silence.as_millis() as u64 > state.channel.patience(buffer.len()) => {
                     return Err(state.fail(lane, ChannelError::TimedOut));
                 }
                 Some(Pause::Nothing) if state.leader.is_none() => self.lead(state, lane)?,
+                // Where it is full, this party is at work: the peer may have sent all that is due.
                 Some(Pause::Nothing | Pause::Full) => self.park(state, lane),
             }
         }

@@ -39,7 +39,7 @@ use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 pub use keys::OwnKeys;
-pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER};
+pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER, most_together};
 pub use requester::Requester;
 pub use responder::{Responder, Room};
 pub use shelf::{Meeting, Shelf};
@@ -71,7 +71,7 @@ pub enum Request {
     SetUpUploaded([u8; 32]),
     /// At once: predictions with the oldest material, each of an input of its own, and as much material for others as there is room for.
     Together {
-        /// 1, or up to as many as the server said the last time.
+        /// 1, or up to as many as the server said the last time; for each of the material that was used since, one fewer.
         predictions: u8,
         /// Up to [`MAX_TOGETHER`].
         preparations: u8,

@@ -81,7 +81,7 @@ impl SessionInfo {
         self.material.reserve(bytes)
     }
 
-    /// The same for what the session can do without: it waits for nobody.
+    /// The same for what the session can do without, of one half of all: it waits for nobody, and leaves room for others.
     #[must_use]
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         self.material.try_reserve(bytes)

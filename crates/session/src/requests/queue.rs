@@ -15,9 +15,10 @@ pub const MAX_PREPARED_BYTES: u64 = 4 << 30;
 /// Predictions of a session that run at once.
 pub const MAX_TOGETHER: usize = 8;
 
-/// How many predictions may run at once, so that either party has `bytes` for their material, that of as many others that are prepared
-/// meanwhile, and what it works with.
-pub(super) fn most_together(memory: &Memory, bytes: u64) -> usize {
+/// How many predictions may run at once, so that either party has `bytes` (4 GiB at most) for their material, that of as many others that are
+/// prepared meanwhile, and what it works with; 1 to [`MAX_TOGETHER`].
+#[must_use]
+pub fn most_together(memory: &Memory, bytes: u64) -> usize {
     let of = |material: u64, working: u64| material.saturating_mul(2).saturating_add(working);
     let client = of(memory.client_material, memory.client_working);
     let each = client.max(of(memory.server_material, memory.working)).max(1);

@@ -7,8 +7,11 @@ use lanner_primitives::Prg;
 use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
-use super::queue::{self, Queue};
-use super::{MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, pairing, upload};
+use super::queue::Queue;
+use super::{
+    MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, most_together, pairing,
+    upload,
+};
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, StepCost};
 
 /// Where the bytes of an upload are, if anywhere.
@@ -201,6 +204,7 @@ impl Requester {
         self.standing.begin()?;
         Request::Predict.send(channel)?;
         let predicted = self.plan.predict(channel, material, input)?;
+        self.at_once = self.at_once.min(self.prepared.len()).max(1);
         self.standing = Standing::InStep;
         Ok(predicted)
     }
@@ -219,14 +223,15 @@ impl Requester {
 
     /// How many predictions fit in this party's memory at once, and in what a session may take of the other's.
     fn fitting(&self) -> usize {
-        queue::most_together(&self.plan.memory(), self.memory)
+        most_together(&self.plan.memory(), self.memory)
     }
 
     /// Predicts at once, one prediction for each input, and meanwhile prepares `next` others, or as many as there is room for.
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if there are no inputs, more than [`Self::most_together`], or one has another length, or if the channel
-    /// cannot be shared; as [`Self::prepare`]. A failure of the preparation alone takes nothing from the predictions: the next exchange tells it.
+    /// cannot be shared; as [`Self::prepare`]. A preparation that fails when the predictions are over takes nothing from them: the next
+    /// exchange tells it. One that fails before ends them too.
     pub fn predict_together(
         &mut self,
         channel: &mut dyn Channel,

@@ -8,8 +8,10 @@ use lanner_store::{MaterialId, Uploads};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
-use super::queue::{self, Queue};
-use super::{MAX_PREPARED_BYTES, MAX_TOGETHER, PREPARED, Request, Shelf, pairing, say_ready, upload};
+use super::queue::Queue;
+use super::{
+    MAX_PREPARED_BYTES, MAX_TOGETHER, PREPARED, Request, Shelf, most_together, pairing, say_ready, upload,
+};
 use crate::executor::{ClientKeys, ExecutionError, ServedModel, ServerSession, StepCost};
 
 /// How much a request may take that it can do without.
@@ -174,6 +176,7 @@ impl Responder {
     fn predict(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let material = self.prepared.take().map_err(|_| out_of_turn())?;
         self.computed = self.model.predict(channel, material)?;
+        self.at_once = self.at_once.min(self.prepared.len()).max(1);
         Ok(())
     }
 
@@ -191,7 +194,7 @@ impl Responder {
         let session = self.session.as_mut().ok_or_else(out_of_turn)?;
         let materials = self.prepared.take_for(predictions).map_err(|_| out_of_turn())?;
         let preparations = preparations.min(room.preparations).min(self.prepared.room());
-        let fitting = queue::most_together(&self.model.memory(), MAX_PREPARED_BYTES);
+        let fitting = most_together(&self.model.memory(), MAX_PREPARED_BYTES);
         let at_once = room.at_once.clamp(1, fitting);
         let prepare = |lane: &mut dyn Channel| {
             lane.send(PREPARED, &[preparations as u8, at_once as u8])?;
