@@ -61,14 +61,14 @@ impl Target {
             timeout: Some(timeout),
             insecure_plaintext: state.is_none(),
         };
-        let mut server = Server::new(models.collect(), config).unwrap();
+        let server = Server::new(models.collect(), config).unwrap();
         server.start().unwrap();
         Self { server, secure: state.is_some() }
     }
 
     /// `HOST:PORT`.
     #[must_use]
-    pub fn address(&self) -> &str {
+    pub fn address(&self) -> String {
         self.server.address()
     }
 

@@ -21,17 +21,13 @@ fn plaintext_and_tls_do_not_meet() {
     let secure = Target::secure(&[&subject], 2.0, &state.path().join("state"));
     let plaintext = Target::plaintext(&[&subject], 2.0);
     // A client without TLS at a server with it: it learns nothing, not even the models' names.
-    let address = secure.address().to_owned();
+    let address = secure.address();
     let error =
         guard::bounded("no TLS", move || Client::connect(&ClientConfig::plaintext(&address)).err()).unwrap();
     assert_eq!(error.kind, ErrorKind::Transport, "{error}");
     assert_eq!(error.what, "the server speaks TLS, and this client does without");
     // And the other way round.
-    let config = ClientConfig {
-        address: plaintext.address().to_owned(),
-        timeout: Some(5.0),
-        ..secure.config(&subject)
-    };
+    let config = ClientConfig { address: plaintext.address(), timeout: Some(5.0), ..secure.config(&subject) };
     let error = guard::bounded("no TLS", move || Client::connect(&config).err()).unwrap();
     assert_eq!(error.kind, ErrorKind::Transport, "{error}");
     assert_eq!(error.what, "the server does without TLS, and this client asks for it");

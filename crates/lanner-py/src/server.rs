@@ -1,7 +1,5 @@
 //! A serving party.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use lanner::{Error, ErrorKind, Server, ServerConfig};
 use pyo3::prelude::*;
 
@@ -10,7 +8,7 @@ use crate::model::{NativeModel, json};
 
 /// A serving party: accepts sessions until stopped.
 #[pyclass(frozen, module = "lanner._native")]
-pub(crate) struct NativeServer(Mutex<Server>);
+pub(crate) struct NativeServer(Server);
 
 #[pymethods]
 impl NativeServer {
@@ -23,50 +21,44 @@ impl NativeServer {
             })?;
             Server::new(models, config)
         });
-        server.map(|server| Self(Mutex::new(server))).map_err(|error| raise(py, &error))
+        server.map(Self).map_err(|error| raise(py, &error))
     }
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.lock().start()).map_err(|error| raise(py, &error))
+        py.detach(|| self.0.start()).map_err(|error| raise(py, &error))
     }
 
     fn stop(&self, py: Python<'_>, drain_seconds: f64) -> PyResult<()> {
-        py.detach(|| self.lock().stop(drain_seconds)).map_err(|error| raise(py, &error))
+        py.detach(|| self.0.stop(drain_seconds)).map_err(|error| raise(py, &error))
     }
 
     #[getter]
     fn address(&self) -> String {
-        self.lock().address().to_owned()
+        self.0.address()
     }
 
     #[getter]
     fn fingerprint(&self) -> Option<String> {
-        self.lock().fingerprint().map(str::to_owned)
+        self.0.fingerprint().map(str::to_owned)
     }
 
     fn stats(&self, py: Python<'_>) -> PyResult<String> {
-        let stats = py.detach(|| self.lock().stats());
+        let stats = py.detach(|| self.0.stats());
         json(py, &stats)
     }
 
     fn kept(&self, py: Python<'_>) -> PyResult<String> {
-        let kept = py.detach(|| self.lock().kept());
+        let kept = py.detach(|| self.0.kept());
         json(py, &kept)
     }
 
     fn journal(&self, py: Python<'_>) -> PyResult<String> {
-        let journal = py.detach(|| self.lock().journal());
+        let journal = py.detach(|| self.0.journal());
         json(py, &journal)
     }
 
     fn computed(&self, py: Python<'_>) -> PyResult<String> {
-        let computed = py.detach(|| self.lock().computed());
+        let computed = py.detach(|| self.0.computed());
         json(py, &computed)
-    }
-}
-
-impl NativeServer {
-    fn lock(&self) -> MutexGuard<'_, Server> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -64,7 +64,7 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
         timeout: Some(600.0),
         insecure_plaintext: true,
     };
-    let mut server = Server::new(vec![("model".to_owned(), model)], config)?;
+    let server = Server::new(vec![("model".to_owned(), model)], config)?;
     server.start()?;
     let mut last = resident()?;
     println!(
@@ -74,7 +74,7 @@ fn server(path: &Path, clients: usize) -> Outcome<()> {
     );
     let mut running = Vec::with_capacity(clients);
     for number in 1..=clients {
-        let mut client = Running::start(server.address())?;
+        let mut client = Running::start(&server.address())?;
         let report = client.line()?;
         let now = resident()?;
         println!("client {number}: {:+.0}, {now:.0} in all; {report}", now - last);

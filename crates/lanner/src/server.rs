@@ -1,7 +1,7 @@
 //! The model owner's side: serves models to many clients at once.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lanner_net::{Address, Identity, Listener, ServerTls, StateDirectory, Transport};
@@ -71,9 +71,14 @@ pub struct Server {
     security: Security,
     models: Arc<Models>,
     max_material: u64,
-    address: String,
     fingerprint: Option<String>,
-    running: Option<server_loop::Server>,
+    state: Mutex<State>,
+}
+
+/// What changes when a server starts and stops.
+struct State {
+    address: String,
+    running: Option<Arc<server_loop::Server>>,
     ended: Snapshot,
     journal: Arc<Journal>,
 }
@@ -90,27 +95,17 @@ impl Server {
         let (stock, uploads) = (Arc::new(stock(&config)), Arc::new(uploads(&config)));
         let models = Arc::new(Models::new(models, limits(config.timeout)?.stall, stock, uploads)?);
         let (address, max_material) = (config.listen.clone(), models.max_material(config.max_material)?);
-        let ended = Snapshot::default();
-        let journal = Arc::default();
-        Ok(Self {
-            config,
-            security,
-            models,
-            max_material,
-            address,
-            fingerprint,
-            running: None,
-            ended,
-            journal,
-        })
+        let state = State { address, running: None, ended: Snapshot::default(), journal: Arc::default() };
+        Ok(Self { config, security, models, max_material, fingerprint, state: Mutex::new(state) })
     }
 
     /// Listens and serves on threads of its own; returns when clients can connect.
     ///
     /// # Errors
     /// [`ErrorKind::Transport`] if the address cannot be listened on; [`ErrorKind::Misuse`] if the server already runs.
-    pub fn start(&mut self) -> Result<()> {
-        if self.running.is_some() {
+    pub fn start(&self) -> Result<()> {
+        let mut state = self.state();
+        if state.running.is_some() {
             return Err(Error::new(ErrorKind::Misuse, "the server already runs").fix("stop it first"));
         }
         let address: Address = self.config.listen.parse()?;
@@ -122,29 +117,32 @@ impl Server {
         };
         let handler = ModelHandler(Arc::clone(&self.models));
         let running = server_loop::Server::start(Listener::bind(&address)?, options, handler)?;
-        self.address = running.address().to_string();
-        self.journal = running.journal();
-        self.running = Some(running);
+        state.address = running.address().to_string();
+        state.journal = running.journal();
+        state.running = Some(Arc::new(running));
         Ok(())
     }
 
-    /// Accepts no more clients, lets those that are served finish for at most `drain_seconds`.
+    /// Accepts no more clients, lets those that are served finish for at most `drain_seconds`. Meanwhile other threads can ask for counters.
     ///
     /// # Errors
     /// [`ErrorKind::Misuse`] if the time is not possible.
-    pub fn stop(&mut self, drain_seconds: f64) -> Result<()> {
+    pub fn stop(&self, drain_seconds: f64) -> Result<()> {
         let wrong = |_| Error::new(ErrorKind::Misuse, format!("a time of {drain_seconds} s is not possible"));
         let grace = Duration::try_from_secs_f64(drain_seconds).map_err(wrong)?;
-        if let Some(running) = self.running.take() {
-            self.ended = running.stop(grace).metrics;
+        let running = self.state().running.clone();
+        if let Some(running) = running {
+            let ended = running.stop(grace).metrics;
+            let mut state = self.state();
+            (state.ended, state.running) = (ended, None);
         }
         Ok(())
     }
 
     /// `HOST:PORT`, as bound once the server was started.
     #[must_use]
-    pub fn address(&self) -> &str {
-        &self.address
+    pub fn address(&self) -> String {
+        self.state().address.clone()
     }
 
     /// What clients pin; none in plaintext.
@@ -156,7 +154,8 @@ impl Server {
     /// Counts since the start; of a server that was stopped, with what it served while it stopped.
     #[must_use]
     pub fn stats(&self) -> Snapshot {
-        self.running.as_ref().map_or(self.ended, server_loop::Server::metrics)
+        let state = self.state();
+        state.running.as_ref().map_or(state.ended, |running| running.metrics())
     }
 
     /// What is kept on disk for clients. A disk that fails counts as empty here, and is told to whoever wants something of it.
@@ -170,13 +169,18 @@ impl Server {
     /// predictions, how each ended. Of a server that was stopped, those that ended while it stopped too.
     #[must_use]
     pub fn journal(&self) -> (Vec<Entry>, u64) {
-        self.journal.take()
+        self.state().journal.take()
     }
 
     /// What the running server has computed for each step of each model: wall time without waits and transport.
     #[must_use]
     pub fn computed(&self) -> Vec<ComputedStep> {
-        self.running.as_ref().map_or_else(Vec::new, server_loop::Server::computed)
+        self.state().running.as_ref().map_or_else(Vec::new, |running| running.computed())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked left a state that was there before.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

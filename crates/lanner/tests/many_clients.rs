@@ -59,7 +59,7 @@ fn model() -> Model {
 
 fn serve(model: &Arc<Model>, max_sessions: usize) -> Server {
     let config = ServerConfig { max_sessions, ..config() };
-    let mut server = Server::new(vec![("small".to_owned(), Arc::clone(model))], config).unwrap();
+    let server = Server::new(vec![("small".to_owned(), Arc::clone(model))], config).unwrap();
     server.start().unwrap();
     server
 }
@@ -95,8 +95,8 @@ fn wait_for(server: &Server, condition: impl Fn(&lanner::Snapshot) -> bool) {
 fn twenty_clients_at_once_get_their_own_results_and_one_more_is_turned_away() {
     const CLIENTS: usize = 20;
     let model = Arc::new(model());
-    let mut server = serve(&model, CLIENTS);
-    let (address, everyone) = (server.address().to_owned(), Barrier::new(CLIENTS + 1));
+    let server = serve(&model, CLIENTS);
+    let (address, everyone) = (server.address(), Barrier::new(CLIENTS + 1));
     thread::scope(|scope| {
         for seed in 0..CLIENTS {
             let (address, everyone, model) = (&address, &everyone, &model);
@@ -135,9 +135,9 @@ fn clients_share_the_memory_for_material() {
     };
     let error = serve(each - 1).err().unwrap();
     assert!(error.kind == ErrorKind::Misuse && error.what.contains(&each.to_string()), "{error}");
-    let mut server = serve(2 * each).unwrap();
+    let server = serve(2 * each).unwrap();
     server.start().unwrap();
-    let address = server.address().to_owned();
+    let address = server.address();
     let mut first = connect(&address).unwrap();
     first.prepare(2).unwrap();
     assert_eq!(server.stats().material, 2 * each);
@@ -162,8 +162,8 @@ fn clients_share_the_memory_for_material() {
 #[test]
 fn what_is_served_while_the_server_stops_is_counted() {
     let model = Arc::new(model());
-    let mut server = serve(&model, 4);
-    let address = server.address().to_owned();
+    let server = serve(&model, 4);
+    let address = server.address();
     let clients = [1, 2, 3].map(|seed| {
         let mut client = connect(&address).unwrap();
         // Predicts until the server has stopped.

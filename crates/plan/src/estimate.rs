@@ -163,7 +163,9 @@ impl Kernels {
             for (rates, shares) in [(&mut rates.offline, shares.offline), (&mut rates.online, shares.online)]
             {
                 let factor = shares.factor(own, cores);
-                rates.values_mut().for_each(|seconds| *seconds *= factor);
+                for seconds in rates.values_mut() {
+                    *seconds *= factor;
+                }
             }
         }
         self

@@ -14,7 +14,7 @@ use std::error::Error;
 use std::net::{SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -139,7 +139,7 @@ pub struct Stopped {
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -178,7 +178,7 @@ impl Server {
         });
         let accepting =
             accepting.map_err(|source| NetError::Listen { address: address.to_string(), source })?;
-        Ok(Self { address, shared, accepting: Some(accepting) })
+        Ok(Self { address, shared, accepting: Mutex::new(Some(accepting)) })
     }
 
     /// Where clients connect.
@@ -206,16 +206,17 @@ impl Server {
     }
 
     /// Accepts no more clients, ends idle sessions, lets the others finish what they serve for at most `grace`, then
-    /// cuts the rest.
+    /// cuts the rest. Meanwhile it can be asked for its counters.
     #[must_use = "a session that was cut is a prediction lost"]
-    pub fn stop(mut self, grace: Duration) -> Stopped {
+    pub fn stop(&self, grace: Duration) -> Stopped {
         let cut = self.end(grace);
         Stopped { cut, metrics: self.metrics() }
     }
 
-    fn end(&mut self, grace: Duration) -> usize {
+    fn end(&self, grace: Duration) -> usize {
         self.shared.admission.stop();
-        if let Some(accepting) = self.accepting.take()
+        let accepting = self.accepting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(accepting) = accepting
             && accepting.join().is_err()
         {
             warn!("the accepting thread panicked");
@@ -228,7 +229,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if self.accepting.is_some() {
+        let is_running = self.accepting.get_mut().unwrap_or_else(PoisonError::into_inner).is_some();
+        if is_running {
             let _ = self.end(Duration::ZERO);
         }
     }

@@ -61,6 +61,7 @@ def test_log_and_counts_tell_of_the_same_connections(tmp_path: Path, tiny_label:
     for phase in ("offline", "online"):
         assert scraped.total("lanner_step_seconds_total", phase=phase, **labels) > 0
         assert scraped.total("lanner_step_runs_total", phase=phase, **labels) >= 3
+        assert scraped.total("lanner_step_received_bytes_total", phase=phase, **labels) > 0
 
 
 def test_nothing_that_is_told_is_secret(tmp_path: Path, tiny_label: Path) -> None:

@@ -100,12 +100,15 @@ class ServerMetrics(Collector):
             "lanner_step_seconds", "Time computed for a step, without waits and transport.", labels=_STEP_LABELS
         )
         runs = CounterMetricFamily("lanner_step_runs", "How often a step was computed.", labels=_STEP_LABELS)
+        sent = CounterMetricFamily("lanner_step_sent_bytes", "Bytes that the server sent for a step.", labels=_STEP_LABELS)
+        received = CounterMetricFamily("lanner_step_received_bytes", "Bytes that it received.", labels=_STEP_LABELS)
         for step in self._server.computed():
             labels = [step["model"], self._modes[step["model"]], step["phase"], step["step"], step["protocol"]]
             seconds.add_metric(labels, step["seconds"])
             runs.add_metric(labels, step["count"])
-        yield seconds
-        yield runs
+            sent.add_metric(labels, step["bytes_sent"])
+            received.add_metric(labels, step["bytes_received"])
+        yield from (seconds, runs, sent, received)
 
     def _begin(self) -> None:
         """Have every count begin at 0: a rate misses what a series begins with."""
