@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::missing_panics_doc)]
 
 pub mod guard;
+pub mod lanes;
 pub mod live;
 pub mod models;
 pub mod mutation;

@@ -77,6 +77,8 @@ pub struct Attack {
     pub end: End,
     /// What its victim makes of it.
     pub verdict: Verdict,
+    /// Whether messages of the run are missing at its end.
+    pub is_cut: bool,
 }
 
 impl Attack {
@@ -113,14 +115,15 @@ impl Place<'_> {
 
     /// The run up to the message, then these bytes.
     fn instead(&self, bytes: &[u8], end: End, verdict: Verdict) -> Attack {
-        Attack { bytes: [&bytes_of(&self.frames[..self.index]), bytes].concat(), end, verdict }
+        let bytes = [&bytes_of(&self.frames[..self.index]), bytes].concat();
+        Attack { bytes, end, verdict, is_cut: true }
     }
 
     /// The whole run, with another payload in the message.
     fn changed(&self, payload: Vec<u8>, verdict: Verdict) -> Attack {
         let changed = Frame { kind: self.frame().kind, payload }.to_bytes();
         let after = bytes_of(&self.frames[self.index + 1..]);
-        self.instead(&[changed, after].concat(), End::Silence, verdict)
+        Attack { is_cut: false, ..self.instead(&[changed, after].concat(), End::Silence, verdict) }
     }
 
     fn with_another_header(&self, mutation: Mutation) -> Option<Attack> {
@@ -149,7 +152,8 @@ impl Place<'_> {
             _ => return None,
         }
         let verdict = out_of_order(self.frames, &told);
-        Some(Attack { bytes: bytes_of(&told), end: End::Silence, verdict })
+        let is_cut = told.len() < self.frames.len();
+        Some(Attack { bytes: bytes_of(&told), end: End::Silence, verdict, is_cut })
     }
 
     fn with_an_end(&self, mutation: Mutation) -> Option<Attack> {

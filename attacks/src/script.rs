@@ -1,7 +1,10 @@
 //! Messages as they cross the wire, and a peer that says what it was told to.
 
-use lanner_net::{ByteStream, Framed};
-use lanner_wire::{Channel, ChannelError, Kind, Traffic};
+use std::thread;
+use std::time::Duration;
+
+use lanner_net::{ByteStream, Framed, Pollable};
+use lanner_wire::{Arrivals, Channel, ChannelError, Divisible, Kind, Traffic};
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,19 @@ impl Frame {
 #[must_use]
 pub fn bytes_of(frames: &[Frame]) -> Vec<u8> {
     frames.iter().flat_map(Frame::to_bytes).collect()
+}
+
+/// The messages of honest bytes.
+#[must_use]
+pub fn frames_of(mut bytes: &[u8]) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
+        let (kind, rest) = rest.split_first_chunk::<2>().unwrap();
+        let (payload, rest) = rest.split_at(u32::from_le_bytes(*length) as usize);
+        frames.push(Frame::new(u16::from_le_bytes(*kind), payload));
+        bytes = rest;
+    }
+    frames
 }
 
 /// What a peer does when it has said everything.
@@ -91,6 +107,43 @@ impl ByteStream for Script {
     fn received(&self) -> u64 {
         self.position as u64
     }
+
+    fn pollable(&mut self) -> Option<&mut dyn Pollable> {
+        Some(self)
+    }
+}
+
+impl Pollable for Script {
+    fn read_available(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        let left = &self.bytes[self.position..];
+        if left.is_empty() && self.end == End::Departure {
+            return Err(ChannelError::Disconnected);
+        }
+        let count = left.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&left[..count]);
+        self.position += count;
+        Ok(count)
+    }
+
+    fn arrivals(&self) -> Result<Box<dyn Arrivals>, ChannelError> {
+        Ok(Box::new(Nothing))
+    }
+
+    fn patience(&self, _bytes: usize) -> u64 {
+        0
+    }
+}
+
+/// What comes when everything was said.
+struct Nothing;
+
+impl Arrivals for Nothing {
+    fn wait(&self, _milliseconds: u64) -> Result<(), ChannelError> {
+        thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+
+    fn wake(&self) {}
 }
 
 /// A channel that keeps every message that passes over it.
@@ -109,7 +162,7 @@ impl<C: Channel> Tape<C> {
     }
 }
 
-impl<C: Channel> Channel for Tape<C> {
+impl<C: Divisible> Channel for Tape<C> {
     fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), ChannelError> {
         self.sent.push(Frame { kind, payload: payload.to_vec() });
         self.channel.send(kind, payload)
@@ -135,5 +188,31 @@ impl<C: Channel> Channel for Tape<C> {
 
     fn traffic(&self) -> Traffic {
         self.channel.traffic()
+    }
+
+    fn divisible(&mut self) -> Option<&mut dyn Divisible> {
+        Some(self)
+    }
+}
+
+impl<C: Divisible> Divisible for Tape<C> {
+    fn peek_header(&mut self) -> Result<Option<(Kind, usize)>, ChannelError> {
+        self.channel.peek_header()
+    }
+
+    fn take_body(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
+        let count = self.channel.take_body(buffer)?;
+        if let Some(frame) = self.received.last_mut() {
+            frame.payload.extend_from_slice(&buffer[..count]);
+        }
+        Ok(count)
+    }
+
+    fn arrivals(&mut self) -> Result<Box<dyn Arrivals>, ChannelError> {
+        self.channel.arrivals()
+    }
+
+    fn patience(&mut self, bytes: usize) -> u64 {
+        self.channel.patience(bytes)
     }
 }

@@ -1,10 +1,12 @@
 //! Conversations of two parties after the handshake, and a record of what they say to each other.
 
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use lanner_bfv::Parameters;
 use lanner_net::memory::{self, MemoryChannel};
+use lanner_net::{Limits as NetLimits, TcpChannel};
 use lanner_ot::{CorrelatedReceiver, CorrelatedSender};
 use lanner_ot::{CotReceiver, CotSender, OtError, SilentReceiver, SilentSender, random_delta, silent};
 use lanner_plan::Plan;
@@ -129,6 +131,24 @@ impl Conversation {
                 let service = Responder::new(Arc::clone(&served), rng(11)).with_shelf(shelf);
                 Ok(answer_all(channel, service)?)
             }),
+        )
+    }
+
+    /// A session in which a prediction runs beside the preparation of the next.
+    #[must_use]
+    pub fn together(subject: &Subject) -> Self {
+        let (served, plan) = (Arc::clone(&subject.served), Arc::clone(&subject.plan));
+        let input = subject.input.clone();
+        Self::of(
+            subject,
+            Arc::new(move |channel| {
+                let mut requester = Requester::new(Arc::clone(&plan), rng(12));
+                requester.predict_together(channel, &[&input], 1)?;
+                // Tells what failed beside the first.
+                requester.predict(channel, &input)?;
+                Ok(requester.end(channel)?)
+            }),
+            Arc::new(move |channel| Ok(serve(channel, Arc::clone(&served))?)),
         )
     }
 
@@ -287,7 +307,7 @@ impl Conversation {
     /// If they do not come to the end.
     #[must_use]
     pub fn record(&self) -> Record {
-        let (client, mut server) = memory::pair();
+        let (client, mut server) = connection();
         let serve = Arc::clone(&self.server);
         let serving = thread::spawn(move || serve(&mut server));
         let mut tape = Tape::new(client);
@@ -296,6 +316,14 @@ impl Conversation {
         serving.join().unwrap().unwrap();
         Record { client: tape.sent, server: tape.received }
     }
+}
+
+/// A client's and a server's end of a connection that exchanges can share.
+fn connection() -> (TcpChannel, TcpChannel) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string().parse().unwrap();
+    let client = TcpChannel::connect_insecure_plaintext(&address, NetLimits::default()).unwrap();
+    (client, TcpChannel::insecure_plaintext(listener.accept().unwrap().0, NetLimits::default()).unwrap())
 }
 
 /// Both parties of a session after its set-up, and their channels.

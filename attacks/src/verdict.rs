@@ -148,7 +148,7 @@ enum WeightForm {
     SenderPoints,
     /// Pairs of points of the receiver.
     Points,
-    /// One of a few codes, of which not all are spoken in the sessions that are changed.
+    /// One of a few codes, of which not all are spoken in the sessions that are changed, or counts of predictions.
     Request,
     /// A name of kept material, the hash of an upload, or a chunk of it: another is refused, the session goes on, and what follows is no
     /// request.
@@ -172,10 +172,10 @@ impl WeightForm {
     /// For a kind that is not known here: whoever adds one says what becomes of it.
     fn of(kind: Kind, has_modulus: bool) -> Option<Self> {
         Some(match kind.0 {
-            0..=6 => return None,
+            0..=8 => return None,
             0x10 => Self::SenderPoints,
             0x11 => Self::Points,
-            0x20 => Self::Request,
+            0x20 | 0x28 | 0x29 => Self::Request,
             0x21 | 0x25 | 0x27 => Self::Name,
             0x26 => Self::Held,
             0x23 | 0x24 => Self::Proof,

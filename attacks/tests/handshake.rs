@@ -20,6 +20,8 @@ const MODELS: u16 = 3;
 const REQUEST: u16 = 4;
 const WELCOME: u16 = 5;
 const CONFIRM: u16 = 6;
+const PROBE: u16 = 7;
+const PROBED: u16 = 8;
 
 fn rng(seed: u8) -> Prg {
     Prg::new(Seed::from_bytes([seed; 16]))
@@ -39,9 +41,10 @@ fn serve(channel: &mut dyn Channel, seed: u8, binding: Option<[u8; 32]>) -> Resu
     answer(channel, binding, &offers(), &mut rng(seed)).map(drop)
 }
 
-/// A client that lists the models, pins one and asks for it.
+/// A client that measures the network, lists the models, pins one and asks for it.
 fn ask(channel: &mut dyn Channel, seed: u8, binding: Option<[u8; 32]>) -> Result<(), HandshakeError> {
     let mut greeting = Greeting::send(channel, &mut rng(seed))?;
+    greeting.probe(channel, &[3; 5], 7)?;
     greeting.list(channel)?;
     let request = ModelRequest { name: "yew".into(), pin: Some([2; 32]) };
     greeting.request(channel, binding, &request)?.agree(channel, PARAMETERS)?;
@@ -103,6 +106,8 @@ fn no_changed_message_leads_to_a_session() {
                 let harmless = match (frame.kind.0, mutation) {
                     // A client may ask for the list as often as it likes, or not at all.
                     (LIST, Mutation::Twice | Mutation::Omitted) => victim == Victim::Server,
+                    // A probe means nothing, however long it is; what answers it is drawn before what the record's client confirms.
+                    (PROBE, Mutation::Swapped | Mutation::Shorter | Mutation::Longer) => true,
                     // What comes after the handshake is the session's.
                     (_, Mutation::Twice) => last,
                     _ => false,
@@ -148,9 +153,9 @@ fn no_flipped_bit_leads_to_a_session() {
                 let mut changed = frames.clone();
                 changed[index].payload[bit / 8] ^= 1 << (bit % 8);
                 let outcome = run(victim, &mut Script::channel(bytes_of(&changed), End::Silence));
-                // The list is a help to people; the pin, not the list, says which model it is.
+                // The list is a help to people; the pin, not the list, says which model it is. A probe measures the network.
                 assert!(
-                    outcome.is_err() || frame.kind.0 == MODELS,
+                    outcome.is_err() || matches!(frame.kind.0, MODELS | PROBE | PROBED),
                     "{victim:?}: bit {bit} of {:02x}",
                     frame.kind.0
                 );
@@ -258,8 +263,22 @@ fn a_malformed_request_is_refused() {
 fn questions_without_end_are_cut_off() {
     let mut frames = heard_by(Victim::Server);
     let list = Frame::new(LIST, []);
-    frames.splice(1..2, std::iter::repeat_n(list, 10_000));
+    frames.splice(1..3, std::iter::repeat_n(list, 10_000));
     assert!(is_malformed(&suffer(Victim::Server, bytes_of(&frames), End::Silence).unwrap_err()));
+}
+
+#[test]
+fn a_probe_that_wants_too_much_is_refused() {
+    let error = |payload: &[u8]| instead(Victim::Server, PROBE, payload);
+    for wanted in [(1 << 20) + 1, u32::MAX] {
+        assert!(is_malformed(&error(&wanted.to_le_bytes())));
+    }
+    for length in [0, 3, 4 + (1 << 20) + 1] {
+        assert!(is_unexpected(&error(&vec![0; length])), "{length}");
+    }
+    for length in [0, 6, 8] {
+        assert!(is_unexpected(&instead(Victim::Client, PROBED, &vec![0; length])), "{length}");
+    }
 }
 
 fn welcome(name: &[u8], commitment: u8, manifest: &[u8]) -> Vec<u8> {
@@ -330,6 +349,7 @@ fn another_confirmation_is_refused() {
 fn a_client_that_derives_other_parameters_says_so() {
     let mut channel = Script::channel(bytes_of(&heard_by(Victim::Client)), End::Silence);
     let mut greeting = Greeting::send(&mut channel, &mut rng(1)).unwrap();
+    greeting.probe(&mut channel, &[3; 5], 7).unwrap();
     greeting.list(&mut channel).unwrap();
     let request = ModelRequest { name: "yew".into(), pin: Some([2; 32]) };
     let welcomed = greeting.request(&mut channel, BINDING, &request).unwrap();

@@ -1,6 +1,7 @@
 //! After the handshake: every message of either party, changed in every way.
 
 use lanner_attacks::guard;
+use lanner_attacks::lanes::Lanes;
 use lanner_attacks::models::{
     Subject, best, circuits, encrypted, faithful, frequency, likely, lookups, probability, products, several,
     squares, transfers,
@@ -216,28 +217,74 @@ fn either_party_of_an_upload_refuses_or_goes_on() {
     attack_messages(&conversation, &VICTIMS, |kind| matches!(kind, 0x22 | 0x25..=0x27), &Mutation::ALL);
 }
 
+/// The request, and messages of a prediction and of a preparation that share the connection: that either may be cut, ended or refused is the
+/// same for all of them.
+#[test]
+fn either_party_of_exchanges_that_share_a_connection_refuses_or_goes_on() {
+    let conversation = Conversation::together(&transfers());
+    // A lane's chunk is due next, whatever it is of.
+    let but_order = Mutation::ALL.into_iter().filter(|m| !matches!(m, Mutation::Twice | Mutation::Swapped));
+    let but_order: Vec<_> = but_order.collect();
+    attack_messages(&conversation, &VICTIMS, |kind| kind == 0x28, &but_order);
+    let record = conversation.record();
+    for victim in VICTIMS {
+        let heard = Lanes::of(record.heard_by(victim)).unwrap();
+        for (lane, frames) in heard.lanes().iter().enumerate() {
+            let places = [(0, &Mutation::ALL[..]), (frames.len() / 2, &ENDS), (frames.len() - 1, &ENDS)];
+            for (index, mutations) in places {
+                for mutation in mutations {
+                    let Some(mut attack) = Attack::on(frames, index, *mutation, &conversation) else {
+                        continue;
+                    };
+                    attack.bytes = heard.attacked(lane, &attack);
+                    let kind = frames[index].kind.0;
+                    let what = format!("{victim:?}: lane {lane}, message {index} ({kind:02x}), {mutation:?}");
+                    let failure = suffer(&conversation, victim, &attack, &what);
+                    assert!(
+                        attack.verdict.allows(failure.as_ref()),
+                        "{what}: {:?}, but {failure:?}",
+                        attack.verdict
+                    );
+                }
+            }
+        }
+    }
+}
+
+const ENDS: [Mutation; 5] = [
+    Mutation::WrongKind,
+    Mutation::Refusal,
+    Mutation::Omitted,
+    Mutation::SilenceWithin,
+    Mutation::DepartureWithin,
+];
+
 /// The table of kinds in docs/wire-format.md: whoever adds one attacks it here.
 #[test]
 fn every_kind_of_message_is_attacked() {
     guard::start();
     let sessions =
         [circuits(), squares(), lookups(), encrypted()].map(|subject| Conversation::session(&subject));
-    let [kept, uploading] = [Conversation::kept, Conversation::uploading].map(|of| of(&transfers()));
+    let [kept, uploading, together] =
+        [Conversation::kept, Conversation::uploading, Conversation::together].map(|of| of(&transfers()));
     let transfers = [Conversation::silent_transfers()];
     let records = sessions
         .iter()
         .chain(&transfers)
         .chain(&comparisons(1))
-        .chain([&kept, &uploading])
+        .chain([&kept, &uploading, &together])
         .map(Conversation::record)
         .collect::<Vec<_>>();
     let heard = |kind: &u16| {
         let both = [Victim::Client, Victim::Server];
         let mut lists = records.iter().flat_map(|record| both.map(|victim| record.heard_by(victim)));
-        lists.any(|frames| frames.iter().any(|frame| frame.kind.0 == *kind))
+        let has = |frames: &[Frame]| frames.iter().any(|frame| frame.kind.0 == *kind);
+        let on_lanes =
+            |frames| Lanes::of(frames).is_some_and(|heard| heard.lanes().iter().any(|lane| has(lane)));
+        lists.any(|frames| has(frames) || on_lanes(frames))
     };
     // Those of the handshake are in `handshake`.
-    let missed: Vec<u16> = documented_kinds().into_iter().filter(|kind| *kind > 6 && !heard(kind)).collect();
+    let missed: Vec<u16> = documented_kinds().into_iter().filter(|kind| *kind > 8 && !heard(kind)).collect();
     assert!(missed.is_empty(), "no conversation of attacks/src/session.rs has the kinds {missed:02x?}");
 }
 

@@ -80,11 +80,27 @@ def test_every_way_to_run_is_among_the_commands() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["compose", "prometheus"])
+#: The schema of each file. JSON is YAML, too.
+SCHEMAS = {
+    "compose.yaml": "compose.json",
+    "prometheus.yml": "prometheus.json",
+    "alerts.yml": "alerts.json",
+    "grafana/lanner.json": "dashboard.json",
+    "grafana/datasource.yml": "provisioning.json",
+    "grafana/provider.yml": "provisioning.json",
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_file_fits_its_schema(name: str) -> None:
-    document, wanted = read_yaml(f"{name}.{'yaml' if name == 'compose' else 'yml'}"), schema(f"{name}.json")
+    wanted = schema(SCHEMAS[name])
     jsonschema.Draft202012Validator.check_schema(wanted)
-    jsonschema.validate(document, wanted)
+    jsonschema.validate(read_yaml(name), wanted)
+
+
+def test_every_file_for_other_programs_has_a_schema() -> None:
+    files = {str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.suffix in (".yml", ".yaml", ".json")}
+    assert files == set(SCHEMAS)
 
 
 def test_schema_refuses_a_misspelt_field() -> None:
@@ -102,8 +118,10 @@ def test_services_name_only_what_is_declared() -> None:
         assert set(service.get("depends_on", ())) <= set(document["services"])
         for volume in service["volumes"]:
             source = volume.split(":")[0]
+            # Certificates and models are the user's; files with an ending of configuration are in this folder.
             assert source in document["volumes"] or source.startswith("./")
-    words = [word for service in document["services"].values() for word in service["command"]]
+            assert (DEPLOY / source).is_file() or not source.endswith((".yml", ".json")), source
+    words = [word for service in document["services"].values() for word in service.get("command", ())]
     mounted = {f"/run/secrets/{name}" for name in document["secrets"]}
     assert {word for word in words if word.startswith("/run/secrets/")} == mounted
 
@@ -124,13 +142,44 @@ def test_prometheus_reads_where_the_server_serves_counters() -> None:
     assert read_yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"] == [f"server:{port}"]
 
 
+def test_prometheus_and_grafana_are_given_the_files_that_they_name() -> None:
+    services = read_yaml("compose.yaml")["services"]
+
+    def inside(service: str) -> dict[str, str]:
+        """The files of a service, by where they are in the container."""
+        pairs = (volume.removesuffix(":ro").split(":") for volume in services[service]["volumes"])
+        return {target: source for source, target in pairs}
+
+    prometheus, grafana = inside("prometheus"), inside("grafana")
+    (settings,) = (word.split("=")[1] for word in services["prometheus"]["command"] if "config.file" in word)
+    assert prometheus[settings] == "./prometheus.yml"
+    for name in read_yaml("prometheus.yml")["rule_files"]:
+        assert prometheus[str(Path(settings).parent / name)] == f"./{name}"
+    (provider,) = read_yaml("grafana/provider.yml")["providers"]
+    home = services["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert (grafana[home], str(Path(home).parent)) == ("./grafana/lanner.json", provider["options"]["path"])
+    (source,) = read_yaml("grafana/datasource.yml")["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+
+
+def test_panels_lie_beside_each_other() -> None:
+    taken: set[tuple[int, int]] = set()
+    panels = read_yaml("grafana/lanner.json")["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for place in (panel["gridPos"] for panel in panels):
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken
+        taken |= cells
+
+
 def test_image_runs_as_nobody_in_particular_and_is_asked_for_its_health() -> None:
     assert instructions("USER") == ["lanner"]
     (check,) = instructions("HEALTHCHECK")
     program, script, url = json.loads(check.split(" CMD ")[1])
     assert (program, script) == ("python", "/opt/lanner/health.py")
     (command,) = map(json.loads, instructions("CMD"))
-    assert url == f"http://{command[command.index('--metrics') + 1]}/metrics"
+    assert url == f"http://{command[command.index('--metrics') + 1]}/readyz"
 
 
 def test_image_copies_from_what_docker_is_given() -> None:
@@ -175,7 +224,9 @@ def test_unit_with_an_unknown_setting_is_not_taken(tmp_path: Path) -> None:
 
 def test_installed_packages_are_those_required_with_their_hashes() -> None:
     found = locked.needed(locked.entries(ROOT), locked.requirements(ROOT, []))
-    assert {entry.name for entry in found} == {"markdown-it-py", "mdurl", "numpy", "pillow", "pygments", "rich"}
+    assert {entry.name for entry in found} == {
+        *("markdown-it-py", "mdurl", "numpy", "pillow", "prometheus-client", "pygments", "rich"),
+    }
     assert all("--hash=sha256:" in entry.text for entry in found)
     with_onnx = locked.needed(locked.entries(ROOT), locked.requirements(ROOT, ["onnx"]))
     assert {"onnx", "onnxruntime", "protobuf"} <= {entry.name for entry in with_onnx}

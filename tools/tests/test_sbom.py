@@ -90,6 +90,7 @@ def test_dependencies_are_told(bill: dict[str, Any]) -> None:
         "pkg:cargo/lanner-py",
         "pkg:pypi/numpy",
         "pkg:pypi/pillow",
+        "pkg:pypi/prometheus-client",
         "pkg:pypi/rich",
     }
 

@@ -91,7 +91,9 @@ impl NativeClient {
                 Error::new(ErrorKind::Misuse, "the session is closed").fix("open another Client")
             })?;
             let result = work(client);
-            let out_of_step = |error: &Error| matches!(error.kind, ErrorKind::Peer | ErrorKind::Transport);
+            let out_of_step = |error: &Error| {
+                matches!(error.kind, ErrorKind::Peer | ErrorKind::Busy | ErrorKind::Transport)
+            };
             if result.as_ref().is_err_and(out_of_step) {
                 *slot = None;
             }

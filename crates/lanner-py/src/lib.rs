@@ -51,7 +51,7 @@ mod _native {
 
     /// What a prediction by a model with this public half will take, as JSON.
     #[pyfunction]
-    #[pyo3(signature = (manifest_json, kernels_json=None, network=None, max_memory=None, max_seconds=None))]
+    #[pyo3(signature = (manifest_json, kernels_json=None, network=None, max_memory=None, max_seconds=None, cores=(None, None)))]
     fn estimate(
         py: Python<'_>,
         manifest_json: &str,
@@ -59,6 +59,7 @@ mod _native {
         network: Option<(f64, f64)>,
         max_memory: Option<u64>,
         max_seconds: Option<u64>,
+        cores: (Option<u32>, Option<u32>),
     ) -> PyResult<String> {
         let profile = |(bandwidth_bits_per_second, round_trip_seconds)| lanner::NetworkProfile {
             bandwidth_bits_per_second,
@@ -67,7 +68,8 @@ mod _native {
         let limits = lanner::LimitOptions { memory: max_memory, seconds: max_seconds };
         let estimated = py.detach(|| {
             let manifest = lanner::Manifest::within(manifest_json, limits)?;
-            lanner::estimate(&manifest, kernels_json, network.map(profile))
+            let cores = lanner::Cores { client: cores.0, server: cores.1 };
+            lanner::estimate(&manifest, kernels_json, network.map(profile), cores)
         });
         estimated.map(|document| document.to_string()).map_err(|error| super::error::raise(py, &error))
     }

@@ -9,7 +9,7 @@ use lanner_primitives::Prg;
 use lanner_protocol::Party;
 use lanner_session::executor::{ClientPlan, Outcome, Phase, StepCost};
 use lanner_session::handshake::{Agreement, Greeting, HandshakeError, ModelEntry, ModelRequest};
-use lanner_session::requests::{Meeting, Requester, Shelf};
+use lanner_session::requests::{MAX_TOGETHER, Meeting, Requester, Shelf};
 use lanner_store::{Limits as StockLimits, Pairing, Stock};
 use lanner_wire::{ChannelError, Refusal};
 use serde::Deserialize;
@@ -80,8 +80,10 @@ pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
     requester: Requester,
-    /// Seconds that the online phase of a request last took.
+    /// Seconds that the online phase of a request last took, with those that ran at the same time counted in turn.
     online: Option<f64>,
+    /// Seconds that requests which run together should take at most.
+    together_seconds: f64,
 }
 
 impl Client {
@@ -94,6 +96,7 @@ impl Client {
         let address: Address = config.address.parse()?;
         let pin = config.pin_model.as_deref().map(parse_commitment).transpose()?;
         let keys = config.keys.as_deref().map(keys::read).transpose()?;
+        let wait = limits(config.timeout)?;
         let mut channel = open(config, &address)?;
         let mut rng =
             Prg::from_entropy().map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?;
@@ -111,7 +114,7 @@ impl Client {
         let manifest = read_manifest(welcomed.manifest(), &model.commitment, config.limits)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
-        let mut requester = Requester::new(plan, rng);
+        let mut requester = Requester::new(plan, rng).with_memory(config.limits.limits().memory);
         if let Some((path, keys)) = config.keys.as_deref().zip(keys) {
             let upload = keys::upload_of(path);
             let with_keys = requester.with_keys(keys, move || std::fs::read(&upload).ok());
@@ -126,7 +129,9 @@ impl Client {
         if requester.stock()? == 0 {
             requester.set_up(&mut channel)?;
         }
-        Ok(Self { channel, manifest, requester, online: None })
+        // Each waits while the server is at work for the others.
+        let together_seconds = TOGETHER_SECONDS.min(wait.stall.as_secs_f64() / 2.0);
+        Ok(Self { channel, manifest, requester, online: None, together_seconds })
     }
 
     /// The public half of the model.
@@ -186,13 +191,13 @@ impl Client {
         {
             return Ok(request);
         }
-        Ok(request * self.fit())
+        Ok(request * self.fit().min(self.requester.most_together()))
     }
 
     /// How many requests run together within some seconds; one as long as nothing is known of them.
     fn fit(&self) -> usize {
-        let fit = self.online.map_or(1, |seconds| (TOGETHER_SECONDS / seconds) as usize);
-        fit.clamp(1, self.requester.most_together())
+        let fit = self.online.map_or(1, |seconds| (self.together_seconds / seconds) as usize);
+        fit.clamp(1, MAX_TOGETHER)
     }
 
     /// Predicts 1 to [`Self::together`] samples, as [`Self::predict`] does one, with as many requests at once as they take. Where other samples
@@ -218,7 +223,8 @@ impl Client {
             },
             inputs => self.requester.predict_together(&mut self.channel, inputs, next)?,
         };
-        self.online = predicted.iter().map(|(_, costs)| online_seconds(costs)).reduce(f64::max);
+        let slowest = predicted.iter().map(|(_, costs)| online_seconds(costs)).reduce(f64::max);
+        self.online = slowest.map(|seconds| seconds / predicted.len() as f64);
         let (manifest, setup) = (&self.manifest, self.requester.setup());
         let told =
             predicted.into_iter().zip(samples.chunks(batch)).flat_map(|((outcome, costs), together)| {

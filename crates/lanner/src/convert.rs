@@ -181,7 +181,9 @@ fn refused(refusal: Refusal) -> Error {
         Refusal::Parameters => {
             ("the server derives other parameters from the model", "use the same release on both sides")
         }
-        Refusal::Busy => ("the server is busy: all its sessions are taken", "try again later"),
+        Refusal::Busy => {
+            ("the server is busy: its sessions, or its memory for material, are taken", "try again later")
+        }
         Refusal::Size => ("the server refused a message as too large", "use the same release on both sides"),
         Refusal::Material => (
             "the server cannot keep material",
@@ -189,7 +191,8 @@ fn refused(refusal: Refusal) -> Error {
         ),
         _ => ("the server refused the session", "ask its operator; no reason is given by design"),
     };
-    Error::new(ErrorKind::Peer, what).fix(fix)
+    let kind = if refusal == Refusal::Busy { ErrorKind::Busy } else { ErrorKind::Peer };
+    Error::new(kind, what).fix(fix)
 }
 
 impl From<NetError> for Error {

@@ -14,6 +14,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The peer refused, differs in version or model, or sent something malformed.
     Peer,
+    /// The peer has no place or no memory for now: the same may be asked again.
+    Busy,
     /// The connection, its certificate or its time-out.
     Transport,
     /// The input does not fit the model.
@@ -29,6 +31,7 @@ impl ErrorKind {
             Self::Model => "model",
             Self::Unsupported => "unsupported",
             Self::Peer => "peer",
+            Self::Busy => "busy",
             Self::Transport => "transport",
             Self::Input => "input",
         }

@@ -1,7 +1,7 @@
 //! What a prediction will take, for people and for `--json`.
 
 use lanner_net::NetworkProfile;
-use lanner_plan::{Estimate, Kernels, Link, PhaseEstimate, StepEstimate};
+use lanner_plan::{Cores, Estimate, Kernels, Link, PhaseEstimate, StepEstimate};
 use lanner_session::requests::Request;
 use serde_json::{Value, json};
 
@@ -12,16 +12,24 @@ use crate::{Error, ErrorKind, Manifest, Result};
 ///
 /// # Arguments
 /// `kernels` is a table of what operations take on this machine, as JSON; where it is `None`, and for protocols that it lacks, the one that comes
-/// with the build. `network` is what lies between the parties; `None` is nothing.
+/// with the build. `network` is what lies between the parties; `None` is nothing. `cores` are those of each party, where they are not those of
+/// the table's machine.
 ///
 /// # Errors
-/// [`ErrorKind::Misuse`] if the table is damaged.
+/// [`ErrorKind::Misuse`] if the table is damaged, or does not tell of what cores it is where some are given.
 pub fn estimate(
     manifest: &Manifest,
     kernels: Option<&str>,
     network: Option<NetworkProfile>,
+    cores: Cores,
 ) -> Result<Value> {
-    let (kernels, link) = (read_kernels(kernels)?, link(network));
+    let kernels = read_kernels(kernels)?;
+    if cores != Cores::default() && kernels.cores.is_none() {
+        let what = "the table of kernel times does not tell the cores of its machine";
+        return Err(Error::new(ErrorKind::Misuse, what).fix("measure again with lanner doctor --calibrate"));
+    }
+    let table_cores = kernels.cores;
+    let (kernels, link) = (kernels.on(cores), link(network));
     let built = manifest.plan.build()?;
     let mut estimate = built.estimate(&kernels, link)?;
     add_requests(&mut estimate, link);
@@ -30,6 +38,7 @@ pub fn estimate(
         "mode": manifest.mode,
         "model": manifest.name,
         "machine": kernels.machine,
+        "cores": {"client": cores.client.or(table_cores), "server": cores.server.or(table_cores)},
         "samples_per_request": manifest.plan.samples.count(),
         "phases": {"setup": estimate.setup, "offline": estimate.offline(), "online": estimate.online()},
         "memory": memory_of(&estimate.memory, 0),

@@ -22,6 +22,7 @@ mod pairings;
 mod prediction;
 mod refusals;
 mod report;
+mod reserved;
 mod server;
 
 pub use client::{Client, ClientConfig};
@@ -31,6 +32,7 @@ pub use error::{Error, ErrorKind};
 pub use estimate::estimate;
 pub use keys::{MadeKeys, keygen};
 pub use lanner_net::{NetworkProfile, Relay};
+pub use lanner_plan::Cores;
 pub use lanner_session::server_loop::{ComputedStep, Entry, Snapshot};
 pub use lanner_store::PairingEntry;
 pub use link::measure_link;

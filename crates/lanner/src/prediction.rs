@@ -73,8 +73,12 @@ pub struct LayerCost {
     pub phase: &'static str,
     /// Wall time.
     pub seconds: f64,
+    /// The part of it outside of the channel, in which the client computed.
+    pub computing: f64,
     /// Bytes in both directions.
     pub bytes: u64,
+    /// The part of them that the client sent.
+    pub bytes_sent: u64,
     /// Rounds.
     pub rounds: u64,
 }
@@ -233,7 +237,9 @@ impl LayerCost {
             protocol: cost.protocol,
             phase: cost.phase.name(),
             seconds: part.seconds(cost.seconds),
+            computing: part.seconds(cost.computing),
             bytes: part.count(cost.traffic.sent + cost.traffic.received),
+            bytes_sent: part.count(cost.traffic.sent),
             rounds: part.count(cost.traffic.rounds),
         }
     }

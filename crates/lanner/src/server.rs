@@ -10,14 +10,15 @@ use lanner_protocol::Party;
 use lanner_session::executor::ServedModel;
 use lanner_session::handshake::{HandshakeError, ModelEntry, Offer, answer};
 use lanner_session::quarter_of_memory;
-use lanner_session::requests::{MAX_TOGETHER, Request, Responder, Shelf};
+use lanner_session::requests::{Request, Responder, Shelf};
 use lanner_session::server_loop::{
-    self, ComputedStep, Entry, Handler, Journal, Reservation, Security, ServerOptions, SessionInfo, Snapshot,
+    self, ComputedStep, Entry, Handler, Journal, Security, ServerOptions, SessionInfo, Snapshot,
 };
 use lanner_store::{Held, Limits as StockLimits, Stock, Uploads};
 use serde::{Deserialize, Serialize};
 
 use crate::client::{limits, meeting};
+use crate::reserved::Reserved;
 use crate::{Error, ErrorKind, Model, Result};
 
 /// Where to listen, how to secure it, how much to allow.
@@ -280,8 +281,8 @@ impl Handler for ModelHandler {
         };
         session.is_about(&self.0.offers[index].model.name);
         let model = &self.0.served[index];
-        // One for each prediction that is prepared. They outlive the material, however the session ends.
-        let mut prepared: Vec<Reservation> = Vec::new();
+        // They outlive the material, however the session ends.
+        let mut reserved = Reserved::new(session, model.memory());
         // What was made without TLS is nobody's, and of no use under it.
         let certificate = match binding {
             Some(_) => channel.peer_certificate().map(|certificate| certificate.to_string()),
@@ -297,21 +298,8 @@ impl Handler for ModelHandler {
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
             let request = session.while_idle(|| Responder::receive(channel))?;
             channel.set_stall_limit(self.0.patience);
-            let bytes = model.memory().server_material;
-            // What is kept on disk passes through memory.
-            let mut passing = Vec::new();
-            match request {
-                Request::Prepare => prepared.push(session.reserve(bytes)?),
-                Request::Keep => passing.push(session.reserve(bytes)?),
-                // The client has used its part up, or its inputs, and being busy would cost it that.
-                Request::PredictKept(_) => passing.extend(session.reserve(bytes).ok()),
-                Request::Together { preparations, .. } => {
-                    let reserved = (0..preparations).map_while(|_| session.reserve(bytes).ok());
-                    passing.extend(reserved.take(MAX_TOGETHER));
-                }
-                _ => {}
-            }
-            service.answer_within(channel, request, passing.len())?;
+            let room = reserved.room_for(request, service.prepared())?;
+            service.answer_within(channel, request, room)?;
             if request == Request::End {
                 break;
             }
@@ -319,14 +307,11 @@ impl Handler for ModelHandler {
             session.count_computation(&self.0.offers[index].model.name, computed);
             let predicted = match request {
                 Request::Predict => 1,
-                Request::Together { predictions, .. } => {
-                    prepared.extend(passing);
-                    predictions
-                }
+                Request::Together { predictions, .. } => predictions,
                 Request::PredictKept(_) => u8::from(!computed.is_empty()),
                 _ => 0,
             };
-            prepared.truncate(service.prepared());
+            reserved.after(request, service.prepared());
             (0..predicted).for_each(|_| session.count_prediction());
         }
         Ok(())

@@ -143,7 +143,7 @@ fn clients_share_the_memory_for_material() {
     assert_eq!(server.stats().material, 2 * each);
     // The first has all there is: with a prediction it makes room for one.
     let error = connect(&address).unwrap().predict(&sample(1)).err().unwrap();
-    assert!(error.kind == ErrorKind::Peer && error.to_string().contains("busy"), "{error}");
+    assert!(error.kind == ErrorKind::Busy && error.to_string().contains("busy"), "{error}");
     first.predict(&sample(1)).unwrap();
     wait_for(&server, |stats| stats.material == each);
     let mut second = connect(&address).unwrap();

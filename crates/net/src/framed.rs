@@ -178,8 +178,14 @@ impl<S: ByteStream> Framed<S> {
             return error;
         }
         match self.read_header() {
-            Ok((Kind::REFUSED, 1)) => self.read_refusal(1).map_or(error, ChannelError::Refused),
-            _ => error,
+            Ok((Kind::REFUSED, length)) => self.read_refusal(length).map_or(error, ChannelError::Refused),
+            Ok(_) => {
+                // It is the next to be received.
+                self.header_came = HEADER_LENGTH;
+                error
+            }
+            Err(refused @ ChannelError::Refused(_)) => refused,
+            Err(_) => error,
         }
     }
 

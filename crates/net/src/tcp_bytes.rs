@@ -121,9 +121,9 @@ impl TcpBytes {
         let connection = self.tls.as_mut()?;
         // Whether this read fails or not, what came before is in the inbox.
         let _ = self.socket.read_some();
-        while self.socket.inbox.len() > 0 {
+        // What was sent before an alert, and not read yet, leaves no room for more.
+        while self.socket.inbox.len() > 0 && connection.reader().into_first_chunk().is_err() {
             match decrypt(connection, &mut self.socket) {
-                Ok(()) if connection.reader().into_first_chunk().is_ok() => return None,
                 Ok(()) => {}
                 Err(error) => return Some(transport(error)),
             }

@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{PING, PONG, plaintext_pair, short_limits, tls_pair};
-use lanner_net::{Limits, MOST_LANES, TcpChannel, abreast};
+use lanner_net::{Limits, MOST_LANES, TcpChannel, Transport, abreast};
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 /// Messages of every size up to some chunks, each way in turn or many at once, told apart by their content.
@@ -228,4 +230,216 @@ fn of_many_lanes_the_one_that_failed_first_is_told() {
     };
     let made = abreast(client.divisible().unwrap(), (0..6).map(exchange).collect(), exchange(6));
     assert!(matches!(made, Err(ChannelError::Malformed { what: "third" })), "{made:?}");
+}
+
+#[test]
+fn what_comes_for_a_lane_that_is_over_is_refused_at_once() {
+    let (client, mut server) = plaintext_pair(short_limits());
+    server.send(Kind(0x100), &[0, 0, 0, 0, 7, 0]).unwrap();
+    server.flush().unwrap();
+    let served = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        server.send(Kind(0x100), &[0; 6]).unwrap();
+        server.flush().unwrap();
+        server
+    });
+    let waits = |lane: &mut dyn Channel| lane.receive(PONG, 5).map(|_| 0);
+    let (_, made) = both(client, |one| one.receive(PING, 0).map(|_| 0), waits);
+    let beside = made.unwrap().1.unwrap_err();
+    assert!(matches!(beside, ChannelError::Malformed { .. }), "{beside:?}");
+    drop(served.join().unwrap());
+}
+
+/// A peer that refuses while this party sends: the refusal is told, whichever lane meets it and however its end is noticed.
+#[test]
+fn a_refusal_is_told_to_parties_that_send() {
+    let lot = vec![3; 8 << 20];
+    for lanes in [1, 2, 5] {
+        let (mut client, mut server) = plaintext_pair(Limits::default());
+        let served = thread::spawn(move || {
+            server.send(Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+            server.close(Duration::from_secs(5)).unwrap();
+        });
+        let sends = |lane: &mut dyn Channel| {
+            lane.send(PING, &lot)?;
+            lane.receive(PONG, 5).map(|_| ())
+        };
+        let made = abreast(client.divisible().unwrap(), vec![sends; lanes], sends);
+        assert!(matches!(made, Err(ChannelError::Refused(Refusal::Busy))), "{lanes}: {made:?}");
+        drop(client);
+        served.join().unwrap();
+    }
+}
+
+/// What was queued before the lanes goes first, even where this party then only listens.
+#[test]
+fn what_was_queued_before_is_sent() {
+    let (mut client, mut server) = plaintext_pair(short_limits());
+    let served = thread::spawn(move || {
+        server.receive(PONG, 1).unwrap();
+        both(server, |one| one.send(PING, &[1]).map(|()| 0), |_| Ok(0)).1.unwrap()
+    });
+    client.send(PONG, &[1]).unwrap();
+    let (_, made) = both(client, |one| one.receive(PING, 1).map(|_| 0), |_| Ok(0));
+    made.unwrap().1.unwrap();
+    served.join().unwrap().1.unwrap();
+}
+
+/// A peer that fills lanes nobody reads is stopped by what all of them may keep together.
+#[test]
+fn all_lanes_together_keep_a_bounded_number_of_bytes() {
+    const LANES: u16 = 8;
+    let (mut client, mut server) = plaintext_pair(Limits::default());
+    let stop = Arc::new(AtomicBool::new(false));
+    let sent = Arc::new(AtomicUsize::new(0));
+    let flooding = thread::spawn({
+        let (stop, sent) = (Arc::clone(&stop), Arc::clone(&sent));
+        move || {
+            let chunk = vec![0; 1 << 18];
+            for lane in (0..LANES).cycle() {
+                if server.send(Kind(0x100 + lane), &chunk).and_then(|()| server.flush()).is_err() {
+                    return;
+                }
+                sent.fetch_add(chunk.len(), Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        }
+    });
+    let sleeps = |_: &mut dyn Channel| {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Err::<(), _>(ChannelError::TimedOut)
+    };
+    let waits = |lane: &mut dyn Channel| {
+        // Its own lane is not among those that are filled.
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(2) {
+            lane.send(PING, &[0; 100])?;
+            lane.flush()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        stop.store(true, Ordering::Relaxed);
+        Ok(())
+    };
+    let made = abreast(client.divisible().unwrap(), vec![sleeps; usize::from(LANES)], waits);
+    assert!(made.is_err());
+    let kept = sent.load(Ordering::Relaxed);
+    // What the sockets hold comes on top.
+    assert!((60 << 20..100 << 20).contains(&kept), "{kept}");
+    drop(client);
+    flooding.join().unwrap();
+}
+
+/// A lane that reads what came before the other one's refusal, and needs no more, has its result.
+#[test]
+fn what_has_come_is_read_though_another_lane_failed() {
+    let (client, mut server) = plaintext_pair(short_limits());
+    server.send(Kind(0x100), &[0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 7, 0]).unwrap();
+    server.send(Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+    server.flush().unwrap();
+    let read = Arc::new(AtomicUsize::new(0));
+    let reads = |lane: &mut dyn Channel| {
+        for _ in 0..2 {
+            lane.receive(PING, 0)?;
+            read.fetch_add(1, Ordering::Relaxed);
+            // Meanwhile the other one fails.
+            thread::sleep(Duration::from_millis(300));
+        }
+        Ok(0)
+    };
+    let (_, made) = both(client, reads, |lane| lane.receive(PONG, 5).map(|_| 0));
+    assert_eq!(read.load(Ordering::Relaxed), 2);
+    // Of the lane that is over, the result is there; the refusal is the other's.
+    let refused = made.unwrap().1.unwrap_err();
+    assert!(matches!(refused, ChannelError::Refused(Refusal::Busy)), "{refused:?}");
+}
+
+/// Behind all that was due, where no lane waits any more, a refusal is told in the place of the last lane's result.
+#[test]
+fn a_refusal_behind_the_last_chunk_is_told() {
+    let (client, mut server) = plaintext_pair(short_limits());
+    for lane in [0x100, 0x101] {
+        server.send(Kind(lane), &[0, 0, 0, 0, 7, 0]).unwrap();
+    }
+    server.send(Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+    server.flush().unwrap();
+    thread::sleep(Duration::from_millis(100));
+    let (_, made) =
+        both(client, |one| one.receive(PING, 0).map(|_| 42), |two| two.receive(PING, 0).map(|_| 0));
+    let (result, beside) = made.unwrap();
+    assert_eq!(result, 42);
+    assert!(matches!(beside, Err(ChannelError::Refused(Refusal::Busy))), "{beside:?}");
+}
+
+/// A peer that refuses behind a chunk, and resets the connection while this party still writes.
+#[test]
+fn a_refusal_behind_a_chunk_is_told_to_who_sends() {
+    let lot = vec![3; 64 << 20];
+    let (mut client, mut server) = plaintext_pair(Limits::default());
+    let served = thread::spawn(move || {
+        // The client's write waits for room by now.
+        thread::sleep(Duration::from_millis(500));
+        server.send(Kind(0x101), &[0; 8]).unwrap();
+        server.send(Kind::REFUSED, &[Refusal::Busy.code()]).unwrap();
+        server.flush().unwrap();
+    });
+    let sends = |lane: &mut dyn Channel| {
+        lane.send(PING, &lot)?;
+        lane.receive(PONG, 5).map(|_| ())
+    };
+    let waits = |lane: &mut dyn Channel| {
+        thread::sleep(Duration::from_secs(2));
+        lane.receive(PONG, 500).map(|_| ())
+    };
+    let made = abreast(client.divisible().unwrap(), vec![sends], waits);
+    assert!(matches!(made, Err(ChannelError::Refused(Refusal::Busy))), "{made:?}");
+    served.join().unwrap();
+}
+
+/// What a lane waits for lies behind more than is kept for another one, which computes for longer than a peer may be silent.
+#[test]
+fn a_party_that_is_at_work_does_not_take_the_peer_for_silent() {
+    let mut limits = short_limits();
+    limits.stall = Duration::from_secs(1);
+    let (client, mut server) = plaintext_pair(limits);
+    let length = 80 << 20;
+    let served = thread::spawn(move || {
+        let header = [&(length as u32).to_le_bytes()[..], &7_u16.to_le_bytes()].concat();
+        let all = [header, vec![0; length]].concat();
+        for chunk in all.chunks(1 << 18) {
+            server.send(Kind(0x100), chunk).unwrap();
+        }
+        server.send(Kind(0x101), &[0, 0, 0, 0, 7, 0]).unwrap();
+        server.flush().unwrap();
+        server
+    });
+    let computes = |lane: &mut dyn Channel| {
+        thread::sleep(Duration::from_millis(2500));
+        lane.receive(PING, length).map(|_| 1)
+    };
+    let (_, made) = both(client, computes, |lane| lane.receive(PING, 0).map(|_| 0));
+    made.unwrap().1.unwrap();
+    drop(served.join().unwrap());
+}
+
+/// Whole chunks for one lane prolong the wait of another by what they may take, and no more.
+#[test]
+fn a_peer_that_drips_is_timed_out() {
+    let (client, mut server) = plaintext_pair(short_limits());
+    let started = Instant::now();
+    let dripping = thread::spawn(move || {
+        while server.send(Kind(0x100), &vec![0; 1 << 18]).and_then(|()| server.flush()).is_ok() {
+            thread::sleep(Duration::from_secs(6));
+        }
+    });
+    let computes = |lane: &mut dyn Channel| lane.receive(PING, 16 << 20).map(|_| 0);
+    let waits = |lane: &mut dyn Channel| lane.receive(PING, 5).map(|_| 0);
+    let (channel, made) = both(client, computes, waits);
+    assert!(made.is_err());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    drop(channel);
+    dripping.join().unwrap();
 }

@@ -21,6 +21,9 @@ pub type Rates = BTreeMap<String, f64>;
 pub struct Kernels {
     /// The machine, in words.
     pub machine: String,
+    /// Its cores, which either party had while it computed; none where the table does not tell.
+    #[serde(default)]
+    pub cores: Option<u32>,
     /// Of the set-up.
     pub setup: Rates,
     /// Of each protocol's steps.
@@ -35,6 +38,40 @@ pub struct StepRates {
     pub offline: Rates,
     /// The rest.
     pub online: Rates,
+    /// Whose time it is; none where the table does not tell.
+    #[serde(default)]
+    pub shares: Option<PhaseShares>,
+}
+
+/// Whose time a protocol's steps take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseShares {
+    /// Before the input is known.
+    pub offline: Shares,
+    /// The rest.
+    pub online: Shares,
+}
+
+/// Parts of the time of a phase, each from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shares {
+    /// In which the client computes.
+    pub client: f64,
+    /// In which the server computes, without what both compute at once.
+    pub server: f64,
+    /// Of what either computes, the part that all cores share.
+    pub parallel: f64,
+}
+
+/// How many cores each party has; none for as many as the table's machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cores {
+    /// The client's.
+    pub client: Option<u32>,
+    /// The server's.
+    pub server: Option<u32>,
 }
 
 /// The network between the parties.
@@ -104,7 +141,32 @@ impl Kernels {
             Some(seconds) => Err(format!("an operation takes no {seconds} s")),
             None => Ok(()),
         }?;
+        let shares = kernels.protocols.values().filter_map(|rates| rates.shares);
+        let are_parts = |shares: Shares| {
+            [shares.client, shares.server, shares.parallel, shares.client + shares.server]
+                .iter()
+                .all(|part| (0.0..=1.0 + ROUNDING).contains(part))
+        };
+        if kernels.cores == Some(0) || !shares.flat_map(|both| [both.offline, both.online]).all(are_parts) {
+            return Err("parts of a time are from 0 to 1, and a machine has a core".to_owned());
+        }
         Ok(kernels)
+    }
+
+    /// The table where parties have other cores: of what a party computes, the parallel part is divided among its cores, and all else stays
+    /// (Amdahl's law). The set-up's times, and those of protocols whose shares are not known, stay too.
+    #[must_use]
+    pub fn on(mut self, cores: Cores) -> Self {
+        let Some(own) = self.cores else { return self };
+        for rates in self.protocols.values_mut() {
+            let Some(shares) = rates.shares else { continue };
+            for (rates, shares) in [(&mut rates.offline, shares.offline), (&mut rates.online, shares.online)]
+            {
+                let factor = shares.factor(own, cores);
+                rates.values_mut().for_each(|seconds| *seconds *= factor);
+            }
+        }
+        self
     }
 
     /// The table that comes with the build, of the machine that it names.
@@ -112,6 +174,7 @@ impl Kernels {
     pub fn shipped() -> Self {
         Self::from_json(include_str!("kernels.json")).unwrap_or_else(|_| Self {
             machine: String::new(),
+            cores: None,
             setup: Rates::new(),
             protocols: BTreeMap::new(),
         })
@@ -124,6 +187,17 @@ impl Kernels {
             self.protocols.entry(name).or_insert(rates);
         }
         self
+    }
+}
+
+impl Shares {
+    /// What a phase takes where parties have other cores than `own`, over what it took.
+    fn factor(self, own: u32, cores: Cores) -> f64 {
+        let saved = |share: f64, cores: Option<u32>| {
+            let cores = cores.unwrap_or(own).max(1);
+            share * self.parallel * (1.0 - f64::from(own) / f64::from(cores))
+        };
+        1.0 - saved(self.client, cores.client) - saved(self.server, cores.server)
     }
 }
 
@@ -231,6 +305,9 @@ impl BuiltStep {
 /// Counts that are sizes of what others count.
 const SIZES: [&str; 3] = ["degree", "limbs", "primes"];
 
+/// What a sum of parts may exceed the whole by.
+const ROUNDING: f64 = 1e-9;
+
 fn seconds(operations: &[(&'static str, f64)], rates: &Rates) -> f64 {
     operations.iter().map(|(name, count)| count * rates.get(*name).copied().unwrap_or(0.0)).sum()
 }
@@ -269,6 +346,43 @@ mod tests {
         let both = own.clone().or(shipped.clone());
         assert_eq!(both.protocols["a"], own.protocols["a"]);
         assert_eq!(both.protocols.len(), shipped.protocols.len() + 1);
+    }
+
+    #[test]
+    fn cores_divide_what_is_parallel_of_a_partys_time() {
+        let text = |shares: &str| {
+            format!(
+                r#"{{"machine":"m","cores":2,"setup":{{"a":3}},"protocols":{{
+                "a":{{"offline":{{"x":8}},"online":{{"x":10,"y":20}},"shares":{shares}}},
+                "b":{{"offline":{{"x":5}},"online":{{}}}}}}}}"#
+            )
+        };
+        let shares = r#"{"offline":{"client":0,"server":1,"parallel":1},"online":{"client":0.5,"server":0.25,"parallel":0.8}}"#;
+        let table = Kernels::from_json(&text(shares)).unwrap();
+        assert_eq!(table.clone().on(Cores::default()), table);
+        assert_eq!(table.clone().on(Cores { client: Some(2), server: Some(2) }), table);
+        let seconds = |cores: Cores| {
+            let table = table.clone().on(cores);
+            assert_eq!((table.setup["a"], table.protocols["b"].offline["x"]), (3.0, 5.0));
+            let own = &table.protocols["a"];
+            [own.offline["x"], own.online["x"], own.online["y"]]
+        };
+        // The server's 8 s on sixteen times two cores; of 10 s, 5 are the client's, of which 4 are parallel.
+        let close = |found: [f64; 3], expected: [f64; 3]| {
+            found
+                .iter()
+                .zip(expected)
+                .for_each(|(found, due)| assert!((found - due).abs() < 1e-9, "{found} {due}"));
+        };
+        close(seconds(Cores { client: None, server: Some(32) }), [0.5, 8.125, 16.25]);
+        close(seconds(Cores { client: Some(1), server: None }), [8.0, 14.0, 28.0]);
+        close(seconds(Cores { client: Some(4), server: Some(4) }), [4.0, 7.0, 14.0]);
+        for wrong in
+            [shares.replace("0.8", "1.5"), shares.replace("0.25", "0.75"), shares.replace("0.5", "-1")]
+        {
+            assert!(Kernels::from_json(&text(&wrong)).is_err(), "{wrong}");
+        }
+        assert!(Kernels::from_json(&text(shares).replace("\"cores\":2", "\"cores\":0")).is_err());
     }
 
     #[test]

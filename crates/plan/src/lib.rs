@@ -20,7 +20,9 @@ pub use auto::{Objective, Prices, choose, promise};
 pub use built::{BuiltPlan, BuiltStep};
 pub use cost::PlanCost;
 pub use error::PlanError;
-pub use estimate::{Estimate, Kernels, Link, PhaseEstimate, Rates, StepEstimate, StepRates};
+pub use estimate::{
+    Cores, Estimate, Kernels, Link, PhaseEstimate, PhaseShares, Rates, Shares, StepEstimate, StepRates,
+};
 pub use lanner_protocol::spectral::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};

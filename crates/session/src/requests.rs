@@ -8,7 +8,7 @@
 //! prepare            -->            offline phase of one prediction, for this session
 //! predict            -->            online phase, with the oldest of it
 //! together, how many -->            predictions and preparations for others, all at once, on lanes of the connection
-//!                    <--            how many are prepared, on the last lane
+//!                    <--            how many are prepared, and how many may run at once the next time, on the last lane
 //!
 //! resume, pairings   -->
 //!                    <--            the first that it knows, and a proof
@@ -39,9 +39,9 @@ use lanner_store::MaterialId;
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
 pub use keys::OwnKeys;
-pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER};
+pub use queue::{MAX_PREPARED, MAX_PREPARED_BYTES, MAX_TOGETHER, most_together};
 pub use requester::Requester;
-pub use responder::Responder;
+pub use responder::{Responder, Room};
 pub use shelf::{Meeting, Shelf};
 
 use crate::executor::ExecutionError;
@@ -71,7 +71,7 @@ pub enum Request {
     SetUpUploaded([u8; 32]),
     /// At once: predictions with the oldest material, each of an input of its own, and as much material for others as there is room for.
     Together {
-        /// 1 to [`MAX_TOGETHER`].
+        /// 1, or up to as many as the server said the last time; for each of the material that was used since, one fewer.
         predictions: u8,
         /// Up to [`MAX_TOGETHER`].
         preparations: u8,
@@ -169,4 +169,5 @@ const UPLOAD_HASH: Kind = Kind(0x25);
 const UPLOAD_HELD: Kind = Kind(0x26);
 const UPLOAD_CHUNK: Kind = Kind(0x27);
 const TOGETHER: Kind = Kind(0x28);
+/// How many predictions are prepared, and how many may run at once the next time.
 const PREPARED: Kind = Kind(0x29);

@@ -81,6 +81,12 @@ impl SessionInfo {
         self.material.reserve(bytes)
     }
 
+    /// The same for what the session can do without, of one half of all: it waits for nobody, and leaves room for others.
+    #[must_use]
+    pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
+        self.material.try_reserve(bytes)
+    }
+
     /// Notes the name of the model that the session is about.
     pub fn is_about(&self, model: &str) {
         self.model.get_or_init(|| model.to_owned());

@@ -12,7 +12,7 @@ use lanner_plan::{Mode, Plan, plan};
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
 use lanner_session::executor::{ClientPlan, ExecutionError, Outcome, Phase, ServedModel, StepCost};
-use lanner_session::requests::{MAX_TOGETHER, Request, Requester, Responder};
+use lanner_session::requests::{MAX_TOGETHER, Request, Requester, Responder, Room};
 use lanner_wire::Channel;
 
 use common::{network, rng};
@@ -78,7 +78,7 @@ impl World {
     fn serve(&self, mut channel: impl Channel, server: Server) {
         let model = Arc::new(ServedModel::new(&self.network, &self.plan).unwrap());
         let mut service = Responder::new(model, rng(2));
-        let room = if server == Server::Roomy { MAX_TOGETHER } else { 0 };
+        let room = if server == Server::Roomy { Room::MOST } else { Room { preparations: 0, at_once: 1 } };
         while let Ok(request) = Responder::receive(&mut channel) {
             if request == Request::End {
                 return;
@@ -108,21 +108,23 @@ fn bytes_and_rounds(costs: &[StepCost], phase: Phase) -> (u64, u64) {
     })
 }
 
-/// All inputs, so many at once, and the cost of each.
+/// All inputs, as many at once as may be, and the cost of each.
 fn predict_all(
     world: &World,
     together: usize,
     requester: &mut Requester,
     channel: &mut dyn Channel,
 ) -> Vec<Vec<StepCost>> {
-    let (mut costs, mut left) = (Vec::new(), world.inputs.len());
-    for (inputs, expected) in world.inputs.chunks(together).zip(world.outcomes.chunks(together)) {
-        left -= inputs.len();
-        let inputs: Vec<&[i64]> = inputs.iter().map(Vec::as_slice).collect();
-        let predicted = requester.predict_together(channel, &inputs, left.min(together)).unwrap();
+    let (mut costs, mut done) = (Vec::new(), 0);
+    while done < world.inputs.len() {
+        let (left, now) = (world.inputs.len() - done, requester.most_together());
+        let now = now.min(together).min(left);
+        let inputs: Vec<&[i64]> = world.inputs[done..done + now].iter().map(Vec::as_slice).collect();
+        let predicted = requester.predict_together(channel, &inputs, (left - now).min(together)).unwrap();
         let (outcomes, cost): (Vec<Outcome>, Vec<_>) = predicted.into_iter().unzip();
-        assert_eq!(outcomes, expected);
+        assert_eq!(outcomes, world.outcomes[done..done + now]);
         costs.extend(cost);
+        done += now;
     }
     costs
 }
@@ -147,7 +149,8 @@ fn results_bytes_and_rounds_are_those_of_one_after_the_other() {
             let mut expected = alone.clone();
             for (number, [offline, online]) in expected.iter_mut().enumerate() {
                 online.0 -= request;
-                offline.0 -= if number >= together { request } else { 0 };
+                // The first is prepared alone.
+                offline.0 -= if number > 0 { request } else { 0 };
             }
             assert_eq!(costs.iter().map(phases).collect::<Vec<_>>(), expected, "{mode:?} {together}");
         }
@@ -176,6 +179,30 @@ fn a_server_without_room_predicts_and_prepares_nothing() {
     world.session(Server::Full, |requester, channel| {
         predict_all(&world, 3, requester, channel);
         assert_eq!(requester.prepared(), 0);
+    });
+}
+
+#[test]
+fn as_many_run_at_once_as_are_prepared_and_the_server_lets() {
+    let world = World::of(Mode::Cheetah(Rounding::Exact));
+    let input = world.inputs[0].as_slice();
+    world.session(Server::Roomy, |requester, channel| {
+        (0..3).for_each(|_| requester.prepare(channel).unwrap());
+        // The server has not said that more may.
+        assert_eq!((requester.prepared(), requester.most_together()), (3, 1));
+        requester.predict_together(channel, &[input], 1).unwrap();
+        assert_eq!((requester.prepared(), requester.most_together()), (3, 3));
+        let error = requester.predict_together(channel, &[input; 4], 0).unwrap_err();
+        assert!(matches!(error, ExecutionError::Mismatch { .. }), "{error}");
+        requester.predict_together(channel, &[input; 3], 0).unwrap();
+        assert_eq!((requester.prepared(), requester.most_together()), (0, 1));
+    });
+    // Where the client has memory for one, no others run beside it.
+    world.session(Server::Roomy, |_, channel| {
+        let mut requester = world.requester().with_memory(1);
+        requester.prepare(channel).unwrap();
+        requester.predict_together(channel, &[input], MAX_TOGETHER).unwrap();
+        assert_eq!((requester.prepared(), requester.most_together()), (1, 1));
     });
 }
 

@@ -99,6 +99,7 @@ def estimate(
     network: tuple[float, float] | None = None,
     max_memory: int | None = None,
     max_seconds: int | None = None,
+    cores: tuple[int | None, int | None] = (None, None),
 ) -> str: ...
 def measure_link(config_json: str) -> tuple[float, float]:
     """The bits per second and the round trip in seconds to a server."""

@@ -143,9 +143,6 @@ _KINDS: dict[str, type[LannerError]] = {
     for error in (MisuseError, ModelError, UnsupportedOpError, PeerError, BusyError, TransportError, InputError)
 }
 
-#: How the native module's sentence begins where a server is busy, which it counts as an error of the peer.
-_BUSY = "the server is busy"
-
 
 @contextmanager
 def native_errors(where: str = "") -> Iterator[None]:
@@ -158,6 +155,4 @@ def native_errors(where: str = "") -> Iterator[None]:
         yield
     except _native.NativeError as error:
         kind = _KINDS.get(error.kind, LannerError)
-        if kind is PeerError and error.what.startswith(_BUSY):
-            kind = BusyError
         raise kind(error.what, where=error.where or where, fix=error.fix) from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner import _native
+from lanner.capacity import LIKE_THE_TABLES, Fits, Machine
 from lanner.errors import MisuseError, native_errors
 from lanner.files import why
 from lanner.limits import limits_document
@@ -77,6 +78,7 @@ class Estimate:
         material: Bytes that each party keeps of a request that is prepared.
         layers: The steps, in order.
         machine: The machine whose kernel times were taken.
+        fits: Whether both parties have the memory that it takes.
         document: The document that ``lanner estimate --json`` prints.
     """
 
@@ -89,6 +91,7 @@ class Estimate:
     material: dict[str, int]
     layers: list[LayerEstimate]
     machine: str
+    fits: Fits
     document: dict[str, Any]
 
 
@@ -99,6 +102,8 @@ def estimate(
     state_dir: str | Path | None = None,
     max_memory: str | int | None = None,
     max_seconds: int | None = None,
+    client: Machine = LIKE_THE_TABLES,
+    server: Machine = LIKE_THE_TABLES,
 ) -> Estimate:
     """Estimate a prediction by the model of a public half.
 
@@ -112,18 +117,25 @@ def estimate(
         state_dir: Where the table is; see `lanner.state`.
         max_memory: As for `lanner.load`.
         max_seconds: As for `lanner.load`.
+        client: The data owner's machine, where its cores are not those of the table's, or its memory is bounded.
+        server: The model owner's, likewise.
 
     Raises:
-        MisuseError: If there is no such network, or the table is damaged.
+        MisuseError: If there is no such network, or the table is damaged, or does not tell of what cores it is.
         ModelError: If the model takes more than the limits.
     """
     network = link if isinstance(link, Network) else read_network(link)
     limits = limits_document(max_memory, max_seconds)
     with native_errors(manifest.name):
         text = _native.estimate(
-            json.dumps(manifest.document), read_kernels(state_path(state_dir)), network.profile, *limits.values()
+            json.dumps(manifest.document),
+            read_kernels(state_path(state_dir)),
+            network.profile,
+            limits["memory"],
+            limits["seconds"],
+            (client.cores, server.cores),
         )
-    return _read(json.loads(text), network)
+    return _read(json.loads(text), network, client, server)
 
 
 def read_kernels(state: Path) -> str | None:
@@ -143,7 +155,7 @@ def read_kernels(state: Path) -> str | None:
         ) from None
 
 
-def _read(document: dict[str, Any], network: Network) -> Estimate:
+def _read(document: dict[str, Any], network: Network, client: Machine, server: Machine) -> Estimate:
     phases = {name: PhaseEstimate(**phase) for name, phase in document["phases"].items()}
     layers = [
         LayerEstimate(
@@ -159,6 +171,7 @@ def _read(document: dict[str, Any], network: Network) -> Estimate:
         )
         for layer in document["layers"]
     ]
+    fits = Fits.of(document["memory"], client, server)
     return Estimate(
         mode=document["mode"],
         network=network,
@@ -169,5 +182,6 @@ def _read(document: dict[str, Any], network: Network) -> Estimate:
         material=document["material"],
         layers=layers,
         machine=document["machine"],
-        document={"network": network.name, **document},
+        fits=fits,
+        document={"network": network.name, **document, "fits": asdict(fits)},
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lanner import _native
+from lanner.capacity import LIKE_THE_TABLES, Machine
 from lanner.divergence import Divergence, diverge
 from lanner.errors import InputError, MisuseError, ModelError, native_errors
 from lanner.estimate import Estimate, estimate, read_kernels
@@ -232,14 +233,24 @@ class Model:
             raise InputError(f"these are {len(batch)} samples", fix="give one")
         return diverge(self, batch[0], secure=secure)
 
-    def estimate(self, link: str | Network = LOOPBACK, *, state_dir: str | Path | None = None) -> Estimate:
+    def estimate(
+        self,
+        link: str | Network = LOOPBACK,
+        *,
+        state_dir: str | Path | None = None,
+        client: Machine = LIKE_THE_TABLES,
+        server: Machine = LIKE_THE_TABLES,
+    ) -> Estimate:
         """What a session with one prediction takes over a network, before a run; see `lanner.estimate`.
 
         Args:
             link: ``loopback``, ``lan``, ``wan``, the path of a TOML file, or a `Network`.
             state_dir: Where this machine's kernel times are, if they were measured; see `lanner.state`.
+            client: The data owner's machine, where its cores are not those of the kernel times' machine, or its memory
+                is bounded.
+            server: The model owner's, likewise.
         """
-        return estimate(self.manifest, link, state_dir=state_dir)
+        return estimate(self.manifest, link, state_dir=state_dir, client=client, server=server)
 
     def _batch(self, x: ArrayLike) -> NDArray[np.float32]:
         return as_batch(to_float32(x), self.manifest.input)

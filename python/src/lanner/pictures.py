@@ -90,7 +90,8 @@ def _waterfall(axes: Axes, phase: str, parts: Sequence[_Part], steps: Sequence[S
 def _stretches(step: Span, part: str) -> Stretches:
     """When a part of `_PARTS` was, of those that last."""
     whole = {"step": [(step.start, step.seconds)], "server": [(step.server_start, step.server)]}
-    return [stretch for stretch in (whole | {"left": step.left, "way": step.way})[part] if stretch[1] > 0]
+    parts = whole | {"own": step.own, "left": step.left, "way": step.way}
+    return [stretch for stretch in parts[part] if stretch[1] > 0]
 
 
 def _stacked(axes: Axes, names: Sequence[str], parts: Sequence[tuple[str, Sequence[float], str]], unit: str) -> None:
@@ -123,7 +124,8 @@ _Part = tuple[str, str, str, tuple[float, float]]
 #: The parts of a step in a waterfall: what it is, its colour, and where it is in the row and how high.
 _PARTS = (
     ("step", "client's step, while the server computes", "#dce8f3", (-0.4, 0.4)),
-    ("left", "client computes, or waits", "#4f86b8", (-0.4, 0.4)),
+    ("own", "client computes", "#1f5f99", (-0.4, 0.4)),
+    ("left", "left: waiting", "#7aa6d0", (-0.4, 0.4)),
     ("way", "on the way", "#b5b5b5", (-0.4, 0.4)),
     ("server", "server computes", "#d9822b", (0.04, 0.36)),
 )

@@ -48,13 +48,26 @@ def phases_of(document: Mapping[str, Any]) -> dict[str, Phase]:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The client's cost of one layer in one phase; `bytes` counts both directions."""
+    """The client's cost of one layer in one phase.
+
+    Attributes:
+        name: The layer.
+        protocol: Its protocol.
+        phase: ``offline`` or ``online``.
+        seconds: Wall-clock time.
+        computing: The part of it in which the client computed, and neither sent nor waited.
+        bytes: Bytes in both directions.
+        bytes_sent: The part of them that the client sent.
+        rounds: Sends by the client that were followed by a wait.
+    """
 
     name: str
     protocol: str
     phase: str
     seconds: float
+    computing: float
     bytes: int
+    bytes_sent: int
     rounds: int
 
 

@@ -1,10 +1,10 @@
 """Predictions as a waterfall: each step on the client's clock, and where in it the server may have computed.
 
-Each party measures its own time: the client how long it was at a step, from the end of the one before it, and the
-server how long it computed for that step. No clock is shared, and so where on the client's clock the server's time lies
-is inferred: the server takes one step after the other, each at the end of the client's, later where it is not done with
-the one before, and earlier where the phase would end before it. The client's own computing is not measured: it is in
-what is left, with waiting, and in the server's time where both compute at once.
+Each party measures its own time: the client how long it was at a step, from the end of the one before it, and how much
+of that it computed, and the server how long it computed for that step. No clock is shared, and so where on the client's
+clock the server's time lies is inferred: the server takes one step after the other, each at the end of the client's,
+later where it is not done with the one before, and earlier where the phase would end before it. Of what the server
+leaves, the client's computing comes first; where both compute at once, it is in the server's time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Span:
         seconds: How long the client was at it, computing, sending and waiting.
         server_start: When the server may have begun to compute for it.
         server: How long the server computed for it.
-        left: When the client was at it and nothing is known to have gone on elsewhere.
+        client: How long the client computed for it.
+        own: When that was, as far as the server did not compute.
+        left: When the client was at it and nothing is known to have gone on.
         way: What its bytes and rounds take over an emulated network, at most what the server leaves; none over
             loopback.
         bytes: Bytes in both directions.
@@ -48,6 +50,8 @@ class Span:
     seconds: float
     server_start: float
     server: float
+    client: float
+    own: Stretches
     left: Stretches
     way: Stretches
     bytes: float
@@ -62,6 +66,7 @@ class _Step:
     start: float
     seconds: float
     server: float
+    client: float
     bytes: float
     rounds: float
 
@@ -80,11 +85,23 @@ def spans(predictions: Sequence[Prediction], computed: Computed, network: Networ
         starts = _server_starts(steps)
         busy = [(start, step.server) for start, step in zip(starts, steps, strict=True)]
         for step, start in zip(steps, starts, strict=True):
-            free = _without((step.start, step.seconds), busy)
+            own, free = _split(_without((step.start, step.seconds), busy), step.client)
             way = min(_over(network, step.bytes, step.rounds), total(free))
             left, ways = _split(free, total(free) - way)
             found.append(
-                Span(*step.key, step.start, step.seconds, start, step.server, left, ways, step.bytes, step.rounds)
+                Span(
+                    *step.key,
+                    start=step.start,
+                    seconds=step.seconds,
+                    server_start=start,
+                    server=step.server,
+                    client=step.client,
+                    own=own,
+                    left=left,
+                    way=ways,
+                    bytes=step.bytes,
+                    rounds=step.rounds,
+                )
             )
     return found
 
@@ -98,16 +115,16 @@ def _steps(predictions: Sequence[Prediction], computed: Computed, phase: str) ->
     """The steps of a phase; those of one name and protocol are one."""
     sums: dict[tuple[str, str, str], list[float]] = {}
     for layer in (layer for prediction in predictions for layer in prediction.layers if layer.phase == phase):
-        summed = sums.setdefault((phase, layer.name, layer.protocol), [0.0, 0.0, 0.0])
-        for index, value in enumerate((layer.seconds, layer.bytes, layer.rounds)):
+        summed = sums.setdefault((phase, layer.name, layer.protocol), [0.0] * 4)
+        for index, value in enumerate((layer.seconds, layer.computing, layer.bytes, layer.rounds)):
             summed[index] += value
     steps: list[_Step] = []
     start = 0.0
     for key, summed in sums.items():
-        seconds, server, transferred, rounds = (
+        seconds, server, *others = (
             value / len(predictions) for value in (summed[0], computed.get(key, 0.0), *summed[1:])
         )
-        steps.append(_Step(key, start, seconds, server, transferred, rounds))
+        steps.append(_Step(key, start, seconds, server, *others))
         start += seconds
     return steps
 

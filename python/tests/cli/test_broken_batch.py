@@ -30,7 +30,7 @@ class Breaking:
                 raise TransportError("the peer closed the connection")
             self.left -= 1
             phases = {name: Phase(0.1, 10, 20, 1) for name in ("setup", "offline", "online")}
-            layers = [Layer("fc1", "gazelle.fc", "online", 0.1, 30, 1)]
+            layers = [Layer("fc1", "gazelle.fc", "online", 0.1, 0.05, 30, 10, 1)]
             yield Prediction(4, None, None, phases, layers, "gazelle", "digits")
 
 

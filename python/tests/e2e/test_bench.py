@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from helpers.documents import free_address
 from helpers.processes import lanner, serving
+from helpers.scraping import Scraped
 from lanner.benchmarks.cases import cases
 
 FIELDS = {
@@ -158,17 +159,13 @@ def test_run_meets_the_network_named(tmp_path: Path, tiny_label: Path, samples_f
 
 
 def test_metrics_count_predictions(tmp_path: Path, tiny_label: Path, samples_file: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        metrics = f"127.0.0.1:{probe.getsockname()[1]}"
+    metrics = free_address()
     with serving(tmp_path / "state", tiny_label, "--metrics", metrics) as server:
         assert lanner("predict", server.address, samples_file, *server.pin).code == 0
         assert server.document["metrics"] == metrics
-        with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=10) as response:
-            lines = response.read().decode().splitlines()
+        scraped = Scraped.of_server(metrics)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"http://{metrics}/", timeout=10)
-    assert lines
-    assert all(line.startswith("lanner_") for line in lines)
-    online = [line for line in lines if line.startswith("lanner_step_seconds") and 'phase="online"' in line]
-    assert any('step="conv1' in line and 'protocol="cheetah.conv"' in line for line in online)
-    assert all(float(line.rsplit(" ", 1)[1]) >= 0 for line in online)
+    assert scraped.total("lanner_predictions_total") == 3
+    step = {"step": "conv1", "protocol": "cheetah.conv", "phase": "online", "mode": "auto"}
+    assert scraped.total("lanner_step_seconds_total", **step) > 0

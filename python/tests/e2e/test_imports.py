@@ -13,7 +13,18 @@ from helpers.models import tiny_samples
 from helpers.processes import HUNG, serving
 
 #: Packages of the extras.
-OPTIONAL = {"onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch", "fastapi", "uvicorn"}
+OPTIONAL = {
+    "onnx",
+    "onnxruntime",
+    "sklearn",
+    "skl2onnx",
+    "scipy",
+    "matplotlib",
+    "torch",
+    "fastapi",
+    "uvicorn",
+    "opentelemetry",
+}
 
 PROGRAM = """
 import json, sys

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 import lanner as library
 from helpers.models import tiny_classifier, tiny_samples
 from helpers.processes import HUNG, Finished, Serving, lanner, serving
+from helpers.scraping import Scraped
 
 
 @pytest.fixture(params=["cheetah", "gazelle", "tabula"])
@@ -130,10 +130,9 @@ def test_two_clients_of_one_directory_share_the_stock(tmp_path: Path, tiny_label
 def test_the_stock_is_told(tmp_path: Path, tiny_label: Path) -> None:
     with serving(tmp_path / "server", tiny_label, "--metrics", "127.0.0.1:0") as server:
         prepare(server, 2)
-        connection = HTTPConnection(server.document["metrics"], timeout=HUNG)
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
-        assert {"lanner_kept_predictions 2", "lanner_kept_pairings 1"} <= set(lines)
+        scraped = Scraped.of_server(server.document["metrics"])
+        assert (scraped.total("lanner_stock_predictions"), scraped.total("lanner_stock_pairings")) == (2, 1)
+        assert scraped.total("lanner_stock_bytes") > 0
     assert lanner("doctor").document["stock"]["predictions_as_client"] == 2
     inspected = lanner("inspect", tiny_label, "--state-dir", tmp_path / "server").document["stock"]
     assert [(entry["party"], entry["predictions"]) for entry in inspected] == [("server", 2)]

@@ -23,7 +23,18 @@ from helpers.processes import HUNG
 ROOT = Path(__file__).parents[3]
 
 #: What nobody needs who only predicts, without a gateway.
-NOT_THERE = ("onnx", "onnxruntime", "sklearn", "skl2onnx", "scipy", "matplotlib", "torch", "fastapi", "uvicorn")
+NOT_THERE = (
+    "onnx",
+    "onnxruntime",
+    "sklearn",
+    "skl2onnx",
+    "scipy",
+    "matplotlib",
+    "torch",
+    "fastapi",
+    "uvicorn",
+    "opentelemetry",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lanner
-from lanner.benchmarks.kernel_times import Measured, fitted
+from lanner.benchmarks.kernel_times import Measured, fitted, shares
+from lanner.capacity import Machine
 from lanner.embedded import compile_embedded
 from lanner.estimate import KERNELS, PhaseEstimate, estimate
 from lanner.options import MODES
@@ -115,6 +116,46 @@ def test_rates_are_found_again() -> None:
         [step("a", steps=1, products=float(rng.integers(1, 5000))), step("b", gates=float(rng.integers(1, 10**7)))]
         for _ in range(30)
     ]
-    table = fitted("this", runs)["protocols"]
+    table = fitted("this", 2, runs)["protocols"]
     for (protocol, name), rate in true.items():
         assert table[protocol]["online"][name] == pytest.approx(rate, rel=1e-6)
+
+
+def test_whose_the_time_is_and_what_of_it_is_parallel() -> None:
+    # Of 10 s the client computes 2 and the server 5; half of what they compute is divided among two cores.
+    step = Measured("a", "online", {}, 10.0, 2.0, 5.0, 10.0 + 7.0 / 2)
+    assert shares([step], 2) == pytest.approx({"client": 0.2, "server": 0.5, "parallel": 0.5})
+    # On four cores the same slowing down is of a smaller part.
+    assert shares([step], 4)["parallel"] == pytest.approx(1 / 6)
+    # Both at once: no more than the whole.
+    both = Measured("a", "online", {}, 1.0, 0.75, 0.75, 5.0)
+    assert shares([both, both], 2) == {"client": 0.75, "server": 0.25, "parallel": 1.0}
+    for unknown in (Measured("a", "online", {}, 0.0), Measured("a", "online", {}, 1.0)):
+        assert shares([unknown], 2)["parallel"] == 0.0
+    assert shares([step], 1)["parallel"] == 0.0
+
+
+def test_more_cores_of_the_party_that_computes_make_it_faster() -> None:
+    model = embedded("gazelle")
+    usual = model.estimate()
+    cores = usual.document["cores"]["server"]
+    assert cores >= 1
+    same = model.estimate(server=Machine(cores=cores), client=Machine(cores=cores))
+    assert same.online == usual.online
+    many = model.estimate(server=Machine(cores=8 * cores))
+    assert many.document["cores"] == {"client": cores, "server": 8 * cores}
+    assert many.online.seconds < usual.online.seconds
+    assert (many.online.bytes, many.setup) == (usual.online.bytes, usual.setup)
+    one = model.estimate(client=Machine(cores=1), server=Machine(cores=1))
+    assert one.online.seconds > usual.online.seconds
+
+
+def test_memory_of_each_side_says_whether_it_fits_and_for_how_many() -> None:
+    model = embedded("gazelle")
+    usual = model.estimate().fits
+    assert (usual.client, usual.server, usual.sessions) == (True, True, None)
+    tight = model.estimate(client=Machine(memory=usual.client_bytes), server=Machine(memory=usual.server_bytes))
+    assert (tight.fits.client, tight.fits.server, tight.fits.sessions) == (True, True, 1)
+    low = model.estimate(client=Machine(memory=usual.client_bytes - 1), server=Machine(memory=usual.server_bytes - 1))
+    assert (low.fits.client, low.fits.server, low.fits.sessions) == (False, False, 0)
+    assert low.document["fits"]["sessions"] == 0

@@ -38,8 +38,9 @@ def test_clients_at_once_get_what_the_reference_says(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("lanner.benchmarks.throughput.CLIENTS", (1, 3))
     monkeypatch.setattr("lanner.benchmarks.throughput.INPUTS", (2,))
     (case,) = (case for case in cases("networks", "cheetah") if case.name == "mnist_c")
-    one, three = throughput(case, Protocols("cheetah"), LOOPBACK)
-    assert [(found.clients, found.inputs) for found in (one, three)] == [(1, 2), (3, 2)]
+    one, three, in_turn = throughput(case, Protocols("cheetah"), LOOPBACK)
+    found = [(each.clients, each.inputs, each.in_turn) for each in (one, three, in_turn)]
+    assert found == [(1, 2, False), (3, 2, False), (1, 2, True)]
     # Every session has its own set-up, and costs the same.
     assert one.bytes_per_image == pytest.approx(three.bytes_per_image, rel=0.01)
     assert one.images_per_second == pytest.approx(2 / one.seconds)

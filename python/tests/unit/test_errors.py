@@ -50,10 +50,8 @@ def test_place_is_named_where_the_native_error_names_none() -> None:
 
 
 def test_a_busy_server_is_an_error_of_its_own_that_is_a_peers() -> None:
-    error = native_error("peer")
-    error.what = "the server is busy: all its sessions are taken"
     with pytest.raises(errors.BusyError) as caught, errors.native_errors("host:1"):
-        raise error
+        raise native_error("busy")
     assert isinstance(caught.value, errors.PeerError)
     assert (caught.value.kind, caught.value.exit_code) == ("busy", 4)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from lanner.cli.events import Event
 from lanner.cli.output import Output, plain
+from lanner.errors import MisuseError
 from lanner.wording import counted
 
 
@@ -45,10 +49,37 @@ def test_streams(capsys: pytest.CaptureFixture[str]) -> None:
     output = Output(json=True)
     output.say("a result")
     output.tell("what goes on")
-    output.log("a session")
+    output.log(Event("session_ended", "a session"))
     output.document({"a": 1})
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ('{"a": 1}\n', "a session\n")
+
+
+def test_every_line_of_a_structured_log_is_an_object(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(json=False)
+    output.structured = True
+    output.tell("what goes on", event="stopping")
+    output.warn("mind\nthis")
+    output.log(Event("session_ended", "a session", "warning", 0.5, {"session": 1, "model": None, "reason": "[\x1b"}))
+    output.fail(MisuseError("this is wrong", fix="make it right"))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    told = [json.loads(line) for line in printed.err.splitlines()]
+    assert told[2] == {
+        "time": "1970-01-01T00:00:00.500Z",
+        "level": "warning",
+        "event": "session_ended",
+        "session": 1,
+        "reason": "[\x1b",
+    }
+    assert [(each["level"], each["event"]) for each in told] == [
+        ("info", "stopping"),
+        ("warning", "note"),
+        ("warning", "session_ended"),
+        ("error", "failed"),
+    ]
+    assert (told[1]["message"], told[3]["reason"]) == ("mind\nthis", "misuse")
+    assert "\x1b" not in printed.err
 
 
 def test_what_carries_nothing_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:

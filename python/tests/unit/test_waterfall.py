@@ -23,8 +23,10 @@ def prediction(*layers: Layer) -> Prediction:
     return Prediction(0, None, None, phases, list(layers), "cheetah", "tiny")
 
 
-def layer(name: str, phase: str, seconds: float, transferred: int = 0, rounds: int = 0) -> Layer:
-    return Layer(name, "p", phase, seconds, transferred, rounds)
+def layer(
+    name: str, phase: str, seconds: float, transferred: int = 0, rounds: int = 0, computing: float = 0.0
+) -> Layer:
+    return Layer(name, "p", phase, seconds, computing, transferred, transferred // 2, rounds)
 
 
 def test_steps_follow_each_other_in_each_phase_from_zero() -> None:
@@ -62,6 +64,15 @@ def test_a_step_is_the_servers_part_the_way_and_what_is_left(server: float, way:
     (near,) = spans(made, computed, LOOPBACK)
     assert total(near.way) == 0.0
     assert total(near.left) == pytest.approx(left + way)
+
+
+def test_the_client_computes_where_the_server_leaves_it_time() -> None:
+    made, computed = [prediction(layer("a", "online", 0.1, 1000, 2, 0.03))], {("online", "a", "p"): 0.01}
+    (step,) = spans(made, computed, FAR)
+    assert step.client == 0.03
+    assert (total(step.own), total(step.way), total(step.left)) == pytest.approx((0.03, 0.021, 0.039))
+    (busy,) = spans(made, {("online", "a", "p"): 0.08}, FAR)
+    assert (busy.client, total(busy.own), total(busy.way), total(busy.left)) == pytest.approx((0.03, 0.02, 0.0, 0.0))
 
 
 def test_a_server_that_is_not_done_goes_on_in_the_next_step() -> None:

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use lanner_protocol::step::Memory;
+
 use crate::executor::{ExecutionError, Prepared};
 
 /// Predictions that a client may have prepared and not used.
@@ -12,6 +14,16 @@ pub const MAX_PREPARED_BYTES: u64 = 4 << 30;
 
 /// Predictions of a session that run at once.
 pub const MAX_TOGETHER: usize = 8;
+
+/// How many predictions may run at once, so that either party has `bytes` (4 GiB at most) for their material, that of as many others that are
+/// prepared meanwhile, and what it works with; 1 to [`MAX_TOGETHER`].
+#[must_use]
+pub fn most_together(memory: &Memory, bytes: u64) -> usize {
+    let of = |material: u64, working: u64| material.saturating_mul(2).saturating_add(working);
+    let client = of(memory.client_material, memory.client_working);
+    let each = client.max(of(memory.server_material, memory.working)).max(1);
+    ((bytes.min(MAX_PREPARED_BYTES) / each) as usize).clamp(1, MAX_TOGETHER)
+}
 
 /// A session's material: first made, first used.
 pub(super) struct Queue {

@@ -8,7 +8,10 @@ use lanner_store::{Material, StoreError};
 use lanner_wire::{Channel, ChannelError, Refusal};
 
 use super::queue::Queue;
-use super::{MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, pairing, upload};
+use super::{
+    MAX_PREPARED_BYTES, MAX_TOGETHER, OwnKeys, PREPARED, Request, Shelf, is_ready, most_together, pairing,
+    upload,
+};
 use crate::executor::{ClientPlan, ClientSession, ExecutionError, Outcome, StepCost};
 
 /// Where the bytes of an upload are, if anywhere.
@@ -25,6 +28,10 @@ pub struct Requester {
     own_keys: Option<(OwnKeys, Uploading)>,
     setup: StepCost,
     standing: Standing,
+    /// Predictions that the server lets run at once.
+    at_once: usize,
+    /// Bytes that predictions that run at once may take.
+    memory: u64,
 }
 
 impl Requester {
@@ -42,7 +49,16 @@ impl Requester {
             own_keys: None,
             setup,
             standing: Standing::InStep,
+            at_once: 1,
+            memory: MAX_PREPARED_BYTES,
         }
+    }
+
+    /// The same, with at most so many bytes for predictions that run at once, where those of one fit.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
     }
 
     /// The same, keeping pairings and material for other sessions.
@@ -188,6 +204,7 @@ impl Requester {
         self.standing.begin()?;
         Request::Predict.send(channel)?;
         let predicted = self.plan.predict(channel, material, input)?;
+        self.at_once = self.at_once.min(self.prepared.len()).max(1);
         self.standing = Standing::InStep;
         Ok(predicted)
     }
@@ -198,19 +215,23 @@ impl Requester {
         channel.divisible().is_some()
     }
 
-    /// How many predictions may run together, so that their material, and that of as many others, fits in the memory of a session.
+    /// How many predictions may run together now: one, or as many of those that are prepared as fit in the memory of both parties.
     #[must_use]
     pub fn most_together(&self) -> usize {
-        let memory = self.plan.memory();
-        let each = memory.client_material.max(memory.server_material).max(1);
-        ((MAX_PREPARED_BYTES / each / 2) as usize).clamp(1, MAX_TOGETHER)
+        self.fitting().min(self.at_once).min(self.prepared.len()).max(1)
     }
 
-    /// Predicts for inputs of the same number of predictions at once, and meanwhile prepares `next` others, or as many as there is room for.
+    /// How many predictions fit in this party's memory at once, and in what a session may take of the other's.
+    fn fitting(&self) -> usize {
+        most_together(&self.plan.memory(), self.memory)
+    }
+
+    /// Predicts at once, one prediction for each input, and meanwhile prepares `next` others, or as many as there is room for.
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if there are no inputs, more than [`Self::most_together`], or one has another length, or if the channel
-    /// cannot be shared; as [`Self::prepare`]. A failure of the preparation alone takes nothing from the predictions: the next exchange tells it.
+    /// cannot be shared; as [`Self::prepare`]. A preparation that fails when the predictions are over takes nothing from them: the next
+    /// exchange tells it. One that fails before ends them too.
     pub fn predict_together(
         &mut self,
         channel: &mut dyn Channel,
@@ -224,32 +245,34 @@ impl Requester {
             return Err(ExecutionError::Mismatch { what: "a channel of one lane" });
         }
         inputs.iter().try_for_each(|input| self.plan.check_input(input))?;
-        while self.prepared.len() < inputs.len() {
+        if self.prepared.len() == 0 {
             self.prepare(channel)?;
         }
+        let preparations = next.min(self.prepared.room()).min(self.fitting()) as u8;
         let materials = self.prepared.take_for(inputs.len())?;
-        let room = self.prepared.room().min(self.most_together());
-        let preparations = next.min(room) as u8;
         self.standing.begin()?;
         Request::Together { predictions: inputs.len() as u8, preparations }.send(channel)?;
         let channel = channel.divisible().ok_or(ExecutionError::Broken)?;
         let (plan, session) = (&self.plan, made_by(&mut self.session)?);
         let predict = |(material, input)| move |lane: &mut dyn Channel| plan.predict(lane, material, input);
         let prepare = |lane: &mut dyn Channel| {
-            let mut count = [0];
-            lane.receive_into(PREPARED, &mut count)?;
-            if count[0] > preparations {
+            let mut counts = [0; 2];
+            lane.receive_into(PREPARED, &mut counts)?;
+            let [count, at_once] = counts;
+            if count > preparations || !(1..=MAX_TOGETHER).contains(&at_once.into()) {
                 return Err(ChannelError::Malformed { what: "number of preparations" }.into());
             }
-            (0..count[0]).map(|_| session.prepare(lane)).collect::<Result<Vec<_>, ExecutionError>>()
+            let prepared = (0..count).map(|_| session.prepare(lane));
+            Ok((prepared.collect::<Result<Vec<_>, ExecutionError>>()?, at_once))
         };
         let predictions = materials.into_iter().zip(inputs.iter().copied()).map(predict).collect();
         let (predicted, prepared) = abreast(channel, predictions, prepare)?;
         self.standing = match prepared {
-            Ok(prepared) => {
+            Ok((prepared, at_once)) => {
                 for made in prepared {
                     self.prepared.put(made);
                 }
+                self.at_once = at_once.into();
                 Standing::InStep
             }
             Err(error) => Standing::Failed(error),
@@ -301,6 +324,9 @@ impl Requester {
         plan.check_input(input)?;
         let Some(shelf) = shelf.as_mut().filter(|shelf| shelf.is_paired()) else { return Ok(None) };
         for id in shelf.available()? {
+            // A session that goes on no more takes nothing from the stock.
+            standing.begin()?;
+            *standing = Standing::InStep;
             let material = match shelf.take(id, plan) {
                 // Another process was faster, or it is lost: the next may do.
                 Err(

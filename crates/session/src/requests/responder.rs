@@ -9,8 +9,24 @@ use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 use tracing::warn;
 
 use super::queue::Queue;
-use super::{MAX_TOGETHER, PREPARED, Request, Shelf, pairing, say_ready, upload};
+use super::{
+    MAX_PREPARED_BYTES, MAX_TOGETHER, PREPARED, Request, Shelf, most_together, pairing, say_ready, upload,
+};
 use crate::executor::{ClientKeys, ExecutionError, ServedModel, ServerSession, StepCost};
+
+/// How much a request may take that it can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Predictions that may be prepared beside others.
+    pub preparations: usize,
+    /// Predictions that may run at once the next time; one always may.
+    pub at_once: usize,
+}
+
+impl Room {
+    /// As much as a session may ever have.
+    pub const MOST: Self = Self { preparations: MAX_TOGETHER, at_once: MAX_TOGETHER };
+}
 
 /// The server's side of a session.
 pub struct Responder {
@@ -22,6 +38,8 @@ pub struct Responder {
     shelf: Option<Shelf>,
     uploads: Option<Arc<Uploads>>,
     computed: Vec<StepCost>,
+    /// Predictions that the client may have run at once.
+    at_once: usize,
     /// Whether a phase failed: what it has drawn and sent must not be met again.
     broken: bool,
 }
@@ -31,8 +49,9 @@ impl Responder {
     #[must_use]
     pub fn new(model: Arc<ServedModel>, rng: Prg) -> Self {
         let prepared = Queue::new(model.memory().server_material);
-        let (rng, computed) = (Some(rng), Vec::new());
-        Self { model, rng, session: None, prepared, shelf: None, uploads: None, computed, broken: false }
+        let (rng, computed, at_once) = (Some(rng), Vec::new(), 1);
+        let (session, shelf, uploads, broken) = (None, None, None, false);
+        Self { model, rng, session, prepared, shelf, uploads, computed, at_once, broken }
     }
 
     /// The same, keeping pairings and material where the client asks for it.
@@ -64,10 +83,10 @@ impl Responder {
     /// ones due, or the connection fails; [`ExecutionError::Broken`] ever after. A client that asks for a pairing, keys or material that are
     /// not kept, or cannot be, hears it, and the session goes on.
     pub fn answer(&mut self, channel: &mut dyn Channel, request: Request) -> Result<(), ExecutionError> {
-        self.answer_within(channel, request, MAX_TOGETHER)
+        self.answer_within(channel, request, Room::MOST)
     }
 
-    /// The same, where `room` tells for how many predictions there is memory that a request may do without.
+    /// The same, where there is memory for so much that a request may do without.
     ///
     /// # Errors
     /// As [`Self::answer`].
@@ -75,7 +94,7 @@ impl Responder {
         &mut self,
         channel: &mut dyn Channel,
         request: Request,
-        room: usize,
+        room: Room,
     ) -> Result<(), ExecutionError> {
         if std::mem::replace(&mut self.broken, true) {
             return Err(ExecutionError::Broken);
@@ -88,7 +107,7 @@ impl Responder {
             Request::Prepare => self.prepare(channel)?,
             Request::Predict => self.predict(channel)?,
             Request::Together { predictions, preparations } => {
-                self.predict_together(channel, predictions.into(), room.min(preparations.into()))?;
+                self.predict_together(channel, predictions.into(), preparations.into(), room)?;
             }
             Request::Resume => self.resume(channel)?,
             Request::Pair => self.pair(channel)?,
@@ -157,6 +176,7 @@ impl Responder {
     fn predict(&mut self, channel: &mut dyn Channel) -> Result<(), ExecutionError> {
         let material = self.prepared.take().map_err(|_| out_of_turn())?;
         self.computed = self.model.predict(channel, material)?;
+        self.at_once = self.at_once.min(self.prepared.len()).max(1);
         Ok(())
     }
 
@@ -165,16 +185,19 @@ impl Responder {
         channel: &mut dyn Channel,
         predictions: usize,
         preparations: usize,
+        room: Room,
     ) -> Result<(), ExecutionError> {
-        if predictions == 0 || predictions > MAX_TOGETHER || preparations > MAX_TOGETHER {
+        if predictions == 0 || predictions > self.at_once || preparations > MAX_TOGETHER {
             return Err(out_of_turn());
         }
         let channel = channel.divisible().ok_or_else(out_of_turn)?;
         let session = self.session.as_mut().ok_or_else(out_of_turn)?;
         let materials = self.prepared.take_for(predictions).map_err(|_| out_of_turn())?;
-        let preparations = preparations.min(self.prepared.room());
+        let preparations = preparations.min(room.preparations).min(self.prepared.room());
+        let fitting = most_together(&self.model.memory(), MAX_PREPARED_BYTES);
+        let at_once = room.at_once.clamp(1, fitting);
         let prepare = |lane: &mut dyn Channel| {
-            lane.send(PREPARED, &[preparations as u8])?;
+            lane.send(PREPARED, &[preparations as u8, at_once as u8])?;
             lane.flush()?;
             (0..preparations).map(|_| session.prepare(lane)).collect::<Result<Vec<_>, ExecutionError>>()
         };
@@ -186,6 +209,7 @@ impl Responder {
             self.computed.extend_from_slice(made.costs());
             self.prepared.put(made);
         }
+        self.at_once = at_once;
         Ok(())
     }
 

@@ -23,6 +23,8 @@ struct Key {
 struct Total {
     seconds: f64,
     count: u64,
+    sent: u64,
+    received: u64,
 }
 
 /// What a server has computed for one step of a model in one phase, since its start.
@@ -41,16 +43,22 @@ pub struct ComputedStep {
     pub seconds: f64,
     /// How often.
     pub count: u64,
+    /// Bytes that the server sent for it.
+    pub bytes_sent: u64,
+    /// Bytes that it received.
+    pub bytes_received: u64,
 }
 
 impl Computations {
     pub(super) fn add(&self, model: &str, computed: &[StepCost]) {
         let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for StepCost { name, protocol, phase, computing, .. } in computed {
+        for StepCost { name, protocol, phase, computing, traffic, .. } in computed {
             let (model, step) = (model.to_owned(), name.clone());
             let total = totals.entry(Key { model, phase: phase.name(), step, protocol }).or_default();
             total.seconds += computing;
             total.count += 1;
+            total.sent += traffic.sent;
+            total.received += traffic.received;
         }
     }
 
@@ -63,6 +71,8 @@ impl Computations {
             protocol: key.protocol,
             seconds: total.seconds,
             count: total.count,
+            bytes_sent: total.sent,
+            bytes_received: total.received,
         };
         totals.iter().map(step).collect()
     }
@@ -84,7 +94,7 @@ mod tests {
             phase,
             seconds: 2.0 * computing,
             computing,
-            traffic: Traffic { sent: 0, received: 0, rounds: 0 },
+            traffic: Traffic { sent: 10, received: 1, rounds: 0 },
         };
         computations.add("m", &[step("fc1", Phase::Offline, 1.0), step("fc2", Phase::Offline, 2.0)]);
         computations.add("m", &[step("fc1", Phase::Online, 4.0)]);
@@ -93,6 +103,8 @@ mod tests {
         let steps = computations.steps();
         let found: Vec<_> =
             steps.iter().map(|s| (s.model.as_str(), s.phase, s.step.as_str(), s.seconds, s.count)).collect();
+        let bytes: Vec<_> = steps.iter().map(|s| (s.bytes_sent, s.bytes_received)).collect();
+        assert_eq!(bytes, [(10, 1), (10, 1), (20, 2), (10, 1)]);
         let expected = [
             ("m", "offline", "fc1", 1.0, 1),
             ("m", "offline", "fc2", 2.0, 1),

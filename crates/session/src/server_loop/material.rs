@@ -50,11 +50,24 @@ impl Budget {
     pub(super) fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Reservation, Exhausted> {
         let full = |held: &mut u64| held.checked_add(bytes).is_none_or(|sum| sum > self.limit);
         let waited = self.released.wait_timeout_while(self.lock(), RESERVE_PATIENCE, full);
-        let mut held = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if full(&mut held) {
-            return Err(Exhausted { bytes, held: *held, limit: self.limit });
+        self.take(waited.unwrap_or_else(PoisonError::into_inner).0, bytes, self.limit)
+    }
+
+    /// Takes room if there is some now, of one half of all: the other one is for what sessions cannot do without.
+    pub(super) fn try_reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
+        self.take(self.lock(), bytes, self.limit / 2).ok()
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        mut held: MutexGuard<'_, u64>,
+        bytes: u64,
+        limit: u64,
+    ) -> Result<Reservation, Exhausted> {
+        match held.checked_add(bytes) {
+            Some(sum) if sum <= limit => *held = sum,
+            _ => return Err(Exhausted { bytes, held: *held, limit }),
         }
-        *held += bytes;
         Ok(Reservation { budget: Arc::clone(self), bytes })
     }
 
@@ -90,6 +103,9 @@ mod tests {
         drop(first);
         assert_eq!(budget.held(), 40);
         assert!(budget.reserve(u64::MAX).is_err(), "no sum overflows");
+        // Half of all is 50, of which 40 are held.
+        assert!(budget.try_reserve(11).is_none() && budget.try_reserve(u64::MAX).is_none());
+        drop(budget.try_reserve(10).unwrap());
         assert!(budget.reserve(60).is_ok(), "and it is given back when nobody takes it");
         drop(second);
         assert_eq!(budget.held(), 0);

@@ -4,11 +4,15 @@ Each protocol's steps tell what they count (`lanner inspect` shows it). The seco
 what it counts, each times a rate that is not negative. Rates are those that come closest, by relative error, to the
 time of each phase of each benchmark and, weighing less, to those of its steps: parties wait for each other, and which
 step a wait falls in says little. Both parties are processes on this machine, over TLS.
+
+Whose time it is, is measured by each party's own clock; and how much of that all cores share, by predictions for which
+each party has one core.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.benchmarks.cases import Case, cases
+from lanner.benchmarks.machine import one_core_each
+from lanner.cli.counters import await_counters
 from lanner.cli.process import ServerProcess
+from lanner.client import Client
 from lanner.errors import ModelError
 from lanner.estimate import estimate
 from lanner.options import INTERACTIVE_MODES, MODES, Protocols
 from lanner.prediction import Prediction
+from lanner.waterfall import Computed
 
 #: Networks that are measured beside layers and activations: steps of many sizes, one behind the other.
 NETWORKS = ("mnist_a", "mnist_b", "mnist_c", "mnist_d", "mnist_cryptonets", "lenet", "resnet20")
@@ -52,12 +60,18 @@ class Measured:
         phase: ``setup``, ``offline`` or ``online``.
         counts: What it counts.
         seconds: The median over predictions.
+        client: The part of it in which the client computed.
+        server: That of the server.
+        alone: What it took when each party had one core; None where that was not measured.
     """
 
     protocol: str
     phase: str
     counts: Mapping[str, float]
     seconds: float
+    client: float = 0.0
+    server: float = 0.0
+    alone: float | None = None
 
 
 def measure(machine: str, advance: Callable[[str], None]) -> dict[str, Any]:
@@ -75,19 +89,39 @@ def measure(machine: str, advance: Callable[[str], None]) -> dict[str, Any]:
         except ModelError:
             # What a mode does not take, another one measures.
             continue
-    return fitted(machine, runs)
+    return fitted(machine, len(os.sched_getaffinity(0)), runs)
 
 
-def fitted(machine: str, runs: Sequence[Sequence[Measured]]) -> dict[str, Any]:
-    """The table that comes closest to runs of benchmarks."""
+def fitted(machine: str, cores: int, runs: Sequence[Sequence[Measured]]) -> dict[str, Any]:
+    """The table that comes closest to runs of benchmarks on a machine with so many cores."""
     measured = {step.protocol for run in runs for step in run if step.phase != "setup"}
     # One whose steps take no time to speak of has no rates.
-    protocols: dict[str, dict[str, dict[str, float]]] = {name: {"offline": {}, "online": {}} for name in measured}
+    protocols: dict[str, dict[str, dict[str, Any]]] = {
+        name: {"offline": {}, "online": {}, "shares": {}} for name in measured
+    }
     for phase in ("offline", "online"):
         for (protocol, name), rate in fit(runs, phase).items():
             protocols[protocol][phase][name] = rate
+        for protocol, rates in protocols.items():
+            steps = [step for run in runs for step in run if (step.protocol, step.phase) == (protocol, phase)]
+            rates["shares"][phase] = shares(steps, cores)
     setup = {name: rate for (_, name), rate in fit(runs, "setup").items()}
-    return {"machine": machine, "setup": setup, "protocols": protocols}
+    return {"machine": machine, "cores": cores, "setup": setup, "protocols": protocols}
+
+
+def shares(steps: Sequence[Measured], cores: int) -> dict[str, float]:
+    """Whose the time of some steps is, and which part of what either computes all cores share, each from 0 to 1."""
+    seconds = sum(step.seconds for step in steps)
+    if seconds <= 0:
+        return {"client": 0.0, "server": 0.0, "parallel": 0.0}
+    client = min(sum(step.client for step in steps) / seconds, 1.0)
+    # What both compute at once counts for the client alone.
+    server = min(sum(step.server for step in steps) / seconds, 1.0 - client)
+    both = [(step.alone, step.seconds) for step in steps if step.alone is not None]
+    longer = sum(alone for alone, _ in both) / max(sum(taken for _, taken in both), FLOOR) - 1.0 if both else 0.0
+    divided = (client + server) * (cores - 1)
+    parallel = min(max(longer / divided, 0.0), 1.0) if divided > 0 else 0.0
+    return {"client": client, "server": server, "parallel": parallel}
 
 
 def calibration_cases() -> list[tuple[Protocols, Case]]:
@@ -135,19 +169,47 @@ def _measure(case: Case, protocols: Protocols) -> list[Measured]:
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "kernels.lanner"
         model.save(path)
-        with ServerProcess([str(path)]) as server, server.connect() as client:
+        with ServerProcess([str(path)], metrics=True) as server, server.connect() as client:
             client.predict(sample)
+            before = await_counters(server, 1).computed
             predictions = [client.predict(sample) for _ in range(REPEATS)]
+            after = await_counters(server, 1 + REPEATS).computed
+            computed = {key: (total - before.get(key, 0.0)) / REPEATS for key, total in after.items()}
+            alone = _alone(server, client, sample)
     setup = Measured("setup", "setup", document["setup_operations"], predictions[0].phases["setup"].seconds)
-    return [setup, *_steps(document["layers"], predictions)]
+    return [setup, *_steps(document["layers"], predictions, computed, alone)]
 
 
-def _steps(layers: Sequence[Mapping[str, Any]], predictions: Sequence[Prediction]) -> Iterator[Measured]:
+def _alone(server: ServerProcess, client: Client, sample: NDArray[np.float32]) -> list[Prediction]:
+    """Predictions for which each party has one core; none where there is one only."""
+    if len(os.sched_getaffinity(0)) == 1:
+        return []
+    with one_core_each(server.pid):
+        return [client.predict(sample) for _ in range(REPEATS)]
+
+
+def _steps(
+    layers: Sequence[Mapping[str, Any]],
+    predictions: Sequence[Prediction],
+    computed: Computed,
+    alone: Sequence[Prediction],
+) -> Iterator[Measured]:
     for phase in ("offline", "online"):
-        told = [[step for step in prediction.layers if step.phase == phase] for prediction in predictions]
-        for layer, *steps in zip(layers, *told, strict=True):
-            counts = {name: layer["visits"] * count for name, count in layer["operations"].items()}
-            yield Measured(layer["protocol"], phase, counts, median(step.seconds for step in steps))
+        told, slow = (
+            [[step for step in prediction.layers if step.phase == phase] for prediction in some]
+            for some in (predictions, alone)
+        )
+        for number, layer in enumerate(layers):
+            steps, slower = [of[number] for of in told], [of[number] for of in slow]
+            yield Measured(
+                layer["protocol"],
+                phase,
+                {name: layer["visits"] * count for name, count in layer["operations"].items()},
+                median(step.seconds for step in steps),
+                median(step.computing for step in steps),
+                computed.get((phase, layer["name"], layer["protocol"]), 0.0),
+                median(step.seconds for step in slower) if slower else None,
+            )
 
 
 def fit(runs: Sequence[Sequence[Measured]], phase: str) -> dict[tuple[str, str], float]:

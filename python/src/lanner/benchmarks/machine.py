@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,34 @@ def machine() -> dict[str, Any]:
         "lanner": native["version"],
         "load": os.getloadavg()[0],
     }
+
+
+@contextmanager
+def one_core_each(other: int) -> Iterator[None]:
+    """Keep this process and another of the same user on one core each, two different ones, within the block.
+
+    Raises:
+        OSError: If the system does not let them be kept there.
+        ValueError: If this process has one core only.
+    """
+    every = sorted(os.sched_getaffinity(0))
+    own, its, *_ = every if len(every) > 1 else (None, None)
+    if own is None or its is None:
+        raise ValueError("two processes cannot have a core each of one")
+    try:
+        _keep_on("self", {own})
+        _keep_on(str(other), {its})
+        yield
+    finally:
+        _keep_on("self", set(every))
+        _keep_on(str(other), set(every))
+
+
+def _keep_on(process: str, cores: set[int]) -> None:
+    """Keep all threads of a process on some cores, those that they start too."""
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), cores)
 
 
 def forget_peaks(other: int) -> None:

@@ -26,6 +26,26 @@ INPUTS = (1, 8, 64)
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What is asked of a server at once.
+
+    Attributes:
+        clients: Clients at once.
+        inputs: Inputs of each.
+        in_turn: Whether each input waits for the result before it.
+    """
+
+    clients: int
+    inputs: int
+    in_turn: bool = False
+
+
+def loads() -> list[Load]:
+    """Each number of clients with each number of inputs, and last one client whose inputs wait for each other."""
+    return [Load(clients, inputs) for clients in CLIENTS for inputs in INPUTS] + [Load(1, max(INPUTS), in_turn=True)]
+
+
+@dataclass(frozen=True, slots=True)
 class Throughput:
     """What clients get of a server in a time.
 
@@ -35,6 +55,7 @@ class Throughput:
         network: What is between the parties.
         clients: Clients at once, each with a session, set-up included.
         inputs: Inputs of each.
+        in_turn: Whether each input waited for the result before it.
         seconds: From the first request to the last result; connecting is done before.
         images_per_second: All inputs of all clients, by the seconds.
         bytes_per_image: Bytes in both directions, set-up included.
@@ -45,6 +66,7 @@ class Throughput:
     network: str
     clients: int
     inputs: int
+    in_turn: bool
     seconds: float
     images_per_second: float
     bytes_per_image: float
@@ -62,9 +84,8 @@ def throughput(case: Case, protocols: Protocols, network: Network) -> Iterator[T
     """
     model, sample = case.build(protocols)
     with served(case, model) as server:
-        for clients in CLIENTS:
-            for inputs in INPUTS:
-                yield _measured(case, model, sample, server, network, clients, inputs)
+        for load in loads():
+            yield _measured(case, model, sample, server, network, load)
 
 
 def _measured(
@@ -73,19 +94,19 @@ def _measured(
     sample: NDArray[np.float32],
     server: ServerProcess,
     network: Network,
-    clients: int,
-    inputs: int,
+    load: Load,
 ) -> Throughput:
-    batch = np.broadcast_to(sample, (inputs, *sample.shape))
-    ready = Barrier(clients + 1)
+    batch = np.broadcast_to(sample, (load.inputs, *sample.shape))
+    ready = Barrier(load.clients + 1)
 
     def session() -> tuple[list[Prediction], float]:
         with server.connect(network=network) as client:
             ready.wait(PATIENCE)
-            return client.predict_batch(batch), time.perf_counter()
+            made = [client.predict(each) for each in batch] if load.in_turn else client.predict_batch(batch)
+            return made, time.perf_counter()
 
-    with ThreadPoolExecutor(clients) as pool:
-        sessions = [pool.submit(session) for _ in range(clients)]
+    with ThreadPoolExecutor(load.clients) as pool:
+        sessions = [pool.submit(session) for _ in range(load.clients)]
         ready.wait(PATIENCE)
         started = time.perf_counter()
         ended = [one.result() for one in sessions]
@@ -93,9 +114,18 @@ def _measured(
     predictions = [prediction for made, _ in ended for prediction in made]
     check_results(case, model, model.predict_integers(sample)[0][0], predictions)
     transferred = sum(_bytes(made) for made, _ in ended)
-    count = clients * inputs
-    name, mode = case.name, model.manifest.mode
-    return Throughput(name, mode, network.name, clients, inputs, seconds, count / seconds, transferred / count)
+    count = load.clients * load.inputs
+    return Throughput(
+        name=case.name,
+        mode=model.manifest.mode,
+        network=network.name,
+        clients=load.clients,
+        inputs=load.inputs,
+        in_turn=load.in_turn,
+        seconds=seconds,
+        images_per_second=count / seconds,
+        bytes_per_image=transferred / count,
+    )
 
 
 def _bytes(predictions: list[Prediction]) -> int:

@@ -22,10 +22,10 @@ def run_throughput(
     options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
 ) -> Found:
     """Images per second of several clients at once."""
-    from lanner.benchmarks.throughput import CLIENTS, INPUTS, Throughput, throughput
+    from lanner.benchmarks.throughput import Throughput, loads, throughput
 
     rows: list[Throughput] = []
-    with output.progress("measuring", len(chosen) * len(networks) * len(CLIENTS) * len(INPUTS)) as advance:
+    with output.progress("measuring", len(chosen) * len(networks) * len(loads())) as advance:
         for case in chosen:
             for network in networks:
                 protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network)
@@ -39,7 +39,7 @@ def run_throughput(
             row.mode,
             row.network,
             row.clients,
-            row.inputs,
+            f"{row.inputs}, in turn" if row.in_turn else row.inputs,
             duration(row.seconds),
             round(row.images_per_second, 1),
             size(row.bytes_per_image),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections import defaultdict
 from dataclasses import dataclass
@@ -31,14 +29,20 @@ class Counters:
 
 def read_counters(server: ServerProcess) -> Counters:
     """What a server with metrics has counted so far."""
-    text = server.metrics()
-    counted = re.search(r"^lanner_predictions (\d+)$", text, re.MULTILINE)
-    if counted is None:
-        raise LannerError("the server does not count predictions", where="metrics")
+    from prometheus_client.parser import text_string_to_metric_families
+
+    requests: int | None = None
     computed: defaultdict[tuple[str, str, str], float] = defaultdict(float)
-    for phase, step, protocol, seconds in re.findall(_STEP, text, re.MULTILINE):
-        computed[phase, json.loads(step), protocol] += float(seconds)
-    return Counters(int(counted[1]), computed)
+    for family in text_string_to_metric_families(server.metrics()):
+        for sample in family.samples:
+            if sample.name == "lanner_predictions_total":
+                requests = int(sample.value)
+            elif sample.name == "lanner_step_seconds_total":
+                step = sample.labels
+                computed[step["phase"], step["step"], step["protocol"]] += sample.value
+    if requests is None:
+        raise LannerError("the server does not count predictions", where="metrics")
+    return Counters(requests, computed)
 
 
 def await_counters(server: ServerProcess, requests: int) -> Counters:
@@ -55,8 +59,3 @@ def await_counters(server: ServerProcess, requests: int) -> Counters:
         if time.monotonic() > deadline:
             raise LannerError("the server does not count the prediction that it made", where="metrics")
         time.sleep(0.005)
-
-
-_STEP = (
-    r'^lanner_step_seconds\{model="(?:[^"\\]|\\.)*",phase="(\w+)",step=("(?:[^"\\]|\\.)*"),protocol="([^"]*)"\} (\S+)$'
-)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lanner.capacity import Fits, Machine
 from lanner.cli.arguments import (
     add_compile_options,
     add_trust_options,
@@ -24,6 +25,7 @@ from lanner.cli.output import Output, duration, size
 from lanner.client import DEFAULT_TIMEOUT
 from lanner.errors import LannerError, MisuseError, ModelError
 from lanner.estimate import Estimate, PhaseEstimate, estimate
+from lanner.limits import parse_bytes
 from lanner.manifest import Manifest
 from lanner.model import load
 from lanner.network import Network, measure_network, read_network
@@ -32,6 +34,7 @@ from lanner.pictures import draw_estimate, size_of, spoken
 from lanner.plots import check_plots, figure
 from lanner.prediction import PHASES
 from lanner.trust import Trust
+from lanner.wording import counted
 
 NAME = "estimate"
 HELP = "tell what a prediction will take: seconds, bytes, rounds, memory and material, by phase and layer"
@@ -55,6 +58,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="between the parties: loopback, lan, wan, FILE.toml, or measure:HOST[:PORT], for which the network to a"
         " real server is measured, trusted as the options say (default: loopback)",
     )
+    for party in ("client", "server"):
+        parser.add_argument(
+            f"--{party}-cores",
+            type=int,
+            metavar="N",
+            help=f"cores of the {party}'s machine (default: as many as the machine of the kernel times)",
+        )
+        parser.add_argument(
+            f"--{party}-memory", metavar="SIZE", help=f"memory of the {party}, to tell whether it is enough: 8GB"
+        )
     add_html_option(parser)
     parser.add_argument(
         "--plot", type=Path, metavar="F.png", help="draw time and bytes by layer: .png, .svg or .pdf, with matplotlib"
@@ -73,7 +86,8 @@ def run(options: Namespace, output: Output) -> int:
         check_target(options.plot)
     if options.model.suffix != ".onnx":
         refuse_compile_options(options)
-        alone = estimate(_manifest(options), network, state_dir=options.state_dir, **read_limits(options))
+        limits = read_limits(options)
+        alone = estimate(_manifest(options), network, state_dir=options.state_dir, **limits, **_machines(options))
         return _tell(alone, options, output)
     require_calibration(options, "lanner estimate")
     samples = load_calibration(options.calibration, options)
@@ -117,7 +131,7 @@ def _compiled(
     chosen = Namespace(**{**vars(options), "mode": mode})
     with output.progress(f"compiling {options.model.name}") as advance:
         model = compile_file(chosen, samples, options.calibration, options.model.stem, advance)
-    return estimate(model.manifest, network, state_dir=options.state_dir, **read_limits(options))
+    return estimate(model.manifest, network, state_dir=options.state_dir, **read_limits(options), **_machines(options))
 
 
 def _tell(found: Estimate, options: Namespace, output: Output) -> int:
@@ -158,14 +172,35 @@ def _show(found: Estimate, output: Output) -> None:
     output.section("Why these protocols", list(reasons.items()))
     held = [(name.replace("_", " "), size(count)) for name, count in found.memory.items() if count]
     output.section("Memory", held)
+    _tell_what_fits(found.fits, output)
     _warn_of_untimed(found, output)
     output.say(f"times are of {found.machine}; lanner doctor --calibrate measures this machine")
+
+
+def _tell_what_fits(fits: Fits, output: Output) -> None:
+    if not fits.client:
+        output.warn(f"the client has too little memory: a prediction takes {size(fits.client_bytes)} of it")
+    if not fits.server:
+        output.warn(f"the server has too little memory: a prediction takes {size(fits.server_bytes)} of it")
+    elif fits.sessions is not None:
+        output.say(f"the server has memory for {counted(fits.sessions, 'session')} with a prediction each")
 
 
 def _warn_of_untimed(found: Estimate, output: Output) -> None:
     lacking = sorted({layer.protocol for layer in found.layers if not layer.timed})
     if lacking:
         output.warn(f"there are no times of {', '.join(lacking)}: what these compute counts as none, mode {found.mode}")
+
+
+def _machines(options: Namespace) -> dict[str, Machine]:
+    """The machines that the options describe."""
+    return {
+        party: Machine(
+            getattr(options, f"{party}_cores"),
+            None if (memory := getattr(options, f"{party}_memory")) is None else parse_bytes(memory),
+        )
+        for party in ("client", "server")
+    }
 
 
 def _network(options: Namespace) -> Network:

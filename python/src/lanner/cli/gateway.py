@@ -6,28 +6,33 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanner.cli.arguments import Peer, add_peer_arguments, add_peer_options, read_peer
-from lanner.cli.output import Output, duration
+from lanner.cli.events import Event, add_log_option
+from lanner.cli.log import request_event
+from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.client import Client
 from lanner.errors import MisuseError
 from lanner.extras import require
 from lanner.state import state_directory, state_path
-from lanner.wording import counted
+from lanner.telemetry.tracing import tracing
 
 if TYPE_CHECKING:
-    from lanner.gateway.front import Entry
     from lanner.gateway.listening import Listening
     from lanner.gateway.sessions import ServedModel
     from lanner.gateway.token import Token
+    from lanner.telemetry.records import Listener, Request
 
 NAME = "gateway"
 HELP = "offer a server's models on this machine, as the Open Inference Protocol v2 (KServe) and as a web page"
+
+#: What traces call the gateway, where no variable names it.
+SERVICE = "lanner-gateway"
 
 #: Seconds to wait for a server that is only asked whether it is there.
 PROBE_SECONDS = 5.0
@@ -74,11 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="requests that may wait for others; further ones are told to try again later "
         f"(default: {DEFAULT_WAITING})",
     )
+    add_log_option(parser)
     add_peer_options(parser, several_models=True)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Connect to the server, and answer until SIGTERM or Ctrl-C, which drain and exit 0."""
+    output.structured = options.log_format == "json"
     if options.max_waiting < 0:
         raise MisuseError(f"--max-waiting is {options.max_waiting}", fix="give 0 or more")
     _require_web_server()
@@ -89,6 +96,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     from lanner.gateway.listening import Listening, serve_until_stopped
     from lanner.gateway.page import FILES
     from lanner.gateway.service import Service
+    from lanner.telemetry.exposition import new_registry
+    from lanner.telemetry.gateway_metrics import GatewayMetrics
 
     listening = Listening.parse(options.listen, options.tls_cert, options.tls_key)
     context = listening.context()
@@ -96,14 +105,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
     token_file, token = _read_token(options, listening)
     names = listening.names(options.name)
     guard = Guard(listening.scheme, names, not listening.is_loopback, token, frozenset(FILES))
-    with listening.bind() as bound, _connected(peers, state_path(options.state_dir), output) as models:
+    with (
+        tracing(SERVICE, output.warn) as traces,
+        listening.bind() as bound,
+        _connected(peers, state_path(options.state_dir), output) as models,
+    ):
         url = listening.url(bound)
         service = Service({model.name: model for model in models}, Admission(1 + options.max_waiting), __version__)
+        registry = new_registry()
+        modes = {model.name: model.manifest.mode for model in models}
+        metrics = GatewayMetrics(modes, lambda: service.admission.held, registry)
+        listeners: list[Listener] = [partial(_log, output), metrics.answered, *(spans.answered for spans in traces)]
         output.document({"url": url, "models": list(service.models), "token_file": token_file})
         _announce(url, models, token_file, output)
-        serve_until_stopped(make_app(service, guard, partial(_log, output)), bound, context)
-        output.tell("stopping")
-    output.tell("stopped")
+        serve_until_stopped(make_app(service, guard, registry, listeners), bound, context)
+        output.tell("stopping", event="stopping")
+    output.tell("stopped", event="stopped")
     return 0
 
 
@@ -168,13 +185,10 @@ def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, o
     output.say(f"Open Inference Protocol v2 at {url}/v2", whole=True)
     if token_file is not None:
         output.say(f"callers need the token in {token_file}", whole=True)
+    output.log(Event("listening", None, fields={"url": url, "models": [model.name for model in models]}))
 
 
-def _log(output: Output, entry: Entry) -> None:
-    """One line: time, caller, model, how many samples, how long, and the status. No input, no result, no path."""
-    time = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    told = [f"{time} {entry.peer}"]
-    if entry.model is not None:
-        told.append(f"model {entry.model}, {counted(entry.samples, 'prediction')}")
-    failed = [] if entry.fault is None else [f"failed with {entry.fault}"]
-    output.log("; ".join([*told, duration(entry.seconds), f"status {entry.status}", *failed]))
+def _log(output: Output, request: Request) -> None:
+    """Log a prediction, or a request that failed; the questions of programs that only look are too many."""
+    if request.method == "POST" or request.status >= HTTPStatus.BAD_REQUEST:
+        output.log(request_event(request))

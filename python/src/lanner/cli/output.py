@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from lanner.cli.events import Event
 from lanner.errors import LannerError, ModelError
 from lanner.pages import Page
 from lanner.prediction import Prediction
@@ -36,12 +37,14 @@ class Output:
     Attributes:
         predictions: The elements of ``predictions`` completed so far, which an error's document includes.
         page: What is printed for people goes there, too, if it is not None.
+        structured: Whether every line on standard error is a JSON object.
     """
 
     def __init__(self, *, json: bool) -> None:
         self.json = json
         self.predictions: list[dict[str, Any]] = []
         self.page: Page | None = None
+        self.structured = False
         self._results = _console(sys.stdout)
         self._notes = _console(sys.stderr)
         self._printed = False
@@ -77,18 +80,27 @@ class Output:
                 self._results.print(plain(f"  {start:<{column}}{line}".rstrip()))
         self._results.print()
 
-    def tell(self, sentence: str) -> None:
-        """Print a line that is no result: what goes on."""
-        if not self.json:
-            self.log(sentence)
+    def tell(self, sentence: str, event: str = "note") -> None:
+        """Print a line that is no result: what goes on, and what programs call it."""
+        if self.structured:
+            self.log(Event(event, sentence, fields={"message": sentence}))
+        elif not self.json:
+            _print(self._notes, plain(sentence))
 
-    def log(self, sentence: str) -> None:
+    def log(self, event: Event) -> None:
         """Print a line of a log, which is kept even with ``--json``."""
-        _print(self._notes, plain(sentence))
+        if self.structured:
+            self._notes.file.write(event.document() + "\n")
+            self._notes.file.flush()
+        elif event.line is not None:
+            _print(self._notes, plain(event.line))
 
     def warn(self, sentence: str) -> None:
         """Print a line that people should see even with ``--json``."""
-        _print(self._notes, f"[yellow]note:[/yellow] {plain(sentence)}")
+        if self.structured:
+            self.log(Event("note", sentence, "warning", fields={"message": sentence}))
+        else:
+            _print(self._notes, f"[yellow]note:[/yellow] {plain(sentence)}")
 
     def table(
         self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "", width: int | None = None
@@ -128,10 +140,10 @@ class Output:
 
         Where a model is refused for several reasons, each follows on a line of its own.
         """
-        _print(self._notes, f"[red]error:[/red] {plain(str(error))}")
-        reasons = error.nodes if isinstance(error, ModelError) else ()
-        for reason in reasons if len(reasons) > 1 else ():
-            _print(self._notes, f"  {plain(str(reason))}")
+        if self.structured:
+            self.log(Event("failed", str(error), "error", fields={"reason": error.kind, "message": str(error)}))
+        else:
+            self._complain(error)
         self.document({"error": error.document(), "predictions": self.predictions})
 
     def costs(self, predictions: Sequence[Prediction]) -> None:
@@ -155,6 +167,12 @@ class Output:
                 )
             )
         self.table(("phase", "", "time", "sent", "received", "rounds"), rows)
+
+    def _complain(self, error: LannerError) -> None:
+        _print(self._notes, f"[red]error:[/red] {plain(str(error))}")
+        reasons = error.nodes if isinstance(error, ModelError) else ()
+        for reason in reasons if len(reasons) > 1 else ():
+            _print(self._notes, f"  {plain(str(reason))}")
 
 
 class Advance:

@@ -10,29 +10,36 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
+from lanner.cli.events import Event, add_log_option
+from lanner.cli.log import SessionLog
 from lanner.cli.memory import give_back_large_buffers
-from lanner.cli.metrics import serve_metrics
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
-from lanner.cli.sessions import log_sessions
 from lanner.errors import MisuseError
 from lanner.model import Model, load
 from lanner.server import DEFAULT_SESSIONS, DEFAULT_TIMEOUT, Server
+from lanner.telemetry.journal import Journal, Reader
+from lanner.telemetry.readiness import Readiness
+from lanner.telemetry.tracing import tracing
 from lanner.trust import DEFAULT_PORT
 
 NAME = "serve"
 HELP = "serve compiled models over TLS"
 
+#: What traces call the server, where no variable names it.
+SERVICE = "lanner-server"
+
 #: Seconds that sessions under way may take to end after SIGTERM.
 DRAIN_SECONDS = 30.0
 
-#: How often what became of sessions is logged, in seconds.
+#: How often what became of sessions is logged and counted, in seconds.
 LOG_SECONDS = 0.5
 
 
@@ -48,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-cert", type=Path, metavar="F", help="a certificate, instead of a self-signed one")
     parser.add_argument("--tls-key", type=Path, metavar="F", help="the key to --tls-cert")
     parser.add_argument("--client-ca", type=Path, metavar="F", help="authorities whose certificates clients must show")
-    parser.add_argument("--metrics", metavar="ADDR", help="serve counters for Prometheus at HOST:PORT/metrics")
+    parser.add_argument(
+        "--metrics", metavar="ADDR", help="tell metrics at HOST:PORT/metrics, and health at /healthz and /readyz"
+    )
     parser.add_argument(
         "--max-sessions",
         type=int,
@@ -82,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds without a byte after which a session is closed in the middle of a request; between requests a "
         f"session is waited for 15 minutes, or longer if S is longer (default: {DEFAULT_TIMEOUT:g})",
     )
+    add_log_option(parser)
     add_limit_options(parser)
     parser.add_argument("--insecure-plaintext", action="store_true", help="no TLS; clients must say so too")
     # For the commands that start a server: it must not outlive them, however they end.
@@ -90,12 +100,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until SIGTERM or Ctrl-C, which drain and exit 0."""
+    output.structured = options.log_format == "json"
     give_back_large_buffers()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     if options.until_stdin_closes:
         threading.Thread(target=_await_end_of_input, args=(stopped,), daemon=True).start()
-    server = Server(
+    server = _server(options)
+    _on_interrupt(lambda *_: stopped.set())
+    with tracing(SERVICE, output.warn) as spans:
+        _serve(server, options.metrics, [SessionLog(output), *spans], stopped, output)
+    output.tell("stopped", event="stopped")
+    return 0
+
+
+def _serve(
+    server: Server, metrics: str | None, readers: Sequence[Reader], stopped: threading.Event, output: Output
+) -> None:
+    """Serve until the event, and tell the readers what becomes of connections."""
+    readiness = Readiness()
+    with _watched(server, metrics, readiness) as (address, counts):
+        journal = Journal(server, [*readers, *counts])
+        server.start()
+        try:
+            readiness.state = "ready"
+            output.document({**_document(server), "metrics": address})
+            _announce(server, address, output)
+            _wait(stopped, journal, output)
+        finally:
+            readiness.state = "stopping"
+            server.stop(DRAIN_SECONDS if stopped.is_set() else 0.0)
+            journal.read()
+
+
+@contextmanager
+def _watched(
+    server: Server, address: str | None, readiness: Readiness
+) -> Iterator[tuple[str | None, Sequence[Reader]]]:
+    """Tell metrics and health at an address, if there is one: the address as bound, and what counts connections."""
+    if address is None:
+        yield None, ()
+        return
+    from lanner.telemetry.endpoint import serve_endpoint
+    from lanner.telemetry.exposition import new_registry
+    from lanner.telemetry.server_metrics import ServerMetrics
+
+    registry = new_registry()
+    metrics = ServerMetrics(server, registry)
+    with serve_endpoint(address, registry, readiness) as bound:
+        yield bound, (metrics,)
+
+
+def _server(options: argparse.Namespace) -> Server:
+    return Server(
         _load_models(options.models, read_limits(options)),
         options.listen,
         tls_cert=options.tls_cert,
@@ -109,20 +166,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
         timeout=options.timeout,
         insecure_plaintext=options.insecure_plaintext,
     )
-    _on_interrupt(lambda *_: stopped.set())
-    server.start()
-    try:
-        with serve_metrics(options.metrics, server) as metrics:
-            output.document({**_document(server), "metrics": metrics})
-            _announce(server, output)
-            if metrics is not None:
-                output.say(f"metrics at http://{metrics}/metrics")
-            _wait(stopped, server, output)
-    finally:
-        server.stop(DRAIN_SECONDS if stopped.is_set() else 0.0)
-        log_sessions(server, output)
-    output.tell("stopped")
-    return 0
 
 
 def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
@@ -131,13 +174,13 @@ def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def _wait(stopped: threading.Event, server: Server, output: Output) -> None:
-    """Log sessions until the server is to stop."""
+def _wait(stopped: threading.Event, journal: Journal, output: Output) -> None:
+    """Read the journal until the server is to stop."""
     # Waiting in slices lets Python run the signals' handlers on every platform.
     while not stopped.wait(LOG_SECONDS):
-        log_sessions(server, output)
+        journal.read()
     _on_interrupt(signal.default_int_handler)
-    output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; Ctrl-C cuts them off")
+    output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; Ctrl-C cuts them off", event="stopping")
 
 
 def _await_end_of_input(stopped: threading.Event) -> None:
@@ -177,7 +220,7 @@ def _document(server: Server) -> dict[str, Any]:
     return {"address": server.address, "fingerprint": server.fingerprint, "models": models}
 
 
-def _announce(server: Server, output: Output) -> None:
+def _announce(server: Server, metrics: str | None, output: Output) -> None:
     for name, model in server.models.items():
         entry = model.manifest
         said = f"mode {entry.mode}, output {entry.output}, input {input_of(entry.input)}"
@@ -187,6 +230,9 @@ def _announce(server: Server, output: Output) -> None:
     output.say(trust, whole=True)
     for name in server.models:
         output.say(predict_line(server, name), whole=True)
+    if metrics is not None:
+        output.say(f"metrics at http://{metrics}/metrics")
+    output.log(Event("listening", None, fields={"address": server.address, "models": list(server.models)}))
 
 
 def predict_line(server: Server, model: str) -> str:

@@ -47,6 +47,7 @@ def _show_phases(predictions: Sequence[Prediction], steps: Sequence[Span], netwo
             (
                 name,
                 duration(sum(step.seconds for step in of_phase)),
+                duration(sum(step.client for step in of_phase)),
                 duration(sum(step.server for step in of_phase)),
                 _way(sum(total(step.way) for step in of_phase), network),
                 duration(sum(total(step.left) for step in of_phase)),
@@ -65,6 +66,7 @@ def _show_steps(steps: Sequence[Span], network: Network, output: Output) -> None
             step.name,
             step.protocol,
             duration(step.seconds),
+            duration(step.client),
             duration(step.server),
             _way(total(step.way), network),
             duration(total(step.left)),
@@ -98,16 +100,17 @@ def _caption(count: int, network: Network) -> str:
     )
     return (
         f"{whose} on the client's clock, step behind step, each phase from 0; the set-up, once a session, is not "
-        "drawn. Measured: how long the client was at each step, its bytes and rounds, and, by the server's own clock "
-        "and without waiting, how long the server computed for it. Inferred: when the server computed. It is drawn one "
-        "step behind the other, each at the end of the client's, later where it is not done with the one before, "
-        f"earlier where the phase would end before it. {way} What is left of a step is the client computing, and "
-        "waiting that nothing of this explains; it may compute while the server does, too, as where both make keys. "
+        "drawn. Measured: how long the client was at each step and how much of that it computed, its bytes and rounds, "
+        "and, by the server's own clock and without waiting, how long the server computed for it. Inferred: when "
+        "either computed. The server is drawn one step behind the other, each at the end of the client's, later where "
+        "it is not done with the one before, earlier where the phase would end before it, and the client before it. "
+        f"{way} What is left of a step is waiting that nothing of this explains. Where both compute at once, as where "
+        "both make keys, the picture shows the server. "
         "Both parties share this machine's cores."
     )
 
 
-_PARTS = ("client's time", "server computes", "on the way", "left")
+_PARTS = ("client's time", "client computes", "server computes", "on the way", "left")
 
 #: Seconds of a step that is not shown if it sends nothing, too.
 _SHORT = 1e-3

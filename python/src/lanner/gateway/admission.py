@@ -20,6 +20,11 @@ class Admission:
         self._limit = limit
         self._held = 0
 
+    @property
+    def held(self) -> int:
+        """How many there are."""
+        return self._held
+
     @contextmanager
     def admit(self) -> Iterator[None]:
         """Count a request while the body runs, from before its contents are read.

@@ -1,19 +1,21 @@
-"""The gateway's application, and the routes of the Open Inference Protocol v2."""
+"""The gateway's application: the routes of the Open Inference Protocol v2, and its metrics."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry
 
 from lanner.errors import LannerError
 from lanner.gateway.bodies import read_body
 from lanner.gateway.errors import Refused
-from lanner.gateway.front import Front, Log, answer_errors
+from lanner.gateway.front import Front, answer_errors
 from lanner.gateway.guard import Guard
 from lanner.gateway.outputs import check_outputs, outputs_of, response
 from lanner.gateway.page import add_page
@@ -22,21 +24,31 @@ from lanner.gateway.service import VERSION, Service, body_limit, check_count, pr
 from lanner.gateway.sessions import ServedModel
 from lanner.inputs import as_batch, check_range
 from lanner.manifest import Manifest
+from lanner.telemetry.exposition import exposition
+from lanner.telemetry.records import Listener
 
 #: Of the Open Inference Protocol, what is beyond its core.
 EXTENSIONS = ("classification", "binary_tensor_data")
 
 
-def make_app(service: Service, guard: Guard, log: Log) -> Front:
-    """The application that a web server runs."""
+def make_app(service: Service, guard: Guard, registry: CollectorRegistry, listeners: Sequence[Listener]) -> Front:
+    """The application that a web server runs.
+
+    Args:
+        service: The models.
+        guard: Who is let in.
+        registry: What ``/metrics`` tells.
+        listeners: Told of every request when it was answered.
+    """
     # No page of FastAPI's own: they load scripts from other hosts.
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     answer_errors(app)
     _add_server(app, service)
     for path in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
         _add_model(app, service, path)
+    _add_metrics(app, registry)
     add_page(app, service)
-    return Front(app, guard, log)
+    return Front(app, guard, listeners)
 
 
 def _add_server(app: FastAPI, service: Service) -> None:
@@ -53,6 +65,13 @@ def _add_server(app: FastAPI, service: Service) -> None:
         for model in service.models.values():
             await _check_ready(model)
         return JSONResponse({"ready": True})
+
+
+def _add_metrics(app: FastAPI, registry: CollectorRegistry) -> None:
+    @app.get("/metrics")
+    async def metrics(request: Request) -> Response:
+        content, content_type = exposition(registry, request.headers.get("accept"))
+        return Response(content, headers={"Content-Type": content_type})
 
 
 def _add_model(app: FastAPI, service: Service, path: str) -> None:

@@ -1,14 +1,14 @@
-"""What stands before the routes: the guard, the headers of every answer, errors as one sentence, and the log."""
+"""What stands before the routes: the guard, the headers of every answer, errors as one sentence, and who is told."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
+from fastapi import Request as HttpRequest
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -17,30 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lanner.errors import LannerError
 from lanner.gateway.errors import Refused, refusal_of
 from lanner.gateway.guard import SECURITY_HEADERS, Guard
+from lanner.telemetry.records import Listener, Request
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What the log may know of a request: nothing of inputs, results, tokens, or what else a caller wrote.
-
-    Attributes:
-        peer: The caller's address.
-        status: The HTTP status of the answer.
-        seconds: From the request to the answer.
-        model: The model's name, where the request got so far.
-        samples: How many samples were predicted.
-        fault: The kind of the error, where the gateway itself failed.
-    """
-
-    peer: str
-    status: int
-    seconds: float
-    model: str | None
-    samples: int
-    fault: str | None
-
-
-Log = Callable[[Entry], None]
+#: The headers of the W3C Trace Context.
+_TRACE_CONTEXT = ("traceparent", "tracestate")
 
 
 class Front:
@@ -49,13 +29,14 @@ class Front:
     Args:
         app: The routes.
         guard: Who is let in.
-        log: Told of every POST, and of every request that failed.
+        listeners: Told of every request when it was answered.
     """
 
-    def __init__(self, app: ASGIApp, guard: Guard, log: Log) -> None:
+    def __init__(self, app: ASGIApp, guard: Guard, listeners: Sequence[Listener]) -> None:
         self._app = app
         self._guard = guard
-        self._log = log
+        self._listeners = listeners
+        self._count = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -79,10 +60,25 @@ class Front:
         await self._app(scope, receive, send)
 
     def _tell(self, scope: Scope, status: int, seconds: float, fault: str | None) -> None:
-        if scope["method"] == "POST" or status >= HTTPStatus.BAD_REQUEST:
-            host, port = scope.get("client") or ("-", 0)
-            model, samples = (scope["state"].get(name) for name in ("model", "samples"))
-            self._log(Entry(f"{host}:{port}", status, seconds, model, samples or 0, fault))
+        self._count += 1
+        host, port = scope.get("client") or ("-", 0)
+        state, headers = scope["state"], Headers(scope=scope)
+        request = Request(
+            number=self._count,
+            time=time.time(),
+            peer=f"{host}:{port}",
+            method=scope["method"],
+            route=getattr(scope.get("route"), "path", None),
+            status=status,
+            seconds=seconds,
+            model=state.get("model"),
+            mode=state.get("mode"),
+            work=state.get("work"),
+            fault=fault,
+            trace={name: headers[name] for name in _TRACE_CONTEXT if name in headers},
+        )
+        for listener in self._listeners:
+            listener(request)
 
 
 class _Sent:
@@ -109,19 +105,19 @@ def answer_errors(app: FastAPI) -> None:
     """Answer every error of the routes as ``{"error": "one sentence"}``."""
 
     @app.exception_handler(Refused)
-    async def refused(_request: Request, error: Refused) -> JSONResponse:
+    async def refused(_request: HttpRequest, error: Refused) -> JSONResponse:
         return _refusal(error)
 
     @app.exception_handler(LannerError)
-    async def failed(_request: Request, error: LannerError) -> JSONResponse:
+    async def failed(_request: HttpRequest, error: LannerError) -> JSONResponse:
         return _refusal(refusal_of(error))
 
     @app.exception_handler(Exception)
-    async def broken(_request: Request, error: Exception) -> JSONResponse:
+    async def broken(_request: HttpRequest, error: Exception) -> JSONResponse:
         return _refusal(Refused(500, f"the gateway failed with {type(error).__name__}; please report it"))
 
     @app.exception_handler(HTTPException)
-    async def not_routed(_request: Request, error: HTTPException) -> JSONResponse:
+    async def not_routed(_request: HttpRequest, error: HTTPException) -> JSONResponse:
         known = {404: "there is nothing at this path", 405: "this path does not take that method"}
         headers: dict[str, Any] = dict(error.headers or {})
         return _refusal(Refused(error.status_code, known.get(error.status_code, "the request is not taken"), headers))

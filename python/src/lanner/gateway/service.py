@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from lanner.gateway.admission import Admission
 from lanner.gateway.errors import Refused
+from lanner.gateway.outputs import costs
 from lanner.gateway.sessions import Answer, ServedModel
 from lanner.manifest import Manifest
+from lanner.telemetry.records import Work
 
 #: The one version that each model has here.
 VERSION = "1"
@@ -57,11 +59,20 @@ class Service:
 
 
 async def predict(request: Request, model: ServedModel, read: Callable[[], NDArray[np.float32]]) -> Answer:
-    """Predict in turn, and leave to the log which model and how many samples it was."""
-    request.state.model = model.name
+    """Predict in turn, and leave to logs, metrics and traces which model it was and what it took."""
+    request.state.model, request.state.mode = model.name, model.manifest.mode
     answer = await asyncio.wrap_future(model.predict(read))
-    request.state.samples = len(answer.predictions)
+    request.state.work = _work(answer, model.manifest)
     return answer
+
+
+def _work(answer: Answer, manifest: Manifest) -> Work:
+    """What an answer took; nothing of the results."""
+    phases = costs(answer, manifest)
+    if not answer.opened:
+        del phases["setup"]
+    layers = tuple(layer for prediction in answer.predictions for layer in prediction.layers)
+    return Work(len(answer.predictions), phases, layers)
 
 
 def body_limit(manifest: Manifest) -> int:

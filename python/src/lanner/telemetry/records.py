@@ -1,0 +1,128 @@
+"""What is told of a connection to a server, and of a request to a gateway, once it is over.
+
+Logs, metrics and traces are made of these records, so that nothing is in them that is not here: no input, no result, no
+key, no token, and nothing else that a caller wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lanner.prediction import Layer, Phase
+
+#: How a connection may end where a model was agreed on, and where none was.
+MODEL_ENDINGS = ("done", "stopped", "busy", "failed")
+OTHER_ENDINGS = ("listed", "stopped", "busy", "refused", "no_connection")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connection to a server that ended or was turned away.
+
+    Attributes:
+        number: Its number in the order of their ends, from 1 at the server's start.
+        time: When it ended, in seconds since 1970.
+        peer: The client's address, for the log alone.
+        model: The name of the model that was agreed on; None if it did not get so far.
+        mode: The model's mode.
+        predictions: How many were made.
+        seconds: How long it lasted; 0 where it was turned away at once.
+        bytes_sent: Bytes that the server sent on TCP.
+        bytes_received: Bytes that the server received.
+        ending: One of `MODEL_ENDINGS` or `OTHER_ENDINGS`.
+        reason: Why, in a sentence, where something went wrong; else empty.
+    """
+
+    number: int
+    time: float
+    peer: str
+    model: str | None
+    mode: str | None
+    predictions: int
+    seconds: float
+    bytes_sent: int
+    bytes_received: int
+    ending: str
+    reason: str
+
+    @classmethod
+    def from_entry(cls, entry: Mapping[str, Any], number: int, modes: Mapping[str, str]) -> Connection:
+        """Read an entry of `Server.journal`; `modes` are those of the served models, by name."""
+        model = entry["model"]
+        return cls(
+            number=number,
+            time=entry["time"],
+            peer=entry["peer"],
+            model=model,
+            mode=None if model is None else modes[model],
+            predictions=entry["predictions"],
+            seconds=entry["seconds"],
+            bytes_sent=entry["sent"],
+            bytes_received=entry["received"],
+            ending=entry["ending"] if model is not None else _WITHOUT_MODEL.get(entry["ending"], entry["ending"]),
+            # What a session that was cut was waiting for is of no interest.
+            reason="" if entry["ending"] == "stopped" else entry["reason"],
+        )
+
+
+#: What an ending of the journal means where no model was agreed on.
+_WITHOUT_MODEL = {"done": "listed", "failed": "refused"}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the predictions of a request took on the gateway's side.
+
+    Attributes:
+        samples: How many were predicted.
+        phases: The cost of each phase; the set-up is among them where this request paid it.
+        layers: The cost of each layer, prediction by prediction.
+    """
+
+    samples: int
+    phases: Mapping[str, Phase]
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to a gateway that was answered.
+
+    Attributes:
+        number: Its number, from 1 at the gateway's start.
+        time: When it was answered, in seconds since 1970.
+        peer: The caller's address, for the log alone.
+        method: The HTTP method.
+        route: The path with placeholders in place of what a caller wrote; None where there is no such route.
+        status: The HTTP status of the answer.
+        seconds: From the request to the answer.
+        model: The model's name, where the request got so far.
+        mode: The model's mode.
+        work: What its predictions took, where there are some.
+        fault: The kind of the error, where the gateway itself failed.
+        trace: The headers of the W3C Trace Context that came with it.
+    """
+
+    number: int
+    time: float
+    peer: str
+    method: str
+    route: str | None
+    status: int
+    seconds: float
+    model: str | None = None
+    mode: str | None = None
+    work: Work | None = None
+    fault: str | None = None
+    trace: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> int:
+        """How many samples were predicted."""
+        return 0 if self.work is None else self.work.samples
+
+
+#: Told of each request when it was answered.
+Listener = Callable[[Request], None]
