@@ -25,7 +25,7 @@ HOSTS = {
     *("arxiv.org", "doi.org", "eprint.iacr.org", "proceedings.mlr.press", "proceedings.neurips.cc", "www.usenix.org"),
     *("creativecommons.org", "data.mendeley.com", "medmnist.com", "oeis.org", "www.cs.toronto.edu"),
     *("json-schema.org", "keepachangelog.com", "prng.di.unimi.it", "semver.org", "www.rfc-editor.org"),
-    *("matplotlib.org", "purl.org", "pypi.org", "rustup.rs", "www.apache.org", "www.w3.org"),
+    *("matplotlib.org", "opentelemetry.io", "purl.org", "pypi.org", "rustup.rs", "www.apache.org", "www.w3.org"),
 }
 
 #: Repositories of others. A host of repositories is no host for the list above: anybody may have an account there.

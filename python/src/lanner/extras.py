@@ -14,6 +14,7 @@ EXTRAS = {
     "train": ("onnx", "onnxruntime", "scikit-learn", "skl2onnx"),
     "plots": ("matplotlib",),
     "gateway": ("fastapi", "uvicorn"),
+    "otel": ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
 }
 
 
@@ -41,6 +42,8 @@ OPTIONAL = {
     "matplotlib": Optional("plots", "pictures: --html and --plot", "matplotlib"),
     "fastapi": Optional("gateway", "lanner gateway", "fastapi"),
     "uvicorn": Optional("gateway", "lanner gateway", "uvicorn"),
+    "opentelemetry.sdk": Optional("otel", "traces of servers and gateways", "opentelemetry-sdk"),
+    "opentelemetry.exporter": Optional("otel", "sending traces", "opentelemetry-exporter-otlp-proto-http"),
 }
 
 

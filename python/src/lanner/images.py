@@ -187,9 +187,11 @@ def decode_image(source: Path | BinaryIO, where: str = "picture") -> Image.Image
                 )
             image.load()
             return ImageOps.exif_transpose(image)
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+    except UnidentifiedImageError:
+        raise InputError("this is no PNG or JPEG picture", where=where, fix="give one, as a whole file") from None
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(
-            f"cannot be read as a PNG or JPEG picture ({error})", where=where, fix="give a whole file"
+            f"cannot be read as a PNG or JPEG picture ({why(error)})", where=where, fix="give a whole file"
         ) from None
 
 
@@ -219,7 +221,8 @@ def _choice(document: Mapping[str, Any], name: str, choices: tuple[Any, ...]) ->
     value = document.get(name)
     if not any(value == choice and type(value) is type(choice) for choice in choices):
         shown = ", ".join(map(repr, choices))
-        raise ValueError(f"`{name}` is {value!r}; it must be one of {shown}")
+        found = f"`{name}` is {value!r}" if name in document else f"there is no `{name}`"
+        raise ValueError(f"{found}; it must be one of {shown}")
     return value
 
 

@@ -276,10 +276,14 @@ def _not_csv(error: Exception, where: str) -> InputError:
 
 
 def _csv_row(fields: Sequence[str], where: str) -> list[float]:
+    return [_number(field, where) for field in fields]
+
+
+def _number(field: str, where: str) -> float:
     try:
-        return [float(field) for field in fields]
-    except ValueError as error:
-        raise InputError(str(error), where=where, fix="give numbers only, without a header") from None
+        return float(field)
+    except ValueError:
+        raise InputError(f"{field!r} is no number", where=where, fix="give numbers only, without a header") from None
 
 
 def _load_numpy(path: Path, member: str) -> NDArray[Any]:
@@ -310,4 +314,6 @@ def _load_numpy(path: Path, member: str) -> NDArray[Any]:
 
 def _without_advice(error: Exception) -> str:
     """NumPy's words; where it takes damage for a pickle, it advises to load what must not be loaded."""
-    return "its beginning is none" if "pickle" in str(error) else str(error)
+    if "Object arrays" in str(error):
+        return "it holds objects of Python, not numbers"
+    return "its beginning is none" if "pickle" in str(error) else why(error)

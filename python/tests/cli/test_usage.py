@@ -8,6 +8,7 @@ import lanner
 from lanner.cli import main
 from lanner.cli.output import duration, size
 from lanner.cli.parser import COMMANDS
+from lanner.extras import OPTIONAL
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_doctor_tells_of_a_native_module_of_another_version(
 def test_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert {lack["package"] for lack in document["missing"]} <= {"matplotlib"}
+    assert all(OPTIONAL[lack["package"]].extra in ("plots", "otel") for lack in document["missing"])
     assert {"Conv", "Gemm", "Softmax"} <= set(document["operators"])
     assert main(["doctor"]) == 0
     output = capsys.readouterr()
@@ -116,7 +117,7 @@ def test_doctor_says_what_is_missing_what_for_and_what_to_do(
     monkeypatch.setattr("lanner.cli.doctor._version", lambda _: None)
     assert main(["doctor", "--json"]) == 0
     missing = {lack["package"]: lack for lack in json.loads(capsys.readouterr().out)["missing"]}
-    assert {"onnx", "onnxruntime", "sklearn", "skl2onnx", "matplotlib", "fastapi", "uvicorn"} == set(missing)
+    assert set(missing) == set(OPTIONAL)
     assert missing["uvicorn"]["needed_for"] == "lanner gateway"
     assert "pip install matplotlib" in missing["matplotlib"]["fix"]
 

@@ -162,6 +162,10 @@ def test_wrong_calibration_exits_6_naming_its_file(
     [
         ("samples.txt", "files of kind .txt are not read"),
         ("samples.csv", "a row has 3 values"),
+        ("header.csv", "'a' is no number"),
+        ("binary.csv", "cannot be read as CSV (byte 0 is no text in UTF-8)"),
+        ("objects.npy", "cannot be read as a NumPy file (it holds objects of Python, not numbers)"),
+        ("net.png", "this is no PNG or JPEG picture"),
         ("damaged.npy", "cannot be read as a NumPy file (its beginning is none)"),
         ("absent.npy", "no such file"),
     ],
@@ -169,11 +173,15 @@ def test_wrong_calibration_exits_6_naming_its_file(
 def test_calibration_that_cannot_be_read_exits_6(
     name: str, what: str, tmp_path: Path, tiny_onnx: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name != "absent.npy":
-        (tmp_path / name).write_text("1,2,3\n")
+    if name == "objects.npy":
+        np.save(tmp_path / name, np.array([{}], dtype=object), allow_pickle=True)
+    elif name != "absent.npy":
+        (tmp_path / name).write_bytes({"header.csv": b"a,b\n1,2\n", "binary.csv": b"\xff\xfe"}.get(name, b"1,2,3\n"))
     arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(tmp_path / name)]
     error = error_of(capsys, arguments, 6)
-    assert (error["what"], error["where"]) == (what, str(tmp_path / name))
+    assert error["what"] == what
+    assert error["where"].removesuffix(", line 1") == str(tmp_path / name)
+    assert error["fix"]
 
 
 def test_target_that_cannot_be_written_exits_2_before_the_work(
@@ -268,6 +276,30 @@ def test_port_without_a_host_exits_2(
     error = error_of(capsys, arguments[command], 2)
     assert error["what"] == "7400 is a port without a host"
     assert "127.0.0.1:7400" in error["fix"]
+
+
+def test_word_that_a_command_does_not_know_is_told_with_that_commands_help(
+    tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiling = ["compile", str(tiny_onnx), "-o", "net.lanner", "--calibration", str(calibration)]
+    for more in (["--mdoe", "gazelle"], ["another.onnx"]):
+        error = error_of(capsys, [*compiling, *more], 2)
+        assert error["what"] == f"unrecognized arguments: {' '.join(more)}"
+        assert (error["where"], error["fix"]) == ("lanner compile", "see lanner compile --help")
+
+
+def test_name_that_no_model_can_have_exits_2(tiny_label: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = error_of(capsys, ["serve", f"a b={tiny_label}"], 2)
+    assert error["what"] == "'a b' is no name for a model"
+
+
+def test_description_of_images_without_a_field_names_it(
+    tmp_path: Path, tiny_onnx: Path, calibration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "image.toml").write_text("size = [8, 8]\n")
+    arguments = ["compile", str(tiny_onnx), "-o", str(tmp_path / "net.lanner"), "--calibration", str(calibration)]
+    error = error_of(capsys, [*arguments, "--image", str(tmp_path / "image.toml")], 2)
+    assert error["what"] == "there is no `channels`; it must be one of 1, 3"
 
 
 @pytest.mark.parametrize("command", ["serve", "export", "evaluate"])

@@ -347,9 +347,9 @@ def test_page_takes_pictures_rows_and_arrays(call: Caller, digit_models: DigitMo
     [
         ("digits", b"1,2,3", "a row has 3 values"),
         ("digits", b"", "there are no rows"),
-        ("digits", b"one", "could not convert"),
+        ("digits", b"one", "is no number"),
         ("digits", b"\x00\xff", "no picture, no array and no text"),
-        ("digits", b"\x89PNG\r\n\x1a\nrubbish", "cannot be read as a PNG or JPEG picture"),
+        ("digits", b"\x89PNG\r\n\x1a\nrubbish", "this is no PNG or JPEG picture"),
         ("digits", b"\x93NUMPYrubbish", "cannot be read as a NumPy array"),
         ("plain", b"\x89PNG\r\n\x1a\nrubbish", "does not describe images"),
         ("plain", b"\n".join([b",".join([b"0"] * 784)] * 2), "the page takes one at a time"),

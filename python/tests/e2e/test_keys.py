@@ -138,7 +138,7 @@ def test_what_is_wrong_with_keys_is_said_before_anything_is_asked(
             assert result.document["error"]["fix"]
             return str(result.document["error"]["what"])
 
-        assert "cannot be read" in refused(tmp_path / "nothing")
+        assert "no such file" in refused(tmp_path / "nothing")
         for damaged in (good[:-1], good[:20], good[:40] + bytes([good[40] ^ 1]) + good[41:]):
             keys.write_bytes(damaged)
             assert refused(keys) == "this is a damaged file of keys"

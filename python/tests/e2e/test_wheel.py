@@ -19,6 +19,7 @@ import pytest
 
 from helpers.models import tiny_samples
 from helpers.processes import HUNG
+from lanner.extras import OPTIONAL
 
 ROOT = Path(__file__).parents[3]
 
@@ -149,7 +150,7 @@ def test_clean_environment_has_nothing_of_onnx(installed: Installed) -> None:
     assert all(absent[name] for name in NOT_THERE), absent
     code, document, _ = installed.lanner("doctor")
     assert code == 0
-    assert {lack["package"] for lack in document["missing"]} == set(NOT_THERE) - {"scipy", "torch"}
+    assert {lack["package"] for lack in document["missing"]} == set(OPTIONAL)
 
 
 def test_client_and_server_work_without_extras(installed: Installed, tiny_label: Path, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from lanner.telemetry.spans import Spans, exporting
 PEER = "192.0.2.7:4711"
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 LAYERS = (
-    Layer("conv1", "cheetah.conv", "offline", 0.1, 10, 1),
-    Layer("conv1", "cheetah.conv", "online", 0.2, 20, 2),
-    Layer("output", "yao.argmax", "online", 0.05, 30, 3),
+    Layer("conv1", "cheetah.conv", "offline", 0.1, 0.1, 10, 5, 1),
+    Layer("conv1", "cheetah.conv", "online", 0.2, 0.2, 20, 10, 2),
+    Layer("output", "yao.argmax", "online", 0.05, 0.05, 30, 15, 3),
 )
 WORK = Work(2, {"offline": Phase(0.2, 1, 2, 1), "online": Phase(0.5, 3, 4, 5)}, LAYERS + LAYERS)
 REQUEST = Request(1, 1000.0, PEER, "POST", "/v2/models/{name}/infer", 200, 1.0, "digits", "auto", WORK)

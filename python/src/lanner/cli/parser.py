@@ -51,7 +51,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         SystemExit: After printing the help.
     """
     parser = build_parser()
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        # Told by the command that does not know them: its help lists what it takes.
+        getattr(options, "parser", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.version:
         options.command = _print_version
     if "command" not in options:
@@ -70,7 +73,7 @@ def build_parser() -> Parser:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP + ".", allow_abbrev=False)
         module.add_arguments(command)
         _add_common(command, top=False)
-        command.set_defaults(command=module.run)
+        command.set_defaults(command=module.run, parser=command)
     return parser
 
 

@@ -194,6 +194,10 @@ def _load_models(arguments: list[str], limits: LimitKeywords) -> dict[str, Model
     for argument in arguments:
         match = re.fullmatch(r"([A-Za-z0-9_.-]+)=(.+)", argument)
         path = match[2] if match else argument
+        if match is None and "=" in argument and not Path(argument).exists():
+            raise MisuseError(
+                f"{argument.partition('=')[0]!r} is no name for a model", fix="take letters, digits, dots, - and _"
+            )
         model = load(path, **limits)
         name = match[1] if match else model.name
         if name in models:

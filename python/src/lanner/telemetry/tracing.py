@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lanner.errors import MisuseError
+from lanner.extras import advice
 
 if TYPE_CHECKING:
     from lanner.telemetry.spans import Spans
@@ -49,7 +50,7 @@ def tracing(service: str, warn: Callable[[str], None]) -> Iterator[Sequence[Span
         raise MisuseError(
             "the environment asks for traces, which need OpenTelemetry's SDK and its exporter",
             where="OTEL_* variables",
-            fix="pip install 'lanner[otel]', or set OTEL_SDK_DISABLED=true",
+            fix=f"{advice('otel')}, or set OTEL_SDK_DISABLED=true",
         ) from None
     with _complaints(warn):
         provider = exporting(service)
