@@ -73,6 +73,14 @@ pub(crate) fn measure_link(py: Python<'_>, config_json: &str) -> PyResult<(f64, 
     Ok((measured.bandwidth_bits_per_second, measured.round_trip_seconds))
 }
 
+/// The models that a server offers: a JSON list of name and commitment.
+#[pyfunction]
+pub(crate) fn list_models(py: Python<'_>, config_json: &str) -> PyResult<String> {
+    let listed =
+        py.detach(|| lanner::list_models(&parse(config_json)?)).map_err(|error| raise(py, &error))?;
+    json(py, &listed)
+}
+
 fn parse(config_json: &str) -> lanner::Result<ClientConfig> {
     serde_json::from_str(config_json)
         .map_err(|error| Error::new(ErrorKind::Misuse, format!("the configuration does not parse: {error}")))

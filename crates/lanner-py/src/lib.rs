@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use super::client::NativeClient;
     #[pymodule_export]
-    use super::client::measure_link;
+    use super::client::{list_models, measure_link};
     #[pymodule_export]
     use super::error::NativeError;
     #[pymodule_export]

@@ -12,6 +12,7 @@ pub fn doctor() -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "wire_version": lanner_session::handshake::WIRE_VERSION,
         "format_version": FORMAT_VERSION,
+        "profile": if cfg!(debug_assertions) { "debug" } else { "release" },
         "architecture": std::env::consts::ARCH,
         "system": std::env::consts::OS,
         "cores": std::thread::available_parallelism().map_or(1, usize::from),

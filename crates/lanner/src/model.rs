@@ -181,6 +181,7 @@ impl Model {
         if !consistent || hash_weights(&contents.salt, &weights) != manifest.weights {
             return Err(damaged("the weights are not those that the manifest commits to".to_owned()));
         }
+        document.graph.check_version()?;
         let tensors = Tensors::from_safetensors(&contents.float)?;
         Ok(Self { manifest, network, graph: document.graph, tensors, salt: contents.salt })
     }

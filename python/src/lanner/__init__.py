@@ -12,7 +12,7 @@ default the label alone); the server learns nothing about the input, and the cli
 
 from importlib.metadata import version
 
-from lanner.client import Client
+from lanner.client import Client, OfferedModel, list_models
 from lanner.errors import (
     BusyError,
     InputError,
@@ -44,6 +44,7 @@ __all__ = [
     "MisuseError",
     "Model",
     "ModelError",
+    "OfferedModel",
     "PeerError",
     "Phase",
     "PrecisionWarning",
@@ -53,6 +54,7 @@ __all__ = [
     "UnsupportedOpError",
     "compile",
     "keygen",
+    "list_models",
     "load",
     "run",
 ]

@@ -101,6 +101,9 @@ def estimate(
     max_seconds: int | None = None,
     cores: tuple[int | None, int | None] = (None, None),
 ) -> str: ...
+def list_models(config_json: str) -> str:
+    """The JSON of a list of name and commitment."""
+
 def measure_link(config_json: str) -> tuple[float, float]:
     """The bits per second and the round trip in seconds to a server."""
 

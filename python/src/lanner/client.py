@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,52 @@ T = TypeVar("T")
 
 #: Seconds without a byte from the server after which the client gives up.
 DEFAULT_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    """A model that a server offers.
+
+    Attributes:
+        name: The name to ask for, as the server chose it.
+        commitment: Its identity, which a client pins; 64 hexadecimal digits.
+    """
+
+    name: str
+    commitment: str
+
+
+def list_models(
+    address: str,
+    *,
+    pin: str | None = None,
+    ca: str | Path | None = None,
+    cert: str | Path | None = None,
+    key: str | Path | None = None,
+    insecure_plaintext: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> list[OfferedModel]:
+    """The models that a server offers, in its order; no session is made.
+
+    Args:
+        address: As for `Client`, and so are the others.
+        pin: The fingerprint of the server's certificate.
+        ca: A file of certificate authorities, instead of `pin`.
+        cert: The client's own certificate.
+        key: The private key to `cert`.
+        insecure_plaintext: Whether to speak without TLS.
+        timeout: Seconds without a byte from the server after which to give up.
+
+    Raises:
+        MisuseError: If an argument is wrong.
+        TransportError: If there is no connection, or the server's certificate is not trusted.
+        PeerError: If the server speaks another version.
+    """
+    server = parse_address(address)
+    trust = Trust(pin, ca, cert, key, None, insecure_plaintext)
+    with native_errors(server):
+        text = _native.list_models(json.dumps({"address": server, "timeout": timeout, **trust.document()}))
+    return [OfferedModel(**model) for model in json.loads(text)]
 
 
 class Client:

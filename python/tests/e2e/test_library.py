@@ -24,6 +24,19 @@ def test_paths_stand_for_the_models_in_them(tiny_label: Path, tiny_logits: Path)
         assert client.manifest.name == "tiny_label"
 
 
+def test_a_server_lists_its_models(tiny_label: Path, tiny_logits: Path) -> None:
+    with lanner.Server([tiny_label, tiny_logits]) as server:
+        listed = lanner.list_models(server.address, pin=server.fingerprint)
+        expected = [(name, model.manifest.commitment) for name, model in server.models.items()]
+        assert [(model.name, model.commitment) for model in listed] == expected
+        with pytest.raises(lanner.TransportError, match="certificate"):
+            lanner.list_models(server.address, pin="sha256:" + 64 * "0")
+    with pytest.raises(lanner.TransportError):
+        lanner.list_models(server.address, pin=server.fingerprint)
+    with pytest.raises(lanner.MisuseError, match="nothing says which server to trust"):
+        lanner.list_models(server.address)
+
+
 def test_what_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(lanner.MisuseError, match="a int is no compiled model"):
         lanner.Server(7)  # type: ignore[arg-type]

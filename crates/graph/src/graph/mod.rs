@@ -94,6 +94,17 @@ impl Graph {
         Ok(graph)
     }
 
+    /// Checks that the graph has the version that this build reads.
+    ///
+    /// # Errors
+    /// [`CompileError::FormatVersion`] if it has another one.
+    pub fn check_version(&self) -> Result<(), CompileError> {
+        match self.format_version {
+            FORMAT_VERSION => Ok(()),
+            found => Err(CompileError::FormatVersion { what: "graph", found, expected: FORMAT_VERSION }),
+        }
+    }
+
     /// Writes the JSON form.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FORMAT_VERSION, Graph, Node, Op};
+use super::{Graph, Node, Op};
 use crate::CompileError;
 use crate::movement;
 use crate::product::Matrices;
@@ -17,10 +17,7 @@ pub(crate) type Shapes = BTreeMap<String, Vec<usize>>;
 
 /// Checks names, order and arity, and infers the shape of every value.
 pub(crate) fn infer(graph: &Graph, tensors: &Tensors) -> Result<Shapes, CompileError> {
-    if graph.format_version != FORMAT_VERSION {
-        let found = graph.format_version;
-        return Err(CompileError::FormatVersion { what: "graph", found, expected: FORMAT_VERSION });
-    }
+    graph.check_version()?;
     graph.check_attributes()?;
     let [input] = graph.inputs.as_slice() else {
         return Err(wiring(

@@ -16,7 +16,8 @@ def build_facts() -> dict[str, Any]:
 
     ``version`` is the package's and ``native_version`` that of the native module in it; peers must agree on
     ``wire_version``, and model files on ``file_version``. ``wheel`` has the tags of the installed wheel, without which
-    it is None; ``features`` are those of the processor that kernels use.
+    it is None; ``profile`` is ``release``, or ``debug``, which is many times slower; ``features`` are those of the
+    processor that kernels use.
     """
     from lanner import __version__
 
@@ -27,6 +28,7 @@ def build_facts() -> dict[str, Any]:
         "wire_version": native["wire_version"],
         "file_version": native["format_version"],
         "wheel": _wheel_tag(),
+        "profile": native["profile"],
         "architecture": native["architecture"],
         "system": native["system"],
         "features": sorted(name for name, is_there in native["features"].items() if is_there),

@@ -100,7 +100,9 @@ class ServerMetrics(Collector):
             "lanner_step_seconds", "Time computed for a step, without waits and transport.", labels=_STEP_LABELS
         )
         runs = CounterMetricFamily("lanner_step_runs", "How often a step was computed.", labels=_STEP_LABELS)
-        sent = CounterMetricFamily("lanner_step_sent_bytes", "Bytes that the server sent for a step.", labels=_STEP_LABELS)
+        sent = CounterMetricFamily(
+            "lanner_step_sent_bytes", "Bytes that the server sent for a step.", labels=_STEP_LABELS
+        )
         received = CounterMetricFamily("lanner_step_received_bytes", "Bytes that it received.", labels=_STEP_LABELS)
         for step in self._server.computed():
             labels = [step["model"], self._modes[step["model"]], step["phase"], step["step"], step["protocol"]]
