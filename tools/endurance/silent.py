@@ -26,8 +26,7 @@ GREETING, CLOSED = 10.0, 20.0
 #: Bytes that the server may hold afterwards beyond what it held before.
 HELD = 16 << 20
 
-#: Of what comes first, and is not measured: predictions, and connections that are silent. What threads hold for
-#: themselves they hold once.
+#: Connections that come first, beside a client, and are not measured: what threads hold for themselves they hold once.
 FIRST = 100
 
 #: Seconds after which somebody new must have been served, who asks again and again.
@@ -38,9 +37,7 @@ def run(trial: Trial) -> None:
     """Open them all at once, twice."""
     network, count = served(trial.folder, "cheetah"), trial.scaled(CONNECTIONS, 100)
     with serving(trial.folder / "state", network.model) as server:
-        with predicting(server.address, network.samples, {"pin": server.document["fingerprint"]}, count=FIRST) as one:
-            one.finish()
-        _until_closed(_connect(server, b"", FIRST), lambda: None)
+        _silence(Trial(trial.folder), server, network, "come first", b"", FIRST)
         for kind, greeting in KINDS.items():
             _silence(trial, server, network, kind, greeting, count)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from endurance import clients, clock, disk, kill, links, silent, soak
+from endurance import clients, clock, disk, fuzz, kill, links, private_keys, sanitizers, silent, soak
 
 TRIALS: dict[str, ModuleType] = {
     "clients": clients,
@@ -14,4 +14,7 @@ TRIALS: dict[str, ModuleType] = {
     "disk": disk,
     "clock": clock,
     "silent": silent,
+    "private_keys": private_keys,
+    "fuzz": fuzz,
+    "sanitizers": sanitizers,
 }
