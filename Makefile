@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-all lint bench bench-peers bench-against docs wheel reproduce sbom audit clean help
+.PHONY: setup demo test test-all lint bench bench-peers bench-against endurance docs wheel reproduce sbom audit clean help
 
 PYTHON ?= python3
 CARGO ?= cargo
@@ -19,6 +19,11 @@ PEERS := target/peers
 PEERS_PYTHON ?= $(PYTHON)
 PEERS_ONLY ?=
 BEFORE ?=
+ENDURANCE := target/endurance
+ONLY ?=
+SCALE ?= 1
+AUDIT := target/audit-venv
+AUDIT_LOCK := python/requirements-audit.lock
 
 # The networks that are measured over emulated networks too.
 SHAPED := mnist_a,mnist_b,mnist_c,mnist_d,cifar10_minionn,resnet20
@@ -84,7 +89,7 @@ lint: $(VENV)/.requirements ## formatting, lints and types of both languages, di
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/src python/tests tools/layers.py tools/links.py tools/against.py tools/public_api.py tools/docs_site.py \
-	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py
+	    tools/locked.py tools/sbom.py tools/same_wheel.py tools/version_files.py deploy/health.py tools/endurance
 	MYPYPATH=tools/peers $(BIN)/mypy --strict tools/peers
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/links.py
@@ -133,6 +138,12 @@ bench-against: setup ## an older build and this one by turns, into docs/benchmar
 	$(BIN)/python tools/against.py --before $(BEFORE) --save $(BENCH)/versions.json
 	$(BIN)/python -m lanner.benchmarks.collect --versions $(BENCH)/versions.json --json docs/benchmarks.json --page docs/benchmarks.md
 
+# ONLY=soak,kill runs these trials, SCALE=0.1 a tenth of each; the page keeps what was run before of the others. Some want root, and some
+# cargo-fuzz, Miri or a C compiler: a trial that cannot be run here says so, on the page too.
+endurance: setup ## four hours of trials: many clients, soak, deaths, bad links, fuzzing; writes docs/reliability.md
+	PYTHONPATH=tools:python/tests $(BIN)/python -m endurance $(if $(ONLY),--only $(ONLY)) --scale $(SCALE) \
+	    --save $(ENDURANCE) --page docs/reliability.md
+
 docs: $(VENV)/.requirements $(DOCS)/.requirements ## the pages in target/site, the Rust reference in target/doc; links are checked
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(BIN)/python tools/links.py
@@ -160,10 +171,19 @@ reproduce: $(VENV)/.requirements sbom ## build that wheel twice, in folders of t
 sbom: $(VENV)/.requirements ## a bill of materials, CycloneDX, of every locked package of both languages, in target/sbom
 	CARGO="$(CARGO)" $(BIN)/python tools/sbom.py $(SBOM)
 
-audit: ## licences, sources and known weaknesses of every Rust dependency (fetches the RustSec database)
-	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "make audit: needs cargo-deny; run 'cargo install --locked cargo-deny'." >&2; exit 1; }
+$(AUDIT)/.requirements: $(AUDIT_LOCK)
+	$(PYTHON) -m venv --clear $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(AUDIT_LOCK)
+	@touch $@
+
+# Weaknesses of Python's packages are asked for by the versions that are locked.
+audit: $(AUDIT)/.requirements ## licences, sources, known weaknesses and unused ones of the dependencies (fetches the RustSec database)
+	@for tool in deny machete; do $(CARGO) $$tool --version >/dev/null 2>&1 || \
+	    { echo "make audit: needs cargo-$$tool; run 'cargo install --locked cargo-$$tool'." >&2; exit 1; }; done
+	$(CARGO) machete
 	$(CARGO) deny --locked check bans licenses sources
 	$(CARGO) deny --locked check advisories
+	for lock in $(LOCK) $(DOCS_LOCK) $(AUDIT_LOCK); do $(AUDIT)/bin/pip-audit --require-hashes --disable-pip --requirement $$lock; done
 
 clean: ## remove everything that was built
 	rm -rf target fuzz/target dist $(VENV) .mypy_cache .ruff_cache .pytest_cache

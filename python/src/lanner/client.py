@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from lanner import _native
 from lanner.errors import InputError, MisuseError, PeerError, TransportError, native_errors
 from lanner.files import check_file
+from lanner.freed import give_back_freed
 from lanner.inputs import as_batch, check_range, to_float32
 from lanner.interrupts import interruptible
 from lanner.limits import limits_document
@@ -251,6 +252,8 @@ class Client:
             # A server that is gone already takes nothing from the predictions that were made.
             with suppress(TransportError, PeerError), native_errors(self.address):
                 native.close()
+            # Programs that run for long have many sessions.
+            give_back_freed()
 
     def _open(self) -> _native.NativeClient:
         if self._native is None or self._broken:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +66,15 @@ class Serving:
 
 
 @contextmanager
-def serving(state: Path, *arguments: object) -> Iterator[Serving]:
-    """Run ``lanner serve ... --json`` until the block ends, on a free port unless they say ``--listen``."""
-    with _running("serve", state, arguments) as process:
+def serving(state: Path, *arguments: object, within: Sequence[str] = ()) -> Iterator[Serving]:
+    """Run ``lanner serve ... --json`` until the block ends, on a free port unless they say ``--listen``.
+
+    Args:
+        state: Its state directory.
+        arguments: The command's own.
+        within: A command that runs another, in front of it.
+    """
+    with _running("serve", state, arguments, within) as process:
         yield process
 
 
@@ -80,11 +86,11 @@ def gateway(state: Path, *arguments: object) -> Iterator[Serving]:
 
 
 @contextmanager
-def _running(name: str, state: Path, arguments: tuple[object, ...]) -> Iterator[Serving]:
+def _running(name: str, state: Path, arguments: tuple[object, ...], within: Sequence[str] = ()) -> Iterator[Serving]:
     """Run a command that prints its document when it is ready, until the block ends; its log is kept in a file."""
     listen = () if "--listen" in arguments else ("--listen", "127.0.0.1:0")
-    command = [sys.executable, "-m", "lanner", name, *map(str, (*arguments, *listen)), "--state-dir", str(state)]
-    command.append("--json")
+    command = [*within, sys.executable, "-m", "lanner", name, *map(str, (*arguments, *listen))]
+    command += ["--state-dir", str(state), "--json"]
     with (
         tempfile.TemporaryFile("a+") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ)) as process,

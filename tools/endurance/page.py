@@ -1,0 +1,95 @@
+"""docs/reliability.md from what runs saved."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from endurance.trials import TRIALS
+from lanner.benchmarks.markdown import filled
+
+INTRODUCTION = """# Reliability
+
+What happens to real processes, `lanner serve` and clients of it, over time and in trouble. `make endurance` runs the
+trials below in full, which takes some four hours on two cores, and writes this page; `ONLY=soak,kill` runs some, and
+`SCALE=0.1` a part of each. Every figure here is from a run; the table says of which commit, and of what part of the
+full counts. A plus behind a commit is a checkout with changes. A trial *held* if every claim did; one that *missed*
+says below which did not, and by how much.
+"""
+
+
+def page(documents: Sequence[dict[str, Any]]) -> str:
+    """The page of these documents, one for each trial."""
+    return "\n".join([INTRODUCTION, _summary(documents), *map(_section, documents)])
+
+
+def _summary(documents: Sequence[dict[str, Any]]) -> str:
+    columns = ("trial", "verdict", "claims held", "part of the full counts", "minutes", "date", "commit")
+    rows = []
+    for document in documents:
+        held = sum(check["held"] for check in document["checks"])
+        told = f"{held} of {len(document['checks'])}"
+        name, scale = document["name"], f"{document['scale']:.3g}"
+        minutes = f"{document['seconds'] / 60:.1f}"
+        link = f"[{name}](#{name.replace('_', '-')})"
+        rows.append((link, document["verdict"], told, scale, minutes, document["date"], document["commit"]))
+    return filled(columns, rows) + f"\n{_machines(documents)}\n"
+
+
+def _machines(documents: Sequence[dict[str, Any]]) -> str:
+    machines = {json.dumps({**document["machine"], "load": None}): document["machine"] for document in documents}
+    told = [
+        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 1e9:.0f} GB, "
+        f"{machine['system']}, Python {machine['python']}, lanner {machine['lanner']}"
+        for machine in machines.values()
+    ]
+    return f"Measured on {'; '.join(told)}. Both parties share it.\n" if told else "Nothing was run.\n"
+
+
+def _section(document: dict[str, Any]) -> str:
+    name = document["name"]
+    parts = [f"## {name.replace('_', '-')}\n", f"{_described(name)}\n"]
+    if document["counts"]:
+        parts.append(filled(("counted", "number"), [(what, _number(n)) for what, n in document["counts"].items()]))
+    if document["checks"]:
+        rows = [
+            (
+                _cell(check["claim"]),
+                _cell(check["measured"]),
+                _cell(check["bound"]),
+                "yes" if check["held"] else "**no**",
+            )
+            for check in document["checks"]
+        ]
+        parts.append(filled(("claim", "measured", "bound", "held"), rows))
+    parts += [f"Left out: {reason}.\n" for reason in document["left_out"]]
+    return "\n".join(parts)
+
+
+def _described(name: str) -> str:
+    """What a trial's module says of itself."""
+    return (TRIALS[name].__doc__ or "").strip()
+
+
+def _number(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page of a folder's documents: ``python -m endurance.page FOLDER FILE.md``."""
+    folder, file = map(Path, arguments)
+    found = [folder / f"{name}.json" for name in TRIALS]
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
+    file.write_text(page(documents), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""Unit tests under Miri, which finds undefined behaviour, and under the address sanitizer, which finds misused memory.
+
+Miri runs the crates whose tests neither open a file nor call the C library, and of vector kernels the portable twins;
+the address sanitizer runs the crates with `unsafe` code as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from endurance.trial import Trial
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Crates whose unit tests Miri can run in minutes.
+MIRI = ("wire", "primitives", "ring", "share")
+
+#: Crates with `unsafe` code, and those that hand bytes to them.
+ADDRESS = ("wire", "primitives", "ring", "share", "gc", "dpf", "bfv", "ot", "graph")
+
+
+def run(trial: Trial) -> None:
+    """Run both, each where it is installed."""
+    cargo = shutil.which("cargo")
+    if cargo is None or not _succeeds([cargo, "+nightly", "--version"]):
+        trial.left_out.append("both: they need a nightly toolchain")
+        return
+    test = ["test", "--locked", "--lib", "--target-dir", str(ROOT / "target" / "sanitizers")]
+    if _succeeds([cargo, "+nightly", "miri", "--version"]):
+        flags = {"MIRIFLAGS": "-Zmiri-disable-isolation"}
+        _check(trial, "Miri", [cargo, "+nightly", "miri", *test], MIRI, flags)
+    else:
+        trial.left_out.append("Miri is not installed (rustup component add --toolchain nightly miri rust-src)")
+    target = subprocess.run([cargo, "+nightly", "-vV"], capture_output=True, text=True, check=True).stdout
+    host = re.findall(r"^host: (\S+)$", target, re.MULTILINE)[0]
+    flags = {"RUSTFLAGS": "-Zsanitizer=address", "ASAN_OPTIONS": "detect_leaks=1"}
+    _check(trial, "the address sanitizer", [cargo, "+nightly", *test, "--target", host], ADDRESS, flags)
+
+
+def _check(trial: Trial, name: str, command: Sequence[str], crates: Sequence[str], flags: Mapping[str, str]) -> None:
+    """Run the unit tests of crates, the first ones of them where the scale is small."""
+    for crate in crates[: trial.scaled(len(crates))]:
+        ended = subprocess.run(
+            [*command, "-p", f"lanner-{crate}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            env={**os.environ, **flags},
+        )
+        passed = sum(map(int, re.findall(r"(\d+) passed", ended.stdout)))
+        trial.counts[f"tests of {crate} under {name}"] = passed
+        held = ended.returncode == 0 and passed > 0
+        trial.check(
+            f"{crate} under {name}", _told(ended, passed), "all of its unit tests pass, and there are some", held
+        )
+
+
+def _told(ended: subprocess.CompletedProcess[str], passed: int) -> str:
+    if ended.returncode == 0:
+        return f"{passed} pass"
+    found = re.findall(
+        r"^.*(?:ERROR: AddressSanitizer|Undefined Behavior|FAILED|^error).*$", ended.stdout + ended.stderr, re.M
+    )
+    return "; ".join(found[:3])[:300] or ended.stderr[-300:]
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,155 @@
+"""The trials of tools/endurance in small, and that what they look for would be found."""
+
+# ruff: noqa: D103 (the name of a test says what it shows)
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from endurance import clients, clock, disk, kill, links, private_keys, silent, soak
+from endurance.page import page
+from endurance.processes import slope, usage
+from endurance.records import History
+from endurance.relay import Link, Trouble, relay
+from endurance.trial import Trial
+from endurance.trials import TRIALS
+from endurance.wire import KEPT_NAME, names_used
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system is mounted")
+
+#: Scales at which a trial takes seconds.
+SMALL = {clients: 0.1, soak: 0.004, kill: 0.02, links: 0.05, silent: 0.1, clock: 1, disk: 1, private_keys: 1}
+
+
+def document(trial: Trial, name: str) -> dict[str, object]:
+    machine = {"processor": "p", "cores": 2, "memory_bytes": 1 << 33, "system": "s", "python": "3", "lanner": "0"}
+    run = {"name": name, "date": "2026-01-01", "commit": "c", "seconds": 1.0, "machine": machine}
+    return {**run, **trial.document()}
+
+
+@pytest.mark.parametrize("module", [clients], ids=lambda module: module.__name__)
+def test_trials_of_seconds_hold(tmp_path: Path, module: ModuleType) -> None:
+    check_holds(tmp_path, module)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", [kill, links, silent, clock, private_keys], ids=lambda module: module.__name__)
+def test_longer_trials_hold(tmp_path: Path, module: ModuleType) -> None:
+    check_holds(tmp_path, module)
+
+
+@pytest.mark.slow
+def test_a_soak_makes_every_prediction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "MODES", ("cheetah",))
+    trial = Trial(tmp_path, SMALL[soak])
+    soak.run(trial)
+    # So short a run says nothing of memory.
+    missed = [check.claim for check in trial.checks if not check.held and "growth" not in check.claim]
+    assert not missed
+
+
+@pytest.mark.slow
+@needs_root
+def test_a_full_disk_of_the_client_loses_nothing(tmp_path: Path) -> None:
+    trial = Trial(tmp_path)
+    disk.run(trial)
+    assert not [check for check in trial.checks if not check.held and check.claim.startswith("client's")]
+
+
+def check_holds(folder: Path, module: ModuleType) -> None:
+    trial = Trial(folder, SMALL[module])
+    module.run(trial)
+    assert trial.checks
+    assert not [check for check in trial.checks if not check.held]
+
+
+def test_a_missed_bound_is_a_missed_trial() -> None:
+    trial = Trial(Path())
+    assert trial.verdict == "left out"
+    trial.most("It is small", 1, 2, "bytes")
+    assert trial.verdict == "held"
+    trial.none("There is none", ["one"])
+    assert trial.verdict == "missed"
+    assert [check.held for check in trial.checks] == [True, False]
+
+
+def test_the_page_tells_every_claim_and_what_was_left_out() -> None:
+    trial = Trial(Path(), counts={"deaths": 1234}, left_out=["what | wants root"])
+    trial.equal("Labels | are equal", 1, 2)
+    text = page([document(trial, name) for name in TRIALS])
+    assert "1,234" in text
+    assert "| Labels \\| are equal | 1 | 2 | **no** |" in text
+    assert "Left out: what | wants root." in text
+    assert text.count("\n## ") == len(TRIALS)
+
+
+def test_a_scale_runs_a_part_and_never_more_than_all() -> None:
+    assert [Trial(Path(), scale).scaled(200, 10) for scale in (0.001, 0.5, 3)] == [10, 100, 200]
+
+
+def test_growth_is_the_slope_of_what_was_measured() -> None:
+    assert slope([(0, 5), (10, 25), (20, 45)]) == pytest.approx(2)
+    assert slope([(0, 5), (10, 5), (20, 5)]) == 0
+
+
+def test_memory_and_descriptors_of_a_process_are_told() -> None:
+    before, held = usage(os.getpid()), bytearray(os.urandom(32 << 20))
+    with Path(__file__).open(encoding="utf-8"):
+        after = usage(os.getpid())
+    assert after.descriptors == before.descriptors + 1
+    assert after.resident - before.resident > len(held) / 2
+
+
+def test_names_on_the_wire_are_read_and_half_a_frame_is_not() -> None:
+    def frame(kind: int, payload: bytes) -> bytes:
+        return struct.pack("<IH", len(payload), kind) + payload
+
+    names = [bytes([number]) * 16 for number in (1, 2)]
+    stream = frame(7, b"hello") + b"".join(frame(KEPT_NAME, name) for name in names)
+    assert names_used([stream, stream[:-1]]) == [names[0].hex(), names[1].hex(), names[0].hex()]
+
+
+def test_a_name_that_comes_back_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "material").mkdir()
+    history = History(tmp_path, "client")
+    with sqlite3.connect(tmp_path / "material" / "index") as index:
+        index.execute("CREATE TABLE material (party INTEGER, id BLOB, state INTEGER)")
+        index.executemany("INSERT INTO material VALUES (0, ?, ?)", [(b"\x01", 1), (b"\x02", 2)])
+        index.commit()
+        history.look()
+        assert (history.used(), history.returned) == ({"02"}, [])
+        index.execute("UPDATE material SET state = 1")
+        index.commit()
+    history.look()
+    assert len(history.returned) == 1
+
+
+def test_a_relay_carries_both_ways_and_flips_one_bit() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        for link, expected in ((Link(), b"hello"), (Link(trouble=Trouble.FLIP, at=1), b"hdllo")):
+            with relay(address, link) as way:
+                host, port = way.address.split(":")
+                with socket.create_connection((host, int(port)), timeout=10) as client:
+                    connection, _ = server.accept()
+                    with connection:
+                        client.sendall(b"hello")
+                        assert connection.recv(5, socket.MSG_WAITALL) == expected
+                        connection.sendall(b"back")
+                        assert client.recv(4, socket.MSG_WAITALL) == b"back"
+            assert way.streams == [bytearray(b"hello")]
+
+
+def test_keys_are_found_and_hashes_are_not() -> None:
+    key = b"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0\n"
+    token = b"token = ghp_" + b"a1B2" * 9
+    assert list(private_keys.found_in(key, words=False)) == ["a private key in PEM"]
+    assert list(private_keys.found_in(token, words=False)) == ["a token of GitHub"]
+    assert not list(private_keys.found_in(b"sha256 " + b"0123456789abcdef" * 4, words=True))
