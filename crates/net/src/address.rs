@@ -1,7 +1,7 @@
 //! Where a server listens.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use crate::NetError;
@@ -57,6 +57,8 @@ fn parse(text: &str) -> Option<Address> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, after) = rest.split_once(']')?;
+            // A zone may stand behind the address, as in fe80::1%eth0.
+            host.split('%').next()?.parse::<Ipv6Addr>().ok()?;
             (host, if after.is_empty() { None } else { Some(after.strip_prefix(':')?) })
         }
         None => match text.split_once(':') {
@@ -65,7 +67,7 @@ fn parse(text: &str) -> Option<Address> {
         },
     };
     let port = port.map_or(Ok(Address::DEFAULT_PORT), str::parse).ok()?;
-    let plain = !host.is_empty() && !host.chars().any(|c| c.is_whitespace() || c == '/');
+    let plain = !host.is_empty() && !host.chars().any(|c| c.is_whitespace() || "/[]".contains(c));
     plain.then(|| Address { host: host.to_owned(), port })
 }
 
@@ -88,6 +90,7 @@ mod tests {
             ("10.0.0.1:80", "10.0.0.1", 80),
             ("[::1]", "::1", 7400),
             ("[::1]:9", "::1", 9),
+            ("[fe80::1%eth0]:9", "fe80::1%eth0", 9),
         ] {
             let address: Address = text.parse().unwrap();
             assert_eq!((address.host(), address.port()), (host, port));
@@ -97,7 +100,22 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in ["", ":80", "host:", "host:70000", "::1", "[::1", "[::1]80", "http://host", "a b"] {
+        for text in [
+            "",
+            ":80",
+            "host:",
+            "host:70000",
+            "::1",
+            "[::1",
+            "[::1]80",
+            "[[r]",
+            "[host]",
+            "[]",
+            "a[b]",
+            "[%0]",
+            "http://host",
+            "a b",
+        ] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }
