@@ -219,6 +219,27 @@ fn a_pairing_keeps_the_keys() {
     }
 }
 
+/// Each piece that a client tries is gone: one whose server cannot use what it keeps tries no other.
+#[test]
+fn a_server_whose_disk_fails_costs_one_piece() {
+    let world = World::new();
+    world.keep(1, world.bring(), 3);
+    world.session(2, world.bring(), |requester, channel| {
+        assert!(requester.resume(channel).unwrap());
+        let index = world.directory(Party::Server).join("material/index");
+        for aside in ["index-wal", "index-shm"] {
+            let _ = fs::remove_file(index.with_file_name(aside));
+        }
+        fs::write(&index, b"no index").unwrap();
+        assert!(!world.predict_kept(requester, channel, 0));
+        assert_eq!(requester.stock().unwrap(), 2);
+        assert!(!world.predict_kept(requester, channel, 0));
+        assert_eq!(requester.stock().unwrap(), 2);
+        world.check_usable(requester, channel);
+    });
+    assert_eq!(world.stock(Party::Client).held().unwrap().predictions, 2);
+}
+
 #[test]
 fn damaged_material_costs_its_own_prediction() {
     for party in PARTIES {

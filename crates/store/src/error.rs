@@ -95,3 +95,11 @@ pub enum StoreError {
     #[error("the operating system gave no randomness")]
     Randomness,
 }
+
+impl StoreError {
+    /// Whether it concerns the one piece of material, and says nothing of others.
+    #[must_use]
+    pub const fn is_of_material(&self) -> bool {
+        matches!(self, Self::Absent { .. } | Self::Damaged { .. })
+    }
+}

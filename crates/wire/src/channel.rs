@@ -14,7 +14,7 @@ impl Kind {
 /// Why a peer refused, as far as it is public.
 ///
 /// After the first ciphertext only [`Refusal::Refused`] is sent, so that no error tells one party about the other's secrets, and
-/// [`Refusal::Material`] in answer to a request for kept material, after which the session goes on.
+/// [`Refusal::Material`] or [`Refusal::Storage`] in answer to a request for kept material, after which the session goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -32,6 +32,8 @@ pub enum Refusal {
     Refused,
     /// There is no such material, or none can be kept.
     Material,
+    /// What is kept cannot be used for now: the disk fails, or is full.
+    Storage,
 }
 
 impl Refusal {
@@ -46,6 +48,7 @@ impl Refusal {
             Self::Size => 5,
             Self::Refused => 6,
             Self::Material => 7,
+            Self::Storage => 8,
         }
     }
 
@@ -59,6 +62,7 @@ impl Refusal {
             4 => Self::Busy,
             5 => Self::Size,
             7 => Self::Material,
+            8 => Self::Storage,
             _ => Self::Refused,
         }
     }

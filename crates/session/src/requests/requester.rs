@@ -28,6 +28,8 @@ pub struct Requester {
     own_keys: Option<(OwnKeys, Uploading)>,
     setup: StepCost,
     standing: Standing,
+    /// Whether the server cannot use what it keeps.
+    kept_fails: bool,
     /// Predictions that the server lets run at once.
     at_once: usize,
     /// Bytes that predictions that run at once may take.
@@ -49,6 +51,7 @@ impl Requester {
             own_keys: None,
             setup,
             standing: Standing::InStep,
+            kept_fails: false,
             at_once: 1,
             memory: MAX_PREPARED_BYTES,
         }
@@ -310,7 +313,8 @@ impl Requester {
         Ok(costs)
     }
 
-    /// Predicts with the oldest kept material that both parties have; none if they have none. What is tried is gone from both stocks.
+    /// Predicts with the oldest kept material that both parties have; none if they have none, or the server cannot use what it has in this
+    /// session. What is tried is gone from both stocks.
     ///
     /// # Errors
     /// [`ExecutionError::Mismatch`] if the input has another length; [`ExecutionError::Store`] if the disk fails; [`ExecutionError`] if the
@@ -320,8 +324,11 @@ impl Requester {
         channel: &mut dyn Channel,
         input: &[i64],
     ) -> Result<Option<(Outcome, Vec<StepCost>)>, ExecutionError> {
-        let Self { plan, shelf, standing, .. } = self;
+        let Self { plan, shelf, standing, kept_fails, .. } = self;
         plan.check_input(input)?;
+        if *kept_fails {
+            return Ok(None);
+        }
         let Some(shelf) = shelf.as_mut().filter(|shelf| shelf.is_paired()) else { return Ok(None) };
         for id in shelf.available()? {
             // A session that goes on no more takes nothing from the stock.
@@ -338,9 +345,17 @@ impl Requester {
             };
             standing.begin()?;
             Request::PredictKept(id).send(channel)?;
-            if !is_ready(channel)? {
-                *standing = Standing::InStep;
-                continue;
+            match is_ready(channel) {
+                Ok(true) => {}
+                Ok(false) => {
+                    *standing = Standing::InStep;
+                    continue;
+                }
+                Err(ChannelError::Refused(Refusal::Storage)) => {
+                    (*standing, *kept_fails) = (Standing::InStep, true);
+                    break;
+                }
+                Err(error) => return Err(error.into()),
             }
             let predicted = plan.predict(channel, material, input)?;
             *standing = Standing::InStep;

@@ -249,6 +249,11 @@ impl Responder {
     fn predict_kept(&mut self, channel: &mut dyn Channel, id: MaterialId) -> Result<(), ExecutionError> {
         let material = match shelf(&mut self.shelf)?.take(id, &self.model) {
             Ok(material) => material,
+            Err(ExecutionError::Store(error)) if !error.is_of_material() => {
+                // Whatever else the client tried would be lost in the same way.
+                warn!(%error, "kept material cannot be used");
+                return Ok(say(channel, Refusal::Storage)?);
+            }
             Err(error) => return refuse(channel, error),
         };
         say_ready(channel)?;
@@ -279,8 +284,12 @@ fn out_of_turn() -> ExecutionError {
 }
 
 fn say_refused(channel: &mut dyn Channel) -> Result<(), ExecutionError> {
-    channel.send(Kind::REFUSED, &[Refusal::Material.code()])?;
-    Ok(channel.flush()?)
+    Ok(say(channel, Refusal::Material)?)
+}
+
+fn say(channel: &mut dyn Channel, refusal: Refusal) -> Result<(), ChannelError> {
+    channel.send(Kind::REFUSED, &[refusal.code()])?;
+    channel.flush()
 }
 
 /// Tells the client that the server does not go on. Neither what a client can bring about by asking nor a disk that fails is a failure of the
