@@ -24,7 +24,16 @@ DOCUMENT = {
     "model": "mnist_d",
     "phases": {"setup": COST, "offline": COST, "online": COST},
     "layers": [
-        {"name": "conv1", "protocol": "gazelle.conv", "phase": "online", "seconds": 0.1, "bytes": 5, "rounds": 1}
+        {
+            "name": "conv1",
+            "protocol": "gazelle.conv",
+            "phase": "online",
+            "seconds": 0.1,
+            "computing": 0.05,
+            "bytes": 5,
+            "bytes_sent": 2,
+            "rounds": 1,
+        }
     ],
 }
 
