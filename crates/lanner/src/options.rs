@@ -53,7 +53,8 @@ pub struct CompileOptions {
     /// For mode `spectral`, whether every `Relu` gives way to the quadratic that is the least squares' fit to it on the calibration samples.
     #[serde(default)]
     pub replace_relu: bool,
-    /// How many samples a request holds, packed into the slots of the same ciphertexts: a power of two, and one alone but in mode `spectral`.
+    /// How many samples a request holds, packed into the same ciphertexts: a power of two, and one alone but in modes `gazelle`, `cheetah`
+    /// and `spectral`.
     #[serde(default = "one")]
     pub batch: usize,
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
@@ -183,10 +184,12 @@ impl CompileOptions {
     pub(crate) fn samples(&self, mode: Mode) -> Result<Samples> {
         let misuse =
             |what: String, fix: String| Err(Error::new(ErrorKind::Misuse, what).at("batch").fix(fix));
-        if self.batch != 1 && mode != Mode::Spectral {
-            let what =
-                format!("only mode spectral packs samples into one request, and this is {}", self.mode);
-            return misuse(what, "compile with mode spectral, or without a batch".to_owned());
+        if self.batch != 1 && !mode.packs() {
+            let what = format!("mode {} takes samples one by one", self.mode);
+            return misuse(
+                what,
+                "compile with mode gazelle, cheetah or spectral, or without a batch".to_owned(),
+            );
         }
         Samples::try_from(self.batch).or_else(|_| {
             let below = self.batch.checked_ilog2().map_or(1, |bits| 1_usize << bits);

@@ -97,6 +97,7 @@ impl Prediction {
                 let of_sample = scores.chunks(manifest.network.output_len());
                 of_sample.take(count).map(|scores| Outcome::Logits(scores.to_vec())).collect()
             }
+            Outcome::Each(outcomes) => outcomes.into_iter().take(count).collect(),
             other => vec![other],
         };
         let part = |index| Part { index: index as u64, of: count as u64 };
@@ -150,6 +151,8 @@ impl Revealed {
             Outcome::Probability(likely) => {
                 Self { label: Some(likely.label), probability: Some(likely.probability()), ..nothing }
             }
+            // Told sample by sample, each on its own.
+            Outcome::Each(_) => nothing,
             Outcome::TopK(best) => Self { label: best.first().copied(), top: Some(best), ..nothing },
             Outcome::Logits(scores) => {
                 let reals = manifest.network.output_scale().map(|scale| scaled(&scores, scale));

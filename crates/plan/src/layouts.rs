@@ -9,9 +9,9 @@
 
 use std::collections::HashMap;
 
-use lanner_protocol::ProtocolError;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
+use lanner_protocol::{ProtocolError, Samples};
 
 /// A linear layer as far as its layout goes.
 pub(crate) struct Layer {
@@ -33,6 +33,7 @@ impl Layouts {
     pub(crate) fn choose(
         layers: &[Layer],
         slots: usize,
+        samples: Samples,
         cap: usize,
         fits: impl Fn(&Packing, u64) -> Result<bool, ProtocolError>,
     ) -> Result<Self, (usize, ProtocolError)> {
@@ -43,7 +44,7 @@ impl Layouts {
                 search.shapes[known].layers += 1;
                 continue;
             }
-            let mut choices = small(Packing::choices(shape, slots).map_err(|error| (index, error))?);
+            let mut choices = small(Packing::choices(shape, slots, samples).map_err(|error| (index, error))?);
             for prime in layers.iter().filter(|layer| layer.shape == *shape).filter_map(|layer| layer.squared)
             {
                 choices = fitting(choices, |packing| fits(packing, prime)).map_err(|error| (index, error))?;
@@ -259,7 +260,7 @@ mod tests {
     fn chosen(layers: &[Convolution], cap: usize) -> Layouts {
         let plain = |shape: &Convolution| Layer { shape: shape.clone(), squared: None };
         let layers: Vec<_> = layers.iter().map(plain).collect();
-        Layouts::choose(&layers, SLOTS, cap, |_, _| Ok(true)).unwrap()
+        Layouts::choose(&layers, SLOTS, Samples::ONE, cap, |_, _| Ok(true)).unwrap()
     }
 
     /// Keys and work of what is chosen.
@@ -274,7 +275,7 @@ mod tests {
     fn exhaustively(layers: &[Convolution], cap: usize) -> (usize, u64) {
         let mut search = Search::new(cap);
         for layer in layers {
-            search.add(&small(Packing::choices(layer, SLOTS).unwrap()));
+            search.add(&small(Packing::choices(layer, SLOTS, Samples::ONE).unwrap()));
         }
         let mut best = None;
         let mut chosen = vec![0; layers.len()];
@@ -351,9 +352,9 @@ mod tests {
             assert_eq!(prime, 1_032_193);
             Ok(packing.kernel() != free)
         };
-        let layouts = Layouts::choose(&layers, SLOTS, usize::MAX, other).unwrap();
+        let layouts = Layouts::choose(&layers, SLOTS, Samples::ONE, usize::MAX, other).unwrap();
         assert!(layouts.of(&shape).unwrap().kernel() != free);
-        let none = Layouts::choose(&layers, SLOTS, usize::MAX, |_, _| Ok(false)).unwrap();
+        let none = Layouts::choose(&layers, SLOTS, Samples::ONE, usize::MAX, |_, _| Ok(false)).unwrap();
         assert_eq!(none.of(&shape).unwrap().kernel(), free);
     }
 
@@ -361,7 +362,10 @@ mod tests {
     fn layouts_with_many_partial_sums_are_not_taken() {
         let layer = conv([256, 256], 16, 3, 1);
         assert!(
-            Packing::choices(&layer, SLOTS).unwrap().iter().any(|packing| packing.program().sums > MAX_SUMS)
+            Packing::choices(&layer, SLOTS, Samples::ONE)
+                .unwrap()
+                .iter()
+                .any(|packing| packing.program().sums > MAX_SUMS)
         );
         let layouts = chosen(std::slice::from_ref(&layer), 0);
         assert!(layouts.of(&layer).unwrap().program().sums <= MAX_SUMS);

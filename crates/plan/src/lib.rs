@@ -23,7 +23,7 @@ pub use error::PlanError;
 pub use estimate::{
     Cores, Estimate, Kernels, Link, PhaseEstimate, PhaseShares, Rates, Shares, StepEstimate, StepRates,
 };
-pub use lanner_protocol::spectral::Samples;
+pub use lanner_protocol::Samples;
 pub use limits::{Limits, check_outline};
 pub use lower::{plan, plan_within, polynomials, ring};
 pub use step::{Carried, Choices, Design, Designs, Item, Mode, Plan, Scan, Step};

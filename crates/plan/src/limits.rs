@@ -12,7 +12,7 @@ use lanner_protocol::nonlinear::softmax::{MAX_CLASSES as MAX_SOFTMAX_CLASSES, MA
 use lanner_protocol::step::{Memory, Work};
 
 use crate::lower::{convolution, layer_shape, windows};
-use crate::{Mode, PlanError};
+use crate::{Choices, Mode, PlanError, Samples};
 
 /// What a prediction may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,12 @@ impl Default for Limits {
 pub(crate) fn check(
     network: &PublicNetwork,
     policy: Policy,
-    mode: Mode,
+    &Choices { mode, samples, .. }: &Choices,
     limits: &Limits,
 ) -> Result<(), PlanError> {
     let (mut totals, mut steps) = (Totals::new(mode, *limits), 0_u64);
     for node in network.nodes() {
-        totals.add_elements(&node.name, node.len())?;
+        totals.add_elements(&node.name, samples.times(node.len()))?;
         if !node.op.is_linear() {
             continue;
         }
@@ -57,7 +57,7 @@ pub(crate) fn check(
             within(&node.name, "steps of a search for layouts", steps, MAX_SEARCH_STEPS)?;
         } else {
             // No layout takes much more.
-            totals.add(&node.name, gazelle::work(&layer))?;
+            totals.add(&node.name, gazelle::work(&layer, samples))?;
         }
     }
     check_policy(network.output_len(), policy)
@@ -76,7 +76,7 @@ pub fn check_outline(
 ) -> Result<(), PlanError> {
     let layer_work = |layer: &Convolution| match mode {
         Mode::Cheetah(_) | Mode::Tabula(_) | Mode::Auto => cheetah::work(layer),
-        Mode::Gazelle | Mode::Falcon | Mode::Spectral => gazelle::work(layer),
+        Mode::Gazelle | Mode::Falcon | Mode::Spectral => gazelle::work(layer, Samples::ONE),
     };
     let [mut layers, mut pools] = [Totals::new(mode, *limits); 2];
     for node in &outline.nodes {
@@ -337,9 +337,9 @@ mod tests {
         let linear =
             r#"{"name":"fc","op":{"Linear":{"outputs":8192}},"inputs":[0],"shape":[8192],"modulus":1032193}"#;
         let network = network("[4]", linear);
-        assert!(check(&network, Policy::TopK { k: 5 }, Mode::Gazelle, &Limits::default()).is_ok());
+        assert!(check(&network, Policy::TopK { k: 5 }, &Mode::Gazelle.into(), &Limits::default()).is_ok());
         let refusal =
-            check(&network, Policy::TopK { k: 8192 }, Mode::Gazelle, &Limits::default()).unwrap_err();
+            check(&network, Policy::TopK { k: 8192 }, &Mode::Gazelle.into(), &Limits::default()).unwrap_err();
         assert!(refusal.to_string().contains("401408 comparisons of a top-k"), "{refusal}");
     }
 
@@ -348,7 +348,7 @@ mod tests {
         let linear =
             r#"{"name":"fc","op":{"Linear":{"outputs":4096}},"inputs":[0],"shape":[4096],"modulus":1032193}"#;
         let fits = |network: PublicNetwork| {
-            let check = |mode| check(&network, Policy::Logits, mode, &Limits::default());
+            let check = |mode| check(&network, Policy::Logits, &Choices::from(mode), &Limits::default());
             [Mode::Gazelle, Mode::Cheetah(Rounding::Exact)].map(check).iter().all(Result::is_ok)
         };
         assert!(fits(network("[4096]", linear)));

@@ -30,7 +30,7 @@ use crate::built::layer as layer_of;
 use crate::fuse::Fused;
 use crate::layouts::{Layer, Layouts};
 use crate::limits::{self, Limits, Totals};
-use crate::{BuiltPlan, Choices, Design, Item, Mode, Plan, PlanError, Step};
+use crate::{BuiltPlan, Choices, Design, Item, Mode, Plan, PlanError, Samples, Step};
 
 /// Plans a network in a mode for an output policy, within the usual limits.
 ///
@@ -64,14 +64,17 @@ pub(crate) fn build_within(
     limits: &Limits,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
     let Choices { mode, samples, .. } = *choices;
-    limits::check(network, policy, mode, limits)?;
+    limits::check(network, policy, choices, limits)?;
     cheetah::check_rounding(policy, mode)?;
     check_designs(network, choices)?;
     if mode == Mode::Spectral {
         return spectral::plan(network, policy, samples, limits);
     }
-    if !samples.is_one() {
-        let reason = format!("mode {} takes them one by one", mode.name());
+    if !samples.is_one() && !mode.packs() {
+        return Err(one_by_one(samples, &format!("mode {}", mode.name())));
+    }
+    if samples.count() > MOST_SAMPLES {
+        let reason = format!("a request of mode {} holds at most {MOST_SAMPLES}", mode.name());
         return Err(PlanError::Samples { samples: samples.count(), reason });
     }
     refuse_products(network)?;
@@ -135,7 +138,7 @@ fn plan_guarding(
     let input = network.input();
     let items = planner.steps.into_iter().map(Item::Step).collect();
     let Choices { mode, designs, samples } = choices.clone();
-    let input = (ring(input.accumulator), input.len());
+    let input = (ring(input.accumulator), samples.times(input.len()));
     let plan = Plan { mode, designs, policy, samples, input, items };
     let built = plan.build()?;
     built.account()?.check()?;
@@ -192,9 +195,10 @@ impl<'n> Planner<'n> {
         values[0] = Some(0);
         let input = network.input();
         // The server's share of the input is zero.
-        let input = ValueType::shared(ring(input.accumulator), input.len(), Known::SERVER);
+        let len = choices.samples.times(input.len());
+        let input = ValueType::shared(ring(input.accumulator), len, Known::SERVER);
         let mut planner = Self {
-            layouts: layouts(network, mode, rotating, &sets)?,
+            layouts: layouts(network, choices, rotating, &sets)?,
             network,
             choices,
             sets,
@@ -234,7 +238,12 @@ impl<'n> Planner<'n> {
         inputs: Vec<usize>,
         protocol: impl Into<Protocol>,
     ) -> Result<usize, PlanError> {
-        let (protocol, types) = (protocol.into(), inputs.iter().map(|input| self.types[*input]));
+        let (mut protocol, types) = (protocol.into(), inputs.iter().map(|input| self.types[*input]));
+        let samples = self.choices.samples;
+        if !samples.is_one() {
+            let together = protocol.spec().of_samples(samples);
+            protocol = together.ok_or_else(|| one_by_one(samples, &format!("node `{name}`")))?;
+        }
         let spec = protocol.spec();
         self.totals.add(name, spec.work())?;
         let made = spec.infer(&types.collect::<Vec<_>>()).map_err(|source| layer_of(name, source))?;
@@ -264,7 +273,7 @@ impl<'n> Planner<'n> {
             FixedOp::Add { factors } => local::Add { factors: *factors, values, ring }.into(),
             FixedOp::Bias { .. } => {
                 let guard = self.guards.of(index + 1);
-                local::Bias { guard, values, ring }.into()
+                local::Bias { guard, values, ring, samples: Samples::ONE }.into()
             }
             FixedOp::Scale { factor } => local::Scale { factor: *factor, values, ring }.into(),
             FixedOp::Narrow => self.narrow(index)?,
@@ -275,7 +284,7 @@ impl<'n> Planner<'n> {
             FixedOp::Transpose { .. }
             | FixedOp::Slice { .. }
             | FixedOp::Pad { .. }
-            | FixedOp::Concat { .. } => local::Move { values, ring }.into(),
+            | FixedOp::Concat { .. } => local::Move { values, ring, samples: Samples::ONE }.into(),
             FixedOp::Conv2d(_) | FixedOp::Linear { .. } => self.linear(index, convolution(node, shape)?)?,
             FixedOp::Square if self.choices.mode.rounding().is_some() => cheetah::square(node)?,
             FixedOp::Square => return self.square(index, inputs[0]),
@@ -360,7 +369,8 @@ impl<'n> Planner<'n> {
     fn reshare(&mut self, name: &str, value: usize) -> Result<usize, PlanError> {
         match self.types[value] {
             ValueType::Shared { ring, len, known } if !known.server => {
-                self.push(name, vec![value], Reshare { values: len, ring })
+                let values = len / self.choices.samples.count();
+                self.push(name, vec![value], Reshare { values, ring })
             }
             _ => Ok(value),
         }
@@ -390,7 +400,7 @@ impl<'n> Planner<'n> {
             return Ok(falcon::Linear { shape, prime, set, variant }.into());
         }
         let kernel = self.layout(node, &shape)?.kernel();
-        Ok(gazelle::Linear { shape, prime, set: self.rotating, kernel }.into())
+        Ok(gazelle::Linear { shape, prime, set: self.rotating, kernel, samples: Samples::ONE }.into())
     }
 
     /// The same values in a smaller ring, with the bits of guard that they have.
@@ -432,10 +442,11 @@ fn in_frequencies(mode: Mode, shape: &Convolution, prime: u64, sets: &Sets) -> O
 /// The layouts of all linear layers that are computed by rotations, which share their keys.
 fn layouts(
     network: &PublicNetwork,
-    mode: Mode,
+    choices: &Choices,
     rotating: ParameterSet,
     sets: &Sets,
 ) -> Result<Layouts, PlanError> {
+    let (mode, samples) = (choices.mode, choices.samples);
     let (mut nodes, mut layers) = (Vec::new(), Vec::new());
     let takers = square::takers(network);
     let rotates = mode.rounding().is_none();
@@ -450,7 +461,7 @@ fn layouts(
         }
     }
     let fits = |packing: &Packing, prime| square::fits(packing, prime, rotating, sets);
-    Layouts::choose(&layers, gazelle::SLOTS as usize, MAX_KEYS, fits)
+    Layouts::choose(&layers, gazelle::SLOTS as usize, samples, MAX_KEYS, fits)
         .map_err(|(index, source)| layer(nodes[index], source))
 }
 
@@ -497,6 +508,14 @@ fn prime(node: &FixedNode) -> Result<u64, PlanError> {
         Ring::Prime(prime) => Ok(prime),
         Ring::Pow2(_) => Err(unsupported(node, "slots need a ring modulo a prime".to_owned())),
     }
+}
+
+/// Samples of a request of a mode of shares, at most: beyond, there is nothing to gain.
+const MOST_SAMPLES: usize = 64;
+
+/// Says that something takes samples one by one.
+fn one_by_one(samples: Samples, what: &str) -> PlanError {
+    PlanError::Samples { samples: samples.count(), reason: format!("{what} takes them one by one") }
 }
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use lanner_graph::Policy;
 use lanner_primitives::Ring;
+use lanner_protocol::Samples;
 use lanner_protocol::nonlinear::ot_nonlinear::Rounding;
 use lanner_protocol::nonlinear::tabula;
-use lanner_protocol::spectral::Samples;
 use lanner_protocol::step::Protocol;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,12 @@ impl Mode {
             Self::Cheetah(rounding) => Some(rounding),
             Self::Tabula(_) | Self::Auto => Some(Rounding::Exact),
         }
+    }
+
+    /// Whether a request may hold several samples, which share ciphertexts.
+    #[must_use]
+    pub const fn packs(self) -> bool {
+        matches!(self, Self::Gazelle | Self::Cheetah(_) | Self::Spectral)
     }
 
     /// Whether every result is the reference's.

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use lanner_primitives::{Prg, Ring, Seed, parallel};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
@@ -76,7 +76,7 @@ fn measure(name: &str, shape: &Convolution, bits: u32, repeats: usize) -> Result
     let (ring, truth) = (Ring::Pow2(bits), shape.apply(&weights, &input)?);
     let mut ways = Vec::new();
     for (way, accuracy) in WAYS {
-        let (_, scheme) = Scheme::cheapest(shape, bits, accuracy, &sets)?;
+        let (_, scheme) = Scheme::cheapest(&Stacked::try_from(shape)?, bits, accuracy, &sets)?;
         let (mut at_client, mut at_server) = Queue::pair();
         let key = send_keys(&mut at_client, scheme.parameters(), &[], &mut rng)?;
         let public = receive_keys(&mut at_server, scheme.parameters(), &[])?.public;

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use lanner_bfv::{NeededKey, Parameters};
 use lanner_primitives::{Prg, Ring, Seed};
+use lanner_protocol::Samples;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::WeightForm;
 use lanner_protocol::linear::gazelle::packing::{Packing, Rotation};
@@ -63,13 +64,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("fc 256 -> 100", Convolution::fully_connected(256, 100)),
     ];
     for (name, shape) in layers.iter().filter(|(name, _)| name.contains(&chosen)) {
-        for packing in Packing::choices(shape, parameters.degree())? {
+        for packing in Packing::choices(shape, parameters.degree(), Samples::ONE)? {
             if packing.keys().len() <= MOST_KEYS {
                 measure(name, &packing, WeightForm::Evaluation, &parameters, repeats)?;
             }
         }
         // The forms differ by the same work for each product: one layout shows it.
-        if let Some(packing) = Packing::choices(shape, parameters.degree())?.last() {
+        if let Some(packing) = Packing::choices(shape, parameters.degree(), Samples::ONE)?.last() {
             measure(name, packing, WeightForm::Coefficient, &parameters, repeats)?;
         }
     }

@@ -12,9 +12,11 @@ pub mod linear;
 pub mod local;
 pub mod nonlinear;
 mod party;
+mod samples;
 pub mod spectral;
 pub mod step;
 
 pub use cost::{Cost, OfflineCost};
 pub use error::ProtocolError;
 pub use party::Party;
+pub use samples::Samples;

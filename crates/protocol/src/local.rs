@@ -6,12 +6,13 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::ProtocolError;
 use crate::linear::Sets;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, ModelParts, PartyState, Server, Spec, Step, Value, ValueType, Work,
+    BoxedStep, Built, Client, Inputs, ModelParts, PartyState, Protocol, Server, Spec, Step, Value, ValueType,
+    Work,
 };
+use crate::{ProtocolError, Samples};
 
 /// Sums over windows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub struct Bias {
     pub values: usize,
     /// The ring.
     pub ring: Ring,
+    /// Samples, one after the other.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 /// `2^guard x` over `Z_2^(bits + guard)`, of `x` over `Z_2^bits`.
@@ -84,6 +88,9 @@ pub struct Move {
     pub values: usize,
     /// The ring.
     pub ring: Ring,
+    /// Samples, one after the other.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 impl Spec for SumPool {
@@ -98,6 +105,10 @@ impl Spec for SumPool {
 
     fn work(&self) -> Work {
         Work { circuit_values: 0, ..self.windows.work() }
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { windows: self.windows.of_samples(samples), ..self.clone() }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -117,6 +128,10 @@ impl Spec for Add {
         Ok(ValueType::shared(self.ring, self.values, left?.and(right?)))
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..self.clone() }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Map::Add(self.factors)))
     }
@@ -130,6 +145,10 @@ impl Spec for Scale {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let known = ValueType::only(inputs, self.ring, self.values)?;
         Ok(ValueType::shared(self.ring, self.values, known))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..self.clone() }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -150,6 +169,10 @@ impl Spec for Bias {
         Ok(ValueType::shared(self.ring, self.values, known))
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), samples, ..self.clone() }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(self.clone()))
     }
@@ -163,6 +186,10 @@ impl Spec for Lift {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let known = ValueType::only(inputs, Ring::Pow2(self.bits), self.values)?;
         Ok(ValueType::shared(self.ring(), self.values, known))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..self.clone() }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -189,6 +216,10 @@ impl Spec for Narrow {
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, known))
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..self.clone() }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Map::Narrow(Ring::Pow2(self.to))))
     }
@@ -209,8 +240,12 @@ impl Spec for Move {
         Ok(ValueType::shared(self.ring, self.values, known))
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), samples, ..self.clone() }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        Ok(Box::new(Moved { values: self.values }))
+        Ok(Box::new(self.clone()))
     }
 }
 
@@ -228,13 +263,8 @@ enum Map {
     Narrow(Ring),
     /// `x + b`; for who has no b, x.
     Bias(Option<Share>),
-    /// Input and element that each element comes from; zero where there is none.
-    Move(Vec<Option<(usize, usize)>>),
-}
-
-/// A movement whose places are the network's to say.
-struct Moved {
-    values: usize,
+    /// Input and element that each element of one sample comes from; zero where there is none.
+    Move(Vec<Option<(usize, usize)>>, Samples),
 }
 
 impl Map {
@@ -253,17 +283,34 @@ impl Map {
             }
             (Self::Bias(Some(bias)), [share]) => share.add(bias)?,
             (Self::Bias(None), [share]) => (*share).clone(),
-            (Self::Move(sources), shares) => Share::gather(shares, sources)?,
+            (Self::Move(sources, samples), shares) => {
+                Share::gather(shares, &of_samples(sources, shares, *samples))?
+            }
             _ => return Err(ProtocolError::Shape { what: "inputs of a local step" }),
         })
     }
 }
 
-impl Moved {
+/// Where the elements of all samples come from, whose shares these are.
+fn of_samples(
+    sources: &[Option<(usize, usize)>],
+    shares: &[&Share],
+    samples: Samples,
+) -> Vec<Option<(usize, usize)>> {
+    let of_sample = |(input, element): (usize, usize), sample| {
+        let each = shares.get(input).map_or(0, |share| share.len() / samples.count());
+        (input, sample * each + element)
+    };
+    let all = |sample| sources.iter().map(move |source| source.map(|source| of_sample(source, sample)));
+    (0..samples.count()).flat_map(all).collect()
+}
+
+impl Move {
+    /// The places are the network's to say.
     fn map(&self, node: &str, model: &dyn ModelParts) -> Result<Map, ProtocolError> {
         let sources = model.sources(node)?;
-        if sources.len() == self.values {
-            Ok(Map::Move(sources))
+        if self.samples.times(sources.len()) == self.values {
+            Ok(Map::Move(sources, self.samples))
         } else {
             Err(ProtocolError::Shape { what: "a movement of another node" })
         }
@@ -286,14 +333,15 @@ impl Built for Bias {
     }
 
     fn server(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Server> {
-        let bias = model.weights(node, self.values)?.small_bias()?;
+        let bias = Zeroizing::new(model.weights(node, self.values / self.samples.count())?.small_bias()?);
+        let guarded = Zeroizing::new(bias.repeat(self.samples.count()));
         let guarded: Zeroizing<Vec<i64>> =
-            Zeroizing::new(bias.iter().map(|b| b.wrapping_shl(self.guard)).collect());
+            Zeroizing::new(guarded.iter().map(|b| b.wrapping_shl(self.guard)).collect());
         Ok(Box::new(Map::Bias(Some(Share::embed(self.ring, &guarded)))))
     }
 }
 
-impl Built for Moved {
+impl Built for Move {
     fn client(self: Box<Self>, node: &str, model: &dyn ModelParts) -> BoxedStep<Client> {
         Ok(Box::new(self.map(node, model)?))
     }

@@ -6,7 +6,7 @@ mod common;
 use common::{Party as End, edge_share, rng, run, signed, split};
 use lanner_bfv::ParameterSet;
 use lanner_primitives::{Ring, parallel};
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
@@ -36,7 +36,7 @@ fn outcome(shape: &Convolution, bits: u32, accuracy: Accuracy, seed: u8) -> Outc
     // As on two cores, whatever the machine.
     parallel::set_threads(2);
     let sets = Sets::new().unwrap();
-    let (_, scheme) = Scheme::cheapest(shape, bits, accuracy, &sets).unwrap();
+    let (_, scheme) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
     let parameters = scheme.parameters().clone();
     let (offline, online) = (scheme.offline_cost(), scheme.online_cost());
     let ring = Ring::Pow2(bits);
@@ -133,7 +133,8 @@ fn guarded_layers_send_a_quarter_of_what_exact_ones_send() {
         (conv([64, 64], [8, 8], 1, 1, 0), 26),
     ] {
         let bytes = |accuracy| {
-            let (_, scheme) = Scheme::cheapest(&shape, bits, accuracy, &sets).unwrap();
+            let (_, scheme) =
+                Scheme::cheapest(&Stacked::try_from(&shape).unwrap(), bits, accuracy, &sets).unwrap();
             scheme.offline_cost().answer.bytes() + scheme.online_cost().bytes()
         };
         let [exact, guarded] = [Accuracy::Exact, Accuracy::Guarded(1)].map(bytes);
@@ -171,13 +172,14 @@ fn messages_have_one_length_and_shares_are_uniform_whatever_is_computed() {
 fn weights_of_more_bits_and_other_lengths_are_refused() {
     let parameters = Sets::new().unwrap().get(ParameterSet::A0).unwrap().clone();
     let shape = Convolution::fully_connected(4, 2);
-    let scheme = || Scheme::new(&shape, 20, Accuracy::OffByOne, &parameters).unwrap();
+    let scheme =
+        || Scheme::new(&Stacked::try_from(&shape).unwrap(), 20, Accuracy::OffByOne, &parameters).unwrap();
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());
     assert!(ServerLayer::new(scheme(), &[1; 7], &[0; 2]).is_err());
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 3]).is_err());
     assert!(ServerLayer::new(scheme(), &[2049; 8], &[0; 2]).is_err());
-    assert!(Scheme::new(&shape, 40, Accuracy::OffByOne, &parameters).is_err());
+    assert!(Scheme::new(&Stacked::try_from(&shape).unwrap(), 40, Accuracy::OffByOne, &parameters).is_err());
     let small = Sets::new().unwrap().get(ParameterSet::C1).unwrap().clone();
-    assert!(Scheme::new(&shape, 20, Accuracy::Guarded(1), &small).is_ok());
-    assert!(Scheme::new(&shape, 40, Accuracy::Guarded(1), &small).is_err());
+    assert!(Scheme::new(&Stacked::try_from(&shape).unwrap(), 20, Accuracy::Guarded(1), &small).is_ok());
+    assert!(Scheme::new(&Stacked::try_from(&shape).unwrap(), 40, Accuracy::Guarded(1), &small).is_err());
 }

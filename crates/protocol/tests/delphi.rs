@@ -9,7 +9,8 @@ use std::rc::Rc;
 use common::{Party as End, edge_share, ideal, rng, signed};
 use lanner_primitives::{Ring, parallel};
 use lanner_protocol::ProtocolError;
-use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme};
+use lanner_protocol::Samples;
+use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_protocol::linear::delphi::{self, Product, ServerLayer};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_protocol::nonlinear::ot_nonlinear::{self, CotSupply};
@@ -70,8 +71,14 @@ impl Layer {
         // As on two cores, whatever the machine.
         parallel::set_threads(2);
         let sets = Sets::new().unwrap();
-        let (set, _) = Scheme::cheapest(shape, bits, accuracy, &sets).unwrap();
-        let spec = delphi::Linear(cheetah::Linear { shape: shape.clone(), bits, set, accuracy });
+        let (set, _) = Scheme::cheapest(&Stacked::try_from(shape).unwrap(), bits, accuracy, &sets).unwrap();
+        let spec = delphi::Linear(cheetah::Linear {
+            shape: shape.clone(),
+            bits,
+            set,
+            accuracy,
+            samples: Samples::ONE,
+        });
         // The largest and the least weight among them.
         let bound = (1 << (Scheme::weight_bits(bits) - 1)) - 1;
         let mut weights = signed(shape.weights(), bound, &mut rng(seed));
@@ -267,7 +274,11 @@ fn the_client_alone_knows_its_share_ahead() {
 #[test]
 fn weights_of_more_bits_and_other_lengths_are_refused() {
     let shape = Convolution::fully_connected(4, 2);
-    let scheme = || Scheme::cheapest(&shape, 20, Accuracy::Exact, &Sets::new().unwrap()).unwrap().1;
+    let scheme = || {
+        Scheme::cheapest(&Stacked::try_from(&shape).unwrap(), 20, Accuracy::Exact, &Sets::new().unwrap())
+            .unwrap()
+            .1
+    };
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 2]).is_ok());
     assert!(ServerLayer::new(scheme(), &[1; 7], &[0; 2]).is_err());
     assert!(ServerLayer::new(scheme(), &[1; 8], &[0; 3]).is_err());

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use common::{Keys, Party, edge_share, ideal, rng, rotating, run, signed, split};
 use lanner_bfv::{Parameters, SlotEncoder};
 use lanner_primitives::Ring;
+use lanner_protocol::Samples;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::packing::{Operations, Packing, Rotation};
 use lanner_protocol::linear::gazelle::program::Term;
@@ -49,7 +50,7 @@ fn layer(
 
 /// Every layout of a shape, on shares at the ring's edges.
 fn check(shape: &Convolution, primes: &[u64]) {
-    for packing in &Packing::choices(shape, 8192).unwrap() {
+    for packing in &Packing::choices(shape, 8192, Samples::ONE).unwrap() {
         for prime in primes {
             let keys = Keys::of(rotating(*prime), [packing]);
             let (ring, mut rng) = (Ring::Prime(*prime), rng(3));
@@ -232,7 +233,7 @@ fn operations_are_the_counted_ones() {
         convolution([16, 16], [12, 12], [2, 2]),
     ];
     for shape in shapes {
-        for packing in Packing::choices(&shape, parameters.degree()).unwrap() {
+        for packing in Packing::choices(&shape, parameters.degree(), Samples::ONE).unwrap() {
             assert_eq!(
                 measured(&packing, &parameters),
                 packing.operations(),

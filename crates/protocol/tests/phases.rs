@@ -14,7 +14,7 @@ use lanner_bfv::{
     SecretKey,
 };
 use lanner_primitives::Ring;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_share::Share;
@@ -71,7 +71,9 @@ impl Setting {
         let mut channels = Party::pair();
         let (client_rng, server_rng) = (&mut rng(2 * number), &mut rng(2 * number + 1));
         let shape = Convolution::fully_connected(INPUTS, OUTPUTS);
-        let scheme = Scheme::new(&shape, self.bits, self.accuracy, &self.parameters).unwrap();
+        let scheme =
+            Scheme::new(&Stacked::try_from(&shape).unwrap(), self.bits, self.accuracy, &self.parameters)
+                .unwrap();
         let client = ClientLayer::new(scheme.clone()).unwrap();
         let half = self.half(&scheme);
         let ((key, client), server) = run(

@@ -13,7 +13,7 @@ use lanner_bfv::ParameterSet;
 use lanner_ot::silent::Parameters;
 use lanner_primitives::{Ring, parallel};
 use lanner_protocol::Party;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
@@ -56,7 +56,13 @@ struct View {
 
 fn scheme(inputs: usize, outputs: usize, sets: &Sets) -> Scheme {
     let shape = Convolution::fully_connected(inputs, outputs);
-    Scheme::new(&shape, RING, Accuracy::Exact, sets.get(ParameterSet::A1).unwrap()).unwrap()
+    Scheme::new(
+        &Stacked::try_from(&shape).unwrap(),
+        RING,
+        Accuracy::Exact,
+        sets.get(ParameterSet::A1).unwrap(),
+    )
+    .unwrap()
 }
 
 /// One session in which a client asks the same many times.

@@ -11,7 +11,7 @@ use lanner_ot::silent::Parameters;
 use lanner_primitives::{Prg, Ring};
 use lanner_protocol::Party;
 use lanner_protocol::convert::reshare;
-use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer};
+use lanner_protocol::linear::cheetah::{Accuracy, ClientLayer, Scheme, ServerLayer, Stacked};
 use lanner_protocol::linear::keys::{receive_keys, send_keys};
 use lanner_protocol::linear::{Convolution, Sets};
 use lanner_protocol::nonlinear::ot_nonlinear::{Layer, Rounding, Transfers};
@@ -70,7 +70,8 @@ impl Network {
             Way::OffByOne => (Accuracy::OffByOne, Rounding::Exact),
         };
         let sets = Sets::new().unwrap();
-        let (_, scheme) = Scheme::cheapest(&shape, BITS, accuracy, &sets).unwrap();
+        let (_, scheme) =
+            Scheme::cheapest(&Stacked::try_from(&shape).unwrap(), BITS, accuracy, &sets).unwrap();
         // The last input is one.
         let weights = [31, 12, -5];
         let rest: i64 = weights.iter().zip(INPUT).map(|(w, x)| w * x).sum();
@@ -245,7 +246,9 @@ fn opened_sums_tell_nothing_of_the_noise_below_them() {
     let shape = Convolution::fully_connected(INPUT.len(), REPEATS);
     let sets = Sets::new().unwrap();
     for guard in [1, 2] {
-        let (_, scheme) = Scheme::cheapest(&shape, BITS, Accuracy::Guarded(guard), &sets).unwrap();
+        let (_, scheme) =
+            Scheme::cheapest(&Stacked::try_from(&shape).unwrap(), BITS, Accuracy::Guarded(guard), &sets)
+                .unwrap();
         // All rows have one sum, and the noise of the second is a thousand times that of the first.
         let rows = [[0, 0, 0, RESULT], [-1, -2, 2, RESULT - 14], [1001, 2002, 0, RESULT]];
         let views = rows.into_iter().zip(0..).map(|(row, number)| {

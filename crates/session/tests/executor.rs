@@ -7,7 +7,7 @@ use lanner_graph::{
     FixedExecutor, FixedRun, Graph, Network, Policy, QuantizationOptions, Tensor, Tensors, compile,
 };
 use lanner_net::{Entry, Recorded, memory};
-use lanner_plan::{Item, Mode, Plan, PlanCost, Step, plan};
+use lanner_plan::{Choices, Item, Limits, Mode, Plan, PlanCost, Samples, Step, plan, plan_within};
 use lanner_primitives::{Prg, Ring, Seed};
 use lanner_protocol::convert::reshare::{Reading, Reveal};
 use lanner_protocol::nonlinear::ot_nonlinear::{DropGuard, Rounding};
@@ -163,6 +163,27 @@ fn check(json: &str, shapes: &[(&str, &[usize])], input: usize) {
     }
 }
 
+/// Samples of one request: each has the result that it has alone, and so has the place without one, which holds zeros.
+fn check_together(network: &Network, mode: Mode, inputs: &[Vec<i64>], truth: &[FixedRun]) {
+    let samples = Samples::try_from(inputs.len().next_power_of_two()).unwrap();
+    let empty = vec![0; network.public().input().len()];
+    let spare = FixedExecutor::new(network).unwrap().run(&empty).unwrap();
+    let truth: Vec<_> = truth.iter().chain(std::iter::repeat(&spare)).take(samples.count()).collect();
+    let mut request = inputs.concat();
+    request.resize(samples.times(empty.len()), 0);
+    let told = |policy| {
+        let choices = Choices { samples, ..mode.into() };
+        let plan = plan_within(network.public(), policy, &choices, &Limits::default()).unwrap();
+        run_plan(network, &plan, std::slice::from_ref(&request)).remove(0)
+    };
+    let scores = truth.iter().flat_map(|run| run.output.clone()).collect();
+    assert_eq!(told(Policy::Logits), Outcome::Logits(scores), "{mode:?}");
+    let labels = truth.iter().map(|run| Outcome::Label(run.label())).collect();
+    assert_eq!(told(Policy::Label), Outcome::Each(labels), "{mode:?}");
+    let positive = truth.iter().map(|run| positive_scores(run)).collect();
+    assert_eq!(told(Policy::Labels), Outcome::Each(positive), "{mode:?}");
+}
+
 fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
     let executor = FixedExecutor::new(network).unwrap();
     let inputs: Vec<Vec<i64>> =
@@ -177,6 +198,9 @@ fn check_exact(network: &Network, samples: &[Vec<f32>], modes: &[Mode]) {
         let positive = run(network, Policy::Labels, mode, &inputs);
         assert_eq!(positive, truth.iter().map(positive_scores).collect::<Vec<_>>());
         assert_eq!(run(network, Policy::Value, mode, &inputs[..1]), logits[..1]);
+        if mode.packs() {
+            check_together(network, mode, &inputs, &truth);
+        }
     }
     check_ranking(network, modes[0], &inputs, &truth);
     check_probability(network, modes[0], &inputs, &truth);

@@ -37,7 +37,13 @@ fn step(name: &str, inputs: &[usize], protocol: impl Into<Protocol>) -> Step {
 
 fn linear(inputs: usize) -> cheetah::Linear {
     let shape = Convolution::fully_connected(inputs, FEATURES);
-    cheetah::Linear { shape, bits: BITS, set: ParameterSet::B, accuracy: Accuracy::Exact }
+    cheetah::Linear {
+        shape,
+        bits: BITS,
+        set: ParameterSet::B,
+        accuracy: Accuracy::Exact,
+        samples: Samples::ONE,
+    }
 }
 
 /// `h = begin(x)`, then for each part `x_t` of x: `h = round(max(cell(h + x_t), 0) / 2^SHIFT)`; all `h`, then the last.

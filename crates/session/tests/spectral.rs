@@ -137,7 +137,9 @@ fn samples_of_one_request_keep_apart() {
 #[test]
 fn a_request_that_holds_no_so_many_samples_is_refused() {
     let (network, _) = squares(5);
-    for (mode, count) in [(Mode::Spectral, 1 << 10), (Mode::Spectral, 1 << 40), (Mode::Gazelle, 2)] {
+    for (mode, count) in
+        [(Mode::Spectral, 1 << 10), (Mode::Spectral, 1 << 40), (Mode::Gazelle, 128), (Mode::Falcon, 2)]
+    {
         let samples = Samples::try_from(count).unwrap();
         let choices = Choices { samples, ..mode.into() };
         let error = plan_within(network.public(), Policy::Logits, &choices, &Limits::default());

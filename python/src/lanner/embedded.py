@@ -20,6 +20,7 @@ def compile_embedded(
     precision: str | int | None = None,
     kept_bits: int | None = None,
     network: str | Network = LOOPBACK,
+    batch: int = 1,
 ) -> Model:
     """Compile an embedded network, calibrated on digits that training may see.
 
@@ -31,6 +32,7 @@ def compile_embedded(
         precision: As for `lanner.compile`.
         kept_bits: As for `lanner.compile`.
         network: As for `lanner.compile`; loopback where it is not given, for both parties of a demo are on one machine.
+        batch: As for `lanner.compile`.
 
     Raises:
         MisuseError: If scikit-learn or onnx is not installed.
@@ -52,6 +54,7 @@ def compile_embedded(
             precision=precision,
             kept_bits=kept_bits,
             network=network,
+            batch=batch,
         )
 
 

@@ -21,6 +21,9 @@ INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
 #: All modes; ``spectral`` takes networks of sums and products alone.
 MODES = (*INTERACTIVE_MODES, "spectral")
 
+#: Modes whose requests may hold several samples, packed into the same ciphertexts.
+PACKING_MODES = ("gazelle", "cheetah", "spectral")
+
 #: How values are rescaled: of mode cheetah exactly or faithfully, of mode tabula exactly or stochastically.
 ROUNDINGS = ("exact", "faithful", "stochastic")
 
@@ -45,6 +48,7 @@ class Protocols:
         precision: As for `lanner.compile`.
         kept_bits: As for `lanner.compile`.
         network: What lies between the parties, for mode ``auto``.
+        batch: How many samples a request holds.
     """
 
     mode: str
@@ -52,6 +56,7 @@ class Protocols:
     precision: str | int | None = None
     kept_bits: int | None = None
     network: Network = LOOPBACK
+    batch: int = 1
 
     def output(self, wanted: str) -> str:
         """The output policy for what would reveal `wanted`: rounding that is not exact goes with ``label`` alone."""
@@ -88,7 +93,7 @@ class CompileOptions:
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
             calibration samples.
-        batch: For mode ``spectral``, how many samples a request holds: a power of two.
+        batch: For modes ``gazelle``, ``cheetah`` and ``spectral``, how many samples a request holds: a power of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
         optimize: For mode ``auto``, one of `OBJECTIVES`.
@@ -161,10 +166,10 @@ class CompileOptions:
             )
         if not isinstance(self.batch, int) or self.batch < 1 or self.batch & (self.batch - 1):
             raise MisuseError(f"a request holds no {self.batch} samples", fix="give a power of two, such as 16")
-        if self.batch > 1 and self.mode != "spectral":
+        if self.batch > 1 and self.mode not in PACKING_MODES:
             raise MisuseError(
-                f"samples are packed into one request in mode spectral alone, and the mode is {self.mode}",
-                fix="compile with mode spectral, or without a batch",
+                f"mode {self.mode} takes samples one by one",
+                fix=f"compile with mode {', '.join(PACKING_MODES[:-1])} or {PACKING_MODES[-1]}, or without a batch",
             )
 
     def for_end(self, policy: Policy, scores: int, named: Sequence[str] | None = None) -> CompileOptions:

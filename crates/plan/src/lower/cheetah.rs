@@ -3,13 +3,13 @@
 use lanner_graph::{FixedNode, Policy};
 use lanner_primitives::Ring;
 use lanner_protocol::linear::Convolution;
-use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme};
+use lanner_protocol::linear::cheetah::{Accuracy, Linear, Scheme, Stacked};
 use lanner_protocol::nonlinear::ot_nonlinear::{RingActivation, RingSquare, Rounding};
 use lanner_protocol::step::{Protocol, Spec};
 
 use super::{Planner, layer, ring, unsupported};
 use crate::fuse::Fused;
-use crate::{Mode, PlanError};
+use crate::{Mode, PlanError, Samples};
 
 /// Checks that a mode rounds in a way that the policy's results may show.
 ///
@@ -42,15 +42,16 @@ impl Planner<'_> {
         let bits = bits(node)?;
         if let Some(set) = self.guards.set(index + 1) {
             let accuracy = Accuracy::Guarded(self.guards.of(index + 1));
-            return Ok(Linear { shape, bits, set, accuracy });
+            return Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE });
         }
         let accuracy = match rounding {
             Rounding::Faithful if !self.in_result[index + 1] => Accuracy::OffByOne,
             _ => Accuracy::Exact,
         };
-        let cheapest = Scheme::cheapest(&shape, bits, accuracy, &self.sets);
+        let all = Stacked::new(&shape, self.choices.samples);
+        let cheapest = all.and_then(|all| Scheme::cheapest(&all, bits, accuracy, &self.sets));
         let (set, _) = cheapest.map_err(|error| layer(node, error))?;
-        Ok(Linear { shape, bits, set, accuracy })
+        Ok(Linear { shape, bits, set, accuracy, samples: Samples::ONE })
     }
 
     /// What transfers compute of the run of operators that node `first` begins, on values with bits of guard, which a rescale drops with its

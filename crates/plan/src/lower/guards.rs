@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use lanner_bfv::ParameterSet;
 use lanner_graph::{FixedNode, FixedOp};
-use lanner_protocol::linear::cheetah::{Accuracy, Scheme};
+use lanner_protocol::linear::cheetah::{Accuracy, Scheme, Stacked};
 
-use super::{Planner, Run, convolution, ring};
+use super::{Planner, Run, convolution, layer, ring};
 use crate::{Mode, PlanError};
 
 /// The guards of a network.
@@ -133,7 +133,9 @@ impl Planner<'_> {
             if matches!(node.op, FixedOp::Conv2d(_) | FixedOp::Linear { .. }) {
                 let shape = convolution(node, self.network.shape(node.inputs[0]))?;
                 let (bits, accuracy) = (node.accumulator.bits(), Accuracy::Guarded(guard));
-                let Ok((set, _)) = Scheme::cheapest(&shape, bits, accuracy, &self.sets) else {
+                let all = Stacked::new(&shape, self.choices.samples);
+                let all = all.map_err(|error| layer(node, error))?;
+                let Ok((set, _)) = Scheme::cheapest(&all, bits, accuracy, &self.sets) else {
                     return Ok(None);
                 };
                 sets.push((*value, set));

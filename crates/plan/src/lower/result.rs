@@ -10,7 +10,7 @@ use lanner_protocol::nonlinear::yao;
 use lanner_protocol::step::{Built, Protocol, Spec, StepCost};
 
 use super::{OUTPUT, Planner, layer, ring, widened};
-use crate::{BuiltPlan, Mode, Plan, PlanError};
+use crate::{BuiltPlan, Mode, Plan, PlanError, Samples};
 
 /// Bytes that a round counts as where a circuit of one round is held against transfers: what a link of 100 MB/s sends in a millisecond.
 const ROUND: u64 = 100_000;
@@ -30,9 +30,11 @@ impl Planner<'_> {
                 self.push(OUTPUT, vec![scores], reveal)?;
                 return Ok(());
             }
-            Policy::Labels => yao::Positive { classes: values, from, guard }.into(),
-            Policy::Label => yao::ArgMax { classes: values, from, guard }.into(),
-            Policy::TopK { k } => yao::TopK { classes: values, k: k as usize, from, guard }.into(),
+            Policy::Labels => yao::Positive { classes: values, from, guard, samples: Samples::ONE }.into(),
+            Policy::Label => yao::ArgMax { classes: values, from, guard, samples: Samples::ONE }.into(),
+            Policy::TopK { k } => {
+                yao::TopK { classes: values, k: k as usize, from, guard, samples: Samples::ONE }.into()
+            }
             Policy::Probability { digits } => {
                 let missing = || PlanError::Policy {
                     policy: policy.name(),
@@ -40,7 +42,14 @@ impl Planner<'_> {
                     fix: "compile it again".to_owned(),
                 };
                 let scale = self.network.output_scale().ok_or_else(missing)?;
-                let circuit = LabelAndProbability { classes: values, digits, scale, from, guard };
+                let circuit = LabelAndProbability {
+                    classes: values,
+                    digits,
+                    scale,
+                    from,
+                    guard,
+                    samples: Samples::ONE,
+                };
                 if let Some(transfers) = self.softmax_by_transfers(last, &circuit)? {
                     let scores = self.without_guard(scores, last)?;
                     let from =
@@ -65,10 +74,11 @@ impl Planner<'_> {
         last: usize,
         circuit: &LabelAndProbability,
     ) -> Result<Option<RingSoftmax>, PlanError> {
-        if self.mode(last) == Mode::Gazelle {
+        // A label and its probability are told of one sample.
+        if self.mode(last) == Mode::Gazelle || !self.choices.samples.is_one() {
             return Ok(None);
         }
-        let &LabelAndProbability { classes, digits, scale, from, guard } = circuit;
+        let &LabelAndProbability { classes, digits, scale, from, guard, .. } = circuit;
         let Ring::Pow2(bits) = from else { return Ok(None) };
         let transfers = RingSoftmax { classes, digits, scale, bits: bits - guard };
         // A ring without room is the circuit's.

@@ -10,7 +10,7 @@ use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::nonlinear::square::{Square, SquareLinear, Target};
 
 use super::{Planner, convolution, in_frequencies, layer, prime};
-use crate::PlanError;
+use crate::{PlanError, Samples};
 
 impl Planner<'_> {
     /// The square at node `index` of a value of the plan.
@@ -30,7 +30,7 @@ impl Planner<'_> {
         let node = &self.network.nodes()[index];
         let shape = convolution(node, self.network.shape(node.inputs[0]))?;
         let (kernel, prime) = (self.layout(node, &shape)?.kernel(), prime(node)?);
-        let layer = SquareLinear { shape, prime, set: self.rotating, kernel };
+        let layer = SquareLinear { shape, prime, set: self.rotating, kernel, samples: Samples::ONE };
         self.values[index + 1] = Some(self.push(&node.name, vec![input], layer)?);
         Ok(())
     }

@@ -18,10 +18,10 @@ use crate::nonlinear::ot_nonlinear::{CotSupply, softmax_ring};
 use crate::nonlinear::softmax::{Likely, MAX_DIGITS};
 use crate::step::encoding::{read_share, write_share};
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Outcome, Server, Spec, Step, StepCost,
-    Value, ValueType, WORD,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Outcome, Protocol, Server, Spec, Step,
+    StepCost, Value, ValueType, WORD,
 };
-use crate::{Cost, ProtocolError, kind};
+use crate::{Cost, ProtocolError, Samples, kind};
 
 /// The server draws its share anew, so that it is known before the input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +128,10 @@ impl Spec for Reshare {
         Ok(ValueType::shared(self.ring, self.values, Known::SERVER))
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..*self }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(*self))
     }
@@ -148,6 +152,11 @@ impl Spec for Reveal {
             }
             _ => Ok(ValueType::Revealed),
         }
+    }
+
+    /// Scores follow one another. Labels with their probabilities are told of one sample.
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        self.reading.is_scores().then(|| Self { values: samples.times(self.values), ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {

@@ -86,7 +86,7 @@ impl Convolution {
 
     /// Number of input elements.
     #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub const fn inputs(&self) -> usize {
         self.in_channels * self.image[0] * self.image[1]
     }
 

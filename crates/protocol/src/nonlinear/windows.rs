@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ProtocolError;
 use crate::step::Work;
+use crate::{ProtocolError, Samples};
 
 /// Sliding windows over the last two axes of `channels x height x width`; padding lies outside and holds no element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,12 @@ impl Windows {
     #[must_use]
     pub fn each(count: usize) -> Self {
         Self { channels: count, image: [1, 1], kernel: [1, 1], strides: [1, 1], pads: [0; 4] }
+    }
+
+    /// The same windows over the elements of several samples, one after the other.
+    #[must_use]
+    pub const fn of_samples(self, samples: Samples) -> Self {
+        Self { channels: samples.times(self.channels), ..self }
     }
 
     /// Number of input elements.

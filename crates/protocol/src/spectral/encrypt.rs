@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 
 use super::layout::Layout;
 use super::primes::{Primes, product, residue};
-use super::samples::Samples;
 use super::{OF_A_SESSION, needs};
+use crate::Samples;
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{

@@ -10,9 +10,9 @@ use super::layout::Layout;
 use super::linear::Kernel;
 use super::primes::{Primes, product};
 use super::program::{Gathering, Program};
-use super::samples::Samples;
 use super::{ciphertext_bytes, dropped, needs};
 use crate::ProtocolError;
+use crate::Samples;
 use crate::linear::keys::ClientKeys;
 use crate::linear::{Convolution, Sets, layer_name};
 use crate::step::{

@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 
 use super::primes::residue;
 use super::program::Program;
-use super::samples::Samples;
 use crate::ProtocolError;
+use crate::Samples;
 use crate::linear::gazelle::galois_element;
 use crate::linear::gazelle::packing::Rotation;
 

@@ -31,7 +31,6 @@ pub use linear::Kernel;
 pub use primes::{Primes, largest};
 pub use program::{Counts, Diagonal, Gathering, Program, Search};
 pub use reveal::Reveal;
-pub use samples::Samples;
 pub use square::Square;
 
 use lanner_bfv::{Ciphertext, Evaluator, ParameterSet, Parameters};

@@ -716,7 +716,7 @@ const NO_LAYOUT: ProtocolError =
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::spectral::Samples;
+    use crate::Samples;
 
     const SLOTS: usize = 64;
 

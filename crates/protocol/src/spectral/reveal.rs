@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
 use super::primes::{Primes, product};
-use super::samples::Samples;
 use super::{OF_A_SESSION, ciphertext_bytes, needs};
+use crate::Samples;
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{

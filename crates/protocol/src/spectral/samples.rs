@@ -1,63 +1,15 @@
-//! Several samples in one ciphertext, slot by slot.
-//!
-//! A layout says where one sample's elements lie among `N / B` slots. Its slot `v` stands for the slots `v B` to `v B + B - 1` of a ciphertext, one of
-//! each of `B` samples. A rotation by `d` becomes one by `d B`, and what multiplies the slots, or is added to them, is the same for all samples:
-//! a layer takes as long as for one.
-
-use serde::{Deserialize, Serialize};
+//! The elements of several samples in the slots of ciphertexts, and back.
 
 use super::layout::{Layout, Place};
-use crate::ProtocolError;
-use crate::linear::gazelle::packing::Rotation;
-
-/// How many samples a request holds: a power of two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "usize", into = "usize")]
-pub struct Samples(usize);
+use crate::Samples;
 
 impl Samples {
-    /// One alone.
-    pub const ONE: Self = Self(1);
-
-    /// How many.
-    #[must_use]
-    pub const fn count(self) -> usize {
-        self.0
-    }
-
-    /// Whether there is one alone.
-    #[must_use]
-    pub const fn is_one(&self) -> bool {
-        self.0 == 1
-    }
-
-    /// Of the slots of a ciphertext those that a sample has.
-    #[must_use]
-    pub const fn slots(self, degree: usize) -> usize {
-        degree / self.0
-    }
-
-    /// A rotation of one sample's slots, of all.
-    pub(super) fn rotation(self, rotation: Rotation) -> Rotation {
-        Rotation { step: rotation.step * self.0, ..rotation }
-    }
-
-    /// The same value for each sample.
-    pub(super) fn spread<T: Copy>(self, slots: &[T]) -> Vec<T> {
-        // Never moved while it grows: what lies in slots may be secret.
-        let mut spread = Vec::with_capacity(slots.len() * self.0);
-        for value in slots {
-            spread.extend(std::iter::repeat_n(*value, self.0));
-        }
-        spread
-    }
-
     /// The slots of all ciphertexts, for the elements of one sample after the other; zero where there is no element.
     #[must_use]
     pub fn pack(self, layout: &Layout, values: &[u64]) -> Vec<Vec<u64>> {
         let of_ciphertext = |places: &Vec<Place>| {
-            let mut packed = vec![0; places.len() * self.0];
-            for (slots, place) in packed.chunks_mut(self.0).zip(places) {
+            let mut packed = vec![0; places.len() * self.count()];
+            for (slots, place) in packed.chunks_mut(self.count()).zip(places) {
                 if let Place::Element(element) = place {
                     let samples = values.chunks(layout.len());
                     slots
@@ -74,39 +26,15 @@ impl Samples {
     /// The elements of one sample after the other.
     pub(super) fn unpack(self, layout: &Layout, slots: &[Vec<u64>]) -> Vec<u64> {
         let of = |sample: usize| {
-            let own = |slots: &Vec<u64>| slots.iter().skip(sample).step_by(self.0).copied().collect();
+            let own = |slots: &Vec<u64>| slots.iter().skip(sample).step_by(self.count()).copied().collect();
             layout.unpack(&slots.iter().map(own).collect::<Vec<_>>())
         };
-        (0..self.0).flat_map(of).collect()
+        (0..self.count()).flat_map(of).collect()
     }
 
     /// For each ciphertext, which slots hold elements, or zeros that count.
     pub(super) fn occupied(self, layout: &Layout) -> Vec<Vec<bool>> {
         layout.occupied().iter().map(|occupied| self.spread(occupied)).collect()
-    }
-}
-
-impl Default for Samples {
-    fn default() -> Self {
-        Self::ONE
-    }
-}
-
-impl TryFrom<usize> for Samples {
-    type Error = ProtocolError;
-
-    fn try_from(count: usize) -> Result<Self, ProtocolError> {
-        if count.is_power_of_two() {
-            Ok(Self(count))
-        } else {
-            Err(ProtocolError::Shape { what: "a number of samples that is no power of two" })
-        }
-    }
-}
-
-impl From<Samples> for usize {
-    fn from(samples: Samples) -> Self {
-        samples.0
     }
 }
 
@@ -127,24 +55,5 @@ mod tests {
             let occupied = samples.occupied(&runs);
             assert!(packed[0].iter().zip(&occupied[0]).all(|(slot, is)| (*slot > 0) == *is));
         }
-    }
-
-    /// A rotation brings each sample's slots where one of that sample alone brings them, in both rows.
-    #[test]
-    fn rotations_keep_samples_apart() {
-        let (samples, own) = (Samples::try_from(4).unwrap(), 16);
-        let slots: Vec<(usize, usize)> = (0..own * 4).map(|slot| (slot / 4, slot % 4)).collect();
-        for rotation in (0..8).flat_map(|step| [false, true].map(|swap| Rotation { step, swap })) {
-            let all = samples.rotation(rotation);
-            for (slot, (place, sample)) in slots.iter().enumerate() {
-                assert_eq!(slots[all.source(slot, own * 4)], (rotation.source(*place, own), *sample));
-            }
-        }
-    }
-
-    #[test]
-    fn only_powers_of_two_are_taken() {
-        assert!([0, 3, 6, usize::MAX].into_iter().all(|count| Samples::try_from(count).is_err()));
-        assert_eq!(Samples::try_from(4).unwrap().count(), 4);
     }
 }

@@ -30,7 +30,7 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 
 use crate::linear::{Sets, WeightForm};
 use crate::nonlinear::ot_nonlinear::CotSupply;
-use crate::{Cost, OfflineCost, ProtocolError};
+use crate::{Cost, OfflineCost, ProtocolError, Samples};
 
 /// The public parameters of one step: what a plan stores, and both parties build the step from.
 pub trait Spec {
@@ -46,6 +46,11 @@ pub trait Spec {
     /// Bounds on what the step costs, from its shapes alone and before anything is built: limits are held against them.
     fn work(&self) -> Work {
         Work::default()
+    }
+
+    /// The step for as many samples at once, whose elements follow one another in all values; none if it takes them one by one.
+    fn of_samples(&self, _samples: Samples) -> Option<Protocol> {
+        None
     }
 
     /// Builds what both parties need: circuits, layouts.

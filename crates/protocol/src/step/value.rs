@@ -133,6 +133,8 @@ pub enum Outcome {
     Labels(Vec<usize>),
     /// Every score, as integers at the network's output scale.
     Logits(Vec<i128>),
+    /// What is told of each of several samples.
+    Each(Vec<Outcome>),
 }
 
 /// What a step reads, as far as the party has it.

@@ -1,5 +1,6 @@
 //! Every kernel over clear slots equals the convolution.
 
+use lanner_protocol::Samples;
 use lanner_protocol::linear::Convolution;
 use lanner_protocol::linear::gazelle::Kernel;
 use lanner_protocol::linear::gazelle::packing::Packing;
@@ -71,6 +72,28 @@ fn batches_equal_the_convolution_of_each_image() {
         let each = input.chunks(shape.inputs()).flat_map(|image| shape.apply(&weights, image).unwrap());
         let packing = Packing::of(shape, 512, Kernel::Batched { images }).unwrap();
         assert!(packed(&packing, &weights, &input) == each.collect::<Vec<_>>(), "{shape:?}");
+    }
+}
+
+/// Samples that share slots, whatever the kernel: each has the layer's output, one sample after the other.
+#[test]
+fn samples_share_slots_in_every_kernel() {
+    let shapes = [
+        Convolution::fully_connected(40, 9),
+        convolution([3, 5], [6, 5], [3, 3]),
+        Convolution { strides: [2, 1], pads: [1, 0, 2, 1], ..convolution([2, 2], [7, 7], [2, 3]) },
+        Convolution { groups: 2, dilations: [2, 1], ..convolution([4, 2], [5, 5], [3, 1]) },
+    ];
+    for (shape, count) in shapes.iter().zip([16, 4, 2, 8]) {
+        let samples = Samples::try_from(count).unwrap();
+        let weights = operand(shape.weights(), 3);
+        let input = operand(count * shape.inputs(), 4);
+        let each = input.chunks(shape.inputs()).flat_map(|sample| shape.apply(&weights, sample).unwrap());
+        let each: Vec<_> = each.collect();
+        for packing in Packing::choices(shape, 1024, samples).unwrap() {
+            assert_eq!(packing.slots(), 1024);
+            assert!(packed(&packing, &weights, &input) == each, "{shape:?} {:?}", packing.kernel());
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lanner_bfv::{ParameterSet, Parameters, PublicKey, SecretKey};
 use lanner_primitives::{Prg, Ring};
-use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme};
+use lanner_protocol::linear::cheetah::{self, Accuracy, Scheme, Stacked};
 use lanner_protocol::linear::delphi;
 use lanner_protocol::linear::gazelle::packing::Packing;
 use lanner_protocol::linear::gazelle::{self, galois_element};
@@ -108,7 +108,13 @@ const BITS: u32 = 24;
 
 fn scheme() -> Scheme {
     let sets = Sets::new().unwrap();
-    Scheme::new(&shape(), BITS, Accuracy::Exact, sets.get(ParameterSet::A1).unwrap()).unwrap()
+    Scheme::new(
+        &Stacked::try_from(&shape()).unwrap(),
+        BITS,
+        Accuracy::Exact,
+        sets.get(ParameterSet::A1).unwrap(),
+    )
+    .unwrap()
 }
 
 /// The bits of a value of the masked phases: what eight of them take in bytes.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use lanner_bfv::{NoiseBound, ParameterSet, Parameters};
 use lanner_protocol::ProtocolError;
+use lanner_protocol::Samples;
 use lanner_protocol::linear::{Convolution, Sets};
-use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Samples, Search};
+use lanner_protocol::spectral::{Encrypt, INPUT, Linear, Program, Reveal, Search};
 use lanner_protocol::step::{Built, Client, Inputs, ModelParts, Server, SetUp, Shared, Spec, Value, Weights};
 use lanner_share::Share;
 use lanner_testkit::{Domain, Domains, Transcript};

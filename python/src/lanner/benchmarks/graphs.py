@@ -173,6 +173,7 @@ def build(
         precision=protocols.precision or 8,
         kept_bits=protocols.kept_bits,
         network=protocols.network,
+        batch=protocols.batch,
     )
     return compile_graph(graph.finish(output), samples, options), samples[0]
 

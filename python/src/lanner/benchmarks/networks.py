@@ -33,6 +33,7 @@ def embedded(name: str, protocols: Protocols) -> Built:
         protocols.precision,
         protocols.kept_bits,
         protocols.network,
+        protocols.batch,
     )
     return model, load_digits("test")[0][0]
 
@@ -176,6 +177,7 @@ def trained(
         precision=protocols.precision,
         kept_bits=protocols.kept_bits,
         network=protocols.network,
+        batch=protocols.batch,
     )
     return model, model.manifest.input.clip(samples[-1])
 

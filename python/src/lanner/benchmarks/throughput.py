@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from threading import Barrier
 from typing import Any
 
@@ -17,12 +18,15 @@ from lanner.benchmarks.measure import PATIENCE, check_results, served
 from lanner.cli.process import ServerProcess
 from lanner.model import Model
 from lanner.network import Network
-from lanner.options import Protocols
+from lanner.options import PACKING_MODES, Protocols
 from lanner.prediction import Prediction
 
 #: Clients at once, and the inputs of each.
 CLIENTS = (1, 4, 16)
 INPUTS = (1, 8, 64)
+
+#: Inputs that share a request.
+BATCHES = (4, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,24 @@ class Load:
         clients: Clients at once.
         inputs: Inputs of each.
         in_turn: Whether each input waits for the result before it.
+        batch: How many inputs share a request, packed into the same ciphertexts.
     """
 
     clients: int
     inputs: int
     in_turn: bool = False
+    batch: int = 1
 
 
-def loads() -> list[Load]:
-    """Each number of clients with each number of inputs, and last one client whose inputs wait for each other."""
-    return [Load(clients, inputs) for clients in CLIENTS for inputs in INPUTS] + [Load(1, max(INPUTS), in_turn=True)]
+def loads(mode: str) -> list[Load]:
+    """Each number of clients with each number of inputs; and one client's that wait for each other, or are packed."""
+    most = max(INPUTS)
+    packed = [Load(1, most, batch=batch) for batch in BATCHES if mode in PACKING_MODES]
+    return [
+        *(Load(clients, inputs) for clients in CLIENTS for inputs in INPUTS),
+        Load(1, most, in_turn=True),
+        *packed,
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class Throughput:
         clients: Clients at once, each with a session, set-up included.
         inputs: Inputs of each.
         in_turn: Whether each input waited for the result before it.
+        batch: How many inputs shared a request.
         seconds: From the first request to the last result; connecting is done before.
         images_per_second: All inputs of all clients, by the seconds.
         bytes_per_image: Bytes in both directions, set-up included.
@@ -67,6 +80,7 @@ class Throughput:
     clients: int
     inputs: int
     in_turn: bool
+    batch: int
     seconds: float
     images_per_second: float
     bytes_per_image: float
@@ -82,10 +96,11 @@ def throughput(case: Case, protocols: Protocols, network: Network) -> Iterator[T
     Raises:
         LannerError: If a result is not what the fixed-point reference and the rounding allow, or the protocol fails.
     """
-    model, sample = case.build(protocols)
-    with served(case, model) as server:
-        for load in loads():
-            yield _measured(case, model, sample, server, network, load)
+    for batch, alike in groupby(loads(protocols.mode), lambda load: load.batch):
+        model, sample = case.build(replace(protocols, batch=batch))
+        with served(case, model) as server:
+            for load in alike:
+                yield _measured(case, model, sample, server, network, load)
 
 
 def _measured(
@@ -122,6 +137,7 @@ def _measured(
         clients=load.clients,
         inputs=load.inputs,
         in_turn=load.in_turn,
+        batch=load.batch,
         seconds=seconds,
         images_per_second=count / seconds,
         bytes_per_image=transferred / count,

@@ -13,6 +13,7 @@ from lanner.wording import counted
 
 if TYPE_CHECKING:
     from lanner.benchmarks.cases import Case
+    from lanner.benchmarks.throughput import Throughput
 
 #: What a suite gives: the command's exit code, and its rows.
 Found = tuple[int, list[dict[str, Any]]]
@@ -22,10 +23,10 @@ def run_throughput(
     options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
 ) -> Found:
     """Images per second of several clients at once."""
-    from lanner.benchmarks.throughput import Throughput, loads, throughput
+    from lanner.benchmarks.throughput import loads, throughput
 
     rows: list[Throughput] = []
-    with output.progress("measuring", len(chosen) * len(networks) * len(loads())) as advance:
+    with output.progress("measuring", len(chosen) * len(networks) * len(loads(options.mode))) as advance:
         for case in chosen:
             for network in networks:
                 protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network)
@@ -39,7 +40,7 @@ def run_throughput(
             row.mode,
             row.network,
             row.clients,
-            f"{row.inputs}, in turn" if row.in_turn else row.inputs,
+            _inputs(row),
             duration(row.seconds),
             round(row.images_per_second, 1),
             size(row.bytes_per_image),
@@ -49,6 +50,13 @@ def run_throughput(
     output.table(columns, shown)
     output.say("time: from the first request of any client to the last result, set-up included; all on this machine")
     return 0, [row.document() for row in rows]
+
+
+def _inputs(row: Throughput) -> str:
+    """The inputs of each client, and how they are asked for."""
+    if row.in_turn:
+        return f"{row.inputs}, in turn"
+    return str(row.inputs) if row.batch == 1 else f"{row.inputs}, {row.batch} a request"
 
 
 def run_estimates(

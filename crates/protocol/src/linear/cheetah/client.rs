@@ -169,7 +169,7 @@ impl ClientLayer {
         channel: &mut dyn Channel,
         phases: Vec<PreparedPhase>,
     ) -> Result<Share, ProtocolError> {
-        let mut values = Zeroizing::new(vec![0; self.scheme.packing.shape().outputs()?]);
+        let mut values = Zeroizing::new(vec![0; self.scheme.packing.elements()[1]]);
         for (wanted, phase) in self.outputs.iter().zip(phases) {
             // S -> C: c0 of an output, where it holds one
             let bytes = channel.receive(kind::LINEAR_OUTPUT, self.scheme.modulus.c0_len(wanted.len()))?;

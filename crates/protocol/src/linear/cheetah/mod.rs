@@ -28,11 +28,13 @@ mod packing;
 mod price;
 mod scheme;
 mod server;
+mod stacked;
 mod step;
 
 pub use client::{ClientLayer, ClientMaterial, ClientRequest};
 pub use packing::{Packing, search_steps};
 pub use scheme::{Accuracy, Scheme};
 pub use server::{ServerLayer, ServerMaterial};
+pub use stacked::Stacked;
 pub(super) use step::BuiltLinear;
 pub use step::{Linear, work};

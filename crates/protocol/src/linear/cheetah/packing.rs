@@ -5,13 +5,14 @@
 //! `O = (M C - 1) h w + (reach_h - 1) w + reach_w - 1`; the product has output `(y, x)` of channel `m` at `O - m C h w + (y w + x) stride`.
 //! Nothing else falls there as long as `M C h w <= N`. A fully connected layer is the case of one pixel.
 
+use super::stacked::Stacked;
 use crate::ProtocolError;
 use crate::linear::Convolution;
 
 /// How a layer is spread over ciphertexts.
 #[derive(Clone, Debug)]
 pub struct Packing {
-    shape: Convolution,
+    layer: Stacked,
     degree: usize,
     /// Output rows and columns of a tile.
     region: [usize; 2],
@@ -32,16 +33,17 @@ impl Packing {
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape is no layer, or one row of its kernel does not fit a ciphertext, or nothing has a cost.
     pub fn cheapest(
-        shape: &Convolution,
+        layer: &Stacked,
         degree: usize,
         mut cost: impl FnMut(&Self) -> Option<usize>,
     ) -> Result<Self, ProtocolError> {
+        let shape = layer.whole();
         let image = shape.output_image()?;
         let mut best: Option<(usize, Self)> = None;
         for region in regions(image) {
             let tiles = [0, 1].map(|axis| image[axis].div_ceil(region[axis]));
             for together in (1..=shape.groups).filter(|count| shape.groups.is_multiple_of(*count)) {
-                let packing = Self { shape: shape.clone(), degree, region, tiles, together, block: [1, 1] };
+                let packing = Self { layer: layer.clone(), degree, region, tiles, together, block: [1, 1] };
                 for candidate in packing.blocks() {
                     let Some(cost) = cost(&candidate) else { continue };
                     if best.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -77,10 +79,21 @@ impl Packing {
         )
     }
 
-    /// The layer.
+    /// The layer of one sample.
     #[must_use]
-    pub fn shape(&self) -> &Convolution {
-        &self.shape
+    pub const fn shape(&self) -> &Convolution {
+        self.layer.sample()
+    }
+
+    /// Elements of the inputs of all samples, and of their outputs.
+    #[must_use]
+    pub const fn elements(&self) -> [usize; 2] {
+        self.layer.elements()
+    }
+
+    /// The layer that computes all samples.
+    const fn whole(&self) -> &Convolution {
+        self.layer.whole()
     }
 
     /// `N`.
@@ -117,7 +130,7 @@ impl Packing {
 
     /// Bundles of groups that share ciphertexts.
     pub(super) fn bundles(&self) -> usize {
-        self.shape.groups / self.together
+        self.whole().groups / self.together
     }
 
     /// Input and output ciphertexts of one tile of one bundle.
@@ -128,8 +141,8 @@ impl Packing {
 
     /// The most filter taps that are not zero in the polynomials of one output ciphertext together.
     pub(super) fn taps(&self) -> usize {
-        let [height, width] = self.shape.kernel;
-        self.block[1] * self.shape.group_inputs() * height * width
+        let [height, width] = self.whole().kernel;
+        self.block[1] * self.whole().group_inputs() * height * width
     }
 
     /// How many of the first and of the last coefficients of an input are read where outputs are.
@@ -147,13 +160,13 @@ impl Packing {
 
     /// Input and output channels of a bundle.
     fn channels(&self) -> [usize; 2] {
-        [self.shape.group_inputs(), self.shape.group_outputs()].map(|channels| channels * self.together)
+        [self.whole().group_inputs(), self.whole().group_outputs()].map(|channels| channels * self.together)
     }
 
     /// Rows and columns of a tile.
     fn tile(&self) -> [usize; 2] {
-        let reach = self.shape.reach();
-        [0, 1].map(|axis| (self.region[axis] - 1) * self.shape.strides[axis] + reach[axis])
+        let reach = self.whole().reach();
+        [0, 1].map(|axis| (self.region[axis] - 1) * self.whole().strides[axis] + reach[axis])
     }
 
     fn area(&self) -> usize {
@@ -185,17 +198,16 @@ impl Packing {
 
     fn input(&self, tile: [usize; 2], bundle: usize, block: usize) -> Vec<Place> {
         let [height, width] = self.tile();
-        let [image_height, image_width] = self.shape.image;
-        let start = [0, 1].map(|axis| tile[axis] * self.region[axis] * self.shape.strides[axis]);
+        let [image_height, image_width] = self.whole().image;
+        let start = [0, 1].map(|axis| tile[axis] * self.region[axis] * self.whole().strides[axis]);
         let mut places = Vec::with_capacity(self.block[0] * self.area());
         for (c, channel) in self.channels_of(0, bundle, block).enumerate() {
             for i in 0..height {
-                let Some(row) = inside(start[0] + i, self.shape.pads[0], image_height) else { continue };
+                let Some(row) = inside(start[0] + i, self.whole().pads[0], image_height) else { continue };
                 for j in 0..width {
-                    if let Some(column) = inside(start[1] + j, self.shape.pads[1], image_width) {
-                        let element = (channel * image_height + row) * image_width + column;
-                        places.push(((c * height + i) * width + j, element));
-                    }
+                    let column = inside(start[1] + j, self.whole().pads[1], image_width);
+                    let element = column.and_then(|column| self.layer.input(channel, [row, column]));
+                    places.extend(element.map(|element| ((c * height + i) * width + j, element)));
                 }
             }
         }
@@ -204,8 +216,8 @@ impl Packing {
 
     fn output(&self, tile: [usize; 2], bundle: usize, block: usize) -> Vec<Place> {
         let [height, width] = self.tile();
-        let [strides, reach] = [self.shape.strides, self.shape.reach()];
-        let image = self.shape.output_image().unwrap_or_default();
+        let [strides, reach] = [self.whole().strides, self.whole().reach()];
+        let image = self.whole().output_image().unwrap_or_default();
         let first = self.offset() + (reach[0] - 1) * width + reach[1] - 1;
         let mut places = Vec::with_capacity(self.most_outputs());
         for (m, channel) in self.channels_of(1, bundle, block).enumerate() {
@@ -213,8 +225,8 @@ impl Packing {
                 for x in 0..self.region[1].min(image[1] - tile[1] * self.region[1]) {
                     let [row, column] = [tile[0] * self.region[0] + y, tile[1] * self.region[1] + x];
                     let at = first + y * strides[0] * width + x * strides[1];
-                    let element = (channel * image[0] + row) * image[1] + column;
-                    places.push((at - m * self.block[0] * height * width, element));
+                    let element = self.layer.output(channel, [row, column]);
+                    places.extend(element.map(|element| (at - m * self.block[0] * height * width, element)));
                 }
             }
         }
@@ -224,22 +236,23 @@ impl Packing {
     /// The coefficients of the filters from an input block to an output block of a bundle, each with its weight's number.
     pub(super) fn filter(&self, bundle: usize, input: usize, output: usize) -> Vec<Place> {
         let [_, width] = self.tile();
-        let dilations = self.shape.dilations;
-        let first = self.offset() + (self.shape.reach()[0] - 1) * width + self.shape.reach()[1] - 1;
+        let dilations = self.whole().dilations;
+        let first = self.offset() + (self.whole().reach()[0] - 1) * width + self.whole().reach()[1] - 1;
         let mut places = Vec::new();
         for (m, out_channel) in self.channels_of(1, bundle, output).enumerate() {
-            let group = out_channel / self.shape.group_outputs() * self.shape.group_inputs();
+            let group = out_channel / self.whole().group_outputs() * self.whole().group_inputs();
             for (c, channel) in self.channels_of(0, bundle, input).enumerate() {
-                let Some(of_group) = channel.checked_sub(group).filter(|c| *c < self.shape.group_inputs())
+                let Some(of_group) = channel.checked_sub(group).filter(|c| *c < self.whole().group_inputs())
                 else {
                     continue;
                 };
-                for u in 0..self.shape.kernel[0] {
-                    for v in 0..self.shape.kernel[1] {
+                for u in 0..self.whole().kernel[0] {
+                    for v in 0..self.whole().kernel[1] {
                         let before = (m * self.block[0] + c) * self.area()
                             + u * dilations[0] * width
                             + v * dilations[1];
-                        places.push((first - before, self.shape.weight_index(out_channel, of_group, [u, v])));
+                        places
+                            .push((first - before, self.whole().weight_index(out_channel, of_group, [u, v])));
                     }
                 }
             }
@@ -296,13 +309,14 @@ const MOST_TILES: usize = 16;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Samples;
 
     /// The layer by schoolbook products of integer polynomials, reduced modulo `X^N + 1`.
     fn apply(packing: &Packing, weights: &[i64], input: &[i64]) -> Vec<i64> {
         let n = packing.degree;
         let [inputs, outputs] = packing.per_bundle();
         let (places, wanted) = (packing.inputs(), packing.outputs());
-        let mut result = vec![0; packing.shape.outputs().unwrap()];
+        let mut result = vec![0; packing.elements()[1]];
         for (number, wanted) in wanted.iter().enumerate() {
             let (spread, block) = (number / outputs, number % outputs);
             let bundle = spread % packing.bundles();
@@ -345,15 +359,21 @@ mod tests {
         ];
         for shape in shapes {
             let weights: Vec<i64> = (0..shape.weights() as i64).map(|i| i * 7 % 11 - 5).collect();
-            let input: Vec<i64> = (0..shape.inputs() as i64).map(|i| i * 5 % 13 - 6).collect();
-            let expected = shape.apply(&weights, &input).unwrap();
-            for degree in [64, 128, 256, 1024, 4096] {
-                let packing = Packing::cheapest(&shape, degree, |packing| Some(packing.products())).unwrap();
+            for (degree, count) in
+                [64, 128, 256, 1024, 4096].into_iter().flat_map(|n| [(n, 1), (n, 2), (n, 8)])
+            {
+                let samples = Samples::try_from(count).unwrap();
+                let layer = Stacked::new(&shape, samples).unwrap();
+                let packing = Packing::cheapest(&layer, degree, |packing| Some(packing.products())).unwrap();
+                let input: Vec<i64> = (0..packing.elements()[0] as i64).map(|i| i * 5 % 13 - 6).collect();
+                let each = input.chunks(shape.inputs());
+                let expected: Vec<_> =
+                    each.flat_map(|sample| shape.apply(&weights, sample).unwrap()).collect();
                 let [h, w] = packing.tile();
                 assert!(packing.block[0] * packing.block[1] * h * w <= degree);
                 let most = packing.outputs().iter().map(Vec::len).max().unwrap();
-                assert_eq!(most, packing.most_outputs());
-                assert_eq!(apply(&packing, &weights, &input), expected, "{shape:?} at {degree}");
+                assert!(most <= packing.most_outputs() && (count > 1 || most == packing.most_outputs()));
+                assert_eq!(apply(&packing, &weights, &input), expected, "{shape:?} at {degree}, {count}");
             }
         }
     }
@@ -361,6 +381,6 @@ mod tests {
     #[test]
     fn kernels_larger_than_a_ciphertext_are_refused() {
         let shape = Convolution { image: [80, 80], kernel: [70, 70], ..Convolution::fully_connected(1, 1) };
-        assert!(Packing::cheapest(&shape, 4096, |_| Some(1)).is_err());
+        assert!(Packing::cheapest(&Stacked::try_from(&shape).unwrap(), 4096, |_| Some(1)).is_err());
     }
 }

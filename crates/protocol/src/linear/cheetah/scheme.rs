@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::input::InputForm;
 use super::packing::Packing;
 use super::price::{Price, whole};
-use crate::linear::{Convolution, Sets};
+use super::stacked::Stacked;
+use crate::linear::Sets;
 use crate::step::Answers;
 use crate::{Cost, OfflineCost, ProtocolError};
 
@@ -72,12 +73,12 @@ impl Scheme {
     /// # Errors
     /// As [`Self::new`], where it fails in every set.
     pub fn cheapest(
-        shape: &Convolution,
+        layer: &Stacked,
         bits: u32,
         accuracy: Accuracy,
         sets: &Sets,
     ) -> Result<(ParameterSet, Self), ProtocolError> {
-        let scheme = |set: &ParameterSet| Ok((*set, Self::new(shape, bits, accuracy, sets.get(*set)?)?));
+        let scheme = |set: &ParameterSet| Ok((*set, Self::new(layer, bits, accuracy, sets.get(*set)?)?));
         let (made, refused): (Vec<_>, Vec<_>) = accuracy.sets().iter().map(scheme).partition(Result::is_ok);
         let cheapest = made.into_iter().flatten().min_by_key(|(_, scheme)| scheme.cost);
         let last = refused.into_iter().filter_map(Result::err).last();
@@ -89,15 +90,15 @@ impl Scheme {
     /// # Errors
     /// [`ProtocolError::Shape`] if the shape does not fit; [`ProtocolError::Bfv`] if its noise leaves too little room.
     pub fn new(
-        shape: &Convolution,
+        layer: &Stacked,
         bits: u32,
         accuracy: Accuracy,
         parameters: &Parameters,
     ) -> Result<Self, ProtocolError> {
         if let Accuracy::Guarded(guard) = accuracy {
-            return Self::guarded(shape, bits, guard, parameters);
+            return Self::guarded(layer, bits, guard, parameters);
         }
-        let packing = Packing::cheapest(shape, parameters.degree(), |packing| Some(whole(packing)))?;
+        let packing = Packing::cheapest(layer, parameters.degree(), |packing| Some(whole(packing)))?;
         let norm = Self::norm(bits, packing.taps());
         let inputs = InputForm::Whole(CoefficientEncoder::new(parameters, 1 << bits)?);
         let noise = inputs.noise().multiplied_by_norm(norm);
@@ -111,12 +112,12 @@ impl Scheme {
 
     /// Layout and widths of coefficients together: more taps make more noise, which takes wider ones.
     fn guarded(
-        shape: &Convolution,
+        layer: &Stacked,
         bits: u32,
         guard: u32,
         parameters: &Parameters,
     ) -> Result<Self, ProtocolError> {
-        let price = Price::new(parameters, shape.outputs()?);
+        let price = Price::new(parameters, layer.elements()[1]);
         let mut widths = BTreeMap::new();
         let mut cheapest = |packing: &Packing| {
             let widths = widths
@@ -125,7 +126,7 @@ impl Scheme {
             price.cheapest(packing, widths)
         };
         let packing =
-            Packing::cheapest(shape, parameters.degree(), |packing| cheapest(packing).map(|(cost, _)| cost));
+            Packing::cheapest(layer, parameters.degree(), |packing| cheapest(packing).map(|(cost, _)| cost));
         let packing = packing.map_err(|_| ProtocolError::Shape { what: "the noise of a layer" })?;
         let (cost, [input_bits, ..]) =
             cheapest(&packing).ok_or(ProtocolError::Shape { what: "the noise of a layer" })?;
@@ -153,7 +154,7 @@ impl Scheme {
     /// # Errors
     /// [`ProtocolError::Shape`] otherwise.
     pub(in crate::linear) fn check_input(&self, share: &Share) -> Result<(), ProtocolError> {
-        if (share.ring(), share.len()) == (self.input_ring(), self.packing.shape().inputs()) {
+        if (share.ring(), share.len()) == (self.input_ring(), self.packing.elements()[0]) {
             Ok(())
         } else {
             Err(ProtocolError::Shape { what: "input share of a linear layer" })

@@ -92,10 +92,11 @@ impl ServerLayer {
             return Err(ProtocolError::Shape { what: "biases of a linear layer" });
         }
         let (inputs, outputs) = (packing.inputs(), packing.outputs());
+        let samples = packing.elements()[1] / bias.len();
         // The ring has room for a bias, and so has the wider one for its multiple.
         let bias: Zeroizing<Vec<i64>> =
             Zeroizing::new(bias.iter().map(|bias| bias << scheme.guard).collect());
-        let bias = Share::embed(scheme.ring(), &bias);
+        let bias = Share::embed(scheme.ring(), &Zeroizing::new(bias.repeat(samples)));
         Ok(Self { scheme, filters, bias, inputs, outputs })
     }
 

@@ -9,16 +9,17 @@ use super::price::whole;
 use super::server::Filters;
 use super::{
     Accuracy, ClientLayer, ClientMaterial, ClientRequest, Packing, Scheme, ServerLayer, ServerMaterial,
+    Stacked,
 };
-use crate::ProtocolError;
 use crate::linear::exchange::limb;
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::encoding::undecodable;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Shared, Spec, Step,
-    StepCost, Value, ValueType, WORD, Weights, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Protocol, Server, Shared,
+    Spec, Step, StepCost, Value, ValueType, WORD, Weights, Work,
 };
+use crate::{ProtocolError, Samples};
 
 /// A linear layer over `Z_2^bits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct Linear {
     pub set: ParameterSet,
     /// How often outputs may be off by one.
     pub accuracy: Accuracy,
+    /// Samples that share ciphertexts.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 impl Spec for Linear {
@@ -40,13 +44,17 @@ impl Spec for Linear {
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Pow2(self.bits);
-        ValueType::only(inputs, ring, self.shape.inputs())?;
+        ValueType::only(inputs, ring, self.samples.times(self.shape.inputs()))?;
         let ring = Ring::Pow2(self.bits + self.accuracy.guard());
-        Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
+        Ok(ValueType::shared(ring, self.samples.times(self.shape.outputs()?), Known::SERVER))
     }
 
     fn work(&self) -> Work {
-        work_at(&self.shape, self.set.degree())
+        Stacked::new(&self.shape, self.samples).map_or(MOST, |layer| work_at(&layer, self.set.degree()))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..self.clone() }.into())
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -57,13 +65,16 @@ impl Spec for Linear {
 /// What a layer takes in ciphertexts of the usual degree.
 #[must_use]
 pub fn work(shape: &Convolution) -> Work {
-    work_at(shape, ParameterSet::A1.degree())
+    Stacked::try_from(shape).map_or(MOST, |layer| work_at(&layer, ParameterSet::A1.degree()))
 }
 
-fn work_at(shape: &Convolution, degree: usize) -> Work {
-    let most = Work { products: u64::MAX, ciphertexts: u64::MAX, ..Work::default() };
+/// Of what is no layer.
+const MOST: Work =
+    Work { products: u64::MAX, ciphertexts: u64::MAX, window_elements: 0, circuit_values: 0, taps: 0 };
+
+fn work_at(layer: &Stacked, degree: usize) -> Work {
     // That of halves in whole; where they are narrower, others may be cheaper, by no more.
-    Packing::cheapest(shape, degree, |packing| Some(whole(packing))).map_or(most, |packing| Work {
+    Packing::cheapest(layer, degree, |packing| Some(whole(packing))).map_or(MOST, |packing| Work {
         products: packing.products() as u64,
         ciphertexts: packing.ciphertexts().iter().sum::<usize>() as u64,
         ..Work::default()
@@ -80,7 +91,8 @@ pub(in crate::linear) struct BuiltLinear {
 impl BuiltLinear {
     /// Builds the layer.
     pub(in crate::linear) fn new(spec: &Linear, sets: &Sets) -> Result<Self, ProtocolError> {
-        let scheme = Scheme::new(&spec.shape, spec.bits, spec.accuracy, sets.get(spec.set)?)?;
+        let layer = Stacked::new(&spec.shape, spec.samples)?;
+        let scheme = Scheme::new(&layer, spec.bits, spec.accuracy, sets.get(spec.set)?)?;
         Ok(Self { spec: spec.clone(), scheme, form: WeightForm::Coefficient })
     }
 

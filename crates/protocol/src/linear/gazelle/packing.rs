@@ -23,8 +23,8 @@ use super::axis::Axis;
 pub use super::kernel::{Kernel, Operations};
 use super::program::Program;
 pub use super::rotation::Rotation;
-use crate::ProtocolError;
 use crate::linear::convolution::Convolution;
+use crate::{ProtocolError, Samples};
 use layout::Channels;
 
 /// The public layout of one linear layer.
@@ -32,7 +32,9 @@ use layout::Channels;
 pub struct Packing {
     shape: Convolution,
     kernel: Kernel,
+    /// Slots of each of the samples that share ciphertexts.
     slots: usize,
+    samples: Samples,
     axes: [Axis; 2],
     channels: Channels,
     /// Images computed at once, in positions of their own.
@@ -88,9 +90,23 @@ impl Packing {
     /// [`ProtocolError::Shape`] if the shape is degenerate, no cut of the image into frames fits the slots, the kernel is
     /// not one for this shape, or its `baby` does not divide the number of diagonals.
     pub fn of(shape: &Convolution, slots: usize, kernel: Kernel) -> Result<Self, ProtocolError> {
+        Self::of_samples(shape, slots, kernel, Samples::ONE)
+    }
+
+    /// As [`Self::of`], for several samples that share the slots: each has as many as there are for it.
+    ///
+    /// # Errors
+    /// As [`Self::of`]; also if a sample has fewer than two slots.
+    pub fn of_samples(
+        shape: &Convolution,
+        slots: usize,
+        kernel: Kernel,
+        samples: Samples,
+    ) -> Result<Self, ProtocolError> {
+        let slots = samples.slots(slots);
         let outputs = shape.output_image()?;
         let images = if let Kernel::Batched { images } = kernel { images } else { 1 };
-        if !kernel.serves(shape) || !slots.is_power_of_two() || images == 0 {
+        if !kernel.serves(shape) || !slots.is_power_of_two() || slots < 2 || images == 0 {
             return Err(ProtocolError::Shape { what: "the kernel and the layer" });
         }
         let punctured = !matches!(kernel, Kernel::PaddedSiso | Kernel::Batched { .. });
@@ -100,6 +116,7 @@ impl Packing {
             shape: shape.clone(),
             kernel,
             slots,
+            samples,
             axes,
             channels,
             images,
@@ -114,11 +131,11 @@ impl Packing {
     /// The layouts of a shape that a plan chooses from.
     ///
     /// # Errors
-    /// As [`Self::of`].
-    pub fn choices(shape: &Convolution, slots: usize) -> Result<Vec<Self>, ProtocolError> {
-        let first = Self::new(shape, slots, 1)?;
-        let kernels = Kernel::choices(shape, first.diagonals());
-        kernels.into_iter().map(|kernel| Self::of(shape, slots, kernel)).collect()
+    /// As [`Self::of_samples`].
+    pub fn choices(shape: &Convolution, slots: usize, samples: Samples) -> Result<Vec<Self>, ProtocolError> {
+        let of = |kernel| Self::of_samples(shape, slots, kernel, samples);
+        let first = of(Kernel::BabyStepGiantStep { baby: 1 })?;
+        Kernel::choices(shape, first.diagonals()).into_iter().map(of).collect()
     }
 
     /// The layouts of a shape by every kernel that serves a single image.
@@ -146,7 +163,7 @@ impl Packing {
     /// Number of slots of a ciphertext.
     #[must_use]
     pub fn slots(&self) -> usize {
-        self.slots
+        self.samples.times(self.slots)
     }
 
     /// Diagonals of the channels, those in use or not.
@@ -202,28 +219,36 @@ impl Packing {
         self.program.keys()
     }
 
-    /// Images computed at once.
+    /// Images computed at once, of all samples.
     #[must_use]
     pub fn images(&self) -> usize {
-        self.images
+        self.samples.times(self.images)
     }
 
     /// Number of elements of the input.
     #[must_use]
     pub fn inputs(&self) -> usize {
-        self.images * self.shape.inputs()
+        self.images() * self.shape.inputs()
     }
 
     /// The element in each slot of an input ciphertext; a channel may be there several times. The other slots are zero, for some
     /// are padding.
     #[must_use]
     pub fn input_slots(&self, ciphertext: usize) -> Vec<Option<usize>> {
-        (0..self.slots).map(|slot| self.input_element(ciphertext, slot)).collect()
+        (0..self.slots()).map(|slot| self.input_element(ciphertext, slot)).collect()
     }
 
     /// Output ciphertext and slot of every output element.
     #[must_use]
     pub fn output_slots(&self) -> Vec<(usize, usize)> {
+        let of_one = self.output_slots_of_sample();
+        let count = self.samples.count();
+        let of = |sample| of_one.iter().map(move |(ciphertext, slot)| (*ciphertext, slot * count + sample));
+        (0..count).flat_map(of).collect()
+    }
+
+    /// Output ciphertext, and slot among its own, of every output element of one sample.
+    fn output_slots_of_sample(&self) -> Vec<(usize, usize)> {
         let per_frame = self.program.outputs.len();
         let mut places = Vec::new();
         for image in 0..self.images {
@@ -255,7 +280,7 @@ impl Packing {
         }
         let unrotate = self.merge_rotation(cell).inverse(self.slots);
         let weight = |slot| self.weight(cell, unrotate.source(slot, self.slots)).map_or(0, |i| weights[i]);
-        Weighting::Slots((0..self.slots).map(weight).collect())
+        Weighting::Slots(self.samples.spread(&(0..self.slots).map(weight).collect::<Vec<_>>()))
     }
 
     /// Where all plaintexts are constants: the largest magnitude that one has modulo `t`.

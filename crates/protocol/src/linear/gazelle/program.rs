@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rotation::Rotation;
+use crate::Samples;
 
 /// What the server does with the input ciphertexts of one frame: every kernel is one of these.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +54,15 @@ impl Program {
         let inputs = self.inputs.iter().flatten().map(|rotated| rotated.rotation);
         let all = inputs.chain(self.merges.iter().map(|merge| merge.rotation));
         all.filter(|rotation| *rotation != Rotation::IDENTITY).collect()
+    }
+
+    /// The same for samples that share the slots.
+    pub(super) fn of_samples(mut self, samples: Samples) -> Self {
+        let hoisted = self.inputs.iter_mut().flatten().map(|hoisted| &mut hoisted.rotation);
+        for rotation in hoisted.chain(self.merges.iter_mut().map(|merge| &mut merge.rotation)) {
+            *rotation = samples.rotation(*rotation);
+        }
+        self
     }
 
     /// An empty sum.

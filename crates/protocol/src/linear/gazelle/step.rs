@@ -10,14 +10,14 @@ use super::packing::Packing;
 use super::{
     ClientLayer, Kernel, ServerLayer, ServerMaterial, offline_cost, online_cost, output_noise, working_bytes,
 };
-use crate::ProtocolError;
 use crate::linear::exchange::{halves, sealing};
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, KeyUse, Known, Memory, ModelParts, Needs, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
+    Answers, BoxedStep, Built, Client, Inputs, KeyUse, Known, Memory, ModelParts, Needs, Protocol, Server,
+    Spec, Step, StepCost, Value, ValueType, Work,
 };
+use crate::{ProtocolError, Samples};
 
 /// A linear layer over `Z_prime`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Linear {
     pub set: ParameterSet,
     /// The kernel.
     pub kernel: Kernel,
+    /// Samples that share ciphertexts.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 /// The parameter sets of packed layers, the cheapest first. A plan has one for all its layers, which share their keys.
@@ -42,17 +45,21 @@ impl Spec for Linear {
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Prime(self.prime);
-        ValueType::only(inputs, ring, self.shape.inputs())?;
-        Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
+        ValueType::only(inputs, ring, self.samples.times(self.shape.inputs()))?;
+        Ok(ValueType::shared(ring, self.samples.times(self.shape.outputs()?), Known::SERVER))
     }
 
     fn work(&self) -> Work {
-        work(&self.shape)
+        work(&self.shape, self.samples)
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..self.clone() }.into())
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let (set, prime, parameters) = (self.set, self.prime, sets.get(self.set)?.clone());
-        let packing = Packing::of(&self.shape, parameters.degree(), self.kernel)?;
+        let packing = Packing::of_samples(&self.shape, parameters.degree(), self.kernel, self.samples)?;
         let sealing = sealing(&parameters, prime, output_noise(&packing, &parameters, prime)?)?;
         Ok(Box::new(BuiltLinear { set, parameters, packing, prime, sealing, form: WeightForm::Coefficient }))
     }
@@ -158,14 +165,16 @@ pub(crate) fn needs(set: ParameterSet, packing: &Packing) -> Needs {
     Needs { keys: Some((set, packing.keys().into_iter().map(key).collect())), ..Needs::default() }
 }
 
-/// At most about so many products and keys of a layer, whatever its layout.
+/// At most about so many products and keys of a layer for several samples, whatever its layout.
 #[must_use]
-pub fn work(shape: &Convolution) -> Work {
+pub fn work(shape: &Convolution, samples: Samples) -> Work {
     let area = |size: [usize; 2]| (size[0] as u64).saturating_mul(size[1] as u64);
     let taps = area(shape.kernel);
     let outputs = shape.output_image().map_or(u64::MAX, area);
     let pixels = area(shape.image.map(|size| size.max(1))).max(outputs);
-    let positions = (SLOTS / pixels.checked_next_power_of_two().unwrap_or(u64::MAX)).max(2);
+    let positions = (samples.slots(SLOTS as usize) as u64
+        / pixels.checked_next_power_of_two().unwrap_or(u64::MAX))
+    .max(2);
     let inputs = (shape.in_channels as u64).saturating_mul(area(shape.strides));
     let ciphertexts = |channels: u64| channels.div_ceil(positions);
     let products = taps

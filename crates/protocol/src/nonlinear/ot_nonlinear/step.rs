@@ -9,10 +9,10 @@ use crate::linear::Sets;
 use crate::nonlinear::windows::Windows;
 use crate::nonlinear::yao::Function;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
+    BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, PartyState, Protocol, Server, Spec,
+    Step, StepCost, Value, ValueType, Work,
 };
-use crate::{Party, ProtocolError};
+use crate::{Party, ProtocolError, Samples};
 
 /// A function of each window, from `Z_2^from` to `Z_2^to`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +102,10 @@ impl Spec for RingActivation {
         self.windows.work()
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { windows: self.windows.of_samples(samples), ..self.clone() }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let layer = Layer::activation(self.function, &self.windows, self.from, self.to, self.rounding)?;
         Ok(Box::new(layer))
@@ -119,6 +123,10 @@ impl Spec for RingSquare {
         Ok(ValueType::shared(ring, self.values, Known::NOBODY))
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..*self }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Layer::square(self.values, self.bits)?))
     }
@@ -132,6 +140,10 @@ impl Spec for RingFunction {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..self.clone() }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -151,6 +163,10 @@ impl Spec for RingProduct {
         ValueType::only(&[left], ring, self.values)?;
         ValueType::only(&[right], ring, self.values)?;
         Ok(ValueType::shared(ring, self.values, Known::NOBODY))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -185,6 +201,10 @@ impl Spec for RingMatrixProduct {
         Work { window_elements: products, ..Work::default() }
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { groups: samples.times(self.groups), ..*self }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let &Self { groups, rows, inner, columns, bits } = self;
         Ok(Box::new(Layer::matrix_product([groups, rows, inner, columns], bits)?))
@@ -199,6 +219,10 @@ impl Spec for DropGuard {
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, Ring::Pow2(self.bits.saturating_add(self.guard)), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.bits), self.values, Known::NOBODY))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {

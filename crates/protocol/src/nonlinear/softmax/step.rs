@@ -5,11 +5,11 @@ use lanner_primitives::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::{Precision, softmax};
-use crate::ProtocolError;
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::{Layer, softmax_ring};
 use crate::nonlinear::yao::is_zero;
-use crate::step::{Built, Known, Spec, ValueType};
+use crate::step::{Built, Known, Protocol, Spec, ValueType};
+use crate::{ProtocolError, Samples};
 
 /// The label and its probability to some decimal digits, which the client learns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct LabelAndProbability {
     /// Bits of guard below the scores' own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub guard: u32,
+    /// Samples, each with as many scores.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 /// The label and its probability to some decimal digits by transfers, as two shared values of [`Self::to`] that are for the client to learn: the
@@ -68,13 +71,17 @@ impl Spec for LabelAndProbability {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.classes)?;
+        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(softmax(self.classes, self.digits, self.scale, sharing)?))
+        Ok(Box::new(softmax(self.classes, self.digits, self.scale, sharing)?.of_samples(self.samples)))
     }
 }
 

@@ -7,16 +7,16 @@ use lanner_wire::{Channel, DecodeError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::{ClientSquare, ServerMaterial, ServerSquare, Target};
-use crate::ProtocolError;
 use crate::linear::exchange::{halves, limb, sealing};
 use crate::linear::gazelle::packing::Packing;
 use crate::linear::gazelle::{self, Kernel};
 use crate::linear::{Convolution, OfSet, Sets, WeightForm, layer_name};
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::step::{
-    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Server, Spec, Step,
-    StepCost, Value, ValueType, Work,
+    Answers, BoxedStep, Built, Client, Inputs, Known, Memory, ModelParts, Needs, Protocol, Server, Spec,
+    Step, StepCost, Value, ValueType, Work,
 };
+use crate::{ProtocolError, Samples};
 
 /// The square of each element, over `Z_prime`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct SquareLinear {
     pub set: ParameterSet,
     /// The layer's kernel.
     pub kernel: Kernel,
+    /// Samples that share ciphertexts.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 impl Spec for Square {
@@ -51,6 +54,10 @@ impl Spec for Square {
         let ring = Ring::Prime(self.prime);
         ValueType::only_known(inputs, ring, self.values)?;
         Ok(ValueType::shared(ring, self.values, Known::SERVER))
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { values: samples.times(self.values), ..*self }.into())
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
@@ -65,16 +72,21 @@ impl Spec for SquareLinear {
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Prime(self.prime);
-        ValueType::only_known(inputs, ring, self.shape.inputs())?;
-        Ok(ValueType::shared(ring, self.shape.outputs()?, Known::SERVER))
+        ValueType::only_known(inputs, ring, self.samples.times(self.shape.inputs()))?;
+        Ok(ValueType::shared(ring, self.samples.times(self.shape.outputs()?), Known::SERVER))
     }
 
     fn work(&self) -> Work {
-        gazelle::work(&self.shape)
+        gazelle::work(&self.shape, self.samples)
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..self.clone() }.into())
     }
 
     fn build(&self, sets: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
-        let packing = Packing::of(&self.shape, sets.get(self.set)?.degree(), self.kernel)?;
+        let degree = sets.get(self.set)?.degree();
+        let packing = Packing::of_samples(&self.shape, degree, self.kernel, self.samples)?;
         BuiltSquare::of(Target::Layer(Box::new(packing)), self.prime, self.set, sets)
     }
 }

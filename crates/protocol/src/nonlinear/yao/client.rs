@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::function::Layer;
 use super::parts::{Part, in_turns, length, parts};
+use super::revealed::Revealed;
 use crate::convert::bits_to_ring::ClientBits;
 use crate::step::encoding::{read_bits, read_blocks, write_bits, write_blocks};
 use crate::{ProtocolError, kind};
@@ -152,15 +153,16 @@ impl Transfers {
 }
 
 impl ClientRequest {
-    /// Receives a circuit whose outputs the client learns, and what decodes them.
+    /// Receives circuits whose outputs the client learns, and what decodes them.
     pub(super) fn receive_revealing(
         self,
         channel: &mut dyn Channel,
-        circuit: &Circuit,
+        revealed: &Revealed,
     ) -> Result<Revealing, ProtocolError> {
-        let garbled = self.inputs.receive_tables(channel, circuit, 1, self.tweaks)?;
-        let bytes = channel.receive(kind::DECODING, Bits::byte_len(circuit.outputs()))?;
-        let decoding = read_decoding(&mut Reader::new(&bytes), circuit).map_err(ChannelError::from)?;
+        let (circuit, instances) = (revealed.circuit(), revealed.instances());
+        let garbled = self.inputs.receive_tables(channel, circuit, instances, self.tweaks)?;
+        let bytes = channel.receive(kind::DECODING, Bits::byte_len(revealed.output_bits()))?;
+        let decoding = read_decoding(&mut Reader::new(&bytes), revealed).map_err(ChannelError::from)?;
         Ok(Revealing { garbled, decoding })
     }
 }
@@ -171,19 +173,21 @@ impl Revealing {
         writer.bytes(&self.decoding.to_bytes());
     }
 
-    /// Reads what [`Self::encode`] wrote of a circuit.
-    pub(super) fn decode(reader: &mut Reader<'_>, circuit: &Circuit) -> Result<Self, DecodeError> {
-        Ok(Self { garbled: Garbled::decode(reader, circuit, 1)?, decoding: read_decoding(reader, circuit)? })
+    /// Reads what [`Self::encode`] wrote.
+    pub(super) fn decode(reader: &mut Reader<'_>, revealed: &Revealed) -> Result<Self, DecodeError> {
+        let garbled = Garbled::decode(reader, revealed.circuit(), revealed.instances())?;
+        Ok(Self { garbled, decoding: read_decoding(reader, revealed)? })
     }
 
     /// Online: obtains the labels of `input` and evaluates; returns the outputs.
     pub(super) fn reveal(
         self,
         channel: &mut dyn Channel,
-        circuit: &Circuit,
+        revealed: &Revealed,
         input: &Bits,
     ) -> Result<Bits, ProtocolError> {
-        let colours = self.garbled.evaluate(channel, circuit, 1, input)?;
+        let (circuit, instances) = (revealed.circuit(), revealed.instances());
+        let colours = self.garbled.evaluate(channel, circuit, instances, input)?;
         Ok(self.decoding.decode(&colours)?)
     }
 }
@@ -317,9 +321,9 @@ impl ClientLayer {
     }
 }
 
-/// What decodes the outputs of a circuit.
-fn read_decoding(reader: &mut Reader<'_>, circuit: &Circuit) -> Result<OutputDecoding, DecodeError> {
-    let bytes = reader.bytes(Bits::byte_len(circuit.outputs()))?;
-    OutputDecoding::from_bytes(circuit.outputs(), bytes)
-        .map_err(|_| DecodeError::Invalid { what: "output decoding" })
+/// What decodes the outputs of circuits.
+fn read_decoding(reader: &mut Reader<'_>, revealed: &Revealed) -> Result<OutputDecoding, DecodeError> {
+    let outputs = revealed.output_bits();
+    let bytes = reader.bytes(Bits::byte_len(outputs))?;
+    OutputDecoding::from_bytes(outputs, bytes).map_err(|_| DecodeError::Invalid { what: "output decoding" })
 }

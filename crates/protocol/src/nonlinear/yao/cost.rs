@@ -60,17 +60,18 @@ impl Revealed {
     /// The cost of the offline phase.
     #[must_use]
     pub fn offline_cost(&self) -> OfflineCost {
-        let circuit = self.circuit();
+        let (circuit, instances) = (self.circuit(), self.instances());
+        let inputs = instances * circuit.evaluator_inputs();
         OfflineCost {
-            request: Cost::NONE.transfer(softspoken::random_extension_cost(circuit.evaluator_inputs())),
-            answer: tables_cost(circuit, 1).server(Bits::byte_len(circuit.outputs())),
+            request: Cost::NONE.transfer(softspoken::random_extension_cost(inputs)),
+            answer: tables_cost(circuit, instances).server(Bits::byte_len(self.output_bits())),
         }
     }
 
     /// The cost of the online phase.
     #[must_use]
     pub fn online_cost(&self) -> Cost {
-        labels(self.circuit(), 1)
+        labels(self.circuit(), self.instances())
     }
 }
 

@@ -10,15 +10,17 @@ use lanner_wire::{Channel, ChannelError, DecodeError, Reader};
 use super::client::{ClientRequest, EvaluationSession, Revealing};
 use super::garbling::InputLabels;
 use super::server::GarblingSession;
-use crate::ProtocolError;
 use crate::nonlinear::softmax::Likely;
 use crate::step::Outcome;
+use crate::{ProtocolError, Samples};
 
 /// A circuit on shared scores, and how the client reads its outputs.
 #[derive(Clone, Debug)]
 pub struct Revealed {
     circuit: MaskedCircuit,
     reading: Reading,
+    /// One for each sample.
+    instances: usize,
 }
 
 /// How a circuit's output bits are read.
@@ -39,7 +41,13 @@ pub(in crate::nonlinear) enum Reading {
 
 impl Revealed {
     pub(in crate::nonlinear) const fn new(circuit: MaskedCircuit, reading: Reading) -> Self {
-        Self { circuit, reading }
+        Self { circuit, reading, instances: 1 }
+    }
+
+    /// The same of each of several samples.
+    #[must_use]
+    pub fn of_samples(self, samples: Samples) -> Self {
+        Self { instances: samples.count(), ..self }
     }
 
     /// The arg-max of `classes` scores shared so, ties to the lowest index.
@@ -72,36 +80,53 @@ impl Revealed {
         self.circuit.circuit()
     }
 
-    /// What the outputs say; none if no scores have them.
+    /// Number of samples.
+    #[must_use]
+    pub const fn instances(&self) -> usize {
+        self.instances
+    }
+
+    /// Bits that the client learns.
+    #[must_use]
+    pub fn output_bits(&self) -> usize {
+        self.instances * self.circuit().outputs()
+    }
+
+    /// What the outputs say of all samples; none if no scores have them.
     fn outcome(&self, outputs: &Bits) -> Option<Outcome> {
-        let word = |bits: std::ops::Range<usize>| {
-            bits.rev().fold(0, |word, i| word << 1 | u64::from(outputs.get(i)))
-        };
+        let each = self.circuit().outputs();
+        let of = |instance| self.outcome_of_sample(each, |bit| outputs.get(instance * each + bit));
+        let mut outcomes: Vec<_> = (0..self.instances).map(of).collect::<Option<_>>()?;
+        if self.instances == 1 { outcomes.pop() } else { Some(Outcome::Each(outcomes)) }
+    }
+
+    /// What so many output bits of one sample say.
+    fn outcome_of_sample(&self, len: usize, output: impl Fn(usize) -> bool) -> Option<Outcome> {
+        let word =
+            |bits: std::ops::Range<usize>| bits.rev().fold(0, |word, bit| word << 1 | u64::from(output(bit)));
         let classes = self.circuit.values();
         let class = |bits| Some(word(bits) as usize).filter(|index| *index < classes);
         match self.reading {
-            Reading::Label => class(0..outputs.len()).map(Outcome::Label),
+            Reading::Label => class(0..len).map(Outcome::Label),
             Reading::TopK(k) => {
-                let width = outputs.len() / k;
+                let width = len / k;
                 let best: Vec<usize> =
                     (0..k).map(|place| class(place * width..(place + 1) * width)).collect::<Option<_>>()?;
                 let mut seen = vec![false; classes];
                 let fresh = best.iter().all(|index| !std::mem::replace(&mut seen[*index], true));
                 fresh.then_some(Outcome::TopK(best))
             }
-            Reading::Positive => {
-                Some(Outcome::Labels((0..classes).filter(|class| outputs.get(*class)).collect()))
-            }
+            Reading::Positive => Some(Outcome::Labels((0..classes).filter(|class| output(*class)).collect())),
             Reading::Probability { digits } => {
                 let index_bits = classes.next_power_of_two().trailing_zeros() as usize;
-                let (label, parts) = (word(0..index_bits) as usize, word(index_bits..outputs.len()));
+                let (label, parts) = (word(0..index_bits) as usize, word(index_bits..len));
                 Likely::told(label, parts, classes, digits).map(Outcome::Probability)
             }
         }
     }
 
     fn scores<'s>(&self, share: &'s Share) -> Result<&'s [u64], ProtocolError> {
-        if (share.ring(), share.len()) == (self.circuit.ring(), self.circuit.values()) {
+        if (share.ring(), share.len()) == (self.circuit.ring(), self.instances * self.circuit.values()) {
             Ok(share.values())
         } else {
             Err(ProtocolError::Shape { what: "input share of scores" })
@@ -153,7 +178,7 @@ impl ClientRevealed {
         channel: &mut dyn Channel,
         session: &mut EvaluationSession<R>,
     ) -> Result<ClientRequest, ProtocolError> {
-        session.request(channel, self.0.circuit(), 1, 0)
+        session.request(channel, self.0.circuit(), self.0.instances, 0)
     }
 
     /// Offline, second half: receives the circuit and what decodes it.
@@ -165,11 +190,11 @@ impl ClientRevealed {
         channel: &mut dyn Channel,
         request: ClientRequest,
     ) -> Result<ClientRevealedMaterial, ProtocolError> {
-        request.receive_revealing(channel, self.0.circuit()).map(ClientRevealedMaterial)
+        request.receive_revealing(channel, &self.0).map(ClientRevealedMaterial)
     }
 
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ClientRevealedMaterial, DecodeError> {
-        Revealing::decode(reader, self.0.circuit()).map(ClientRevealedMaterial)
+        Revealing::decode(reader, &self.0).map(ClientRevealedMaterial)
     }
 
     /// Online: what the client learns.
@@ -184,7 +209,7 @@ impl ClientRevealed {
         share: &Share,
     ) -> Result<Outcome, ProtocolError> {
         let input = self.0.circuit.evaluator_bits(self.0.scores(share)?)?;
-        let outputs = material.0.reveal(channel, self.0.circuit(), &input)?;
+        let outputs = material.0.reveal(channel, &self.0, &input)?;
         self.0.outcome(&outputs).ok_or(ChannelError::Malformed { what: "garbled tables" }.into())
     }
 }
@@ -208,12 +233,13 @@ impl ServerRevealed {
         rng: &mut Prg,
     ) -> Result<ServerRevealedMaterial, ProtocolError> {
         let garbler_bits = self.0.circuit.garbler_bits(self.0.scores(share)?)?;
-        session.garble_revealing(channel, self.0.circuit(), &garbler_bits, rng).map(ServerRevealedMaterial)
+        session.garble_revealing(channel, &self.0, &garbler_bits, rng).map(ServerRevealedMaterial)
     }
 
     pub(super) fn decode(&self, reader: &mut Reader<'_>) -> Result<ServerRevealedMaterial, DecodeError> {
         let circuit = self.0.circuit();
-        InputLabels::decode(reader, circuit, circuit.evaluator_inputs()).map(ServerRevealedMaterial)
+        let wires = circuit.evaluator_inputs() * self.0.instances;
+        InputLabels::decode(reader, circuit, wires).map(ServerRevealedMaterial)
     }
 
     /// Online: answers the client's input; the client learns the outputs.

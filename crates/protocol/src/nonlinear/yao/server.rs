@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::function::Layer;
 use super::garbling::{Garbling, InputLabels};
+use super::revealed::Revealed;
 use crate::convert::bits_to_ring::ServerBits;
 use crate::{ProtocolError, kind};
 
@@ -71,16 +72,17 @@ impl<S: CorrelatedSender> GarblingSession<S> {
         Ok((q, first))
     }
 
-    /// Offline: garbles a circuit whose outputs the client learns, and sends what decodes them; returns the `D_i`.
+    /// Offline: garbles circuits whose outputs the client learns, and sends what decodes them; returns the `D_i`.
     pub(super) fn garble_revealing(
         &mut self,
         channel: &mut dyn Channel,
-        circuit: &Circuit,
+        revealed: &Revealed,
         garbler_bits: &Bits,
         rng: &mut Prg,
     ) -> Result<InputLabels, ProtocolError> {
-        let (wires, _) = self.transfers(channel, circuit.evaluator_inputs())?;
-        let (labels, permute) = self.garble(channel, circuit, 1, wires, garbler_bits, rng)?;
+        let (circuit, instances) = (revealed.circuit(), revealed.instances());
+        let (wires, _) = self.transfers(channel, circuit.evaluator_inputs() * instances)?;
+        let (labels, permute) = self.garble(channel, circuit, instances, wires, garbler_bits, rng)?;
         channel.send(kind::DECODING, &OutputDecoding::new(permute).to_bytes())?;
         Ok(labels)
     }

@@ -9,14 +9,14 @@ use super::{
     ClientLayer, ClientMaterial, ClientRequest, ClientRevealed, ClientRevealedMaterial, Function, Layer,
     Revealed, ServerLayer, ServerMaterial, ServerRevealed, ServerRevealedMaterial,
 };
-use crate::ProtocolError;
 use crate::linear::Sets;
 use crate::nonlinear::ot_nonlinear::CotSupply;
 use crate::nonlinear::windows::Windows;
 use crate::step::{
-    BoxedStep, Built, Client, Inputs, Known, LABEL, Memory, ModelParts, Needs, Server, Spec, Step, StepCost,
-    Value, ValueType, WORD, Work,
+    BoxedStep, Built, Client, Inputs, Known, LABEL, Memory, ModelParts, Needs, Protocol, Server, Spec, Step,
+    StepCost, Value, ValueType, WORD, Work,
 };
+use crate::{ProtocolError, Samples};
 
 /// A circuit on each window, from ring to ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct ArgMax {
     /// Bits of guard below the scores' own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub guard: u32,
+    /// Samples, each with as many scores.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 /// The best classes in order, which the client learns.
@@ -55,6 +58,9 @@ pub struct TopK {
     /// Bits of guard below the scores' own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub guard: u32,
+    /// Samples, each with as many scores.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 /// The scores above zero, whose indices the client learns.
@@ -67,6 +73,9 @@ pub struct Positive {
     /// Bits of guard below the scores' own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub guard: u32,
+    /// Samples, each with as many scores.
+    #[serde(default, skip_serializing_if = "Samples::is_one")]
+    pub samples: Samples,
 }
 
 impl Spec for Activation {
@@ -83,6 +92,10 @@ impl Spec for Activation {
         self.windows.work()
     }
 
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { windows: self.windows.of_samples(samples), ..self.clone() }.into())
+    }
+
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         Ok(Box::new(Layer::new(self.function, &self.windows, self.from, self.to)?))
     }
@@ -94,13 +107,17 @@ impl Spec for ArgMax {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.classes)?;
+        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(Revealed::label(self.classes, sharing)?))
+        Ok(Box::new(Revealed::label(self.classes, sharing)?.of_samples(self.samples)))
     }
 }
 
@@ -110,13 +127,17 @@ impl Spec for TopK {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.classes)?;
+        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(Revealed::top_k(self.classes, self.k, sharing)?))
+        Ok(Box::new(Revealed::top_k(self.classes, self.k, sharing)?.of_samples(self.samples)))
     }
 }
 
@@ -126,13 +147,17 @@ impl Spec for Positive {
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
-        ValueType::only_known(inputs, self.from, self.classes)?;
+        ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
+    }
+
+    fn of_samples(&self, samples: Samples) -> Option<Protocol> {
+        Some(Self { samples, ..*self }.into())
     }
 
     fn build(&self, _: &Sets) -> Result<Box<dyn Built>, ProtocolError> {
         let sharing = Sharing { ring: self.from, guard: self.guard };
-        Ok(Box::new(Revealed::positive(self.classes, sharing)?))
+        Ok(Box::new(Revealed::positive(self.classes, sharing)?.of_samples(self.samples)))
     }
 }
 
@@ -188,13 +213,14 @@ impl Built for Revealed {
     }
 
     fn memory(&self) -> Result<Memory, ProtocolError> {
-        let labels = self.circuit().evaluator_inputs() as u64 * LABEL;
-        let client_material = self.circuit().table_bytes(1) as u64 + labels;
+        let labels = (self.circuit().evaluator_inputs() * self.instances()) as u64 * LABEL;
+        let client_material = self.circuit().table_bytes(self.instances()) as u64 + labels;
         Ok(Memory { client_material, ..Memory::default() })
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        vec![("instances", 1), ("and_gates", self.circuit().and_count() as u64)]
+        let gates = self.circuit().and_count() * self.instances();
+        vec![("instances", self.instances() as u64), ("and_gates", gates as u64)]
     }
 
     fn client(self: Box<Self>, _: &str, _: &dyn ModelParts) -> BoxedStep<Client> {

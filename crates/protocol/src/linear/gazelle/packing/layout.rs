@@ -165,6 +165,7 @@ impl Packing {
         let channels = &self.channels;
         let (frame, input) = (ciphertext / channels.inputs, ciphertext % channels.inputs);
         let (group, tile) = (frame / self.tiles(), frame % self.tiles());
+        let (sample, slot) = (slot % self.samples.count(), slot / self.samples.count());
         let (position, pixel) = channels.place(slot);
         let (image, at) = if self.is_batch() {
             (group * channels.positions + position, 0)
@@ -179,6 +180,7 @@ impl Packing {
         let y = self.axes[0].image_pixel(tile / across, phase[0], pixel[0])?;
         let x = self.axes[1].image_pixel(tile % across, phase[1], pixel[1])?;
         let [height, width] = self.shape.image;
+        let image = sample * self.images + image;
         Some(((image * self.shape.in_channels + channel) * height + y) * width + x)
     }
 

@@ -50,7 +50,7 @@ impl Packing {
             }
             program.outputs.push(total);
         }
-        self.program = program;
+        self.program = program.of_samples(self.samples);
     }
 
     /// The plaintexts of an input ciphertext that are not zero for all weights, by the rotation they weigh.
