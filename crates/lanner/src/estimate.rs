@@ -92,7 +92,7 @@ fn layer(step: &StepEstimate) -> Value {
     json!({
         "name": step.name,
         "protocol": step.protocol,
-        "reason": reason(step.protocol),
+        "reason": step.reason,
         "timed": step.is_timed,
         "seconds": all.seconds,
         "bytes": all.bytes,
@@ -110,35 +110,4 @@ fn layer(step: &StepEstimate) -> Value {
 
 fn by_name(operations: &[(&'static str, f64)]) -> Value {
     operations.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect()
-}
-
-/// Why a step has its protocol, for people.
-fn reason(protocol: &str) -> &'static str {
-    let (family, own) = protocol.split_once('.').unwrap_or((protocol, ""));
-    match (family, own) {
-        ("gazelle", "square" | "square_fc" | "square_conv") => {
-            "squares are products of masked values, by one encryption each way"
-        }
-        ("gazelle", _) => "rotations of packed ciphertexts: the fewest bytes of a layer, once keys are sent",
-        ("yao", "argmax" | "top_k") | ("falcon", "softmax") => {
-            "few values and many comparisons: a garbled circuit takes one round"
-        }
-        ("falcon", _) => "products in the frequency domain, without rotations",
-        ("cheetah", _) => "products of polynomials over a power of two, without rotations or their keys",
-        ("delphi", _) => "computed ahead on a mask, so that online it is plaintext arithmetic",
-        ("ot", "function") => "smooth functions are polynomials on segments, found by oblivious transfers",
-        ("ot", "product" | "matrices" | "square") => {
-            "products of shared values are products of shares, by oblivious transfers"
-        }
-        ("ot", "softmax") => {
-            "of many classes the largest and its probability send less by oblivious transfers"
-        }
-        ("ot", _) => "comparisons and rescales by oblivious transfers: the fewest bytes, and some rounds",
-        ("tabula", _) => "one opened value and one read online, by keys that are made ahead",
-        ("yao", _) => "a garbled circuit: one round, whatever it computes, and the most bytes",
-        ("spectral", _) => "the server computes on ciphertexts alone, so that there is one round",
-        ("local", _) => "each party computes on its own shares, without a message",
-        ("share", _) => "shares are moved to another ring, or opened to the client",
-        _ => "the only protocol for it here",
-    }
 }

@@ -30,6 +30,8 @@ pub struct BuiltStep {
     pub name: String,
     /// The protocol's name in reports.
     pub protocol: &'static str,
+    /// Why it is computed so, for people.
+    pub reason: &'static str,
     /// The types of what it reads and makes, at its first visit.
     pub types: (Vec<ValueType>, ValueType),
     /// What it is computed with.
@@ -53,6 +55,7 @@ impl Plan {
             steps.push(BuiltStep {
                 name: step.name.clone(),
                 protocol: spec.name(),
+                reason: spec.reason(),
                 types: (inputs, unrolled.types[first.output]),
                 built: spec.build(&sets).map_err(|source| layer(&step.name, source))?,
             });
@@ -285,7 +288,13 @@ mod tests {
         let each = [Party::Client, Party::Server].map(|sender| layer.transfers(sender));
         let made = ValueType::shared(Ring::Pow2(20), 10, Known::NOBODY);
         let built = Box::new(layer);
-        let steps = [BuiltStep { name: "square".to_owned(), protocol: "", types: (vec![made], made), built }];
+        let steps = [BuiltStep {
+            name: "square".to_owned(),
+            protocol: "",
+            reason: "",
+            types: (vec![made], made),
+            built,
+        }];
         let visit = |action| Visit { action, inputs: Vec::new(), output: 0 };
         let visits = [Action::Step(0), Action::Join, Action::Step(0), Action::Step(0)].map(visit);
         assert_eq!(transfers(&steps, &visits).unwrap(), each.map(|count| 3 * count));

@@ -101,6 +101,8 @@ pub struct StepEstimate {
     pub name: String,
     /// Its protocol.
     pub protocol: &'static str,
+    /// Why it is computed so, for people.
+    pub reason: &'static str,
     /// Whether the table has times of the protocol; without, its computation counts as none.
     pub is_timed: bool,
     /// How often it is visited.
@@ -256,6 +258,7 @@ impl BuiltPlan {
             Ok(StepEstimate {
                 name: step.name.clone(),
                 protocol: step.protocol,
+                reason: step.reason,
                 is_timed: known.is_some(),
                 visits,
                 offline: phase(&rates.offline, cost.offline[number]),

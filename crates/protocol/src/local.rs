@@ -98,6 +98,10 @@ impl Spec for SumPool {
         "local.sum_pool"
     }
 
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let known = ValueType::only(inputs, self.ring, self.windows.inputs())?;
         Ok(ValueType::shared(self.ring, self.windows.count()?, known))
@@ -121,6 +125,10 @@ impl Spec for Add {
         "local.add"
     }
 
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a sum" }) };
         let known = [left, right].map(|input| ValueType::only(&[input], self.ring, self.values));
@@ -142,6 +150,10 @@ impl Spec for Scale {
         "local.scale"
     }
 
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let known = ValueType::only(inputs, self.ring, self.values)?;
         Ok(ValueType::shared(self.ring, self.values, known))
@@ -159,6 +171,10 @@ impl Spec for Scale {
 impl Spec for Bias {
     fn name(&self) -> &'static str {
         "local.bias"
+    }
+
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
@@ -181,6 +197,10 @@ impl Spec for Bias {
 impl Spec for Lift {
     fn name(&self) -> &'static str {
         "local.lift"
+    }
+
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
@@ -208,6 +228,10 @@ impl Spec for Narrow {
         "local.narrow"
     }
 
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         if !(1..=self.from).contains(&self.to) {
             return Err(ProtocolError::Shape { what: "the rings of a value that is narrowed" });
@@ -228,6 +252,10 @@ impl Spec for Narrow {
 impl Spec for Move {
     fn name(&self) -> &'static str {
         "local.move"
+    }
+
+    fn reason(&self) -> &'static str {
+        "each party computes on its own shares, without a message"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {

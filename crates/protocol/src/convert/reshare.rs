@@ -123,6 +123,10 @@ impl Spec for Reshare {
         "share.reshare"
     }
 
+    fn reason(&self) -> &'static str {
+        "shares are moved to another ring, or opened to the client"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, self.ring, self.values)?;
         Ok(ValueType::shared(self.ring, self.values, Known::SERVER))
@@ -140,6 +144,10 @@ impl Spec for Reshare {
 impl Spec for Reveal {
     fn name(&self) -> &'static str {
         "share.reveal"
+    }
+
+    fn reason(&self) -> &'static str {
+        "shares are moved to another ring, or opened to the client"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {

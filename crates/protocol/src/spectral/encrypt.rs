@@ -51,6 +51,10 @@ impl Spec for Encrypt {
         "spectral.encrypt"
     }
 
+    fn reason(&self) -> &'static str {
+        "the server computes on ciphertexts alone, so that there is one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         ValueType::only_known(inputs, INPUT, self.samples.count() * self.layout.len())?;

@@ -104,6 +104,10 @@ impl Spec for Linear {
         layer_name(&self.shape, ["spectral.fc", "spectral.conv"])
     }
 
+    fn reason(&self) -> &'static str {
+        "the server computes on ciphertexts alone, so that there is one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let input = ValueType::only_encrypted(inputs)?;
         let ([before, behind], program) = (self.limbs, self.program()?);

@@ -61,6 +61,10 @@ impl Spec for Reveal {
         "spectral.reveal"
     }
 
+    fn reason(&self) -> &'static str {
+        "the server computes on ciphertexts alone, so that there is one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         self.layout.check(self.samples.slots(self.set.degree()))?;
         let input = ValueType::only_encrypted(inputs)?;

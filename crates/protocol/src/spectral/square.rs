@@ -46,6 +46,10 @@ impl Spec for Square {
         "spectral.square"
     }
 
+    fn reason(&self) -> &'static str {
+        "the server computes on ciphertexts alone, so that there is one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let input = ValueType::only_encrypted(inputs)?;
         let [before, behind] = self.limbs;

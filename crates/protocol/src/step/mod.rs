@@ -37,6 +37,9 @@ pub trait Spec {
     /// The protocol's name in reports.
     fn name(&self) -> &'static str;
 
+    /// Why a step is computed so, for people.
+    fn reason(&self) -> &'static str;
+
     /// The type of what the step makes of values of these types.
     ///
     /// # Errors

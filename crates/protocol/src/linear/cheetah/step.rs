@@ -42,6 +42,10 @@ impl Spec for Linear {
         layer_name(&self.shape, ["cheetah.fc", "cheetah.conv"])
     }
 
+    fn reason(&self) -> &'static str {
+        "products of polynomials over a power of two, without rotations or their keys"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Pow2(self.bits);
         ValueType::only(inputs, ring, self.samples.times(self.shape.inputs()))?;

@@ -24,6 +24,10 @@ impl Spec for Linear {
         layer_name(&self.0.shape, ["delphi.fc", "delphi.conv"])
     }
 
+    fn reason(&self) -> &'static str {
+        "computed ahead on a mask, so that online it is plaintext arithmetic"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let cheetah::Linear { shape, bits, accuracy, .. } = &self.0;
         ValueType::only(inputs, Ring::Pow2(*bits), shape.inputs())?;

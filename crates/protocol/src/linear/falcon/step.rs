@@ -36,6 +36,10 @@ impl Spec for Linear {
         layer_name(&self.shape, ["falcon.fc", "falcon.conv"])
     }
 
+    fn reason(&self) -> &'static str {
+        "products in the frequency domain, without rotations"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Prime(self.prime);
         ValueType::only(inputs, ring, self.shape.inputs())?;

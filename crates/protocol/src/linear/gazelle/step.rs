@@ -43,6 +43,10 @@ impl Spec for Linear {
         layer_name(&self.shape, ["gazelle.fc", "gazelle.conv"])
     }
 
+    fn reason(&self) -> &'static str {
+        "rotations of packed ciphertexts: the fewest bytes of a layer, once keys are sent"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Prime(self.prime);
         ValueType::only(inputs, ring, self.samples.times(self.shape.inputs()))?;

@@ -93,6 +93,10 @@ impl Spec for RingActivation {
         "ot.activation"
     }
 
+    fn reason(&self) -> &'static str {
+        "comparisons and rescales by oblivious transfers: the fewest bytes, and some rounds"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.windows.inputs())?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.windows.count()?, Known::NOBODY))
@@ -117,6 +121,10 @@ impl Spec for RingSquare {
         "ot.square"
     }
 
+    fn reason(&self) -> &'static str {
+        "products of shared values are products of shares, by oblivious transfers"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Pow2(self.bits);
         ValueType::only(inputs, ring, self.values)?;
@@ -137,6 +145,10 @@ impl Spec for RingFunction {
         "ot.function"
     }
 
+    fn reason(&self) -> &'static str {
+        "smooth functions are polynomials on segments, found by oblivious transfers"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))
@@ -155,6 +167,10 @@ impl Spec for RingFunction {
 impl Spec for RingProduct {
     fn name(&self) -> &'static str {
         "ot.product"
+    }
+
+    fn reason(&self) -> &'static str {
+        "products of shared values are products of shares, by oblivious transfers"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
@@ -187,6 +203,10 @@ impl Spec for RingMatrixProduct {
         "ot.matrices"
     }
 
+    fn reason(&self) -> &'static str {
+        "products of shared values are products of shares, by oblivious transfers"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let &[left, right] = inputs else { return Err(ProtocolError::Shape { what: "inputs of a product" }) };
         let (&Self { groups, rows, inner, columns, .. }, ring) = (self, Ring::Pow2(self.bits));
@@ -214,6 +234,10 @@ impl Spec for RingMatrixProduct {
 impl Spec for DropGuard {
     fn name(&self) -> &'static str {
         "ot.drop"
+    }
+
+    fn reason(&self) -> &'static str {
+        "comparisons and rescales by oblivious transfers: the fewest bytes, and some rounds"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {

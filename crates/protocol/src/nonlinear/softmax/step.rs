@@ -70,6 +70,10 @@ impl Spec for LabelAndProbability {
         "falcon.softmax"
     }
 
+    fn reason(&self) -> &'static str {
+        "few values and many comparisons: a garbled circuit takes one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
@@ -88,6 +92,10 @@ impl Spec for LabelAndProbability {
 impl Spec for RingSoftmax {
     fn name(&self) -> &'static str {
         "ot.softmax"
+    }
+
+    fn reason(&self) -> &'static str {
+        "of many classes the largest and its probability send less by oblivious transfers"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {

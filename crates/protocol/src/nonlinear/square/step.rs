@@ -50,6 +50,10 @@ impl Spec for Square {
         "gazelle.square"
     }
 
+    fn reason(&self) -> &'static str {
+        "squares are products of masked values, by one encryption each way"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Prime(self.prime);
         ValueType::only_known(inputs, ring, self.values)?;
@@ -68,6 +72,10 @@ impl Spec for Square {
 impl Spec for SquareLinear {
     fn name(&self) -> &'static str {
         layer_name(&self.shape, ["gazelle.square_fc", "gazelle.square_conv"])
+    }
+
+    fn reason(&self) -> &'static str {
+        "squares are products of masked values, by one encryption each way"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {

@@ -61,6 +61,10 @@ impl Spec for Maxima {
         "tabula.maxima"
     }
 
+    fn reason(&self) -> &'static str {
+        "one opened value and one read online, by keys that are made ahead"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         let ring = Ring::Pow2(self.ring);
         ValueType::only(inputs, ring, self.windows.inputs())?;

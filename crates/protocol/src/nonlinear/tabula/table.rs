@@ -81,6 +81,10 @@ impl Spec for Table {
         "tabula.table"
     }
 
+    fn reason(&self) -> &'static str {
+        "one opened value and one read online, by keys that are made ahead"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only(inputs, Ring::Pow2(self.from), self.values)?;
         Ok(ValueType::shared(Ring::Pow2(self.to), self.values, Known::NOBODY))

@@ -83,6 +83,10 @@ impl Spec for Activation {
         "yao.activation"
     }
 
+    fn reason(&self) -> &'static str {
+        "a garbled circuit: one round, whatever it computes, and the most bytes"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only_known(inputs, self.from, self.windows.inputs())?;
         Ok(ValueType::shared(self.to, self.windows.count()?, Known::NOBODY))
@@ -106,6 +110,10 @@ impl Spec for ArgMax {
         "yao.argmax"
     }
 
+    fn reason(&self) -> &'static str {
+        "few values and many comparisons: a garbled circuit takes one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
@@ -126,6 +134,10 @@ impl Spec for TopK {
         "yao.top_k"
     }
 
+    fn reason(&self) -> &'static str {
+        "few values and many comparisons: a garbled circuit takes one round"
+    }
+
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
         ValueType::only_known(inputs, self.from, self.samples.times(self.classes))?;
         Ok(ValueType::Revealed)
@@ -144,6 +156,10 @@ impl Spec for TopK {
 impl Spec for Positive {
     fn name(&self) -> &'static str {
         "yao.positive"
+    }
+
+    fn reason(&self) -> &'static str {
+        "a garbled circuit: one round, whatever it computes, and the most bytes"
     }
 
     fn infer(&self, inputs: &[ValueType]) -> Result<ValueType, ProtocolError> {
