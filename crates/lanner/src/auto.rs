@@ -32,13 +32,8 @@ impl Job<'_> {
             tell("calibrating");
             let network = self.network(mode)?;
             tell("planning");
-            let choices = Choices { samples: self.options.samples(mode)?, ..mode.into() };
-            let plan = plan_within(
-                network.public(),
-                self.options.policy()?,
-                &choices,
-                &self.options.limits.limits(),
-            )?;
+            let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
+            let plan = plan_within(network.public(), policy, &self.choices(mode)?, &limits)?;
             return Ok((network, plan));
         }
         tell("comparing modes");
@@ -85,13 +80,21 @@ impl Job<'_> {
         if self.options.policy()? == Policy::Logits {
             modes.push(Mode::Spectral);
         }
+        if self.options.batch > 1 {
+            modes.retain(|mode| mode.packs());
+        }
         Ok(modes)
+    }
+
+    /// All nodes in one mode.
+    fn choices(&self, mode: Mode) -> Result<Choices> {
+        Ok(Choices { samples: self.options.samples(mode)?, ..mode.into() })
     }
 
     /// The network with the bits that the precision takes, in the rings of a mode.
     fn network(&self, mode: Mode) -> Result<Network> {
         let (policy, limits) = (self.options.policy()?, self.options.limits.limits());
-        let choices = Choices { samples: self.options.samples(mode)?, ..mode.into() };
+        let choices = self.choices(mode)?;
         let cost = |network: &PublicNetwork| {
             bytes(network, policy, &choices, &limits).map_err(|error| error.place().to_owned())
         };
@@ -104,10 +107,11 @@ impl Job<'_> {
     fn best(&self, mode: Mode, network: &Network, prices: &Prices) -> Result<Plan> {
         let (public, policy, limits) =
             (network.public(), self.options.policy()?, self.options.limits.limits());
+        let choices = self.choices(mode)?;
         Ok(if mode.rounding().is_some() {
-            choose(public, policy, &limits, prices)?.0
+            choose(public, policy, choices.samples, &limits, prices)?.0
         } else {
-            plan_within(public, policy, &mode.into(), &limits)?
+            plan_within(public, policy, &choices, &limits)?
         })
     }
 
@@ -115,10 +119,11 @@ impl Job<'_> {
     fn promise(&self, mode: Mode, network: &Network, prices: &Prices) -> Result<[f64; 2]> {
         let (public, policy, limits) =
             (network.public(), self.options.policy()?, self.options.limits.limits());
+        let choices = self.choices(mode)?;
         if mode.rounding().is_some() {
-            return Ok(promise(public, policy, &limits, prices)?);
+            return Ok(promise(public, policy, choices.samples, &limits, prices)?);
         }
-        let built = plan_within(public, policy, &mode.into(), &limits)?.build()?;
+        let built = plan_within(public, policy, &choices, &limits)?.build()?;
         Ok(prices.objective.price(&built.estimate(&prices.kernels, prices.link)?))
     }
 }

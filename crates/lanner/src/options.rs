@@ -53,8 +53,8 @@ pub struct CompileOptions {
     /// For mode `spectral`, whether every `Relu` gives way to the quadratic that is the least squares' fit to it on the calibration samples.
     #[serde(default)]
     pub replace_relu: bool,
-    /// How many samples a request holds, packed into the same ciphertexts: a power of two, and one alone but in modes `gazelle`, `cheetah`
-    /// and `spectral`.
+    /// How many samples a request holds, packed into the same ciphertexts: a power of two, and one alone but in modes `gazelle`, `cheetah`,
+    /// `auto` and `spectral`.
     #[serde(default = "one")]
     pub batch: usize,
     /// The smallest and the largest value that an input may have, with 0 between them. The calibration samples decide where it is `None`,
@@ -188,7 +188,7 @@ impl CompileOptions {
             let what = format!("mode {} takes samples one by one", self.mode);
             return misuse(
                 what,
-                "compile with mode gazelle, cheetah or spectral, or without a batch".to_owned(),
+                "compile with mode gazelle, cheetah, auto or spectral, or without a batch".to_owned(),
             );
         }
         Samples::try_from(self.batch).or_else(|_| {

@@ -13,7 +13,7 @@ use lanner_protocol::nonlinear::tabula;
 
 use crate::lower::{OUTPUT, build_within};
 use crate::{
-    Choices, Design, Designs, Estimate, Kernels, Limits, Link, Mode, PhaseEstimate, Plan, PlanError,
+    Choices, Design, Designs, Estimate, Kernels, Limits, Link, Mode, PhaseEstimate, Plan, PlanError, Samples,
 };
 
 /// What a plan is chosen for; whichever it is, [`Objective::Latency`] decides between equals.
@@ -61,17 +61,18 @@ pub struct Prices {
     pub objective: Objective,
 }
 
-/// The best plan of a network over powers of two: of one design, or of a mixture if that is better by a per cent.
+/// The best plan of a network over powers of two, for requests of so many samples: of one design, or of a mixture if that is better by a per cent.
 ///
 /// # Errors
 /// As [`plan_within`](crate::plan_within) in mode `cheetah`, if there is none in any.
 pub fn choose(
     network: &PublicNetwork,
     policy: Policy,
+    samples: Samples,
     limits: &Limits,
     prices: &Prices,
 ) -> Result<(Plan, Estimate), PlanError> {
-    let search = Search { network, policy, limits, prices };
+    let search = Search { network, policy, samples, limits, prices };
     let mut best = search.single();
     let groups = groups(network, policy);
     for (designs, start) in search.starts(&groups).into_iter().take(STARTS) {
@@ -91,10 +92,11 @@ pub fn choose(
 pub fn promise(
     network: &PublicNetwork,
     policy: Policy,
+    samples: Samples,
     limits: &Limits,
     prices: &Prices,
 ) -> Result<[f64; 2], PlanError> {
-    let search = Search { network, policy, limits, prices };
+    let search = Search { network, policy, samples, limits, prices };
     let starts = search.starts(&groups(network, policy));
     match (starts.first(), search.single()) {
         (Some((_, mixed)), Ok(single)) if mixed.price < single.price => Ok(mixed.price),
@@ -115,6 +117,7 @@ const SWEEPS: usize = 4;
 struct Search<'n> {
     network: &'n PublicNetwork,
     policy: Policy,
+    samples: Samples,
     limits: &'n Limits,
     prices: &'n Prices,
 }
@@ -137,7 +140,7 @@ impl Search<'_> {
     /// The better of the plans of one design.
     fn single(&self) -> Result<Planned, PlanError> {
         let [transfers, lookups] = [Mode::Cheetah(Rounding::Exact), Mode::Tabula(tabula::Rounding::Exact)]
-            .map(|mode| self.planned(&mode.into()));
+            .map(|mode| self.planned(&Choices { samples: self.samples, ..mode.into() }));
         match (transfers, lookups) {
             (Ok(transfers), Ok(lookups)) if lookups.price < transfers.price => Ok(lookups),
             (Err(_), Ok(lookups)) => Ok(lookups),
@@ -153,7 +156,7 @@ impl Search<'_> {
         let mut starts: Vec<_> = all
             .filter_map(|(layer, between)| {
                 let designs: Vec<_> = groups.iter().map(|group| group.nearest(layer, between)).collect();
-                let planned = self.planned(&mixture(groups, &designs)).ok()?;
+                let planned = self.planned(&self.mixture(groups, &designs)).ok()?;
                 Some((designs, planned))
             })
             .collect();
@@ -173,7 +176,7 @@ impl Search<'_> {
                         continue;
                     }
                     // Beyond a limit, or beyond what the design can do.
-                    let Ok(other) = self.planned(&mixture(groups, &changed)) else { continue };
+                    let Ok(other) = self.planned(&self.mixture(groups, &changed)) else { continue };
                     if other.price < best.price {
                         (at, best, is_changed) = (changed, other, true);
                     }
@@ -184,6 +187,15 @@ impl Search<'_> {
             }
         }
         best
+    }
+
+    /// The choices in which groups follow these designs.
+    fn mixture(&self, groups: &[Group], of: &[Design]) -> Choices {
+        let named = groups.iter().zip(of).filter(|(_, design)| **design != Design::Cheetah);
+        let designs: Designs = named
+            .flat_map(|(group, design)| group.names.iter().map(|name| (name.clone(), *design)))
+            .collect();
+        Choices { designs, samples: self.samples, ..Mode::Auto.into() }
     }
 }
 
@@ -247,11 +259,4 @@ fn is_taken_along(network: &PublicNetwork, index: usize) -> bool {
     let Some(before) = network.nodes()[index].inputs[0].checked_sub(1) else { return false };
     let nodes = network.nodes();
     is_between(&nodes[index].op) && is_between(&nodes[before].op) && network.users(before + 1).count() == 1
-}
-
-fn mixture(groups: &[Group], of: &[Design]) -> Choices {
-    let named = groups.iter().zip(of).filter(|(_, design)| **design != Design::Cheetah);
-    let designs: Designs =
-        named.flat_map(|(group, design)| group.names.iter().map(|name| (name.clone(), *design))).collect();
-    Choices { designs, ..Mode::Auto.into() }
 }

@@ -88,7 +88,7 @@ impl Mode {
     /// Whether a request may hold several samples, which share ciphertexts.
     #[must_use]
     pub const fn packs(self) -> bool {
-        matches!(self, Self::Gazelle | Self::Cheetah(_) | Self::Spectral)
+        matches!(self, Self::Gazelle | Self::Cheetah(_) | Self::Spectral | Self::Auto)
     }
 
     /// Whether every result is the reference's.

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use common::{network, session};
 use lanner_graph::{FixedExecutor, Network, Policy, QuantizationOptions};
 use lanner_plan::{
-    Choices, Design, Designs, Kernels, Limits, Link, Mode, Objective, PlanError, Prices, choose, plan_within,
+    Choices, Design, Designs, Kernels, Limits, Link, Mode, Objective, PlanError, Prices, Samples, choose,
+    plan_within,
 };
 use lanner_session::executor::Outcome;
 
@@ -124,7 +125,8 @@ fn a_choice_is_worth_as_much_as_the_best_of_one_design() {
                 let link = Link { seconds_per_byte, round_trip_seconds };
                 let prices = Prices { kernels: Kernels::shipped(), link, objective };
                 let policy = Policy::Probability { digits: 2 };
-                let (plan, estimate) = choose(public, policy, &Limits::default(), &prices).unwrap();
+                let (plan, estimate) =
+                    choose(public, policy, Samples::ONE, &Limits::default(), &prices).unwrap();
                 let again = plan_within(public, policy, &plan.choices(), &Limits::default()).unwrap();
                 assert_eq!(again, plan);
                 for mode in [

@@ -330,8 +330,8 @@ def compile(  # noqa: A001 - the interface's name, used as lanner.compile
         allow_imprecise: Take the network with the most bits, with a `PrecisionWarning`, where `precision` is missed.
         replace_relu: For mode ``spectral``, put the quadratic that fits it best on the calibration samples, a square
             between layers, in the place of every ReLU. `predict_float` remains the network with its ReLUs.
-        batch: For modes ``gazelle``, ``cheetah`` and ``spectral``, how many samples a request holds, packed into the
-            same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as long.
+        batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds, packed
+            into the same ciphertexts: a power of two. Places that a request leaves empty hold zeros, and take as long.
         max_memory: Bytes that either party may hold for a session with one prediction, the server's model included, as
             a number or as ``"12GB"``; 8 GiB where it is not given. What takes more is refused. Clients and `load` have
             limits of their own.

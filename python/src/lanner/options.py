@@ -22,7 +22,7 @@ INTERACTIVE_MODES = ("gazelle", "falcon", "cheetah", "tabula", "auto")
 MODES = (*INTERACTIVE_MODES, "spectral")
 
 #: Modes whose requests may hold several samples, packed into the same ciphertexts.
-PACKING_MODES = ("gazelle", "cheetah", "spectral")
+PACKING_MODES = ("gazelle", "cheetah", "auto", "spectral")
 
 #: How values are rescaled: of mode cheetah exactly or faithfully, of mode tabula exactly or stochastically.
 ROUNDINGS = ("exact", "faithful", "stochastic")
@@ -93,7 +93,7 @@ class CompileOptions:
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
             calibration samples.
-        batch: For modes ``gazelle``, ``cheetah`` and ``spectral``, how many samples a request holds: a power of two.
+        batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds: a power of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
         optimize: For mode ``auto``, one of `OBJECTIVES`.
