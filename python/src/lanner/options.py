@@ -93,7 +93,8 @@ class CompileOptions:
         allow_imprecise: Whether a network that misses the precision asked for is taken, too.
         replace_relu: For mode ``spectral``, whether every ReLU gives way to the quadratic that fits it best on the
             calibration samples.
-        batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds: a power of two.
+        batch: For modes ``gazelle``, ``cheetah``, ``auto`` and ``spectral``, how many samples a request holds: a power
+            of two.
         max_memory: Bytes that either party may hold for a session with one prediction; see `lanner.limits`.
         max_seconds: Seconds that both parties together may compute on one core, very roughly.
         optimize: For mode ``auto``, one of `OBJECTIVES`.

@@ -89,8 +89,8 @@ def add_compile_options(parser: argparse.ArgumentParser, other_modes: Mapping[st
         "--batch",
         type=int,
         metavar="N",
-        help="modes gazelle, cheetah, auto and spectral: samples that a request holds, packed into the same ciphertexts, "
-        "a power of two (default: 1)",
+        help="modes gazelle, cheetah, auto and spectral: samples that a request holds, packed into the same "
+        "ciphertexts, a power of two (default: 1)",
     )
     parser.add_argument(
         "--optimize",
