@@ -53,7 +53,7 @@ impl Ring {
     #[must_use]
     pub const fn neg(self, a: u64) -> u64 {
         match self {
-            Self::Prime(p) => subtract_once(p - a, p),
+            Self::Prime(p) => add_to_negative(a.wrapping_neg(), p),
             Self::Pow2(l) => a.wrapping_neg() & mask(l),
         }
     }
@@ -76,13 +76,11 @@ impl Ring {
 
     /// The element of a signed integer. Constant time.
     #[must_use]
+    #[inline]
     pub const fn embed(self, x: i64) -> u64 {
         match self {
-            Self::Prime(p) => {
-                let reduced = reduce(x.unsigned_abs(), p);
-                let negative = (x >> 63) as u64;
-                reduced ^ ((reduced ^ self.neg(reduced)) & negative)
-            }
+            // `x + 2^63` is not negative, whatever the sign of `x`: no choice between two values is left to the compiler.
+            Self::Prime(p) => self.sub(reduce(x as u64 ^ 1 << 63, p), reduce(1 << 63, p)),
             Self::Pow2(l) => x as u64 & mask(l),
         }
     }
@@ -134,15 +132,21 @@ impl Factor {
 
 /// `a mod m` for `m < 2^63`, by multiplication with a public quotient.
 const fn reduce(a: u64, m: u64) -> u64 {
-    // Short of a / m by less than 2, as 2^64 / m is rounded down twice.
+    // Short of a / m by less than 2: u64::MAX / m is short of 2^64 / m by at most 1, and the product is rounded down.
     let quotient = ((a as u128 * (u64::MAX / m) as u128) >> 64) as u64;
-    subtract_once(subtract_once(a - quotient * m, m), m)
+    subtract_once(a - quotient * m, m)
 }
 
-/// `a`, or `a - m` if that is not negative, without a branch: `a mod m` for `a < 2m`.
+/// `a mod m` for `a < 2m` and `m < 2^63`.
 const fn subtract_once(a: u64, m: u64) -> u64 {
-    let (difference, borrow) = a.overflowing_sub(m);
-    difference.wrapping_add(m & (borrow as u64).wrapping_neg())
+    add_to_negative(a.wrapping_sub(m), m)
+}
+
+/// `a`, or `a + m` if `a` is negative as a signed integer.
+///
+/// The sign is spread by a shift. A comparison in its place is compiled into a branch in long loops.
+const fn add_to_negative(a: u64, m: u64) -> u64 {
+    a.wrapping_add(m & (a as i64 >> 63) as u64)
 }
 
 const fn mask(l: u32) -> u64 {
