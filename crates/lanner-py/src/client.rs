@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lanner::{Client, ClientConfig, Error, ErrorKind};
+use lanner::{Client, ClientConfig, Error, ErrorKind, Watch};
 use numpy::PyReadonlyArrayDyn;
 use pyo3::prelude::*;
 
@@ -13,6 +13,7 @@ use crate::model::{Batch, json};
 #[pyclass(frozen, module = "lanner._native")]
 pub(crate) struct NativeClient {
     manifest: String,
+    watch: Watch,
     client: Mutex<Option<Client>>,
 }
 
@@ -23,14 +24,19 @@ impl NativeClient {
         let connected = py.detach(|| {
             let client = Client::connect(&parse(config_json)?)?;
             let manifest = client.manifest().to_json()?;
-            Ok((manifest, client))
+            Ok((manifest, client.watch(), client))
         });
-        let (manifest, client) = connected.map_err(|error| raise(py, &error))?;
-        Ok(Self { manifest, client: Mutex::new(Some(client)) })
+        let (manifest, watch, client) = connected.map_err(|error| raise(py, &error))?;
+        Ok(Self { manifest, watch, client: Mutex::new(Some(client)) })
     }
 
     fn manifest(&self) -> &str {
         &self.manifest
+    }
+
+    /// A JSON list; it waits for no call that runs.
+    fn progress(&self, py: Python<'_>) -> PyResult<String> {
+        json(py, &self.watch.steps())
     }
 
     fn prepare(&self, py: Python<'_>, count: usize) -> PyResult<()> {

@@ -18,6 +18,7 @@ use crate::choice::not_served;
 use crate::keys;
 use crate::manifest::parse_commitment;
 use crate::prediction::Phases;
+use crate::progress::Watch;
 use crate::{Error, ErrorKind, LimitOptions, Manifest, Prediction, Result};
 
 /// Where to connect, whom to trust.
@@ -80,6 +81,7 @@ pub struct Client {
     channel: TcpChannel,
     manifest: Manifest,
     requester: Requester,
+    watch: Watch,
     /// Seconds that the online phase of a request last took, with those that ran at the same time counted in turn.
     online: Option<f64>,
     /// Seconds that requests which run together should take at most.
@@ -114,6 +116,7 @@ impl Client {
         let manifest = read_manifest(welcomed.manifest(), &model.commitment, config.limits)?;
         let agreement = welcomed.agree(&mut channel, manifest.identity()?)?;
         let plan = Arc::new(ClientPlan::new(&manifest.network, &manifest.plan)?);
+        let watch = Watch::new(&plan);
         let mut requester = Requester::new(plan, rng).with_memory(config.limits.limits().memory);
         if let Some((path, keys)) = config.keys.as_deref().zip(keys) {
             let upload = keys::upload_of(path);
@@ -131,7 +134,7 @@ impl Client {
         }
         // Each waits while the server is at work for the others.
         let together_seconds = TOGETHER_SECONDS.min(wait.stall.as_secs_f64() / 2.0);
-        Ok(Self { channel, manifest, requester, online: None, together_seconds })
+        Ok(Self { channel, manifest, requester, watch, online: None, together_seconds })
     }
 
     /// The public half of the model.
@@ -177,6 +180,12 @@ impl Client {
     pub fn predict(&mut self, sample: &[f32]) -> Result<Prediction> {
         let mut predictions = self.predict_many(&[sample], 0)?;
         Ok(predictions.remove(0))
+    }
+
+    /// What tells how far predictions have come, also while one runs.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
     }
 
     /// How many samples one [`Self::predict_many`] should have: as many as a request holds, in as many requests as run together within

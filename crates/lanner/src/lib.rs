@@ -21,6 +21,7 @@ mod offers;
 mod options;
 mod pairings;
 mod prediction;
+mod progress;
 mod refusals;
 mod report;
 mod reserved;
@@ -44,6 +45,7 @@ pub use offers::{OfferedModel, list_models};
 pub use options::{AutoOptions, CompileOptions, LimitOptions};
 pub use pairings::{pairings, revoke};
 pub use prediction::{Cost, LayerCost, Phases, Prediction};
+pub use progress::{StepProgress, Watch};
 pub use refusals::refusals;
 pub use server::{Kept, Server, ServerConfig};
 

@@ -23,6 +23,7 @@ from lanner.interrupts import interruptible
 from lanner.limits import limits_document
 from lanner.manifest import Manifest
 from lanner.prediction import Phase, Prediction, phases_of
+from lanner.progress import StepProgress
 from lanner.trust import Trust, parse_address
 
 T = TypeVar("T")
@@ -180,6 +181,16 @@ class Client:
         """Predictions for which material is kept with this server."""
         native = self._open()
         return self._call(native.stock)
+
+    def progress(self) -> list[StepProgress]:
+        """How far each layer has come, over all predictions of the session: those offline, then those online.
+
+        Other threads may ask while a prediction runs, and wait for nothing.
+
+        Raises:
+            MisuseError: If the session is closed.
+        """
+        return [StepProgress(**step) for step in json.loads(self._open().progress())]
 
     def predict(self, x: ArrayLike) -> Prediction:
         """Predict one sample in private, with material that was prepared, else with some that is kept, else with new.

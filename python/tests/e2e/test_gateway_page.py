@@ -12,6 +12,7 @@ from helpers.browser import Tab, browsing, chromium
 from helpers.digits import NAMES, DigitModels, save_picture
 from helpers.processes import Serving, gateway
 from lanner.datasets import load_digits
+from lanner.network import read_network
 
 pytestmark = [
     pytest.mark.slow,
@@ -85,6 +86,36 @@ def test_drawing_is_classified(tab: Tab, gate: Serving, size: tuple[int, int], d
     assert tab.value("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.wide'))")
     light = tab.value("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert (sum(light) < 300) == dark
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_layers_are_shown_while_they_run(tab: Tab, behind: Serving, tmp_path: Path, size: tuple[int, int]) -> None:
+    with (
+        read_network("wan").between(behind.address) as address,
+        gateway(tmp_path, address, *behind.pin, "--model", "digits") as far,
+    ):
+        opened(tab, far, size)
+        drawn(tab, SEVEN)
+        tab.value(
+            "window.seen = []; window.look = setInterval(() => { if (!document.getElementById('live').hidden)"
+            " window.seen.push([document.getElementById('live-now').innerText,"
+            " document.querySelectorAll('#live-steps li').length,"
+            " document.querySelectorAll('#live-steps .now').length,"
+            " document.documentElement.scrollWidth <= window.innerWidth]); }, 20)"
+        )
+        tab.click("send")
+        tab.wait("document.querySelectorAll('#live-steps .now').length > 0")
+        tab.screenshot(tmp_path / "live.png")
+        assert answered(tab) == "seven"
+        tab.value("clearInterval(window.look)")
+        assert tab.value("document.getElementById('live').hidden")
+        seen = tab.value("window.seen")
+    counts = [count for _, count, _, _ in seen]
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 2
+    assert any(now for _, _, now, _ in seen)
+    assert all(fits for *_, fits in seen)
+    assert len({told for told, *_ in seen if " of " in told}) > 2
 
 
 def test_picture_is_classified(tab: Tab, gate: Serving, digit_models: DigitModels, tmp_path: Path) -> None:

@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use lanner_graph::{Network, PublicNetwork};
-use lanner_plan::{BuiltPlan, BuiltStep, Plan, Visit};
+use lanner_plan::{Action, BuiltPlan, BuiltStep, Plan, Visit};
 use lanner_primitives::Ring;
 use lanner_protocol::ProtocolError;
 use lanner_protocol::step::{Client, DynStep, Lifetime, Memory, Server, SetUp, ValueType};
 
-use super::ExecutionError;
 use super::parts::Parts;
+use super::progress::{Progress, StepProgress};
 use super::values::last_reads;
+use super::{ExecutionError, Phase};
 
 /// A plan as one party executes it: its steps, ready to run and shared by all sessions.
 pub struct PartyPlan<P> {
@@ -23,6 +24,7 @@ pub struct PartyPlan<P> {
     /// The visits in runs that are prepared together.
     pub(super) runs: Vec<Range<usize>>,
     memory: Memory,
+    pub(super) progress: Progress,
 }
 
 /// The client's side of a plan.
@@ -101,9 +103,24 @@ impl<P> PartyPlan<P> {
             let step = make(step).map_err(ExecutionError::step(&name))?;
             Ok(PartyStep { name, protocol, lifetime, step })
         };
-        let steps = steps.into_iter().map(make).collect::<Result<_, ExecutionError>>()?;
+        let steps = steps.into_iter().map(make).collect::<Result<Vec<_>, ExecutionError>>()?;
         let last_reads = last_reads(&visits);
-        Ok(Self { set_up, input: (ring, len), steps, visits, last_reads, runs, memory })
+        let progress = Progress::new(steps.len());
+        Ok(Self { set_up, input: (ring, len), steps, visits, last_reads, runs, memory, progress })
+    }
+
+    /// How far all steps have come, those of the offline phase first: over all predictions of all sessions that share this plan.
+    #[must_use]
+    pub fn progress(&self) -> Vec<StepProgress> {
+        let steps = self.steps.iter().enumerate();
+        let of = |phase| {
+            steps.clone().map(move |(number, PartyStep { name, protocol, .. })| {
+                let visits = self.visits.iter().filter(|visit| visit.action == Action::Step(number)).count();
+                let read = self.progress.read(number, phase);
+                StepProgress { name: name.clone(), protocol, visits: visits as u64, ..read }
+            })
+        };
+        of(Phase::Offline).chain(of(Phase::Online)).collect()
     }
 
     /// What the parties keep.

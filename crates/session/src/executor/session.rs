@@ -192,8 +192,9 @@ impl<P: PartyState> Session<P> {
             let mut requests = Vec::with_capacity(run.len());
             for visit in &plan.visits[run.clone()] {
                 let request = plan.step_of(visit).map(|(number, step)| {
-                    costs[number]
-                        .measure(channel, |channel| step.step.request(channel, state))
+                    let request = |channel: &mut dyn Channel| step.step.request(channel, state);
+                    plan.progress
+                        .add(number, &mut costs[number], channel, request)
                         .map_err(ExecutionError::step(&step.name))
                 });
                 requests.push(request.transpose()?);
@@ -207,7 +208,7 @@ impl<P: PartyState> Session<P> {
                     continue;
                 };
                 let prepare = |channel: &mut dyn Channel| step.step.prepare(channel, state, request, &inputs);
-                let made = costs[number].measure(channel, prepare);
+                let made = plan.progress.visit(number, &mut costs[number], channel, prepare);
                 let (material, share) = made.map_err(ExecutionError::step(&step.name))?;
                 known.write(visit, share);
                 materials.push(Some(material));
@@ -277,7 +278,8 @@ impl<P: PartyState> PartyPlan<P> {
                 None => move_around(visit.action, &inputs)?,
                 Some(((number, step), material)) => {
                     let online = |channel: &mut dyn Channel| step.step.online(channel, material, &inputs);
-                    costs[number].measure(channel, online).map_err(ExecutionError::step(&step.name))?
+                    let made = self.progress.visit(number, &mut costs[number], channel, online);
+                    made.map_err(ExecutionError::step(&step.name))?
                 }
             };
             made(visit, &value);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -27,6 +28,7 @@ FILES = {
     "/ui/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/ui/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
     "/ui/result.js": ("result.js", "text/javascript; charset=utf-8"),
+    "/ui/live.js": ("live.js", "text/javascript; charset=utf-8"),
     "/favicon.ico": ("icon.svg", "image/svg+xml"),
 }
 
@@ -45,14 +47,19 @@ def add_page(app: FastAPI, service: Service) -> None:
         return JSONResponse({"models": [_described(model) for model in service.models.values()]})
 
     @app.post("/ui/predict")
-    async def predicted(request: Request, model: str = "") -> JSONResponse:
+    async def predicted(request: Request, model: str = "", ticket: str = "") -> JSONResponse:
         chosen = service.model(model)
         manifest = chosen.manifest
         with service.admission.admit():
             content = await read_body(request, max(body_limit(manifest), MAX_PICTURE))
             # Decoding a picture takes a while, so it is the model's thread that does it.
-            answer = await predict(request, chosen, lambda: _one(read_upload(content, manifest)))
+            answer = await predict(request, chosen, lambda: _one(read_upload(content, manifest)), ticket)
         return JSONResponse(_result(answer, manifest))
+
+    @app.get("/ui/progress")
+    async def progress(model: str = "", ticket: str = "") -> JSONResponse:
+        steps = service.model(model).progress(ticket)
+        return JSONResponse({"running": steps is not None, "steps": [asdict(step) for step in steps or ()]})
 
 
 async def _file(content: bytes, kind: str) -> Response:

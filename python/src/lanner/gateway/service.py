@@ -58,10 +58,12 @@ class Service:
         return self.models[name]
 
 
-async def predict(request: Request, model: ServedModel, read: Callable[[], NDArray[np.float32]]) -> Answer:
+async def predict(
+    request: Request, model: ServedModel, read: Callable[[], NDArray[np.float32]], ticket: str = ""
+) -> Answer:
     """Predict in turn, and leave to logs, metrics and traces which model it was and what it took."""
     request.state.model, request.state.mode = model.name, model.manifest.mode
-    answer = await asyncio.wrap_future(model.predict(read))
+    answer = await asyncio.wrap_future(model.predict(read, ticket))
     request.state.work = _work(answer, model.manifest)
     return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import queue
 import threading
 import time
@@ -19,6 +20,7 @@ from lanner.errors import BusyError, InputError, LannerError, PeerError, Transpo
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
+from lanner.progress import StepProgress
 
 #: A commitment that no model has: a server that is asked for it answers, and no set-up follows.
 _NO_MODEL = "0" * 64
@@ -57,6 +59,24 @@ class Answer:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request that waits for its turn."""
+
+    future: Future[Answer]
+    read: Callable[[], NDArray[np.float32]]
+    ticket: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """The prediction that runs: its ticket, its session, and how far that had come before."""
+
+    ticket: str
+    session: Client
+    before: list[StepProgress]
+
+
 class ServedModel:
     """A model of the server behind, and the one session that asks it.
 
@@ -79,22 +99,32 @@ class ServedModel:
         self._session: Client | None = connect(pin_model=None, probing=False)
         self.manifest: Manifest = self._session.manifest
         self.name = name or self.manifest.name
-        self._calls: queue.SimpleQueue[tuple[Future[Answer], Callable[[], NDArray[np.float32]]] | None]
-        self._calls = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._watched: _Watched | None = None
         self._running: Future[Answer] | None = None
         self._thread = threading.Thread(target=self._work, name=f"lanner-gateway-{self.name}", daemon=True)
         self._thread.start()
         self._readiness = _Readiness(connect)
 
-    def predict(self, read: Callable[[], NDArray[np.float32]]) -> Future[Answer]:
+    def predict(self, read: Callable[[], NDArray[np.float32]], ticket: str = "") -> Future[Answer]:
         """Predict samples as soon as the predictions before are done.
 
         Args:
             read: Gives the samples, shape (n, *the model's); called on the model's thread, since pictures take time.
+            ticket: What the caller may ask for its progress by; nothing where it will not ask.
         """
         future: Future[Answer] = Future()
-        self._calls.put((future, read))
+        self._calls.put(_Call(future, read, ticket))
         return future
+
+    def progress(self, ticket: str) -> list[StepProgress] | None:
+        """How far the prediction with a ticket has come; None where it does not run, yet or any more."""
+        watched = self._watched
+        if watched is None or not ticket or not hmac.compare_digest(watched.ticket.encode(), ticket.encode()):
+            return None
+        with suppress(LannerError):
+            return [now.since(then) for now, then in zip(watched.session.progress(), watched.before, strict=True)]
+        return None
 
     def check_ready(self) -> None:
         """Check that the server behind answers.
@@ -118,32 +148,32 @@ class ServedModel:
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
-            future, read = call
-            if not future.set_running_or_notify_cancel():
+            if not call.future.set_running_or_notify_cancel():
                 continue
-            self._running = future
+            self._running = call.future
             try:
-                future.set_result(self._answer(read()))
+                call.future.set_result(self._answer(call.read(), call.ticket))
             except BaseException as error:  # noqa: BLE001 - handed over to the caller whole
-                future.set_exception(error)
+                call.future.set_exception(error)
         self._drop()
 
-    def _answer(self, samples: NDArray[np.float32]) -> Answer:
+    def _answer(self, samples: NDArray[np.float32], ticket: str) -> Answer:
         start = time.monotonic()
         kept = self._session is not None
         try:
-            return self._predict(samples, start)
+            return self._predict(samples, start, ticket)
         except TransportError:
             # The connection of a session that stood idle may be gone without anybody's fault. A new one is asked once,
             # under new randomness, so that asking twice tells the server nothing more.
             if not kept:
                 raise
-        return self._predict(samples, start)
+        return self._predict(samples, start, ticket)
 
-    def _predict(self, samples: NDArray[np.float32], start: float) -> Answer:
+    def _predict(self, samples: NDArray[np.float32], start: float, ticket: str) -> Answer:
         opened = self._session is None
         if self._session is None:
             self._session = self._connect(pin_model=self.manifest.commitment, probing=False)
+        self._watched = _Watched(ticket, self._session, self._session.progress())
         try:
             return Answer(self._session.predict_batch(samples), opened, time.monotonic() - start)
         except InputError:
@@ -152,6 +182,8 @@ class ServedModel:
             # It may be out of step with the server.
             self._drop()
             raise
+        finally:
+            self._watched = None
 
     def _drop(self) -> None:
         session, self._session = self._session, None

@@ -1,6 +1,7 @@
 // The page: which model, which input, asking, and waiting.
 
 import { Drawing } from "./drawing.js";
+import { follow, ticket } from "./live.js";
 import { duration, show } from "./result.js";
 
 const byId = (id) => document.getElementById(id);
@@ -96,8 +97,9 @@ async function predict() {
   let stop = () => {};
   try {
     const body = new Blob([await chosenInput()], { type: "application/octet-stream" });
-    stop = waiting(model);
-    const path = `/ui/predict?model=${encodeURIComponent(model.name)}`;
+    const mine = ticket();
+    stop = waiting(model, mine);
+    const path = `/ui/predict?model=${encodeURIComponent(model.name)}&ticket=${mine}`;
     const answer = await ask(path, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
     show(answer, model);
     stop(`Done in ${duration(answer.seconds)}.`);
@@ -117,9 +119,10 @@ function showResult(shown) {
   byId("before").hidden = shown || byId("ask").hidden;
 }
 
-// Where a prediction is, only the gateway's end of it knows, and only afterwards: what is shown is the time and the order.
-function waiting(model) {
+function waiting(model, mine) {
   const began = performance.now();
+  byId("before").hidden = true;
+  const leave = follow(ask, model, mine);
   byId("status").textContent = `Asking model ${model.name}: set-up where the session is new, then offline, then online.`;
   const label = byId("send").textContent;
   const timer = setInterval(() => {
@@ -129,6 +132,7 @@ function waiting(model) {
   byId("result").setAttribute("aria-busy", "true");
   return (said) => {
     clearInterval(timer);
+    leave();
     byId("result").removeAttribute("aria-busy");
     byId("send").disabled = false;
     byId("send").textContent = label;

@@ -1,6 +1,6 @@
 // Shows a prediction: what it says, what it took, and what the server got.
 
-const PHASES = { setup: "set-up", offline: "offline", online: "online" };
+export const PHASES = { setup: "set-up", offline: "offline", online: "online" };
 const SHORT = 1e-3; // Seconds of a layer that is left out if it sends nothing, too.
 
 const byId = (id) => document.getElementById(id);
@@ -84,12 +84,15 @@ function timeline(layers) {
   return spans.map((span) => bar(span, start));
 }
 
-function bar({ layer, start }, whole) {
+/** A row of a timeline: a layer, and where its time lies in the whole. */
+export function bar({ layer, start }, whole) {
   const item = element("li", layer.phase);
   const said = element("span", "said");
   said.append(element("span", "name", `${layer.name} (${layer.protocol})`));
-  const rounds = `${layer.rounds} ${layer.rounds === 1 ? "round" : "rounds"}`;
-  said.append(element("span", "took", `${layer.phase}, ${duration(layer.seconds)}, ${size(layer.bytes)}, ${rounds}`));
+  const told = [PHASES[layer.phase], layer.took ?? duration(layer.seconds), size(layer.bytes)];
+  // While it runs nobody tells of rounds.
+  if (layer.rounds !== undefined) told.push(`${layer.rounds} ${layer.rounds === 1 ? "round" : "rounds"}`);
+  said.append(element("span", "took", told.join(", ")));
   const track = element("span", "track");
   const drawn = element("span", "bar");
   drawn.style.left = `${(100 * start) / whole}%`;

@@ -1,0 +1,109 @@
+//! How far a plan's steps have come, for whoever looks while they run: counters that only rise, so that looking takes no lock and waits for nobody.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lanner_wire::Channel;
+
+use super::clock::{Phase, StepCost};
+
+/// The counters of a plan's steps, over all predictions of those who run it.
+#[derive(Default)]
+pub(super) struct Progress {
+    offline: Vec<Counter>,
+    online: Vec<Counter>,
+}
+
+/// What one step took in one phase.
+#[derive(Default)]
+struct Counter {
+    begun: AtomicU64,
+    ended: AtomicU64,
+    nanoseconds: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// How far one step has come in one phase, over all predictions of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepProgress {
+    /// The step's name.
+    pub name: String,
+    /// Its protocol's name.
+    pub protocol: &'static str,
+    /// The phase: offline or online.
+    pub phase: Phase,
+    /// How often one prediction takes the step.
+    pub visits: u64,
+    /// How often it was begun.
+    pub begun: u64,
+    /// How often it has ended.
+    pub ended: u64,
+    /// Seconds of what has ended, and of its first half offline.
+    pub seconds: f64,
+    /// Bytes in both directions, likewise.
+    pub bytes: u64,
+}
+
+impl Progress {
+    /// Nothing yet of so many steps.
+    pub(super) fn new(steps: usize) -> Self {
+        let none = || (0..steps).map(|_| Counter::default()).collect();
+        Self { offline: none(), online: none() }
+    }
+
+    /// Measures a step from its begin to its end, into `cost` as well.
+    pub(super) fn visit<T>(
+        &self,
+        step: usize,
+        cost: &mut StepCost,
+        channel: &mut dyn Channel,
+        part: impl FnOnce(&mut dyn Channel) -> T,
+    ) -> T {
+        let counter = &self.of(cost.phase)[step];
+        counter.begun.fetch_add(1, Ordering::Relaxed);
+        let made = self.add(step, cost, channel, part);
+        counter.ended.fetch_add(1, Ordering::Relaxed);
+        made
+    }
+
+    /// Measures a part of a step that does not count as its begin.
+    pub(super) fn add<T>(
+        &self,
+        step: usize,
+        cost: &mut StepCost,
+        channel: &mut dyn Channel,
+        part: impl FnOnce(&mut dyn Channel) -> T,
+    ) -> T {
+        let so_far = |cost: &StepCost| (cost.seconds, cost.traffic.sent + cost.traffic.received);
+        let before = so_far(cost);
+        let made = cost.measure(channel, part);
+        let (seconds, bytes) = so_far(cost);
+        let counter = &self.of(cost.phase)[step];
+        counter.nanoseconds.fetch_add(((seconds - before.0) * 1e9) as u64, Ordering::Relaxed);
+        counter.bytes.fetch_add(bytes - before.1, Ordering::Relaxed);
+        made
+    }
+
+    /// The counters of a step now: name, protocol and visits are the plan's to add.
+    pub(super) fn read(&self, step: usize, phase: Phase) -> StepProgress {
+        let Counter { begun, ended, nanoseconds, bytes } = &self.of(phase)[step];
+        // What has ended is read first: it never exceeds what was begun.
+        let ended = ended.load(Ordering::Acquire);
+        StepProgress {
+            name: String::new(),
+            protocol: "",
+            phase,
+            visits: 0,
+            begun: begun.load(Ordering::Acquire).max(ended),
+            ended,
+            seconds: nanoseconds.load(Ordering::Relaxed) as f64 / 1e9,
+            bytes: bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn of(&self, phase: Phase) -> &[Counter] {
+        match phase {
+            Phase::Online => &self.online,
+            Phase::Setup | Phase::Offline => &self.offline,
+        }
+    }
+}
