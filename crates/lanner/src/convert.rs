@@ -82,9 +82,9 @@ impl From<ExecutionError> for Error {
         };
         let fix = match &error {
             ExecutionError::NoKeys => "do without",
-            ExecutionError::OtherKeys { .. } | ExecutionError::DamagedKeys { .. } => {
-                "make keys for this model with lanner keygen"
-            }
+            ExecutionError::OtherKeys { .. }
+            | ExecutionError::DamagedKeys { .. }
+            | ExecutionError::KeysVersion { .. } => "make keys for this model with lanner keygen",
             _ => "",
         };
         Self::new(kind, error.to_string()).at(place).fix(fix)
@@ -212,7 +212,10 @@ impl From<NetError> for Error {
             NetError::Connect { .. } | NetError::Resolve { .. } => {
                 "check the address and that the server is running"
             }
-            NetError::Listen { .. } => "choose another --listen address",
+            NetError::Listen { .. } => {
+                "choose another --listen address, of this machine and with a free port"
+            }
+            NetError::File { .. } => "check the file: certificates and keys are read in PEM form",
             NetError::WrongPin { .. } => {
                 "ask the server's owner for its fingerprint; do not accept another one"
             }

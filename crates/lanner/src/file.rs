@@ -37,9 +37,9 @@ impl Contents {
     /// Writes a new file that only its owner may read, and gives it the name when all is written. A file that has the name already is
     /// replaced, never written to, whatever its mode; so is a symbolic link, and what it names stays as it is.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let weights = self.join().map_err(|error| failed(path, &error))?;
-        let draft = draft(path).map_err(|error| failed(path, &error))?;
-        let file = create_private(&draft).map_err(|error| failed(path, &error))?;
+        let weights = self.join().map_err(|error| unwritten(path, &error))?;
+        let draft = draft(path).map_err(|error| unwritten(path, &error))?;
+        let file = create_private(&draft).map_err(|error| unwritten(path, &error))?;
         let written = (|| {
             let mut zip = ZipWriter::new(file);
             let entries: [(&str, &[u8], _); 2] = [
@@ -56,13 +56,13 @@ impl Contents {
         written.map_err(|error| {
             // The draft was never the model's; a failure to remove it adds nothing.
             let _ = std::fs::remove_file(&draft);
-            failed(path, &error)
+            unwritten(path, &error)
         })
     }
 
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| failed(path, &error))?;
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(path, &error))?;
         // Of two entries of one name, another reader might take the other.
         if zip.len() != 2 || zip.has_duplicate_names() {
@@ -139,9 +139,16 @@ fn entry<R: Read + std::io::Seek>(
     Ok(bytes)
 }
 
-fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Model, format!("the file cannot be read or written: {error}"))
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    let error = Error::new(ErrorKind::Model, format!("the file cannot be read: {error}"));
+    error.at(path.display().to_string()).fix("check the path, and who may read the file")
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    let error = Error::new(ErrorKind::Model, format!("the file cannot be written: {error}"));
+    error
         .at(path.display().to_string())
+        .fix("check that its folder is there, that you may write to it, and that there is room")
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> Error {

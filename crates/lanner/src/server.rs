@@ -155,7 +155,7 @@ impl Server {
     #[must_use]
     pub fn stats(&self) -> Snapshot {
         let state = self.state();
-        state.running.as_ref().map_or(state.ended, |running| running.metrics())
+        state.running.as_ref().map_or_else(|| state.ended.clone(), |running| running.metrics())
     }
 
     /// What is kept on disk for clients. A disk that fails counts as empty here, and is told to whoever wants something of it.
@@ -172,7 +172,7 @@ impl Server {
         self.state().journal.take()
     }
 
-    /// What the running server has computed for each step of each model: wall time without waits and transport.
+    /// What the running server has computed for each step of each model, set-ups among them: wall time without waits and transport.
     #[must_use]
     pub fn computed(&self) -> Vec<ComputedStep> {
         self.state().running.as_ref().map_or_else(Vec::new, |running| running.computed())
@@ -302,13 +302,14 @@ impl Handler for ModelHandler {
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
             let request = session.while_idle(|| Responder::receive(channel))?;
             channel.set_stall_limit(self.0.patience);
+            let begun = session.elapsed();
             let room = reserved.room_for(request, service.prepared())?;
             service.answer_within(channel, request, room)?;
             if request == Request::End {
                 break;
             }
             let computed = service.computed();
-            session.count_computation(&self.0.offers[index].model.name, computed);
+            session.count_computation(begun, computed);
             let predicted = match request {
                 Request::Predict => 1,
                 Request::Together { predictions, .. } => predictions,
@@ -316,7 +317,7 @@ impl Handler for ModelHandler {
                 _ => 0,
             };
             reserved.after(request, service.prepared());
-            (0..predicted).for_each(|_| session.count_prediction());
+            session.count_predictions(predicted.into());
         }
         Ok(())
     }

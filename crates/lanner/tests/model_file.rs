@@ -243,6 +243,20 @@ fn damage_anywhere_in_the_file_is_an_error() {
 }
 
 #[test]
+fn a_place_that_cannot_be_read_or_written_is_told_with_what_to_do() {
+    let absent = place("no such folder").join("m.lanner");
+    let read = Model::load(&absent).err().unwrap();
+    let written = compile(&options("logits")).unwrap().save(&absent).err().unwrap();
+    for (error, what, fix) in [
+        (read, "cannot be read", "who may read the file"),
+        (written, "cannot be written", "its folder is there"),
+    ] {
+        assert!(error.what.contains(what) && error.fix.contains(fix), "{error}");
+        assert!(error.place.ends_with("m.lanner"), "{error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_served_is_refused_at_compile_time() {
     assert_eq!(compile(&options("best")).err().unwrap().kind, ErrorKind::Misuse);
     for changed in [

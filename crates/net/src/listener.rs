@@ -20,10 +20,15 @@ impl Listener {
     /// Listens on an address; port 0 takes a free one.
     ///
     /// # Errors
-    /// [`NetError::Listen`] if the address is taken or not of this machine.
+    /// [`NetError::Listen`] if the address is taken, not of this machine, or no address at all.
     pub fn bind(address: &Address) -> Result<Self, NetError> {
         let failed = |source| NetError::Listen { address: address.to_string(), source };
-        let socket = TcpListener::bind(address.resolve()?.as_slice()).map_err(failed)?;
+        let found = address.resolve().map_err(|error| match error {
+            // Here no server is to be found at the other end.
+            NetError::Resolve { source, .. } => failed(source),
+            error => error,
+        })?;
+        let socket = TcpListener::bind(found.as_slice()).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
         Ok(Self { socket, address: local })

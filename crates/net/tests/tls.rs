@@ -169,6 +169,22 @@ fn unusable_files_are_named() {
 }
 
 #[test]
+fn a_damaged_identity_of_the_state_directory_is_to_be_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("state");
+    let state = StateDirectory::open(&path).unwrap();
+    Identity::self_signed(&state).unwrap();
+    let file = path.join("tls-identity.pem");
+    let pem = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, pem.replace("CERTIFICATE", "SOMETHING")).unwrap();
+    let Err(NetError::State { path, what, fix }) = Identity::self_signed(&state) else { panic!() };
+    assert_eq!((path, what.as_str()), (file.clone(), "has no certificate in PEM form"));
+    assert!(fix.contains("remove the file"), "{fix}");
+    std::fs::remove_file(file).unwrap();
+    Identity::self_signed(&state).unwrap();
+}
+
+#[test]
 fn the_self_signed_identity_survives_a_restart_and_a_race() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("state");

@@ -5,10 +5,12 @@
 //! error, a panic, a stall) ends that one alone. Logs name the session, the peer's address and the error; errors carry no secrets.
 
 mod admission;
+mod cause;
 mod computations;
 mod journal;
 mod material;
 mod metrics;
+mod runs;
 
 use std::error::Error;
 use std::net::{SocketAddr, TcpStream};
@@ -19,17 +21,21 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lanner_net::{AbortHandle, Limits, Listener, NetError, ServerTls, TcpChannel, Transport};
-use lanner_wire::{Channel, Kind, Refusal};
-use tracing::{debug, info, warn};
+use lanner_wire::{Channel, Kind, Refusal, Traffic};
+use tracing::{debug, info, info_span, warn};
 
 use admission::{Admission, Slot};
+pub use cause::Cause;
 pub use computations::ComputedStep;
+use journal::End;
 pub use journal::{Ending, Entry, Journal};
 use material::Budget;
 pub use material::{Exhausted, Reservation};
 pub use metrics::{Metrics, Snapshot};
+pub use runs::{LayerRun, Run, Runs};
 
 use crate::executor::StepCost;
+use crate::handshake::HandshakeError;
 
 /// What a server does with a client.
 pub trait Handler: Send + Sync + 'static {
@@ -47,7 +53,7 @@ pub trait Handler: Send + Sync + 'static {
 
 /// What a handler knows about the session that it serves.
 pub struct SessionInfo {
-    /// Counts sessions from one.
+    /// Counts connections from one; those that never became sessions among them.
     pub number: u64,
     /// Where the client connects from.
     pub peer: SocketAddr,
@@ -56,9 +62,25 @@ pub struct SessionInfo {
     slot: Slot,
     model: OnceLock<String>,
     predictions: AtomicU64,
+    start: Instant,
+    runs: Mutex<Runs>,
 }
 
 impl SessionInfo {
+    fn new(shared: &Shared, peer: SocketAddr, slot: Slot) -> Self {
+        Self {
+            number: slot.number(),
+            peer,
+            metrics: Arc::clone(&shared.metrics),
+            material: Arc::clone(&shared.material),
+            slot,
+            model: OnceLock::new(),
+            predictions: AtomicU64::default(),
+            start: Instant::now(),
+            runs: Mutex::default(),
+        }
+    }
+
     /// Runs `wait`, which waits for the client's next request: meanwhile the server may stop without anything being lost.
     pub fn while_idle<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.slot.set_idle(true);
@@ -92,15 +114,37 @@ impl SessionInfo {
         self.model.get_or_init(|| model.to_owned());
     }
 
-    /// Counts one prediction that was made.
-    pub fn count_prediction(&self) {
-        self.predictions.fetch_add(1, Ordering::Relaxed);
-        self.metrics.count_prediction();
+    /// Counts requests for predictions that were answered, of the model that the session is about.
+    pub fn count_predictions(&self, count: u64) {
+        self.predictions.fetch_add(count, Ordering::Relaxed);
+        self.metrics.count_predictions(self.model(), count);
     }
 
-    /// Adds what was computed for a model.
-    pub fn count_computation(&self, model: &str, computed: &[StepCost]) {
-        self.metrics.count_computation(model, computed);
+    /// How long the session has lasted.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Adds what a request took that just ended, and when after the session's begin it began.
+    pub fn count_computation(&self, after: Duration, computed: &[StepCost]) {
+        self.metrics.count_computation(self.model(), computed);
+        let seconds = self.elapsed().saturating_sub(after);
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).add(after, seconds, computed);
+    }
+
+    /// The name of the model; empty before there is one.
+    fn model(&self) -> &str {
+        self.model.get().map_or("", String::as_str)
+    }
+
+    /// What became of the session, which is over.
+    fn entry(&self, end: End, traffic: Traffic) -> Entry {
+        let mut entry = Entry::new(self.number, self.peer, end).lasted(self.elapsed(), traffic);
+        entry.model = self.model.get().cloned();
+        entry.predictions = self.predictions.load(Ordering::Relaxed);
+        entry.runs = std::mem::take(&mut self.runs.lock().unwrap_or_else(PoisonError::into_inner));
+        entry
     }
 }
 
@@ -127,7 +171,7 @@ pub struct ServerOptions {
 }
 
 /// What is known of a server that was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// Busy sessions that were cut.
     pub cut: usize,
@@ -256,18 +300,24 @@ fn start_session(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
         Ok(abort) => abort,
         Err(error) => return warn!(%peer, %error, "cannot serve"),
     };
-    let Some(slot) = shared.admission.knock(abort) else {
-        shared.metrics.count_refused();
-        shared.journal.add(Entry::new(peer, Ending::Busy, "too many connections at once"));
-        return debug!(%peer, "too many connections at once");
+    let slot = match shared.admission.knock(abort) {
+        Ok(slot) => slot,
+        Err(number) => {
+            let end = End::because(Ending::Busy, Cause::Connections, "too many connections at once");
+            shared.metrics.count_refused();
+            shared.journal.add(Entry::new(number, peer, end));
+            return debug!(number, %peer, "too many connections at once");
+        }
     };
     let shared = Arc::clone(shared);
     let spawned = thread::Builder::new().name(format!("session-{}", slot.number())).spawn(move || {
         let number = slot.number();
+        let _span = info_span!("session", number).entered();
         if catch_unwind(AssertUnwindSafe(|| admit(&shared, stream, peer, slot))).is_err() {
             shared.metrics.count_failure();
-            shared.journal.add(Entry::new(peer, Ending::Failed, "the session's thread panicked"));
-            warn!(number, %peer, "the session's thread panicked");
+            let end = End::because(Ending::Failed, Cause::Panic, "the session's thread panicked");
+            shared.journal.add(Entry::new(number, peer, end));
+            warn!(%peer, "the session's thread panicked");
         }
     });
     if let Err(error) = spawned {
@@ -286,62 +336,63 @@ fn admit(shared: &Shared, stream: TcpStream, peer: SocketAddr, slot: Slot) {
         Ok(channel) => channel,
         Err(error) => {
             shared.metrics.count_failed_handshake();
-            shared.journal.add(Entry::new(peer, Ending::NoConnection, error.to_string()));
+            let end = End::because(Ending::NoConnection, Cause::of_connection(&error), error.to_string());
+            shared.journal.add(Entry::new(slot.number(), peer, end));
             return info!(%peer, %error, "no connection");
         }
     };
     if !slot.enter() {
         shared.metrics.count_refused();
-        shared.journal.add(Entry::new(peer, Ending::Busy, "all sessions are taken"));
+        let end = End::because(Ending::Busy, Cause::Sessions, "all sessions are taken");
+        shared.journal.add(Entry::new(slot.number(), peer, end));
         info!(%peer, "busy");
         return refuse(&mut channel, Refusal::Busy);
     }
-    let (metrics, material) = (Arc::clone(&shared.metrics), Arc::clone(&shared.material));
-    let (number, model, predictions) = (slot.number(), OnceLock::new(), AtomicU64::default());
-    let session = SessionInfo { number, peer, metrics, material, slot, model, predictions };
+    let session = SessionInfo::new(shared, peer, slot);
     shared.metrics.count_session();
-    let start = Instant::now();
-    let (ending, reason) = run(shared, &mut channel, &session);
+    let (end, farewell) = run(shared, &mut channel, &session);
     // A client that lingers holds up nobody's session.
     session.slot.leave();
-    let mut entry = Entry::new(peer, ending, reason);
-    entry.model = session.model.get().cloned();
-    entry.predictions = session.predictions.load(Ordering::Relaxed);
-    shared.journal.add(entry.lasted(start.elapsed(), channel.traffic()));
-    match ending {
-        // The client has what it came for; that it left first is no failure.
-        Ending::Done => drop(channel.close(CLOSE_PATIENCE)),
-        Ending::Busy => refuse(&mut channel, Refusal::Busy),
-        _ => refuse(&mut channel, Refusal::Refused),
+    shared.journal.add(session.entry(end, channel.traffic()));
+    match farewell {
+        Some(refusal) => refuse(&mut channel, refusal),
+        // That the client left first is no failure.
+        None => drop(channel.close(CLOSE_PATIENCE)),
     }
     let traffic = channel.traffic();
     shared.metrics.count_traffic(traffic);
-    info!(number = session.number, %peer, sent = traffic.sent, received = traffic.received, "session ended");
+    info!(%peer, sent = traffic.sent, received = traffic.received, "session ended");
 }
 
-/// Runs the handler; whatever it does stays within its session. Returns how it ended and, if something went wrong, why.
-fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (Ending, String) {
-    let SessionInfo { number, peer, .. } = session;
-    info!(number, %peer, "session");
+/// Runs the handler; whatever it does stays within its session. Returns how it ended, and what the client is to hear of it, where it has
+/// neither what it came for nor heard already why not.
+fn run(shared: &Shared, channel: &mut TcpChannel, session: &SessionInfo) -> (End, Option<Refusal>) {
+    let peer = &session.peer;
+    info!(%peer, "session");
     let failed = match catch_unwind(AssertUnwindSafe(|| shared.handler.serve(channel, session))) {
-        Ok(Ok(())) => return (Ending::Done, String::new()),
+        Ok(Ok(())) => return (End::done(), None),
         // A session that was cut while it waited has lost nothing.
         Ok(Err(error)) if session.is_stopping() => {
-            info!(number, %peer, %error, "session ended by the stop");
-            return (Ending::Stopped, error.to_string());
+            info!(%peer, %error, "session ended by the stop");
+            let end = End { ending: Ending::Stopped, cause: None, reason: error.to_string() };
+            return (end, Some(Refusal::Refused));
         }
         Ok(Err(error)) if error.is::<Exhausted>() => {
             shared.metrics.count_refused();
-            info!(number, %peer, %error, "busy");
-            return (Ending::Busy, error.to_string());
+            info!(%peer, %error, "busy");
+            let end = End::because(Ending::Busy, Cause::of_session(&*error), error.to_string());
+            return (end, Some(Refusal::Busy));
         }
         Ok(Err(error)) => {
-            warn!(number, %peer, %error, "session failed");
-            (Ending::Failed, error.to_string())
+            warn!(%peer, %error, "session failed");
+            let is_told = error.downcast_ref().is_some_and(HandshakeError::is_told);
+            let end = End::because(Ending::Failed, Cause::of_session(&*error), error.to_string());
+            (end, (!is_told).then_some(Refusal::Refused))
         }
         Err(_) => {
-            warn!(number, %peer, "session panicked");
-            (Ending::Failed, "the session panicked".to_owned())
+            warn!(%peer, "session panicked");
+            let end = End::because(Ending::Failed, Cause::Panic, "the session panicked");
+            (end, Some(Refusal::Refused))
         }
     };
     shared.metrics.count_failure();

@@ -11,7 +11,7 @@ use lanner_net::{
     Address, ClientTls, Identity, Limits, Listener, ServerTls, StateDirectory, TcpChannel, Transport, Trust,
 };
 use lanner_session::server_loop::{
-    Ending, Entry, Handler, Security, Server, ServerOptions, SessionInfo, Snapshot,
+    Cause, Ending, Entry, Handler, Security, Server, ServerOptions, SessionInfo, Snapshot,
 };
 use lanner_wire::{Channel, ChannelError, Kind, Refusal};
 
@@ -58,7 +58,7 @@ impl Handler for Echo {
             channel.receive_body(&mut message)?;
             channel.send(kind, &message)?;
             channel.flush()?;
-            session.count_prediction();
+            session.count_predictions(1);
         }
     }
 }
@@ -138,6 +138,7 @@ fn eight_clients_are_served_at_once() {
     drop(clients);
     let metrics = service.wait_for(|metrics| metrics.bytes_sent > 0 && metrics.predictions == 24);
     assert_eq!((metrics.sessions, metrics.failures), (8, 0));
+    assert_eq!(metrics.predictions_by_model, [("echo".to_owned(), 24)].into());
 }
 
 #[test]
@@ -177,17 +178,20 @@ fn the_journal_says_what_became_of_each_connection() {
     ask(&mut served, ECHO).unwrap();
     assert!(journal.take().0.is_empty(), "nothing has ended");
     ask(&mut service.client(), ECHO).unwrap_err();
-    assert_eq!(next().ending, Ending::Busy);
+    let Entry { ending, cause, session, .. } = next();
+    assert_eq!((ending, cause, session), (Ending::Busy, Some(Cause::Sessions), 2));
     drop(served);
-    let Entry { ending, model, predictions, sent, received, time, reason, .. } = next();
+    let Entry { ending, model, predictions, sent, received, time, reason, cause, session, .. } = next();
+    assert_eq!((session, cause), (1, None));
     assert_eq!((ending, model.as_deref(), predictions, reason.as_str()), (Ending::Done, Some("echo"), 2, ""));
     assert!(sent > 2000 && received > 2000 && time > 1.7e9);
     ask(&mut service.client(), BIG).unwrap_err();
-    let Entry { ending, reason, .. } = next();
+    let Entry { ending, reason, cause, session, .. } = next();
     assert_eq!((ending, reason.as_str()), (Ending::Failed, "1000 bytes are too many"));
+    assert_eq!((session, cause), (3, Some(Cause::Server)));
     service.raw().write_all(&[45, 0, 0, 0, 1, 0]).unwrap();
-    let Entry { ending, model, reason, .. } = next();
-    assert_eq!((ending, model), (Ending::NoConnection, None));
+    let Entry { ending, model, reason, cause, .. } = next();
+    assert_eq!((ending, model, cause), (Ending::NoConnection, None, Some(Cause::Tls)));
     assert_eq!(reason, "the peer does without TLS, and this side asks for it");
     let mut idle = service.client();
     ask(&mut idle, ECHO).unwrap();

@@ -123,7 +123,10 @@ class Server:
         return self._native.fingerprint
 
     def stats(self) -> dict[str, Any]:
-        """Counts of sessions and predictions since the start, and the bytes of material that sessions keep."""
+        """Counts of sessions and predictions since the start, and the bytes of material that sessions keep.
+
+        ``predictions_by_model`` has the predictions of each model that somebody asked for.
+        """
         with native_errors():
             stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
@@ -141,10 +144,15 @@ class Server:
     def journal(self) -> tuple[list[dict[str, Any]], int]:
         """What became of connections since this was last asked, the oldest first, and how many more there were.
 
-        Of each: the ``time`` of its end (seconds since 1970), ``peer`` (address), ``model`` (None if it did not get so
+        Of each: the number of its ``session``, the ``time`` of its end (seconds since 1970), ``peer`` (address), ``model`` (None if it did not get so
         far), ``predictions``, ``seconds`` that it lasted, bytes ``sent`` and ``received``, its ``ending`` (``done``,
         ``stopped`` by the server's stop, ``busy``, ``failed`` or ``no_connection``) and, where something went wrong,
-        the ``reason``. At most 1024 are kept.
+        the ``reason`` in a sentence and the ``cause`` in a word. At most 1024 are kept.
+
+        ``runs`` are what the phases of its predictions took: the ``phase``, the seconds ``after`` the session's begin
+        and the ``seconds`` that it took, for how many ``predictions``, ``bytes_sent`` and ``bytes_received``,
+        ``rounds``, and of each of its ``layers`` the same by ``name`` and ``protocol``, with the seconds ``computing``.
+        A session keeps 1024 runs and layers, all entries together 32768, and ``runs_omitted`` counts further runs.
         """
         with native_errors():
             entries, omitted = json.loads(self._native.journal())

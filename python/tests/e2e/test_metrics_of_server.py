@@ -40,13 +40,15 @@ def test_log_and_counts_tell_of_the_same_connections(tmp_path: Path, tiny_label:
         assert lanner("predict", server.address, samples_file, *server.pin, "--model", "first").code == 4
         entries = logged(server, "session_ended", 4)
         scraped = Scraped.of_server(server.document["metrics"])
-    assert [entry["session"] for entry in entries] == [1, 2, 3, 4]
+    # In the order of their begins: who is refused asks for the models' names over a connection of its own.
+    assert sorted(entry["session"] for entry in entries) == [1, 2, 3, 4]
     assert [entry["ending"] for entry in entries] == ["done", "no_connection", "refused", "listed"]
     assert [entry["level"] for entry in entries] == ["info", "warning", "warning", "info"]
     done, *others = entries
     assert (done["model"], done["mode"], done["predictions"]) == ("tiny_label", "auto", 3)
     assert "reason" not in done
     assert others[1]["reason"] == 'there is no model "first"'
+    assert [entry.get("cause") for entry in entries] == [None, "tls", "model", None]
     for entry in entries:
         counted = scraped.total("lanner_connections_total", ending=entry["ending"], model=entry.get("model", ""))
         assert counted == 1, entry
@@ -55,7 +57,9 @@ def test_log_and_counts_tell_of_the_same_connections(tmp_path: Path, tiny_label:
     assert scraped.total("lanner_received_bytes_total", **labels) == done["received_bytes"] > 0
     assert scraped.total("lanner_session_seconds_sum", **labels) == pytest.approx(done["seconds"])
     assert scraped.total("lanner_session_seconds_count") == 1
-    assert scraped.total("lanner_predictions_total") == 3
+    assert scraped.total("lanner_predictions_total", **labels) == 3
+    assert scraped.total("lanner_connections_total", ending="refused", cause="model") == 1
+    assert scraped.total("lanner_step_runs_total", phase="setup", step="setup", **labels) == 1
     assert scraped.total("lanner_connections_omitted_total") == 0
     assert scraped.total("lanner_build_info") == 1
     for phase in ("offline", "online"):

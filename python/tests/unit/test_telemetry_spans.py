@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 
 from lanner.prediction import Layer, Phase
-from lanner.telemetry.records import Connection, Request, Work
+from lanner.telemetry.records import Connection, Request, Run, Work
 from lanner.telemetry.spans import Spans, exporting
 
 PEER = "192.0.2.7:4711"
@@ -77,7 +77,9 @@ def test_request_has_phases_and_these_have_layers(spans: Spans, exporter: InMemo
         "lanner.phase": "online",
         "lanner.protocol": "cheetah.conv",
         "lanner.seconds": 0.4,
-        "lanner.bytes": 40,
+        "lanner.computing_seconds": 0.4,
+        "lanner.sent_bytes": 20,
+        "lanner.received_bytes": 20,
         "lanner.rounds": 4,
     }
 
@@ -113,7 +115,8 @@ def test_requests_that_reach_no_model_make_no_span(spans: Spans, exporter: InMem
 
 def test_session_is_a_span(spans: Spans, exporter: InMemorySpanExporter) -> None:
     spans.ended(CONNECTION)
-    spans.ended(replace(CONNECTION, ending="failed", reason="the peer closed the connection"))
+    broken = replace(CONNECTION, ending="failed", reason="the peer closed the connection", cause="disconnected")
+    spans.ended(replace(broken, runs_omitted=7))
     spans.ended(replace(CONNECTION, model=None, mode=None, ending="refused"))
     spans.omitted(2)
     done, failed = exporter.get_finished_spans()
@@ -129,6 +132,36 @@ def test_session_is_a_span(spans: Spans, exporter: InMemorySpanExporter) -> None
         "lanner.ending": "done",
     }
     assert (done.status.is_ok, failed.status.is_ok) == (True, False)
+    told = dict(failed.attributes or {})
+    assert (told["lanner.cause"], told["lanner.runs_omitted"]) == ("disconnected", 7)
+
+
+def test_session_has_its_phases_where_they_were_with_their_layers(spans: Spans, exporter: InMemorySpanExporter) -> None:
+    runs = (
+        Run("setup", 0.5, 0, Phase(0.25, 1, 2, 1), ()),
+        Run("offline", 1.0, 1, Phase(0.5, 5, 5, 1), LAYERS[:1]),
+        Run("online", 3.0, 1, Phase(1.0, 25, 25, 5), LAYERS[1:]),
+    )
+    spans.ended(replace(CONNECTION, runs=runs))
+    made = finished(exporter)
+    assert {path: stretch(span) for path, span in made.items()} == {
+        "session": pytest.approx((996.0, 1000.0)),
+        "session>setup": pytest.approx((996.5, 996.75)),
+        "session>offline": pytest.approx((997.0, 997.5)),
+        "session>offline>conv1": pytest.approx((997.0, 997.1)),
+        "session>online": pytest.approx((999.0, 1000.0)),
+        "session>online>conv1": pytest.approx((999.0, 999.2)),
+        "session>online>output": pytest.approx((999.2, 999.25)),
+    }
+    assert dict(made["session>online"].attributes or {}) == {
+        "lanner.phase": "online",
+        "lanner.session": 3,
+        "lanner.predictions": 1,
+        "lanner.seconds": 1.0,
+        "lanner.sent_bytes": 25,
+        "lanner.received_bytes": 25,
+        "lanner.rounds": 5,
+    }
 
 
 def test_no_span_tells_an_address_or_a_reason(spans: Spans, exporter: InMemorySpanExporter) -> None:

@@ -6,7 +6,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{certificates, file_error};
+use super::{NO_CERTIFICATE, certificates, file_error};
 use crate::{Fingerprint, NetError, StateDirectory};
 
 /// A certificate chain and the private key of its first certificate.
@@ -29,19 +29,24 @@ impl Identity {
     /// The self-signed identity kept in a state directory, made on first use (P-256) and the same ever after.
     ///
     /// # Errors
-    /// [`NetError::State`] if the directory cannot be used, [`NetError::File`] if its content is damaged.
+    /// [`NetError::State`] if the directory cannot be used, or its content is damaged.
     pub fn self_signed(state: &StateDirectory) -> Result<Self, NetError> {
         let pem = match state.read(IDENTITY_FILE)? {
             Some(pem) => pem,
             None => state.create_once(IDENTITY_FILE, generate()?.as_bytes())?,
         };
         let path = state.path().join(IDENTITY_FILE);
+        let damaged = |what: &dyn std::fmt::Display| NetError::State {
+            path: path.clone(),
+            what: what.to_string(),
+            fix: "remove the file: a new one is made, and clients need its fingerprint".to_owned(),
+        };
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<_, _>>()
-            .map_err(|error| file_error(&path, &error))?;
-        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| file_error(&path, &error))?;
+            .map_err(|error| damaged(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| damaged(&error))?;
         if chain.is_empty() {
-            return Err(file_error(&path, &"has no certificate in PEM form"));
+            return Err(damaged(&NO_CERTIFICATE));
         }
         Ok(Self { chain, key })
     }

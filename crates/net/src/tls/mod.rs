@@ -51,10 +51,13 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetError> {
     let found = CertificateDer::pem_file_iter(path).map_err(|error| file_error(path, &error))?;
     let found: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| file_error(path, &error))?;
     if found.is_empty() {
-        return Err(file_error(path, &"has no certificate in PEM form"));
+        return Err(file_error(path, &NO_CERTIFICATE));
     }
     Ok(found)
 }
+
+/// What is wrong with a file that should have one.
+const NO_CERTIFICATE: &str = "has no certificate in PEM form";
 
 fn file_error(path: &Path, what: &dyn std::fmt::Display) -> NetError {
     NetError::File { path: path.to_owned(), what: what.to_string() }

@@ -74,6 +74,14 @@ pub enum ExecutionError {
         /// What they are.
         what: &'static str,
     },
+    /// A file of keys is of a release that writes them otherwise.
+    #[error("the file of keys has version {theirs}, this release reads {ours}")]
+    KeysVersion {
+        /// The version that this release reads.
+        ours: u32,
+        /// The version of the file.
+        theirs: u32,
+    },
     /// The operating system gave no randomness.
     #[error(transparent)]
     Randomness(#[from] PrimitivesError),

@@ -34,7 +34,7 @@ pub fn answer(
 ) -> Result<(usize, Agreement), HandshakeError> {
     let result = converse(channel, binding, offers, rng);
     if let Err(error) = &result
-        && let Some(refusal) = refusal(error)
+        && let Some(refusal) = error.refusal()
     {
         refuse(channel, refusal);
     }
@@ -133,22 +133,29 @@ fn choose(offers: &[Offer], request: &ModelRequest) -> Result<usize, HandshakeEr
     }
 }
 
-/// What a client may know about a failure; nothing if the connection is gone or the client itself refused.
-const fn refusal(error: &HandshakeError) -> Option<Refusal> {
-    match error {
-        HandshakeError::Version { .. } => Some(Refusal::Version),
-        HandshakeError::UnknownModel { .. } | HandshakeError::WrongModel { .. } => Some(Refusal::Model),
-        HandshakeError::Parameters => Some(Refusal::Parameters),
-        HandshakeError::Channel(ChannelError::Unexpected { expected, got, .. }) if expected.0 == got.0 => {
-            Some(Refusal::Size)
+impl HandshakeError {
+    /// What a client may know about a failure; nothing if the connection is gone or the client itself refused.
+    const fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Version { .. } => Some(Refusal::Version),
+            Self::UnknownModel { .. } | Self::WrongModel { .. } => Some(Refusal::Model),
+            Self::Parameters => Some(Refusal::Parameters),
+            Self::Channel(ChannelError::Unexpected { expected, got, .. }) if expected.0 == got.0 => {
+                Some(Refusal::Size)
+            }
+            Self::Stranger
+            | Self::Tls
+            | Self::Role { .. }
+            | Self::Channel(ChannelError::Unexpected { .. } | ChannelError::Malformed { .. }) => {
+                Some(Refusal::Refused)
+            }
+            Self::Channel(_) | Self::Confirmation | Self::OnlyListed => None,
         }
-        HandshakeError::Stranger
-        | HandshakeError::Tls
-        | HandshakeError::Role { .. }
-        | HandshakeError::Channel(ChannelError::Unexpected { .. } | ChannelError::Malformed { .. }) => {
-            Some(Refusal::Refused)
-        }
-        HandshakeError::Channel(_) | HandshakeError::Confirmation | HandshakeError::OnlyListed => None,
+    }
+
+    /// Whether [`answer`] told the client: a second refusal would be one too many.
+    pub(crate) const fn is_told(&self) -> bool {
+        self.refusal().is_some() || matches!(self, Self::Confirmation)
     }
 }
 

@@ -67,7 +67,7 @@ impl OwnKeys {
     /// What is uploaded, made again.
     pub(super) fn upload(&self, plan: &ClientPlan) -> Result<Vec<u8>, ExecutionError> {
         let bytes = upload(plan, &self.seed)?;
-        if self.uploads(&bytes) { Ok(bytes) } else { Err(OTHER_RELEASE) }
+        if self.uploads(&bytes) { Ok(bytes) } else { Err(OTHERWISE_MADE) }
     }
 
     /// What a session has that has these keys.
@@ -94,7 +94,7 @@ impl OwnKeys {
     /// Reads what [`Self::to_bytes`] writes.
     ///
     /// # Errors
-    /// [`ExecutionError::DamagedKeys`] if it is anything else.
+    /// [`ExecutionError::KeysVersion`] if another release wrote it, [`ExecutionError::DamagedKeys`] if it is anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ExecutionError> {
         let damaged = || ExecutionError::DamagedKeys { what: "a damaged file of keys" };
         if !bytes.starts_with(MAGIC) {
@@ -102,8 +102,10 @@ impl OwnKeys {
         }
         let (content, sum) = bytes.split_last_chunk::<32>().ok_or_else(damaged)?;
         let mut reader = Reader::new(content.get(MAGIC.len()..).ok_or_else(damaged)?);
-        if reader.u32().is_ok_and(|version| version != VERSION) {
-            return Err(OTHER_RELEASE);
+        if let Ok(theirs) = reader.u32()
+            && theirs != VERSION
+        {
+            return Err(ExecutionError::KeysVersion { ours: VERSION, theirs });
         }
         if Sha256::digest(content)[..] != *sum {
             return Err(damaged());
@@ -129,8 +131,9 @@ fn upload(plan: &ClientPlan, seed: &Seed) -> Result<Vec<u8>, ExecutionError> {
     Ok(writer.into_bytes())
 }
 
-const OTHER_RELEASE: ExecutionError =
-    ExecutionError::DamagedKeys { what: "a file of another release's keys" };
+/// The seed of these keys makes another upload here than where they were made.
+const OTHERWISE_MADE: ExecutionError =
+    ExecutionError::DamagedKeys { what: "a file of keys of a release that makes others of them" };
 const MAGIC: &[u8] = b"lanner keys\r\n";
 const VERSION: u32 = 1;
 /// Bytes of the description: of fewer than there are parameter sets.

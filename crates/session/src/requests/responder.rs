@@ -101,9 +101,11 @@ impl Responder {
         }
         self.computed.clear();
         match request {
-            Request::SetUp => self.set_up(channel)?,
-            Request::SetUpAgain => self.set_up_again(channel)?,
-            Request::SetUpUploaded(hash) => self.set_up_uploaded(channel, hash)?,
+            Request::SetUp => self.measured(channel, Self::set_up)?,
+            Request::SetUpAgain => self.measured(channel, Self::set_up_again)?,
+            Request::SetUpUploaded(hash) => {
+                self.measured(channel, |own, channel| own.set_up_uploaded(channel, hash))?;
+            }
             Request::Prepare => self.prepare(channel)?,
             Request::Predict => self.predict(channel)?,
             Request::Together { predictions, preparations } => {
@@ -116,6 +118,18 @@ impl Responder {
             Request::End => {}
         }
         self.broken = false;
+        Ok(())
+    }
+
+    /// Notes what a set-up takes.
+    fn measured(
+        &mut self,
+        channel: &mut dyn Channel,
+        set_up: impl FnOnce(&mut Self, &mut dyn Channel) -> Result<(), ExecutionError>,
+    ) -> Result<(), ExecutionError> {
+        let mut cost = StepCost::of_setup();
+        cost.measure(channel, |channel| set_up(self, channel))?;
+        self.computed.push(cost);
         Ok(())
     }
 
@@ -267,7 +281,7 @@ impl Responder {
         self.prepared.len()
     }
 
-    /// What the server computed for the last request, step by step.
+    /// What the server computed for the last request, step by step; a set-up is one step.
     #[must_use]
     pub fn computed(&self) -> &[StepCost] {
         &self.computed

@@ -39,17 +39,17 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection, unless too many are still at their handshake.
-    pub(super) fn knock(self: &Arc<Self>, abort: AbortHandle) -> Option<Slot> {
+    /// A place for a new connection, or its number alone if too many are still at their handshake.
+    pub(super) fn knock(self: &Arc<Self>, abort: AbortHandle) -> Result<Slot, u64> {
         let mut state = self.state();
         let waiting = state.connections.len() - state.sessions;
-        if state.stopping || waiting >= MAX_HANDSHAKES {
-            return None;
-        }
         state.last_number += 1;
         let number = state.last_number;
+        if state.stopping || waiting >= MAX_HANDSHAKES {
+            return Err(number);
+        }
         state.connections.insert(number, Connection { abort, entered: false, idle: true });
-        Some(Slot { number, admission: Arc::clone(self) })
+        Ok(Slot { number, admission: Arc::clone(self) })
     }
 
     pub(super) fn stop(&self) {

@@ -33,9 +33,9 @@ struct Total {
 pub struct ComputedStep {
     /// The name under which the model is served.
     pub model: String,
-    /// `offline` or `online`.
+    /// `setup`, `offline` or `online`.
     pub phase: &'static str,
-    /// The step's name.
+    /// The step's name; that of a set-up is `setup`, and so is its protocol's.
     pub step: String,
     /// Its protocol's name.
     pub protocol: &'static str,

@@ -1,6 +1,8 @@
 //! Counters of a server.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use lanner_wire::Traffic;
 use serde::Serialize;
@@ -12,7 +14,8 @@ use crate::executor::StepCost;
 #[derive(Default)]
 pub struct Metrics {
     sessions: AtomicU64,
-    predictions: AtomicU64,
+    /// By the model's name; there are as many as models are served.
+    predictions: Mutex<BTreeMap<String, u64>>,
     failures: AtomicU64,
     refused: AtomicU64,
     failed_handshakes: AtomicU64,
@@ -22,13 +25,15 @@ pub struct Metrics {
 }
 
 /// The counters at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Sessions that began.
     pub sessions: u64,
-    /// Predictions made.
+    /// Requests for predictions that were answered.
     pub predictions: u64,
+    /// The same by the name under which the model is served; those that nobody asked for are not among them.
+    pub predictions_by_model: BTreeMap<String, u64>,
     /// Sessions that ended with an error or a panic.
     pub failures: u64,
     /// Connections turned away, and sessions ended, because the server was busy.
@@ -48,9 +53,11 @@ impl Metrics {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let predictions_by_model = self.predictions.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Snapshot {
             sessions: read(&self.sessions),
-            predictions: read(&self.predictions),
+            predictions: predictions_by_model.values().sum(),
+            predictions_by_model,
             failures: read(&self.failures),
             refused: read(&self.refused),
             failed_handshakes: read(&self.failed_handshakes),
@@ -74,8 +81,9 @@ impl Metrics {
         self.sessions.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_prediction(&self) {
-        self.predictions.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn count_predictions(&self, model: &str, count: u64) {
+        let mut predictions = self.predictions.lock().unwrap_or_else(PoisonError::into_inner);
+        *predictions.entry(model.to_owned()).or_default() += count;
     }
 
     pub(super) fn count_failure(&self) {

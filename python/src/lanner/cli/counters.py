@@ -31,18 +31,18 @@ def read_counters(server: ServerProcess) -> Counters:
     """What a server with metrics has counted so far."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    requests: int | None = None
+    requests: float | None = None
     computed: defaultdict[tuple[str, str, str], float] = defaultdict(float)
     for family in text_string_to_metric_families(server.metrics()):
         for sample in family.samples:
             if sample.name == "lanner_predictions_total":
-                requests = int(sample.value)
+                requests = (requests or 0) + sample.value
             elif sample.name == "lanner_step_seconds_total":
                 step = sample.labels
                 computed[step["phase"], step["step"], step["protocol"]] += sample.value
     if requests is None:
         raise LannerError("the server does not count predictions", where="metrics")
-    return Counters(requests, computed)
+    return Counters(int(requests), computed)
 
 
 def await_counters(server: ServerProcess, requests: int) -> Counters:

@@ -33,7 +33,7 @@ class SessionLog:
 
 def connection_event(connection: Connection) -> Event:
     """Peer, model, predictions, and how a connection ended; nothing secret is known of it."""
-    told = [f"{_local(connection.time)} {connection.peer}"]
+    told = [f"{_local(connection.time)} session {connection.number}, {connection.peer}"]
     if connection.model is not None:
         told.append(f"model {connection.model}, {counted(connection.predictions, 'prediction')}")
     if connection.seconds > 0:
@@ -55,6 +55,7 @@ def connection_event(connection: Connection) -> Event:
             "sent_bytes": connection.bytes_sent,
             "received_bytes": connection.bytes_received,
             "ending": connection.ending,
+            "cause": connection.cause or None,
             "reason": connection.reason or None,
         },
     )

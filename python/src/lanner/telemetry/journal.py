@@ -31,16 +31,14 @@ class Journal:
         self._server = server
         self._readers = readers
         self._modes = {name: model.manifest.mode for name, model in server.models.items()}
-        self._count = 0
 
     def read(self) -> None:
         """Tell the readers what became of connections since the last time."""
         entries, omitted = self._server.journal()
-        for number, entry in enumerate(entries, self._count + 1):
-            connection = Connection.from_entry(entry, number, self._modes)
+        for entry in entries:
+            connection = Connection.from_entry(entry, self._modes)
             for reader in self._readers:
                 reader.ended(connection)
         if omitted:
             for reader in self._readers:
                 reader.omitted(omitted)
-        self._count += len(entries) + omitted

@@ -16,13 +16,61 @@ from lanner.prediction import Layer, Phase
 MODEL_ENDINGS = ("done", "stopped", "busy", "failed")
 OTHER_ENDINGS = ("listed", "stopped", "busy", "refused", "no_connection")
 
+_SESSION_CAUSES = ("protocol", "timeout", "disconnected", "refused", "panic", "server")
+
+#: Why connections end as they should not, by ending. The others have no cause.
+CAUSES = {
+    "busy": ("connections", "sessions", "material"),
+    "refused": ("version", "model", "pin", "parameters", "tls", *_SESSION_CAUSES),
+    "failed": _SESSION_CAUSES,
+    "no_connection": ("tls", "certificate", "protocol", "timeout", "disconnected", "server"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a phase by a server, at a client's request.
+
+    Attributes:
+        phase: ``setup``, ``offline`` or ``online``.
+        after: When it began, in seconds from the session's begin.
+        predictions: For how many it was; 0 of a set-up.
+        cost: What it took.
+        layers: What its layers took, as the server sees it; none of a set-up.
+    """
+
+    phase: str
+    after: float
+    predictions: int
+    cost: Phase
+    layers: tuple[Layer, ...]
+
+    @classmethod
+    def from_entry(cls, run: Mapping[str, Any]) -> Run:
+        """Read one of the ``runs`` of an entry of `Server.journal`."""
+        cost = Phase(run["seconds"], run["bytes_sent"], run["bytes_received"], run["rounds"])
+        layers = tuple(
+            Layer(
+                name=layer["name"],
+                protocol=layer["protocol"],
+                phase=run["phase"],
+                seconds=layer["seconds"],
+                computing=layer["computing"],
+                bytes=layer["bytes_sent"] + layer["bytes_received"],
+                bytes_sent=layer["bytes_sent"],
+                rounds=layer["rounds"],
+            )
+            for layer in run["layers"]
+        )
+        return cls(run["phase"], run["after"], run["predictions"], cost, layers)
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
     """A connection to a server that ended or was turned away.
 
     Attributes:
-        number: Its number in the order of their ends, from 1 at the server's start.
+        number: Its number in the order of their begins, from 1 at the server's start: no more than a count.
         time: When it ended, in seconds since 1970.
         peer: The client's address, for the log alone.
         model: The name of the model that was agreed on; None if it did not get so far.
@@ -33,6 +81,9 @@ class Connection:
         bytes_received: Bytes that the server received.
         ending: One of `MODEL_ENDINGS` or `OTHER_ENDINGS`.
         reason: Why, in a sentence, where something went wrong; else empty.
+        cause: The same as one of the `CAUSES` of this ending; empty where it has none.
+        runs: What its phases took, the first ones.
+        runs_omitted: How many more there were.
     """
 
     number: int
@@ -46,13 +97,16 @@ class Connection:
     bytes_received: int
     ending: str
     reason: str
+    cause: str = ""
+    runs: tuple[Run, ...] = ()
+    runs_omitted: int = 0
 
     @classmethod
-    def from_entry(cls, entry: Mapping[str, Any], number: int, modes: Mapping[str, str]) -> Connection:
+    def from_entry(cls, entry: Mapping[str, Any], modes: Mapping[str, str]) -> Connection:
         """Read an entry of `Server.journal`; `modes` are those of the served models, by name."""
         model = entry["model"]
         return cls(
-            number=number,
+            number=entry["session"],
             time=entry["time"],
             peer=entry["peer"],
             model=model,
@@ -64,6 +118,9 @@ class Connection:
             ending=entry["ending"] if model is not None else _WITHOUT_MODEL.get(entry["ending"], entry["ending"]),
             # What a session that was cut was waiting for is of no interest.
             reason="" if entry["ending"] == "stopped" else entry["reason"],
+            cause=entry["cause"] or "",
+            runs=tuple(map(Run.from_entry, entry["runs"])),
+            runs_omitted=entry["runs_omitted"],
         )
 
 

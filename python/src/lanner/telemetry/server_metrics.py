@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from lanner.server import Server
 from lanner.telemetry.exposition import BUCKETS
-from lanner.telemetry.records import MODEL_ENDINGS, OTHER_ENDINGS, Connection
+from lanner.telemetry.records import CAUSES, MODEL_ENDINGS, OTHER_ENDINGS, Connection
 
 #: What `Server.kept` tells, by metric.
 _STOCK = {
@@ -37,7 +37,7 @@ class ServerMetrics(Collector):
         self._connections = Counter(
             "lanner_connections_total",
             "Connections that ended or were turned away; without a model where none was agreed on.",
-            ["model", "mode", "ending"],
+            ["model", "mode", "ending", "cause"],
             registry=registry,
         )
         self._omitted = Counter(
@@ -67,7 +67,7 @@ class ServerMetrics(Collector):
     def ended(self, connection: Connection) -> None:
         """Count a connection."""
         labels = (connection.model or "", connection.mode or "")
-        self._connections.labels(*labels, connection.ending).inc()
+        self._connections.labels(*labels, connection.ending, connection.cause).inc()
         self._sent.labels(*labels).inc(connection.bytes_sent)
         self._received.labels(*labels).inc(connection.bytes_received)
         if connection.model is not None:
@@ -81,11 +81,14 @@ class ServerMetrics(Collector):
         """What the server counts and keeps at this moment."""
         stats, kept = self._server.stats(), self._server.kept()
         yield CounterMetricFamily("lanner_sessions", "Sessions that began.", value=stats["sessions"])
-        yield CounterMetricFamily(
+        predictions = CounterMetricFamily(
             "lanner_predictions",
-            "Requests for predictions that were answered; in mode spectral each may hold several samples.",
-            value=stats["predictions"],
+            "Requests for predictions that were answered; each may hold several samples.",
+            labels=["model", "mode"],
         )
+        for labels in self._modes.items():
+            predictions.add_metric(labels, stats["predictions_by_model"].get(labels[0], 0))
+        yield predictions
         yield GaugeMetricFamily(
             "lanner_material_bytes",
             "One-time material that sessions keep in memory, in bytes.",
@@ -120,4 +123,5 @@ class ServerMetrics(Collector):
             for counter in (self._sent, self._received):
                 counter.labels(*labels)
             for ending in endings:
-                self._connections.labels(*labels, ending)
+                for cause in CAUSES.get(ending, ("",)):
+                    self._connections.labels(*labels, ending, cause)

@@ -5,6 +5,8 @@ Parties measure how long steps take, not when they begin. So the phases are laid
 and layers one behind the other from the start of their phase; predictions of one request overlap, and where they take
 longer together than the request, they are drawn shorter. What was measured is in the attribute ``lanner.seconds``.
 
+A session at a server is a span, too, with one of each run of a phase where it was, and layers under it in the same way.
+
 No attribute tells an input, a result, a token, or an address. The W3C context of a request at the gateway becomes the
 parent of its span, and goes nowhere else: the model's owner is told nothing of who asks the gateway.
 """
@@ -25,7 +27,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from lanner.prediction import PHASES, Layer, Phase
 from lanner.telemetry.layout import Stretch, laid_out
-from lanner.telemetry.records import Connection, Request, Work
+from lanner.telemetry.records import Connection, Request, Run, Work
 
 Attributes = Mapping[str, str | int | float]
 
@@ -63,8 +65,14 @@ class Spans:
             "lanner.received_bytes": connection.bytes_received,
             "lanner.ending": connection.ending,
         }
+        if connection.cause:
+            attributes["lanner.cause"] = connection.cause
+        if connection.runs_omitted:
+            attributes["lanner.runs_omitted"] = connection.runs_omitted
         stretch = Stretch.before(connection.time, connection.seconds)
         span = self._begin("session", stretch, attributes, kind=SpanKind.SERVER)
+        for run in connection.runs:
+            self._run(run, connection, set_span_in_context(span, Context()))
         _end(span, stretch, failed=connection.ending == "failed")
 
     def omitted(self, count: int) -> None:
@@ -89,6 +97,19 @@ class Spans:
         if request.work is not None:
             self._work(request.work, stretch, set_span_in_context(span, Context()))
         _end(span, stretch, failed=request.status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _run(self, run: Run, connection: Connection, parent: Context) -> None:
+        attributes = {
+            **_of_phase(run.phase, run.cost),
+            "lanner.session": connection.number,
+            "lanner.predictions": run.predictions,
+        }
+        end = connection.time - connection.seconds + run.after + run.cost.seconds
+        # The session ends with its last run, at the earliest, however the clock is read.
+        stretch = Stretch.before(min(end, connection.time), run.cost.seconds)
+        span = self._begin(run.phase, stretch, attributes, parent=parent)
+        self._layers(run.layers, stretch, set_span_in_context(span, Context()))
+        _end(span, stretch)
 
     def _work(self, work: Work, request: Stretch, parent: Context) -> None:
         names = [name for name in PHASES if name in work.phases]
@@ -137,7 +158,9 @@ def _of_layer(layer: Layer) -> Attributes:
         "lanner.phase": layer.phase,
         "lanner.protocol": layer.protocol,
         "lanner.seconds": layer.seconds,
-        "lanner.bytes": layer.bytes,
+        "lanner.computing_seconds": layer.computing,
+        "lanner.sent_bytes": layer.bytes_sent,
+        "lanner.received_bytes": layer.bytes - layer.bytes_sent,
         "lanner.rounds": layer.rounds,
     }
 
@@ -156,6 +179,8 @@ def _added(one: Layer, other: Layer) -> Layer:
     return replace(
         one,
         seconds=one.seconds + other.seconds,
+        computing=one.computing + other.computing,
         bytes=one.bytes + other.bytes,
+        bytes_sent=one.bytes_sent + other.bytes_sent,
         rounds=one.rounds + other.rounds,
     )

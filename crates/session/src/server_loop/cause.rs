@@ -1,0 +1,149 @@
+//! Why a connection ended otherwise than it should, as one of a few words.
+//!
+//! A sentence is for who reads the log; a word is for who counts. The words are all here, so that no client can make up another one.
+
+use std::error::Error;
+
+use lanner_net::NetError;
+use lanner_wire::ChannelError;
+use serde::Serialize;
+
+use super::Exhausted;
+use crate::executor::ExecutionError;
+use crate::handshake::HandshakeError;
+
+/// Why a connection was turned away or cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// Too many connections were at their handshake.
+    Connections,
+    /// All sessions were taken.
+    Sessions,
+    /// What sessions keep left no room for the material of this one.
+    Material,
+    /// One side speaks TLS and the other does without, or the TLS handshake failed.
+    Tls,
+    /// No certificate came that is accepted.
+    Certificate,
+    /// The client was silent for too long.
+    Timeout,
+    /// The connection broke off.
+    Disconnected,
+    /// The client speaks another wire version.
+    Version,
+    /// The client named no model that is served.
+    Model,
+    /// The model is not the one that the client pinned.
+    Pin,
+    /// Client and server derive different parameters from the model.
+    Parameters,
+    /// The client sent something else than was due.
+    Protocol,
+    /// The client refused to go on.
+    Refused,
+    /// The server's own fault: a panic.
+    Panic,
+    /// The server's own fault: a disk, randomness, or whatever else it could not do.
+    Server,
+}
+
+impl Cause {
+    /// The cause of an error that ended a session.
+    pub(super) fn of_session(error: &(dyn Error + 'static)) -> Self {
+        if error.is::<Exhausted>() {
+            return Self::Material;
+        }
+        if let Some(error) = error.downcast_ref::<HandshakeError>() {
+            return Self::of_handshake(error);
+        }
+        if let Some(error) = error.downcast_ref::<ExecutionError>() {
+            return match error {
+                // Nothing but what the peer sent can fail in a step that was built.
+                ExecutionError::Step { .. } | ExecutionError::Setup(_) => {
+                    error.channel().map_or(Self::Protocol, Self::of_channel)
+                }
+                error => error.channel().map_or(Self::Server, Self::of_channel),
+            };
+        }
+        error.downcast_ref().map_or(Self::Server, Self::of_channel)
+    }
+
+    /// The cause of an error before there was a session.
+    pub(super) const fn of_connection(error: &NetError) -> Self {
+        match error {
+            NetError::HandshakeTimedOut { .. } => Self::Timeout,
+            NetError::HandshakeClosed => Self::Disconnected,
+            NetError::Certificate(_) | NetError::ClientCertificate(_) => Self::Certificate,
+            NetError::Plaintext | NetError::Tls(_) => Self::Tls,
+            NetError::Channel(error) => Self::of_channel(error),
+            _ => Self::Server,
+        }
+    }
+
+    const fn of_handshake(error: &HandshakeError) -> Self {
+        match error {
+            HandshakeError::Version { .. } => Self::Version,
+            HandshakeError::UnknownModel { .. } => Self::Model,
+            HandshakeError::WrongModel { .. } => Self::Pin,
+            HandshakeError::Parameters => Self::Parameters,
+            HandshakeError::Tls => Self::Tls,
+            HandshakeError::Channel(error) => Self::of_channel(error),
+            HandshakeError::Stranger
+            | HandshakeError::Role { .. }
+            | HandshakeError::Confirmation
+            | HandshakeError::OnlyListed => Self::Protocol,
+        }
+    }
+
+    const fn of_channel(error: &ChannelError) -> Self {
+        match error {
+            ChannelError::Unexpected { .. } | ChannelError::Malformed { .. } => Self::Protocol,
+            ChannelError::Refused(_) => Self::Refused,
+            ChannelError::TimedOut => Self::Timeout,
+            _ => Self::Disconnected,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lanner_wire::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_a_session_have_a_cause_each() {
+        let unexpected = || ChannelError::Malformed { what: "message" };
+        let cases: [(Box<dyn Error>, Cause); 10] = [
+            (Box::new(Exhausted { bytes: 3, held: 1, limit: 2 }), Cause::Material),
+            (Box::new(HandshakeError::Version { ours: 1, theirs: 2 }), Cause::Version),
+            (Box::new(HandshakeError::UnknownModel { name: "secret".into() }), Cause::Model),
+            (Box::new(HandshakeError::wrong_model(&[1; 32], &[2; 32])), Cause::Pin),
+            (Box::new(HandshakeError::Channel(ChannelError::TimedOut)), Cause::Timeout),
+            (Box::new(ExecutionError::Channel(unexpected())), Cause::Protocol),
+            (Box::new(ExecutionError::Setup(ChannelError::Disconnected.into())), Cause::Disconnected),
+            (Box::new(ExecutionError::NoStore), Cause::Server),
+            (Box::new(ChannelError::Refused(Refusal::Refused)), Cause::Refused),
+            ("something else".into(), Cause::Server),
+        ];
+        for (error, cause) in cases {
+            assert_eq!(Cause::of_session(&*error), cause, "{error}");
+        }
+    }
+
+    #[test]
+    fn errors_of_a_connection_have_a_cause_each() {
+        let cases = [
+            (NetError::Plaintext, Cause::Tls),
+            (NetError::HandshakeTimedOut { seconds: 1 }, Cause::Timeout),
+            (NetError::HandshakeClosed, Cause::Disconnected),
+            (NetError::Certificate("unknown".into()), Cause::Certificate),
+            (NetError::Channel(ChannelError::Disconnected), Cause::Disconnected),
+        ];
+        for (error, cause) in cases {
+            assert_eq!(Cause::of_connection(&error), cause, "{error}");
+        }
+    }
+}
