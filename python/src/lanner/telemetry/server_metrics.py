@@ -87,6 +87,9 @@ class ServerMetrics(Collector):
             value=stats["predictions"],
         )
         yield GaugeMetricFamily(
+            "lanner_sessions_under_way", "Sessions that are open at this moment.", value=stats["under_way"]
+        )
+        yield GaugeMetricFamily(
             "lanner_material_bytes",
             "One-time material that sessions keep in memory, in bytes.",
             value=stats["material"],
