@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.client import Client
-from lanner.errors import BusyError, InputError, LannerError, PeerError, TransportError
+from lanner.errors import BusyError, InputError, LannerError, PeerError
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
@@ -130,22 +130,12 @@ class ServedModel:
 
     def _answer(self, samples: NDArray[np.float32]) -> Answer:
         start = time.monotonic()
-        kept = self._session is not None
-        try:
-            return self._predict(samples, start)
-        except TransportError:
-            # The connection of a session that stood idle may be gone without anybody's fault. A new one is asked once,
-            # under new randomness, so that asking twice tells the server nothing more.
-            if not kept:
-                raise
-        return self._predict(samples, start)
-
-    def _predict(self, samples: NDArray[np.float32], start: float) -> Answer:
-        opened = self._session is None
+        before = 0 if self._session is None else self._session.sessions
         if self._session is None:
             self._session = self._connect(pin_model=self.manifest.commitment, probing=False)
         try:
-            return Answer(self._session.predict_batch(samples), opened, time.monotonic() - start)
+            predictions = self._session.predict_batch(samples)
+            return Answer(predictions, self._session.sessions > before, time.monotonic() - start)
         except InputError:
             raise
         except BaseException:
