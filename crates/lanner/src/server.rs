@@ -297,7 +297,7 @@ impl Handler for ModelHandler {
         let shelf = Shelf::new(Arc::clone(&self.0.stock), meeting);
         let service = Responder::new(Arc::clone(model), rng).with_shelf(shelf);
         let mut service = service.with_uploads(Arc::clone(&self.0.uploads));
-        while !session.is_stopping() {
+        loop {
             // A person at a prompt may take longer than a peer in the middle of a protocol.
             channel.set_stall_limit(self.0.patience.max(IDLE_PATIENCE));
             let request = session.while_idle(|| Responder::receive(channel))?;
@@ -318,6 +318,11 @@ impl Handler for ModelHandler {
             };
             reserved.after(request, service.prepared());
             session.count_predictions(predicted.into());
+            // A set-up, and material, are for a prediction that is still to come.
+            let is_complete = predicted > 0 || request == Request::Keep;
+            if is_complete && session.is_stopping() {
+                break;
+            }
         }
         Ok(())
     }

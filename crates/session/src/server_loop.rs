@@ -89,7 +89,7 @@ impl SessionInfo {
         result
     }
 
-    /// Whether the server stops: a session should end after the request that it is serving.
+    /// Whether the server stops: a session should end after the prediction that it is serving.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.slot.is_stopping()
@@ -234,7 +234,8 @@ impl Server {
     /// The counters so far.
     #[must_use]
     pub fn metrics(&self) -> Snapshot {
-        Snapshot { material: self.shared.material.held(), ..self.shared.metrics.snapshot() }
+        let Shared { material, admission, metrics, .. } = &*self.shared;
+        Snapshot { material: material.held(), under_way: admission.sessions(), ..metrics.snapshot() }
     }
 
     /// What was computed for each step of each model so far.
@@ -249,8 +250,8 @@ impl Server {
         Arc::clone(&self.shared.journal)
     }
 
-    /// Accepts no more clients, ends idle sessions, lets the others finish what they serve for at most `grace`, then
-    /// cuts the rest. Meanwhile it can be asked for its counters.
+    /// Accepts no more clients, ends sessions whose client has been silent for a second, lets the others finish what they
+    /// serve for at most `grace`, then cuts the rest. Meanwhile it can be asked for its counters.
     #[must_use = "a session that was cut is a prediction lost"]
     pub fn stop(&self, grace: Duration) -> Stopped {
         let cut = self.end(grace);

@@ -412,6 +412,22 @@ fn a_stop_ends_idle_sessions_and_lets_busy_ones_finish() {
 }
 
 #[test]
+fn a_stop_leaves_a_client_time_between_two_requests() {
+    let service = start(4, LONG);
+    let mut client = service.client();
+    ask(&mut client, ECHO).unwrap();
+    assert_eq!(service.server.metrics().under_way, 1);
+    let stopped = thread::scope(|scope| {
+        let stopping = scope.spawn(|| service.server.stop(LONG));
+        thread::sleep(Duration::from_millis(300));
+        ask(&mut client, ECHO).unwrap();
+        stopping.join().unwrap()
+    });
+    assert_eq!((stopped.cut, stopped.metrics.predictions, stopped.metrics.under_way), (0, 2, 0));
+    assert!(client.receive_header().is_err(), "silence is the end");
+}
+
+#[test]
 fn a_stop_without_grace_cuts_busy_sessions() {
     let service = start(4, LONG);
     let mut busy = service.client();

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,6 +81,10 @@ def list_models(
 class Client:
     """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
 
+    Where the connection ends under a prediction, as when a server stops, the same is asked once more in a new session with
+    the same model, which a balancer may open with another server. It has new randomness, so that asking twice tells
+    nothing more.
+
     Args:
         address: ``HOST[:PORT]``.
         model: The model's name; may be left out where the server has one.
@@ -103,6 +107,7 @@ class Client:
     Attributes:
         address: The server's, ``HOST:PORT``.
         manifest: What the server told of the model: input, output, mode and limits.
+        sessions: How many sessions there were: one, and one more for each that ended under a prediction.
 
     Raises:
         MisuseError: If an argument is wrong, or the keys are for models with other needs.
@@ -133,7 +138,7 @@ class Client:
         if keys is not None:
             check_file(keys, MisuseError)
         self._broken = False
-        config = {
+        self._config = {
             "address": self.address,
             "model": model,
             **trust.document(),
@@ -143,8 +148,18 @@ class Client:
             "keys": _text(keys),
         }
         self._native: _native.NativeClient | None = None
-        self._native = self._call(lambda: _native.NativeClient(json.dumps(config)))
+        self._native = self._connect()
         self.manifest = Manifest.parse(self._native.manifest(), self.address)
+        self.sessions = 1
+
+    def _connect(self) -> _native.NativeClient:
+        return self._call(lambda: _native.NativeClient(json.dumps(self._config)))
+
+    def _connect_again(self) -> None:
+        """Open a session in the place of one that ended. What was prepared in that one is lost."""
+        self._config["pin_model"] = self.manifest.commitment
+        self._native = self._connect()
+        self.sessions += 1
 
     def prepare(self, count: int) -> None:
         """Do the offline phase of `count` predictions now, so that they take the online phase alone.
@@ -202,7 +217,7 @@ class Client:
             InputError: If the shape does not fit, or a value is not finite or out of the accepted range; nothing
                 has been sent then.
             PeerError: If the server refuses or sends a malformed message.
-            TransportError: If the connection fails or the server stalls.
+            TransportError: If the connection fails or the server stalls, and in a new session again.
         """
         self._open()
         batch = as_batch(to_float32(x), self.manifest.input)
@@ -248,12 +263,22 @@ class Client:
     def _predict_each(self, batch: NDArray[np.float32]) -> Iterator[Prediction]:
         start = 0
         while start < len(batch):
-            native = self._open()
-            end = min(start + self._call(native.together), len(batch))
-            answer = self._call(partial(native.predict, batch[start:end], len(batch) - end))
-            for index, document in enumerate(json.loads(answer), start):
+            try:
+                documents = self._request(batch, start)
+            except TransportError:
+                self._connect_again()
+                documents = self._request(batch, start)
+            for index, document in enumerate(documents, start):
                 yield Prediction.from_document(document).placed(None, index)
-            start = end
+            start += len(documents)
+
+    def _request(self, batch: NDArray[np.float32], start: int) -> list[dict[str, Any]]:
+        """What becomes of the samples from `start` on that run together."""
+        native = self._open()
+        end = min(start + self._call(native.together), len(batch))
+        documents: list[dict[str, Any]]
+        documents = json.loads(self._call(partial(native.predict, batch[start:end], len(batch) - end)))
+        return documents
 
     def close(self) -> None:
         """End the session. Closing twice does nothing."""

@@ -123,7 +123,7 @@ class Server:
         return self._native.fingerprint
 
     def stats(self) -> dict[str, Any]:
-        """Counts of sessions and predictions since the start, and the bytes of material that sessions keep.
+        """Counts since the start, and how many sessions are under way and the bytes of material that they keep.
 
         ``predictions_by_model`` has the predictions of each model that somebody asked for.
         """

@@ -25,8 +25,8 @@ struct Connection {
     abort: AbortHandle,
     /// Whether it was let in as a session.
     entered: bool,
-    /// Whether cutting it now loses nothing.
-    idle: bool,
+    /// Since when nothing is done for it, if so.
+    idle: Option<Instant>,
 }
 
 impl Admission {
@@ -48,7 +48,8 @@ impl Admission {
         if state.stopping || waiting >= MAX_HANDSHAKES {
             return Err(number);
         }
-        state.connections.insert(number, Connection { abort, entered: false, idle: true });
+        let idle = Some(Instant::now());
+        state.connections.insert(number, Connection { abort, entered: false, idle });
         Ok(Slot { number, admission: Arc::clone(self) })
     }
 
@@ -61,8 +62,13 @@ impl Admission {
         self.state().stopping
     }
 
-    /// Waits until all connections are gone: idle ones are cut at once, all at the deadline. Returns how many busy ones were
-    /// cut.
+    /// Sessions under way.
+    pub(super) fn sessions(&self) -> u64 {
+        self.state().sessions as u64
+    }
+
+    /// Waits until all connections are gone: those are cut that are idle for a while, and all at the deadline. Returns how many
+    /// busy ones were cut.
     pub(super) fn drain(&self, deadline: Instant) -> usize {
         let mut state = self.state();
         loop {
@@ -71,10 +77,11 @@ impl Admission {
             if state.connections.is_empty() || left.is_zero() {
                 break;
             }
-            let waited = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            let pause = left.min(IDLE_CHECK);
+            let waited = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
         }
-        let cut = state.connections.values().filter(|connection| !connection.idle).count();
+        let cut = state.connections.values().filter(|connection| connection.idle.is_none()).count();
         for connection in state.connections.values() {
             connection.abort.abort();
         }
@@ -87,7 +94,9 @@ impl Admission {
 
 impl State {
     fn cut_idle(&self) {
-        for connection in self.connections.values().filter(|connection| connection.idle) {
+        let is_quiet =
+            |connection: &&Connection| connection.idle.is_some_and(|since| since.elapsed() >= QUIET);
+        for connection in self.connections.values().filter(is_quiet) {
             connection.abort.abort();
         }
     }
@@ -116,7 +125,7 @@ impl Slot {
         }
         let Some(connection) = state.connections.get_mut(&self.number) else { return false };
         connection.entered = true;
-        connection.idle = false;
+        connection.idle = None;
         state.sessions += 1;
         true
     }
@@ -134,7 +143,7 @@ impl Slot {
 
     pub(super) fn set_idle(&self, idle: bool) {
         if let Some(connection) = self.admission.state().connections.get_mut(&self.number) {
-            connection.idle = idle;
+            connection.idle = idle.then(Instant::now);
         }
         self.admission.changed.notify_all();
     }
@@ -156,5 +165,10 @@ impl Drop for Slot {
 const MAX_HANDSHAKES: usize = 64;
 /// How long a new session waits for one to end.
 const ENTER_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a client may be silent during a stop before its session counts as idle: longer than a round trip, as between a set-up
+/// and the prediction that it is for.
+const QUIET: Duration = Duration::from_secs(1);
+/// How often a stop looks for sessions that became idle.
+const IDLE_CHECK: Duration = Duration::from_millis(100);
 /// How long a stop waits for sessions that it cut.
 const CUT_PATIENCE: Duration = Duration::from_secs(1);

@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub failed_handshakes: u64,
     /// Bytes of material that sessions keep at this moment.
     pub material: u64,
+    /// Sessions under way at this moment.
+    pub under_way: u64,
     /// Bytes sent on TCP by sessions that ended.
     pub bytes_sent: u64,
     /// Bytes received on TCP by sessions that ended.
@@ -49,7 +51,7 @@ pub struct Snapshot {
 }
 
 impl Metrics {
-    /// The counters now; what sessions keep is not among them.
+    /// The counters now; how many sessions there are and what they keep is not among them.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -62,6 +64,7 @@ impl Metrics {
             refused: read(&self.refused),
             failed_handshakes: read(&self.failed_handshakes),
             material: 0,
+            under_way: 0,
             bytes_sent: read(&self.bytes_sent),
             bytes_received: read(&self.bytes_received),
         }

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lanner.client import Client
-from lanner.errors import BusyError, InputError, LannerError, PeerError, TransportError
+from lanner.errors import BusyError, InputError, LannerError, PeerError
 from lanner.interrupts import abandon
 from lanner.manifest import Manifest
 from lanner.prediction import Prediction
@@ -70,10 +70,11 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """The prediction that runs: its ticket, its session, and how far that had come before."""
+    """The prediction that runs: its ticket, its client, how many sessions that had had, and how far the last had come."""
 
     ticket: str
     session: Client
+    sessions: int
     before: list[StepProgress]
 
 
@@ -123,7 +124,11 @@ class ServedModel:
         if watched is None or not ticket or not hmac.compare_digest(watched.ticket.encode(), ticket.encode()):
             return None
         with suppress(LannerError):
-            return [now.since(then) for now, then in zip(watched.session.progress(), watched.before, strict=True)]
+            now = watched.session.progress()
+            if watched.session.sessions > watched.sessions:
+                # The session ended under the prediction, which began again in a new one.
+                return now
+            return [step.since(then) for step, then in zip(now, watched.before, strict=True)]
         return None
 
     def check_ready(self) -> None:
@@ -159,23 +164,13 @@ class ServedModel:
 
     def _answer(self, samples: NDArray[np.float32], ticket: str) -> Answer:
         start = time.monotonic()
-        kept = self._session is not None
-        try:
-            return self._predict(samples, start, ticket)
-        except TransportError:
-            # The connection of a session that stood idle may be gone without anybody's fault. A new one is asked once,
-            # under new randomness, so that asking twice tells the server nothing more.
-            if not kept:
-                raise
-        return self._predict(samples, start, ticket)
-
-    def _predict(self, samples: NDArray[np.float32], start: float, ticket: str) -> Answer:
-        opened = self._session is None
+        before = 0 if self._session is None else self._session.sessions
         if self._session is None:
             self._session = self._connect(pin_model=self.manifest.commitment, probing=False)
-        self._watched = _Watched(ticket, self._session, self._session.progress())
+        self._watched = _Watched(ticket, self._session, self._session.sessions, self._session.progress())
         try:
-            return Answer(self._session.predict_batch(samples), opened, time.monotonic() - start)
+            predictions = self._session.predict_batch(samples)
+            return Answer(predictions, self._session.sessions > before, time.monotonic() - start)
         except InputError:
             raise
         except BaseException:

@@ -90,6 +90,9 @@ class ServerMetrics(Collector):
             predictions.add_metric(labels, stats["predictions_by_model"].get(labels[0], 0))
         yield predictions
         yield GaugeMetricFamily(
+            "lanner_sessions_under_way", "Sessions that are open at this moment.", value=stats["under_way"]
+        )
+        yield GaugeMetricFamily(
             "lanner_material_bytes",
             "One-time material that sessions keep in memory, in bytes.",
             value=stats["material"],

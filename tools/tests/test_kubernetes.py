@@ -1,0 +1,238 @@
+"""The manifests and the chart of deploy/ against Kubernetes' own schemas, and against the program that they run."""
+
+# ruff: noqa: D103 (the name of a test says what it shows)
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import kubernetes_schema
+import pytest
+import render_chart
+import yaml
+
+from lanner.cli.build import build_facts
+from lanner.cli.parser import build_parser
+from lanner.cli.serve import DRAIN_SECONDS
+from lanner.gateway.listening import DRAIN_SECONDS as GATEWAY_DRAIN_SECONDS
+
+Document = dict[str, Any]
+
+
+def documents(text: str) -> list[Document]:
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def manifest(name: str) -> list[Document]:
+    return documents((render_chart.MANIFESTS / name).read_text(encoding="utf-8"))
+
+
+ALL = [document for name in render_chart.RELEASES for document in manifest(name)]
+
+
+def check(document: Document) -> None:
+    """Hold a document against the schema of its kind."""
+    schema = json.loads(kubernetes_schema.SCHEMA.read_text(encoding="utf-8"))
+    kind = schema["kinds"][f"{document['apiVersion']} {document['kind']}"]
+    jsonschema.Draft202012Validator({**kind, "$defs": schema["$defs"]}).validate(document)
+
+
+def named(kind: str, part: str, among: list[Document] = ALL) -> Document:
+    """The one document of a kind that is of servers or gateways and, of services, has an address."""
+    (found,) = (
+        document
+        for document in among
+        if document["kind"] == kind
+        and document["metadata"]["labels"]["app.kubernetes.io/component"] == part
+        and document["spec"].get("clusterIP") != "None"
+    )
+    return found
+
+
+def pod(part: str, among: list[Document] = ALL) -> Document:
+    spec: Document = named("StatefulSet" if part == "server" else "Deployment", part, among)["spec"]["template"]["spec"]
+    return spec
+
+
+def container(part: str) -> Document:
+    (found,) = pod(part)["containers"]
+    return dict(found)
+
+
+@pytest.mark.parametrize("document", ALL, ids=lambda document: f"{document['kind']} {document['metadata']['name']}")
+def test_manifest_fits_the_schema_of_its_kind(document: Document) -> None:
+    check(document)
+
+
+def test_schema_refuses_misspelt_fields_and_wrong_types() -> None:
+    for path, value in (("terminationGracePeriodSecond", 50), ("terminationGracePeriodSeconds", "long")):
+        server = named("StatefulSet", "server", manifest("servers.yaml"))
+        check(server)
+        server["spec"]["template"]["spec"][path] = value
+        with pytest.raises(jsonschema.ValidationError):
+            check(server)
+
+
+def test_manifests_are_rendered_of_the_chart_that_is_here() -> None:
+    for name in render_chart.RELEASES:
+        first = (render_chart.MANIFESTS / name).read_text(encoding="utf-8").splitlines()[0]
+        assert render_chart.chart_digest() in first, "run tools/render_chart.py"
+
+
+@pytest.mark.parametrize("part", ["server", "gateway"])
+def test_command_is_understood(part: str) -> None:
+    arguments = build_parser().parse_args(container(part)["args"])
+    assert callable(arguments.command)
+
+
+def test_label_is_the_wire_version_that_this_build_speaks() -> None:
+    assert {document["metadata"]["labels"]["lanner/wire"] for document in ALL} == {str(build_facts()["wire_version"])}
+
+
+def test_grace_is_the_time_to_leave_and_to_drain() -> None:
+    for part, drain in (("server", DRAIN_SECONDS), ("gateway", GATEWAY_DRAIN_SECONDS)):
+        leave = container(part)["lifecycle"]["preStop"]["sleep"]["seconds"]
+        assert pod(part)["terminationGracePeriodSeconds"] >= leave + drain + 5
+    # A server is out of its Service before it stops: the probe's period is shorter than the time to leave.
+    assert container("server")["readinessProbe"]["periodSeconds"] < 10
+
+
+def test_probes_ask_what_is_listened_on() -> None:
+    for part, port, option in (("server", "metrics", "--metrics"), ("gateway", "callers", "--listen")):
+        entry = container(part)
+        ports = {each["name"]: each["containerPort"] for each in entry["ports"]}
+        assert entry["args"][entry["args"].index(option) + 1] == f"0.0.0.0:{ports[port]}"
+        asked = [entry[f"{probe}Probe"].get("httpGet") for probe in ("startup", "readiness", "liveness")]
+        assert {each["port"] for each in asked if each} == {port}
+
+
+def test_volumes_are_declared_and_state_is_of_one_server() -> None:
+    for part in ("server", "gateway"):
+        entry = pod(part)
+        volumes = {volume["name"] for volume in entry["volumes"]}
+        claims = named("StatefulSet", "server")["spec"]["volumeClaimTemplates"] if part == "server" else []
+        volumes |= {claim["metadata"]["name"] for claim in claims}
+        each = [*entry["containers"], *entry["initContainers"]]
+        assert {mount["name"] for container in each for mount in container["volumeMounts"]} == volumes
+    assert [claim["spec"]["accessModes"] for claim in claims or manifest_claims()] == [["ReadWriteOncePod"]]
+    retained = named("StatefulSet", "server")["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert set(retained.values()) == {"Retain"}
+    # The volume's root is its group's, too: the program refuses such a folder for its state.
+    args = container("server")["args"]
+    assert args[args.index("--state-dir") + 1] == "/var/lib/lanner/state"
+
+
+def manifest_claims() -> list[Document]:
+    claims: list[Document] = named("StatefulSet", "server")["spec"]["volumeClaimTemplates"]
+    return claims
+
+
+def test_containers_have_no_rights() -> None:
+    for part in ("server", "gateway"):
+        spec = pod(part)
+        assert spec["securityContext"]["runAsNonRoot"]
+        assert not spec["automountServiceAccountToken"]
+        for entry in (*spec["containers"], *spec["initContainers"]):
+            assert entry["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def test_selectors_choose_the_pods_of_their_part() -> None:
+    for document in ALL:
+        part = document["metadata"]["labels"]["app.kubernetes.io/component"]
+        selector = document["spec"].get("podSelector") or document["spec"].get("selector")
+        if selector is not None:
+            among = manifest("servers.yaml" if part == "server" else "gateways.yaml")
+            kind = "StatefulSet" if part == "server" else "Deployment"
+            labels = named(kind, part, among)["spec"]["template"]["metadata"]["labels"]
+            assert (selector.get("matchLabels") or selector).items() <= labels.items()
+
+
+def test_clients_keep_to_their_server() -> None:
+    service = named("Service", "server")["spec"]
+    assert service["sessionAffinity"] == "ClientIP"
+    assert service["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"] == 86400
+    assert service["externalTrafficPolicy"] == "Local"
+
+
+def test_scaler_asks_for_what_the_adapter_tells() -> None:
+    rules = documents((render_chart.MANIFESTS / "adapter-rules.yaml").read_text(encoding="utf-8"))[0]["rules"]["custom"]
+    told = {rule["name"]["as"] for rule in rules}
+    scaler = named("HorizontalPodAutoscaler", "server")["spec"]
+    asked = {metric["pods"]["metric"]["name"] for metric in scaler["metrics"]}
+    assert asked == {"lanner_sessions_under_way", "lanner_turned_away_per_second"} <= told
+    sessions = next(metric for metric in scaler["metrics"] if "sessions" in metric["pods"]["metric"]["name"])
+    args = container("server")["args"]
+    most = int(args[args.index("--max-sessions") + 1])
+    assert int(sessions["pods"]["target"]["averageValue"]) < most
+    assert scaler["scaleTargetRef"]["name"] == named("StatefulSet", "server")["metadata"]["name"]
+
+
+def test_policy_opens_the_ports_of_clients_and_metrics_alone() -> None:
+    for part, opened in (("server", {"clients", "metrics"}), ("gateway", {"callers"})):
+        ingress = named("NetworkPolicy", part)["spec"]["ingress"]
+        assert {port["port"] for rule in ingress for port in rule["ports"]} == opened
+        assert opened <= {port["name"] for port in container(part)["ports"]}
+    metrics = next(rule for rule in named("NetworkPolicy", "server")["spec"]["ingress"] if "from" in rule)
+    assert {port["port"] for port in metrics["ports"]} == {"metrics"}
+
+
+def test_values_say_what_the_chart_asks_for() -> None:
+    values = yaml.safe_load((render_chart.CHART / "values.yaml").read_text(encoding="utf-8"))
+    for path in (render_chart.CHART / "templates").iterdir():
+        for name in re.findall(r"\.Values\.([\w.]+)", path.read_text(encoding="utf-8")):
+            found = values
+            for word in name.split("."):
+                assert word in found, f"{path.name}: {name}"
+                found = found[word]
+
+
+@pytest.mark.slow
+def test_helm_renders_these_manifests_and_the_other_sources_of_models() -> None:
+    try:
+        render_chart.helm()
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    for name in render_chart.RELEASES:
+        assert render_chart.manifest(name) == (render_chart.MANIFESTS / name).read_text(encoding="utf-8")
+    no_fetch = "server.modelSource.fetch=null"
+    for source, volume in (("claim", "persistentVolumeClaim"), ("secret", "secret")):
+        settings = (no_fetch, f"server.modelSource.{source}=models", "server.clientAuthorities=clients")
+        rendered = render_chart.template("other", settings)
+        assert rendered.returncode == 0, rendered.stderr
+        found = documents(rendered.stdout)
+        for document in found:
+            check(document)
+        spec = pod("server", found)
+        assert "initContainers" not in spec
+        assert any(volume in each for each in spec["volumes"] if each["name"] == "models")
+        assert named("NetworkPolicy", "server", found)["spec"]["egress"] == []
+        assert callable(build_parser().parse_args(spec["containers"][0]["args"]).command)
+    for settings in ((no_fetch,), ("server.modelSource.claim=models",)):
+        refused = render_chart.template("other", settings)
+        assert refused.returncode != 0
+        assert "give one of fetch, claim and secret" in refused.stderr
+    misspelt = render_chart.template("other", ("server.replica=3",))
+    assert misspelt.returncode != 0
+    assert "replica" in misspelt.stderr
+
+
+def test_kustomize_takes_the_manifests(tmp_path: Path) -> None:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("there is no kubectl")
+    for name in render_chart.RELEASES:
+        shutil.copy(render_chart.MANIFESTS / name, tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [*render_chart.RELEASES]}))
+    built = subprocess.run([kubectl, "kustomize", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    assert built.returncode == 0, built.stderr
+    assert len(documents(built.stdout)) == len(ALL)
