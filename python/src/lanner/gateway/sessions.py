@@ -70,7 +70,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """The prediction that runs: its ticket, its client, how many sessions that had had, and how far the last had come."""
+    """The prediction that runs: its ticket, its client, how many sessions that had, and how far the last had come."""
 
     ticket: str
     session: Client
