@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 #: Seconds without a byte from the server after which the client gives up.
 DEFAULT_TIMEOUT = 60.0
+
+#: Seconds before another session is asked for where one ended.
+_LEAVING = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,8 @@ def list_models(
 class Client:
     """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
 
-    Where the connection ends under a prediction, as when a server stops, the same is asked once more in a new session with
-    the same model, which a balancer may open with another server. It has new randomness, so that asking twice tells
+    Where the connection ends under a prediction, as when a server stops, the same is asked once more in a new session
+    with the same model, which a balancer may open with another server. It has new randomness, so that asking twice tells
     nothing more.
 
     Args:
@@ -157,6 +161,8 @@ class Client:
 
     def _connect_again(self) -> None:
         """Open a session in the place of one that ended. What was prepared in that one is lost."""
+        # A server that stops still takes connections for a moment, which it does not serve.
+        time.sleep(_LEAVING)
         self._config["pin_model"] = self.manifest.commitment
         self._native = self._connect()
         self.sessions += 1
