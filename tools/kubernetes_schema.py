@@ -15,6 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+#: A part of a JSON document.
+Json = Any
+
 SCHEMA = Path(__file__).parent / "tests" / "schemas" / "kubernetes.json"
 
 #: The definition of each kind, by its version and name.
@@ -29,7 +32,7 @@ KINDS = {
 
 COMMENT = (
     "Definitions of Kubernetes 1.30, the oldest version that the chart takes, as kubernetes-validate has them in its "
-    "strict form; Copyright The Kubernetes Authors, Apache-2.0. tools/kubernetes_schema.py took them without descriptions."
+    "strict form; Copyright The Kubernetes Authors, Apache-2.0. Without descriptions, by tools/kubernetes_schema.py."
 )
 
 
@@ -46,7 +49,7 @@ def excerpt(definitions: dict[str, Any]) -> dict[str, Any]:
     return {"$comment": COMMENT, "kinds": kinds, "$defs": dict(sorted(kept.items()))}
 
 
-def without_words(part: Any) -> Any:
+def without_words(part: object) -> Json:
     """A part of a schema with references into the excerpt, and without descriptions and Kubernetes' own notes."""
     if isinstance(part, list):
         return [without_words(each) for each in part]
@@ -59,7 +62,7 @@ def without_words(part: Any) -> Any:
     }
 
 
-def references(part: Any) -> Iterator[str]:
+def references(part: object) -> Iterator[str]:
     """The names of the definitions that a part of a schema leads to."""
     if isinstance(part, list):
         for each in part:

@@ -123,7 +123,7 @@ def test_volumes_are_declared_and_state_is_of_one_server() -> None:
     assert [claim["spec"]["accessModes"] for claim in claims or manifest_claims()] == [["ReadWriteOncePod"]]
     retained = named("StatefulSet", "server")["spec"]["persistentVolumeClaimRetentionPolicy"]
     assert set(retained.values()) == {"Retain"}
-    # The volume's root is its group's, too: the program refuses such a folder for its state.
+    # The volume's root is its group's, too; a folder below it is the owner's alone.
     args = container("server")["args"]
     assert args[args.index("--state-dir") + 1] == "/var/lib/lanner/state"
 
@@ -233,6 +233,8 @@ def test_kustomize_takes_the_manifests(tmp_path: Path) -> None:
     for name in render_chart.RELEASES:
         shutil.copy(render_chart.MANIFESTS / name, tmp_path)
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [*render_chart.RELEASES]}))
-    built = subprocess.run([kubectl, "kustomize", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    built = subprocess.run(
+        [kubectl, "kustomize", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
     assert built.returncode == 0, built.stderr
     assert len(documents(built.stdout)) == len(ALL)

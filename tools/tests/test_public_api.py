@@ -49,5 +49,5 @@ def test_a_new_argument_of_a_method_changes_the_page(monkeypatch: pytest.MonkeyP
 
 
 def test_attributes_are_those_of_the_docstring() -> None:
-    assert public_api.documented_attributes(lanner.Client) == ["address", "manifest"]
+    assert public_api.documented_attributes(lanner.Client) == ["address", "manifest", "sessions"]
     assert public_api.documented_attributes(lanner.InputError) == []
