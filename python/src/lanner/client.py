@@ -86,8 +86,8 @@ class Client:
     """A session with a server: connects, shakes hands and does the set-up when made; close it when done.
 
     Where the connection ends under a prediction, as when a server stops, the same is asked once more in a new session
-    with the same model, which a balancer may open with another server. It has new randomness, so that asking twice tells
-    nothing more.
+    with the same model, which a balancer may open with another server. It has new randomness, so that asking twice
+    tells nothing more.
 
     Args:
         address: ``HOST[:PORT]``.
