@@ -144,15 +144,15 @@ class Server:
     def journal(self) -> tuple[list[dict[str, Any]], int]:
         """What became of connections since this was last asked, the oldest first, and how many more there were.
 
-        Of each: the number of its ``session``, the ``time`` of its end (seconds since 1970), ``peer`` (address), ``model`` (None if it did not get so
-        far), ``predictions``, ``seconds`` that it lasted, bytes ``sent`` and ``received``, its ``ending`` (``done``,
-        ``stopped`` by the server's stop, ``busy``, ``failed`` or ``no_connection``) and, where something went wrong,
-        the ``reason`` in a sentence and the ``cause`` in a word. At most 1024 are kept.
-
-        ``runs`` are what the phases of its predictions took: the ``phase``, the seconds ``after`` the session's begin
-        and the ``seconds`` that it took, for how many ``predictions``, ``bytes_sent`` and ``bytes_received``,
-        ``rounds``, and of each of its ``layers`` the same by ``name`` and ``protocol``, with the seconds ``computing``.
-        A session keeps 1024 runs and layers, all entries together 32768, and ``runs_omitted`` counts further runs.
+        Of each: the number of its ``session``, the ``time`` of its end (seconds since 1970), ``peer`` (address),
+        ``model`` (None if it did not get so far), ``predictions``, ``seconds`` that it lasted, bytes ``sent`` and
+        ``received``, its ``ending`` (``done``, ``stopped`` by the server's stop, ``busy``, ``failed`` or
+        ``no_connection``) and, where something went wrong, the ``reason`` in a sentence and the ``cause`` in a word. At
+        most 1024 are kept. ``runs`` are what the phases of its predictions took: the ``phase``, the seconds ``after``
+        the session's begin and the ``seconds`` that it took, for how many ``predictions``, ``bytes_sent`` and
+        ``bytes_received``, ``rounds``, and of each of its ``layers`` the same by ``name`` and ``protocol``, with the
+        seconds ``computing``. A session keeps 1024 runs and layers, all entries together 32768, and ``runs_omitted``
+        counts further runs.
         """
         with native_errors():
             entries, omitted = json.loads(self._native.journal())
