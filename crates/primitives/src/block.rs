@@ -64,11 +64,12 @@ impl Block {
         Self(self.0 << 1 ^ (REDUCED as u128 & (self.0 >> 127).wrapping_neg()))
     }
 
-    /// All ones if `bit`, else zero, without a branch. Where a mask stays the same over a loop a compiler that sees how it was made may branch on
-    /// it there: `std::hint::black_box` hides that.
+    /// All ones if `bit`, else zero, without a branch. A compiler that sees how a mask is made makes a choice of what it masks, and in loops a
+    /// branch of that: so it does not see it.
     #[must_use]
-    pub const fn mask(bit: bool) -> Self {
-        Self((bit as u128).wrapping_neg())
+    pub fn mask(bit: bool) -> Self {
+        let half = std::hint::black_box(u64::from(bit)).wrapping_neg();
+        Self(u128::from(half) << 64 | u128::from(half))
     }
 
     /// The bytes of a slice of blocks, in order: its form on the wire.

@@ -24,7 +24,7 @@ impl Portable {
     }
 
     fn zero_labels(&self, slots: &[Lanes], operand: Operand) -> [Block; LANES] {
-        let flip = Block::mask(operand.inverted()) & self.delta;
+        let flip = if operand.inverted() { self.delta } else { Block::ZERO };
         slots[operand.slot()].0.map(|label| label ^ flip)
     }
 }

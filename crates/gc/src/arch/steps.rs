@@ -67,7 +67,7 @@ pub(super) fn garble<E: Engine>(
             Step::KnownAnd { out, a, b } => {
                 // A known wire's zero-label is delta times its bit, so the bits multiply as the labels do.
                 let bits = |operand: crate::circuit::Operand| {
-                    let flip = Block::mask(operand.inverted()) & group.delta;
+                    let flip = if operand.inverted() { group.delta } else { Block::ZERO };
                     slots[operand.slot()].0.map(|label| label ^ flip)
                 };
                 let (left, right) = (bits(a), bits(b));

@@ -25,9 +25,9 @@ impl Lanes {
         bits.fold(0, |mask, (lane, label)| mask | u16::from(label.lsb()) << lane)
     }
 
-    /// `block` in the lanes whose bit of `mask` is one, else zero; without a branch.
+    /// `block` in the lanes whose bit of `mask` is one, else zero; without a branch, as all lanes are one vector's.
     pub(crate) fn masked(mask: u16, block: Block) -> Self {
-        Self(std::array::from_fn(|lane| Block::mask(mask >> lane & 1 == 1) & block))
+        Self(std::array::from_fn(|lane| Block(u128::from(mask >> lane & 1).wrapping_neg()) & block))
     }
 }
 

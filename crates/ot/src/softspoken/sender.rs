@@ -102,7 +102,7 @@ impl CotSender {
                 let first_bit = FIELD_BITS * (g + choices.first_tree());
                 for (b, row) in sums.chunks_exact_mut(stripe).enumerate() {
                     // Or a compiler that knows the mask for one of two would branch on it.
-                    let mask = std::hint::black_box(Block::mask(self.delta.0 >> (first_bit + b) & 1 == 1));
+                    let mask = Block::mask(self.delta.0 >> (first_bit + b) & 1 == 1);
                     for (q, c) in row.iter_mut().zip(c) {
                         *q ^= *c & mask;
                     }
