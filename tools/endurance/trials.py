@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from endurance import clients, clock, disk, fuzz, kill, links, private_keys, sanitizers, silent, soak
+from endurance import clients, clock, disk, fuzz, kill, links, private_keys, sanitizers, silent, soak, timing
 
 TRIALS: dict[str, ModuleType] = {
     "clients": clients,
@@ -17,4 +17,5 @@ TRIALS: dict[str, ModuleType] = {
     "private_keys": private_keys,
     "fuzz": fuzz,
     "sanitizers": sanitizers,
+    "timing": timing,
 }

@@ -9,9 +9,10 @@ import sqlite3
 import struct
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
-from endurance import clients, clock, disk, kill, links, private_keys, silent, soak
+from endurance import clients, clock, disk, kill, links, private_keys, silent, soak, timing
 from endurance.page import page
 from endurance.processes import slope, usage
 from endurance.records import History
@@ -153,3 +154,20 @@ def test_keys_are_found_and_hashes_are_not() -> None:
     assert list(private_keys.found_in(key, words=False)) == ["a private key in PEM"]
     assert list(private_keys.found_in(token, words=False)) == ["a token of GitHub"]
     assert not list(private_keys.found_in(b"sha256 " + b"0123456789abcdef" * 4, words=True))
+
+
+def test_operations_whose_time_tells_of_secrets_are_found(tmp_path: Path) -> None:
+    def operation(name: str, t: float, leaks: bool) -> dict[str, Any]:
+        return {"operation": name, "t": t, "limit": 4.5, "measurements": 1000, "leaks": leaks}
+
+    planted = operation("a branch", -80.0, leaks=True)
+    for operations, verdict in (
+        ([planted, operation("sums", -2.0, leaks=False)], "held"),
+        ([planted, operation("sums", -5.0, leaks=False)], "missed"),
+        ([operation("a branch", 2.0, leaks=True), operation("sums", 0.0, leaks=False)], "missed"),
+        ([operation("sums", 0.0, leaks=False)], "missed"),
+        ([], "missed"),
+    ):
+        trial = Trial(tmp_path)
+        timing.judge(trial, operations)
+        assert trial.verdict == verdict, operations
