@@ -80,9 +80,7 @@ impl Job<'_> {
         if self.options.policy()? == Policy::Logits {
             modes.push(Mode::Spectral);
         }
-        if self.options.batch > 1 {
-            modes.retain(|mode| mode.packs());
-        }
+        modes.retain(|mode| self.options.batch <= mode.most_samples());
         Ok(modes)
     }
 

@@ -184,12 +184,16 @@ impl CompileOptions {
     pub(crate) fn samples(&self, mode: Mode) -> Result<Samples> {
         let misuse =
             |what: String, fix: String| Err(Error::new(ErrorKind::Misuse, what).at("batch").fix(fix));
-        if self.batch != 1 && !mode.packs() {
+        let most = mode.most_samples();
+        if self.batch > most && most == 1 {
             let what = format!("mode {} takes samples one by one", self.mode);
-            return misuse(
-                what,
-                "compile with mode gazelle, cheetah, auto or spectral, or without a batch".to_owned(),
-            );
+            let fix = "compile with mode gazelle, cheetah, auto or spectral, or without a batch";
+            return misuse(what, fix.to_owned());
+        }
+        if self.batch > most {
+            let what =
+                format!("a request of mode {} holds at most {most} samples, not {}", self.mode, self.batch);
+            return misuse(what, format!("give {most} or fewer"));
         }
         Samples::try_from(self.batch).or_else(|_| {
             let below = self.batch.checked_ilog2().map_or(1, |bits| 1_usize << bits);

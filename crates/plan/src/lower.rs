@@ -70,11 +70,8 @@ pub(crate) fn build_within(
     if mode == Mode::Spectral {
         return spectral::plan(network, policy, samples, limits);
     }
-    if !samples.is_one() && !mode.packs() {
-        return Err(one_by_one(samples, &format!("mode {}", mode.name())));
-    }
-    if samples.count() > MOST_SAMPLES {
-        let reason = format!("a request of mode {} holds at most {MOST_SAMPLES}", mode.name());
+    if samples.count() > mode.most_samples() {
+        let reason = format!("a request of mode {} holds at most {}", mode.name(), mode.most_samples());
         return Err(PlanError::Samples { samples: samples.count(), reason });
     }
     refuse_products(network)?;
@@ -242,7 +239,7 @@ impl<'n> Planner<'n> {
         let samples = self.choices.samples;
         if !samples.is_one() {
             let together = protocol.spec().of_samples(samples);
-            protocol = together.ok_or_else(|| one_by_one(samples, &format!("node `{name}`")))?;
+            protocol = together.ok_or_else(|| one_by_one(samples, name))?;
         }
         let spec = protocol.spec();
         self.totals.add(name, spec.work())?;
@@ -510,12 +507,9 @@ fn prime(node: &FixedNode) -> Result<u64, PlanError> {
     }
 }
 
-/// Samples of a request of a mode of shares, at most: beyond, there is nothing to gain.
-const MOST_SAMPLES: usize = 64;
-
-/// Says that something takes samples one by one.
-fn one_by_one(samples: Samples, what: &str) -> PlanError {
-    PlanError::Samples { samples: samples.count(), reason: format!("{what} takes them one by one") }
+/// Says that a node takes samples one by one.
+fn one_by_one(samples: Samples, node: &str) -> PlanError {
+    PlanError::Samples { samples: samples.count(), reason: format!("node `{node}` takes them one by one") }
 }
 
 fn unsupported(node: &FixedNode, reason: String) -> PlanError {

@@ -85,10 +85,15 @@ impl Mode {
         }
     }
 
-    /// Whether a request may hold several samples, which share ciphertexts.
+    /// How many samples a request may hold, which share ciphertexts. In modes of shares there is nothing to gain beyond; of mode spectral
+    /// the network's layouts say more.
     #[must_use]
-    pub const fn packs(self) -> bool {
-        matches!(self, Self::Gazelle | Self::Cheetah(_) | Self::Spectral | Self::Auto)
+    pub const fn most_samples(self) -> usize {
+        match self {
+            Self::Gazelle | Self::Cheetah(_) | Self::Auto => 64,
+            Self::Spectral => usize::MAX,
+            Self::Falcon | Self::Tabula(_) => 1,
+        }
     }
 
     /// Whether every result is the reference's.

@@ -27,7 +27,7 @@ with_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="opens
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "192.0.2.1", "", "["])
-@pytest.mark.parametrize("path", ["/", "/v2", "/ui/models"])
+@pytest.mark.parametrize("path", ["/", "/v2", "/ui/models", "/ui/progress?model=plain&ticket=0"])
 def test_foreign_name_is_refused(call: Caller, host: str, path: str) -> None:
     answer = call.get(path, Host=host)
     assert answer.status == 421
@@ -164,7 +164,15 @@ def test_token_is_made_once_and_needed_everywhere_but_for_the_page(behind: Servi
             {"Authorization": token},
             {"Authorization": f"Basic {token}"},
         )
-        for path in ("/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/plain", "/ui/models", "/none"):
+        for path in (
+            "/v2",
+            "/v2/health/live",
+            "/v2/health/ready",
+            "/v2/models/plain",
+            "/ui/models",
+            "/ui/progress?model=plain",
+            "/none",
+        ):
             for headers in wrong:
                 answer = call("GET", path, None, headers)
                 assert (answer.status, "needs the gateway's token" in answer.error) == (401, True)

@@ -80,8 +80,9 @@ def test_modes_that_take_samples_one_by_one_say_so() -> None:
     for mode in ("falcon", "tabula"):
         with pytest.raises(lanner.MisuseError, match="one by one"):
             lanner.compile(tiny_classifier(), tiny_samples(), mode=mode, batch=4)
-    with pytest.raises(lanner.LannerError, match="at most 64"):
-        lanner.compile(tiny_classifier(), tiny_samples(), mode="gazelle", batch=128)
+    for mode in MODES:
+        with pytest.raises(lanner.MisuseError, match="at most 64"):
+            lanner.compile(tiny_classifier(), tiny_samples(), mode=mode, batch=128)
 
 
 def test_a_request_is_no_larger_than_it_says() -> None:

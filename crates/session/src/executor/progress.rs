@@ -61,7 +61,8 @@ impl Progress {
         let counter = &self.of(cost.phase)[step];
         counter.begun.fetch_add(1, Ordering::Relaxed);
         let made = self.add(step, cost, channel, part);
-        counter.ended.fetch_add(1, Ordering::Relaxed);
+        // What it took is there for whoever sees that it has ended.
+        counter.ended.fetch_add(1, Ordering::Release);
         made
     }
 
