@@ -64,15 +64,15 @@ pub(crate) fn build_within(
     limits: &Limits,
 ) -> Result<(Plan, BuiltPlan), PlanError> {
     let Choices { mode, samples, .. } = *choices;
+    if samples.count() > mode.most_samples() {
+        let reason = format!("a request of mode {} holds at most {}", mode.name(), mode.most_samples());
+        return Err(PlanError::Samples { samples: samples.count(), reason });
+    }
     limits::check(network, policy, choices, limits)?;
     cheetah::check_rounding(policy, mode)?;
     check_designs(network, choices)?;
     if mode == Mode::Spectral {
         return spectral::plan(network, policy, samples, limits);
-    }
-    if samples.count() > mode.most_samples() {
-        let reason = format!("a request of mode {} holds at most {}", mode.name(), mode.most_samples());
-        return Err(PlanError::Samples { samples: samples.count(), reason });
     }
     refuse_products(network)?;
     let [narrow, wide] = gazelle::SETS;

@@ -85,13 +85,13 @@ impl Mode {
         }
     }
 
-    /// How many samples a request may hold, which share ciphertexts. In modes of shares there is nothing to gain beyond; of mode spectral
-    /// the network's layouts say more.
+    /// How many samples a request may hold at most, which share ciphertexts. In modes of shares there is nothing to gain beyond; in mode
+    /// spectral no ciphertext has more slots, and a network's layouts may allow less.
     #[must_use]
     pub const fn most_samples(self) -> usize {
         match self {
             Self::Gazelle | Self::Cheetah(_) | Self::Auto => 64,
-            Self::Spectral => usize::MAX,
+            Self::Spectral => 1 << 15,
             Self::Falcon | Self::Tabula(_) => 1,
         }
     }
