@@ -34,6 +34,9 @@ from lanner.extras import OPTIONAL
         ["bench", "networks", "--rounding", "up"],
         ["serve"],
         ["doctor", "--unknown"],
+        ["run", "model.lanner", ""],
+        ["compile", "", "-o", "net.lanner"],
+        ["estimate", "net.lanner", "--html", ""],
     ],
     ids=" ".join,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from lanner.cli import (
     bench,
@@ -36,11 +37,22 @@ COMMANDS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are lanner's."""
+    """An argument parser whose errors are lanner's, and whose paths have a name."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - argparse's own
+        super().__init__(*arguments, **options)
+        self.register("type", Path, _path)
 
     def error(self, message: str) -> NoReturn:
         """Raise the usage error instead of printing it, so that it is reported like every other."""
         raise MisuseError(message, where=self.prog, fix=f"see {self.prog} --help")
+
+
+def _path(text: str) -> Path:
+    """A path; an empty one would be the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty; give the path of a file or folder")
+    return Path(text)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
