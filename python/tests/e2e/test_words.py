@@ -88,7 +88,7 @@ def test_a_server_logs_sessions_and_refusals_and_ends_on_ctrl_c(
         result = people("predict", server.address, samples_file, "--model", "tiny_label", *server.pin)
         assert result.returncode == 0
         line = server.log("model tiny_label, 3 predictions")
-        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d 127\.0\.0\.1:\d+; ", line)
+        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d session \d+, 127\.0\.0\.1:\d+; ", line)
         assert line.endswith("; done")
         result = people("predict", server.address, samples_file, "--model", "first", *server.pin)
         assert (result.returncode, result.stdout) == (4, "")

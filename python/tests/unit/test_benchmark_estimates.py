@@ -37,10 +37,13 @@ def test_auto_is_held_against_the_best_of_the_others() -> None:
 def test_clients_at_once_get_what_the_reference_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lanner.benchmarks.throughput.CLIENTS", (1, 3))
     monkeypatch.setattr("lanner.benchmarks.throughput.INPUTS", (2,))
+    monkeypatch.setattr("lanner.benchmarks.throughput.BATCHES", (2,))
     (case,) = (case for case in cases("networks", "cheetah") if case.name == "mnist_c")
-    one, three, in_turn = throughput(case, Protocols("cheetah"), LOOPBACK)
-    found = [(each.clients, each.inputs, each.in_turn) for each in (one, three, in_turn)]
-    assert found == [(1, 2, False), (3, 2, False), (1, 2, True)]
+    one, three, in_turn, packed = throughput(case, Protocols("cheetah"), LOOPBACK)
+    found = [(each.clients, each.inputs, each.in_turn, each.batch) for each in (one, three, in_turn, packed)]
+    assert found == [(1, 2, False, 1), (3, 2, False, 1), (1, 2, True, 1), (1, 2, False, 2)]
+    # Samples of one request share the ciphertexts of its layers.
+    assert packed.bytes_per_image < one.bytes_per_image
     # Every session has its own set-up, and costs the same.
     assert one.bytes_per_image == pytest.approx(three.bytes_per_image, rel=0.01)
     assert one.images_per_second == pytest.approx(2 / one.seconds)
