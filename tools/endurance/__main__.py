@@ -1,4 +1,4 @@
-"""Runs trials, saves what each found, and writes the page.
+"""Runs trials, saves what each found in a file of its own, and writes the page of all that are saved.
 
     python -m endurance [--only NAME,...] [--scale S] [--save FOLDER] [--page FILE.md]
 
@@ -17,7 +17,7 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-from endurance.page import page
+from endurance.page import page, saved
 from endurance.trial import Trial
 from endurance.trials import TRIALS
 from lanner.benchmarks.machine import machine
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="endurance", description="Run trials of processes over time and in trouble.")
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(TRIALS)}")
     parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="part of the full counts (default: 1)")
-    parser.add_argument("--save", type=Path, default=ROOT / "target" / "endurance", metavar="FOLDER")
+    parser.add_argument("--save", type=Path, default=ROOT / "docs" / "reliability", metavar="FOLDER")
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="where to write the page")
     options = parser.parse_args(arguments)
     names = list(TRIALS) if not options.only else options.only.split(",")
@@ -67,9 +67,7 @@ def main(arguments: list[str]) -> int:
         for line in _told(document):
             print(f"  {line}", file=sys.stderr)
     if options.page is not None:
-        found = [options.save / f"{name}.json" for name in TRIALS]
-        documents = [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
-        options.page.write_text(page(documents), encoding="utf-8")
+        options.page.write_text(page(saved(options.save)), encoding="utf-8")
     return 1 if "missed" in verdicts else 0
 
 

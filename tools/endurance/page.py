@@ -21,6 +21,12 @@ says below which did not, and by how much.
 """
 
 
+def saved(folder: Path) -> list[dict[str, Any]]:
+    """The documents that a folder has of trials, each that of the last run."""
+    found = [folder / f"{name}.json" for name in TRIALS]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
+
+
 def page(documents: Sequence[dict[str, Any]]) -> str:
     """The page of these documents, one for each trial."""
     return "\n".join([INTRODUCTION, _summary(documents), *map(_section, documents)])
@@ -85,9 +91,7 @@ def _cell(text: str) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Write the page of a folder's documents: ``python -m endurance.page FOLDER FILE.md``."""
     folder, file = map(Path, arguments)
-    found = [folder / f"{name}.json" for name in TRIALS]
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
-    file.write_text(page(documents), encoding="utf-8")
+    file.write_text(page(saved(folder)), encoding="utf-8")
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from endurance import clients, clock, disk, kill, links, private_keys, silent, soak, timing
-from endurance.page import page
+from endurance.page import page, saved
 from endurance.processes import slope, usage
 from endurance.records import History
 from endurance.relay import Link, Trouble, relay
@@ -25,6 +25,9 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system is moun
 
 #: Scales at which a trial takes seconds.
 SMALL = {clients: 0.1, soak: 0.004, kill: 0.02, links: 0.05, silent: 0.1, clock: 1, disk: 1, private_keys: 1}
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def document(trial: Trial, name: str) -> dict[str, object]:
@@ -171,3 +174,9 @@ def test_operations_whose_time_tells_of_secrets_are_found(tmp_path: Path) -> Non
         trial = Trial(tmp_path)
         timing.judge(trial, operations)
         assert trial.verdict == verdict, operations
+
+
+def test_the_page_is_that_of_the_saved_documents() -> None:
+    documents = saved(DOCS / "reliability")
+    assert documents
+    assert (DOCS / "reliability.md").read_text(encoding="utf-8") == page(documents)
