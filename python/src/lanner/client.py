@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -110,7 +110,7 @@ class Client:
 
     Attributes:
         address: The server's, ``HOST:PORT``.
-        manifest: What the server told of the model: input, output, mode and limits.
+        manifest: What the server told of the model: input, output, mode and limits; named as it was asked for.
         sessions: How many sessions there were: one, and one more for each that ended under a prediction.
 
     Raises:
@@ -153,7 +153,9 @@ class Client:
         }
         self._native: _native.NativeClient | None = None
         self._native = self._connect()
-        self.manifest = Manifest.parse(self._native.manifest(), self.address)
+        manifest = Manifest.parse(self._native.manifest(), self.address)
+        # The server may offer it by another name than its file has.
+        self.manifest = manifest if model is None else replace(manifest, name=model)
         self.sessions = 1
 
     def _connect(self) -> _native.NativeClient:

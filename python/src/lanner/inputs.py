@@ -123,9 +123,9 @@ def to_float32(values: ArrayLike, where: str = "input") -> NDArray[np.float32]:
     finite = np.isfinite(converted)
     if not finite.all():
         place = tuple(map(int, np.argwhere(~finite)[0]))
-        raise InputError(
-            f"element {list(place)} is {array[place]}", where=where, fix="give finite numbers within float32"
-        )
+        # A number of the input is told to nobody, not even by its owner's terminal or log.
+        told = "beyond float32" if np.isfinite(array[place]) else str(array[place])
+        raise InputError(f"element {list(place)} is {told}", where=where, fix="give finite numbers within float32")
     return converted
 
 
@@ -150,7 +150,7 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
     """Check that every element is in the range that the model accepts.
 
     Raises:
-        InputError: Naming the first element that is not, and the limit.
+        InputError: Naming the place of the first element that is not, and the limits; its value is the client's alone.
     """
     low, high, unit = entry.limits()
     # Less than half a unit beyond the range rounds back into it.
@@ -160,7 +160,7 @@ def check_range(values: NDArray[np.float32], entry: InputDescription, where: str
         least, most = (np.broadcast_to(end, values.shape)[place] for end in (low, high))
         of = "" if entry.features is None else f" of feature {place[entry.features.axis - len(entry.shape)]}"
         raise InputError(
-            f"element {list(place)} is {values[place]:.6g}, outside the accepted range{of} [{least:.6g}, {most:.6g}]",
+            f"element {list(place)} is outside the accepted range{of} [{least:.6g}, {most:.6g}]",
             where=where,
             fix="scale the input as the model's owner did, or have the model compiled for such inputs",
         )
@@ -251,7 +251,8 @@ def read_rows(lines: Iterable[str], where: str) -> NDArray[np.float32]:
     """The rows of comma-separated numbers, shape (rows, columns); blank lines are skipped, and there is no header.
 
     Raises:
-        InputError: If they are no numbers, not finite, not of equal length, or none; `where` is named.
+        InputError: If they are no numbers, not finite, not of equal length, or none; `where` and the place are named,
+            what stands there is not.
     """
     rows: list[list[float]] = []
     reader = csv.reader(lines)
@@ -276,14 +277,18 @@ def _not_csv(error: Exception, where: str) -> InputError:
 
 
 def _csv_row(fields: Sequence[str], where: str) -> list[float]:
-    return [_number(field, where) for field in fields]
+    return [_number(field, number, where) for number, field in enumerate(fields, 1)]
 
 
-def _number(field: str, where: str) -> float:
+def _number(field: str, number: int, where: str) -> float:
     try:
         return float(field)
     except ValueError:
-        raise InputError(f"{field!r} is no number", where=where, fix="give numbers only, without a header") from None
+        raise InputError(
+            f"field {number} is no number",
+            where=where,
+            fix="give numbers alone, with commas between them and a decimal point, without a header",
+        ) from None
 
 
 def _load_numpy(path: Path, member: str) -> NDArray[Any]:
