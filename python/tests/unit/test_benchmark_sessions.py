@@ -36,7 +36,7 @@ def test_costs_are_those_of_sessions_predictions_and_stock(monkeypatch: pytest.M
     assert costs.resumed < costs.idle / 4
     # A garbled layer is the tables at the client, and labels at the server.
     assert costs.client_piece > costs.piece > 0
-    assert costs.sent > costs.received > 0
+    assert costs.offline_sent > costs.online_sent > costs.online_received > 0
     assert costs.offline_seconds + costs.online_seconds > 0
     assert costs.setup_seconds > 0
 

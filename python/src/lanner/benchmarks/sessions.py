@@ -61,8 +61,10 @@ class Costs:
         prepared: Bytes for each prediction that is prepared in a session, beside the idle session.
         offline_seconds: Seconds for the offline phase of a prediction.
         online_seconds: Seconds for the online phase.
-        received: Bytes received for a prediction in both phases, on the wire.
-        sent: Bytes sent for it.
+        offline_received: Bytes received for the offline phase of a prediction, on the wire.
+        offline_sent: Bytes sent for it.
+        online_received: Bytes received for the online phase.
+        online_sent: Bytes sent for it.
         pairing: Bytes on the server's disk for a client with which something is kept; this and the five below are None
             where nothing can be kept.
         piece: Bytes there for each prediction that material is kept for.
@@ -87,8 +89,10 @@ class Costs:
     prepared: float
     offline_seconds: float
     online_seconds: float
-    received: int
-    sent: int
+    offline_received: int
+    offline_sent: int
+    online_received: int
+    online_sent: int
     pairing: float | None
     piece: float | None
     client_pairing: float | None
@@ -150,14 +154,15 @@ class _Asked:
         """A client that comes and goes: what is on the wire, and what the server holds afterwards."""
         with self.server.connect() as client:
             phases = self._checked([client.predict(self.sample)])[0].phases
-        both = (phases["offline"], phases["online"])
-        return {
-            "loaded": self._alone().resident,
-            "setup_received": phases["setup"].bytes_sent,
-            "setup_sent": phases["setup"].bytes_received,
-            "received": sum(phase.bytes_sent for phase in both),
-            "sent": sum(phase.bytes_received for phase in both),
+        transferred = {
+            f"{name}_{direction}": count
+            for name in ("setup", "offline", "online")
+            for direction, count in (
+                ("received", phases[name].bytes_sent),
+                ("sent", phases[name].bytes_received),
+            )
         }
+        return {"loaded": self._alone().resident, **transferred}
 
     def in_sessions(self, count: int) -> dict[str, Any]:
         """Sessions that are opened one after the other and stay, of which some predict."""
