@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,71 @@ def test_selectors_choose_the_pods_of_their_part() -> None:
             kind = "StatefulSet" if part == "server" else "Deployment"
             labels = named(kind, part, among)["spec"]["template"]["metadata"]["labels"]
             assert (selector.get("matchLabels") or selector).items() <= labels.items()
+
+
+def check_apart(of_release: list[Document], of_other: list[Document]) -> None:
+    """Check that two releases of one namespace have no name in common, and that none selects the other's pods."""
+    named_of = [
+        {(document["kind"], document["metadata"]["name"]) for document in each} for each in (of_release, of_other)
+    ]
+    assert not named_of[0] & named_of[1]
+    for documents_of, pods_of in ((of_release, of_other), (of_other, of_release)):
+        found = [
+            document["spec"]["template"]["metadata"]["labels"] for document in pods_of if "template" in document["spec"]
+        ]
+        assert found
+        for selector in selectors(documents_of):
+            assert not any(selector.items() <= labels.items() for labels in found), selector
+
+
+def selectors(part: object) -> Iterator[Document]:
+    """The labels by which documents select pods: of services by themselves, of all others as ``matchLabels``."""
+    if isinstance(part, list):
+        for each in part:
+            yield from selectors(each)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key == "matchLabels" or (key == "selector" and "matchLabels" not in value):
+                yield value
+            elif key != "namespaceSelector":
+                yield from selectors(value)
+
+
+def test_releases_stay_apart() -> None:
+    # The release's name is in every name and every selector: two releases have nothing in common but their kind.
+    for name, (release, _) in render_chart.RELEASES.items():
+        for document in manifest(name):
+            assert document["metadata"]["name"].startswith(release)
+            assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
+        found = [*selectors(manifest(name))]
+        assert len(found) >= 4
+        assert {selector["app.kubernetes.io/instance"] for selector in found} == {release}
+    check_apart(*map(manifest, render_chart.RELEASES))
+
+
+def test_releases_that_are_not_apart_are_found() -> None:
+    with pytest.raises(AssertionError):
+        check_apart(manifest("servers.yaml"), manifest("servers.yaml"))
+    other = manifest("servers.yaml")
+    for document in other:
+        document["metadata"]["name"] += "-other"
+    with pytest.raises(AssertionError, match="instance"):
+        check_apart(manifest("servers.yaml"), other)
+
+
+@pytest.mark.slow
+def test_two_versions_are_two_releases_that_stay_apart() -> None:
+    settings = {"lanner-wire4": (), "lanner-wire5": ("wire=5", "image.tag=0.3.0", "gateway.enabled=true")}
+    try:
+        rendered = [render_chart.template(release, given) for release, given in settings.items()]
+    except render_chart.NoHelmError as error:
+        pytest.skip(str(error))
+    assert [each.returncode for each in rendered] == [0, 0], [each.stderr for each in rendered]
+    found = [documents(each.stdout) for each in rendered]
+    check_apart(*found)
+    versions = [{document["metadata"]["labels"]["lanner/wire"] for document in each} for each in found]
+    assert versions == [{"4"}, {"5"}]
+    assert {pod("server", each)["containers"][0]["image"] for each in found} == {"lanner:0.2.0", "lanner:0.3.0"}
 
 
 def test_clients_keep_to_their_server() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.arguments import add_protocol_options
-from lanner.cli.bench_networks import run_estimates, run_throughput
+from lanner.cli.bench_networks import run_estimates, run_sessions, run_throughput
 from lanner.cli.output import Output, duration, size
 from lanner.errors import LannerError, MisuseError
 from lanner.extras import require
@@ -27,7 +27,14 @@ NAME = "bench"
 HELP = "measure layers, activations and networks on this machine"
 
 #: Suites that measure networks in another way, and those that they measure if none is named.
-OF_NETWORKS = {"throughput": "mnist_d", "estimates": "mnist_a,mnist_c,mnist_d,pneumonia,lenet"}
+OF_NETWORKS = {
+    "throughput": "mnist_d",
+    "sessions": "mnist_d",
+    "estimates": "mnist_a,mnist_c,mnist_d,pneumonia,lenet",
+}
+
+#: What measures each of them.
+MEASURED = {"throughput": run_throughput, "sessions": run_sessions, "estimates": run_estimates}
 
 SUITES = ("layers", "activations", "networks", "imagenet", "recurrent", *OF_NETWORKS, "all")
 
@@ -38,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "suite",
         choices=SUITES,
         help="imagenet takes minutes for each network, recurrent a folder of data, throughput has several clients at "
-        "once, estimates holds estimates and mode auto against every mode, and none of them is in all",
+        "once, sessions tells what they cost a server, estimates holds estimates and mode auto against every mode, and "
+        "none of them is in all",
     )
     add_protocol_options(parser)
     parser.add_argument(
@@ -65,6 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="predictions timed (default: 9; 5 of more than 5 s, 3 of more than 20 s)",
+    )
+    parser.add_argument(
+        "--sessions", type=int, metavar="N", help="idle sessions at once of the suite sessions (default: 50)"
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="trained networks (default: $LANNER_DATA)")
     parser.add_argument("--save", type=Path, metavar="FILE", help="also write the JSON document to a file")
@@ -123,8 +134,7 @@ def _of_networks(options: argparse.Namespace, output: Output) -> int:
     options.only = options.only or OF_NETWORKS[options.suite]
     document: dict[str, Any] = {"command": _command(options), "machine": machine()}
     chosen, networks = _chosen(options, "networks"), _networks(options.network or ["loopback"])
-    measured = run_throughput if options.suite == "throughput" else run_estimates
-    code, rows = measured(options, chosen, networks, output)
+    code, rows = MEASURED[options.suite](options, chosen, networks, output)
     document["rows"] = rows
     _keep(document, options, output)
     return code
@@ -185,6 +195,7 @@ def _command(options: argparse.Namespace) -> str:
         "kept-bits": options.kept_bits and str(options.kept_bits),
         "network": options.network and ",".join(options.network),
         "only": options.only,
+        "sessions": options.sessions and str(options.sessions),
     }
     for name, value in given.items():
         words += [] if value is None else [f"--{name}", value]

@@ -1,18 +1,21 @@
-"""``lanner bench throughput`` and ``lanner bench estimates``: networks, other than by one prediction at a time."""
+"""``lanner bench`` throughput, sessions and estimates: networks, other than by one prediction at a time."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanner.cli.output import Output, duration, size
+from lanner.errors import MisuseError
+from lanner.files import why
 from lanner.network import Network
 from lanner.options import INTERACTIVE_MODES, Protocols
 from lanner.wording import counted
 
 if TYPE_CHECKING:
     from lanner.benchmarks.cases import Case
+    from lanner.benchmarks.sessions import Costs
     from lanner.benchmarks.throughput import Throughput
 
 #: What a suite gives: the command's exit code, and its rows.
@@ -50,6 +53,64 @@ def run_throughput(
     output.table(columns, shown)
     output.say("time: from the first request of any client to the last result, set-up included; all on this machine")
     return 0, [row.document() for row in rows]
+
+
+def run_sessions(options: argparse.Namespace, chosen: Sequence[Case], _: Sequence[Network], output: Output) -> Found:
+    """What sessions cost a server; nothing is between the parties."""
+    from lanner.benchmarks.sessions import BUSY, SESSIONS, sessions
+
+    count = SESSIONS if options.sessions is None else options.sessions
+    if count < BUSY:
+        raise MisuseError(f"--sessions is {count}", fix=f"give {BUSY} or more")
+    protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits)
+    rows: list[Costs] = []
+    with output.progress("measuring", len(chosen)) as advance:
+        for case in chosen:
+            advance(case.name, 0)
+            try:
+                rows.append(sessions(case, protocols, count))
+            except OSError as error:
+                raise MisuseError(
+                    f"the system does not tell what a process has ({why(error)})", fix="measure on Linux"
+                ) from None
+            advance()
+    output.table(("benchmark", "mode", "of the server", "figure"), [cells for row in rows for cells in _costs(row)])
+    output.say(
+        "seconds are those of a core, bytes of memory unless something else is said; all clients are on this machine"
+    )
+    return 0, [row.document() for row in rows]
+
+
+def _costs(row: Costs) -> Iterator[tuple[str, str, str, str | None]]:
+    """The lines of the table for a network."""
+    figures = (
+        ("with the model", size(row.loaded)),
+        (f"an idle session, of {row.sessions}", size(row.idle)),
+        ("its open files", f"{row.idle_descriptors:.1f}"),
+        ("its threads", f"{row.idle_threads:.1f}"),
+        ("an idle session that resumes a pairing", _told(row.resumed, size)),
+        ("a prepared prediction", size(row.prepared)),
+        ("a session's begin", duration(row.setup_seconds)),
+        ("with uploaded keys", _told(row.uploaded_seconds, duration)),
+        ("offline phase", duration(row.offline_seconds)),
+        ("online phase", duration(row.online_seconds)),
+        ("a session that resumes, with a prediction", _told(row.resumed_seconds, duration)),
+        ("received and sent for a set-up", f"{size(row.setup_received)}, {size(row.setup_sent)}"),
+        ("received and sent offline", f"{size(row.offline_received)}, {size(row.offline_sent)}"),
+        ("received and sent online", f"{size(row.online_received)}, {size(row.online_sent)}"),
+        ("on disk for a pairing", _told(row.pairing, size)),
+        ("on disk for each prediction kept", _told(row.piece, size)),
+        ("on the client's disk for a pairing", _told(row.client_pairing, size)),
+        ("on the client's disk for each kept", _told(row.client_piece, size)),
+        ("on disk for a client's keys", _told(row.uploaded, size)),
+    )
+    for what, figure in figures:
+        yield row.name, row.mode, what, figure
+
+
+def _told(figure: float | None, spelt: Callable[[float], str]) -> str | None:
+    """A figure for people; None where there is none."""
+    return None if figure is None else spelt(figure)
 
 
 def _inputs(row: Throughput) -> str:

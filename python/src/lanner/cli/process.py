@@ -18,6 +18,7 @@ from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords, limit_arguments
 from lanner.client import DEFAULT_TIMEOUT, Client
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
+from lanner.server import DEFAULT_SESSIONS
 
 #: Seconds that a server may take to load its models and listen, and to end when asked to.
 START_SECONDS = 600
@@ -32,6 +33,7 @@ class ServerProcess:
         metrics: Whether the server tells its counters; see `metrics`.
         limits: What predictions may take, for the server and its clients.
         timeout: Seconds that either party waits for the other in the middle of a protocol.
+        sessions: Sessions at once.
     """
 
     def __init__(
@@ -41,16 +43,32 @@ class ServerProcess:
         metrics: bool = False,
         limits: LimitKeywords = NO_LIMITS_GIVEN,
         timeout: float = DEFAULT_TIMEOUT,
+        sessions: int = DEFAULT_SESSIONS,
     ) -> None:
         self._models = list(models)
         self._limits = limits
         self._timeout = timeout
+        self._sessions = sessions
         self._metrics = ["--metrics", "127.0.0.1:0"] if metrics else []
         self._document: dict[str, Any] = {}
 
     @contextmanager
-    def connect(self, model: str | None = None, network: Network = LOOPBACK) -> Iterator[Client]:
-        """A client of this process to the server over a network, pinned to its certificate."""
+    def connect(
+        self,
+        model: str | None = None,
+        network: Network = LOOPBACK,
+        *,
+        state_dir: Path | None = None,
+        keys: Path | None = None,
+    ) -> Iterator[Client]:
+        """A client of this process to the server over a network, pinned to its certificate.
+
+        Args:
+            model: As for `Client`, and so are the last two.
+            network: What is between the two.
+            state_dir: Where it keeps material.
+            keys: The file of its keys.
+        """
         with (
             network.between(self._document["address"]) as address,
             Client(
@@ -58,6 +76,8 @@ class ServerProcess:
                 model=model,
                 pin=self._document["fingerprint"],
                 timeout=self._timeout,
+                state_dir=state_dir,
+                keys=keys,
                 **self._limits,
             ) as client,
         ):
@@ -86,6 +106,7 @@ class ServerProcess:
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
         command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
         command += [*limit_arguments(self._limits), "--timeout", str(self._timeout)]
+        command += ["--max-sessions", str(self._sessions)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:
             self._document = self._ready()

@@ -19,7 +19,7 @@ from typing import Any
 from lanner.cli.arguments import LimitKeywords, add_limit_options, read_limits
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import SessionLog
-from lanner.cli.memory import give_back_large_buffers
+from lanner.cli.memory import EndedSessions, give_back_large_buffers
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.errors import MisuseError
@@ -41,6 +41,9 @@ DRAIN_SECONDS = 30.0
 
 #: How often what became of sessions is logged and counted, in seconds.
 LOG_SECONDS = 0.5
+
+#: After how many times without an end the memory of ended sessions is given back.
+QUIET_LOOKS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,9 +179,10 @@ def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> None:
 
 def _wait(stopped: threading.Event, journal: Journal, output: Output) -> None:
     """Read the journal until the server is to stop."""
+    ended = EndedSessions(QUIET_LOOKS)
     # Waiting in slices lets Python run the signals' handlers on every platform.
     while not stopped.wait(LOG_SECONDS):
-        journal.read()
+        ended.look(journal.read())
     _on_interrupt(signal.default_int_handler)
     output.tell(f"stopping: who is served has {DRAIN_SECONDS:g} s to finish; Ctrl-C cuts them off", event="stopping")
 
