@@ -3,8 +3,8 @@
     python tools/public_api.py           prints the page
     python tools/public_api.py --write   writes it
 
-Names come from ``__all__`` of ``lanner`` and ``lanner.ray`` and from the parser of the command line, so that the page cannot leave one out. A
-test compares the two: whoever changes the interface changes the page, where a reader sees it.
+Names come from ``__all__`` of ``lanner`` and ``lanner.ray`` and from the parser of the command line, so that the page
+cannot leave one out. A test compares the two: whoever changes the interface changes the page, where a reader sees it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ What programs may rely on: the names of the Python package, and the commands and
 
 Versions follow [Semantic Versioning](https://semver.org/). Before 1.0.0 a minor version may take away or change what is
 here, and the [changelog](../CHANGELOG.md) says so; a patch version may not. What is not here may change at any time:
-names with an underscore, modules other than `lanner` itself and `lanner.ray`, and the texts for people on either stream. Documents of
-`--json`, and objects that are returned, may gain fields. The wire and the model file have
+names with an underscore, modules other than `lanner` itself and `lanner.ray`, and the texts for people on either
+stream. Documents of `--json`, and objects that are returned, may gain fields. The wire and the model file have
 [versions of their own](reference/versions.md).
 """
 

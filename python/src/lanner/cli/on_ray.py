@@ -59,7 +59,7 @@ def check_workers(options: argparse.Namespace) -> None:
 def workers_on(
     options: argparse.Namespace, address: str, client: ClientKeywords, *, ahead: int | None = None
 ) -> Iterator[Pool]:
-    """Workers on the cluster that the options name, until the block ends.
+    """Workers on the cluster that the options name, until the block ends; a connection to it may be there already.
 
     Args:
         options: The command's.
@@ -77,6 +77,13 @@ def workers_on(
         kept = AHEAD if ahead is None else ahead
         with Pool(address, client, workers=options.workers, ahead=kept, base=base) as pool:
             yield pool
+
+
+def this_host(options: argparse.Namespace) -> str:
+    """The address of this machine at which workers on the cluster reach it; a connection to that must be there."""
+    from ray.util import get_node_ip_address
+
+    return "127.0.0.1" if options.ray == LOCAL else str(get_node_ip_address())
 
 
 def in_pieces(samples: Iterable[Sample]) -> Iterator[Piece]:

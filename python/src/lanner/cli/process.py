@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords, limit_arguments
-from lanner.client import DEFAULT_TIMEOUT, Client
+from lanner.client import DEFAULT_TIMEOUT, Client, ClientKeywords
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
 
@@ -25,13 +25,14 @@ STOP_SECONDS = 10
 
 
 class ServerProcess:
-    """Runs ``lanner serve`` on a free loopback port, over TLS, and ends it with the block.
+    """Runs ``lanner serve`` on a free port, of loopback unless it is told, over TLS, and ends it with the block.
 
     Args:
         models: Paths of ``.lanner`` files, or NAME=PATH.
         metrics: Whether the server tells its counters; see `metrics`.
         limits: What predictions may take, for the server and its clients.
         timeout: Seconds that either party waits for the other in the middle of a protocol.
+        host: Which of this machine's addresses it listens on.
     """
 
     def __init__(
@@ -41,7 +42,9 @@ class ServerProcess:
         metrics: bool = False,
         limits: LimitKeywords = NO_LIMITS_GIVEN,
         timeout: float = DEFAULT_TIMEOUT,
+        host: str = "127.0.0.1",
     ) -> None:
+        self._host = host
         self._models = list(models)
         self._limits = limits
         self._timeout = timeout
@@ -51,17 +54,23 @@ class ServerProcess:
     @contextmanager
     def connect(self, model: str | None = None, network: Network = LOOPBACK) -> Iterator[Client]:
         """A client of this process to the server over a network, pinned to its certificate."""
-        with (
-            network.between(self._document["address"]) as address,
-            Client(
-                address,
-                model=model,
-                pin=self._document["fingerprint"],
-                timeout=self._timeout,
-                **self._limits,
-            ) as client,
-        ):
+        with network.between(self.address) as address, Client(address, **self.trusted(model)) as client:
             yield client
+
+    @property
+    def address(self) -> str:
+        """Where it listens, ``HOST:PORT``."""
+        return str(self._document["address"])
+
+    def trusted(self, model: str | None = None) -> ClientKeywords:
+        """Keywords of a client: the model, what makes it trust the server, and what a prediction may take."""
+        return ClientKeywords(
+            model=model,
+            pin=self._document["fingerprint"],
+            timeout=self._timeout,
+            max_memory=self._limits["max_memory"],
+            max_seconds=self._limits["max_seconds"],
+        )
 
     @property
     def pid(self) -> int:
@@ -84,7 +93,15 @@ class ServerProcess:
         self._log = (Path(self._state.name) / "serve.log").open("w+b")
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
-        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
+        command += [
+            "--listen",
+            f"{self._host}:0",
+            "--state-dir",
+            state,
+            "--json",
+            "--until-stdin-closes",
+            *self._metrics,
+        ]
         command += [*limit_arguments(self._limits), "--timeout", str(self._timeout)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         try:

@@ -37,6 +37,9 @@ class Place:
             except BlockingIOError:
                 os.close(lock)
             else:
+                # For whoever wonders who holds it.
+                os.ftruncate(lock, 0)
+                os.write(lock, f"{os.getpid()}\n".encode())
                 self.path, self._lock = path, lock
                 return
 
