@@ -62,13 +62,13 @@ def measure(case: Case, protocols: Protocols, networks: Sequence[Network], repea
 
 
 @contextmanager
-def served(case: Case, model: Model, *, metrics: bool = False) -> Iterator[ServerProcess]:
-    """A server of a benchmark's model, in a process of its own."""
+def served(case: Case, model: Model, *, metrics: bool = False, host: str = "127.0.0.1") -> Iterator[ServerProcess]:
+    """A server of a benchmark's model, in a process of its own, at one of this machine's addresses."""
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
         path = Path(folder) / "bench.lanner"
         model.save(path)
         limits = LimitKeywords(max_memory=case.max_memory, max_seconds=None)
-        with ServerProcess([str(path)], metrics=metrics, limits=limits, timeout=PATIENCE) as server:
+        with ServerProcess([str(path)], metrics=metrics, limits=limits, timeout=PATIENCE, host=host) as server:
             yield server
 
 

@@ -118,6 +118,16 @@ class Pool:
             self._turn(None)
         return self._manifest
 
+    def gather(self) -> None:
+        """Wait until every worker has a session.
+
+        Raises:
+            LannerError: As `manifest`.
+        """
+        self._since = time.monotonic()
+        while not all(hand.is_open for hand in self._hands):
+            self._turn(None)
+
     def predict(self, pieces: Iterator[Piece], column: str = "") -> Iterator[Prediction]:
         """Predict pieces of a dataset, and give the results in its order.
 

@@ -50,6 +50,14 @@ def on_each(
             raise LannerError(f"a task was lost ({type(failure).__name__})", fix="see Ray's logs") from None
 
 
+def whole_node() -> float:
+    """The CPUs of the smallest node that has any: a task that takes so many has a node to itself, of nodes alike."""
+    import ray
+
+    counts = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
+    return min((float(count) for count in counts if count), default=1.0)
+
+
 def packed(model: Model) -> bytes:
     """A model as its file, for tasks."""
     with tempfile.TemporaryDirectory(prefix="lanner-") as folder:
