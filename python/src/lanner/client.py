@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,6 +80,25 @@ def list_models(
     with native_errors(server):
         text = _native.list_models(json.dumps({"address": server, "timeout": timeout, **trust.document()}))
     return [OfferedModel(**model) for model in json.loads(text)]
+
+
+class ClientKeywords(TypedDict, total=False):
+    """Keywords of `lanner.Client` that say which server and model are trusted, and what they may take.
+
+    Files are named by their paths; no key is ever given itself.
+    """
+
+    model: str | None
+    pin: str | None
+    ca: str | Path | None
+    cert: str | Path | None
+    key: str | Path | None
+    pin_model: str | None
+    insecure_plaintext: bool
+    timeout: float
+    max_memory: str | int | None
+    max_seconds: int | None
+    keys: str | Path | None
 
 
 class Client:

@@ -6,11 +6,13 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lanner.cli.on_ray import this_host
 from lanner.cli.output import Output, duration, size
 from lanner.errors import MisuseError
 from lanner.files import why
 from lanner.network import Network
 from lanner.options import INTERACTIVE_MODES, Protocols
+from lanner.ray.cluster import cluster
 from lanner.wording import counted
 
 if TYPE_CHECKING:
@@ -26,16 +28,14 @@ def run_throughput(
     options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network], output: Output
 ) -> Found:
     """Images per second of several clients at once."""
-    from lanner.benchmarks.throughput import loads, throughput
+    from lanner.benchmarks.throughput import loads, loads_on_cluster
 
     rows: list[Throughput] = []
-    with output.progress("measuring", len(chosen) * len(networks) * len(loads(options.mode))) as advance:
-        for case in chosen:
-            for network in networks:
-                protocols = Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network)
-                for row in throughput(case, protocols, network):
-                    rows.append(row)
-                    advance(f"{row.name}, {counted(row.clients, 'client')}, {counted(row.inputs, 'input')}")
+    each = loads(options.mode) if options.ray is None else loads_on_cluster()
+    with output.progress("measuring", len(chosen) * len(networks) * len(each)) as advance:
+        for row in _throughput(options, chosen, networks):
+            rows.append(row)
+            advance(f"{row.name}, {counted(row.clients, 'client')}, {counted(row.inputs, 'input')}")
     columns = ("benchmark", "mode", "network", "clients", "inputs of each", "time", "images a second", "bytes an image")
     shown = [
         (
@@ -51,7 +51,12 @@ def run_throughput(
         for row in rows
     ]
     output.table(columns, shown)
-    output.say("time: from the first request of any client to the last result, set-up included; all on this machine")
+    if options.ray is None:
+        output.say(
+            "time: from the first request of any client to the last result, set-up included; all on this machine"
+        )
+    else:
+        output.say("time: from the first piece to the last result, once every worker has a session; the server is here")
     return 0, [row.document() for row in rows]
 
 
@@ -111,6 +116,26 @@ def _costs(row: Costs) -> Iterator[tuple[str, str, str, str | None]]:
 def _told(figure: float | None, spelt: Callable[[float], str]) -> str | None:
     """A figure for people; None where there is none."""
     return None if figure is None else spelt(figure)
+
+
+def _throughput(
+    options: argparse.Namespace, chosen: Sequence[Case], networks: Sequence[Network]
+) -> Iterator[Throughput]:
+    from lanner.benchmarks.throughput import throughput, throughput_on_cluster
+
+    protocols = [
+        Protocols(options.mode, options.rounding, options.precision, options.kept_bits, network) for network in networks
+    ]
+    if options.ray is None:
+        for case in chosen:
+            for each in protocols:
+                yield from throughput(case, each, each.network)
+        return
+    if options.network is not None:
+        raise MisuseError("the network of a cluster is what it is", where="--network", fix="leave it out with --ray")
+    with cluster(options.ray):
+        for case in chosen:
+            yield from throughput_on_cluster(case, protocols[0], this_host(options))
 
 
 def _inputs(row: Throughput) -> str:

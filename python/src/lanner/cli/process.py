@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lanner.cli.arguments import NO_LIMITS_GIVEN, LimitKeywords, limit_arguments
-from lanner.client import DEFAULT_TIMEOUT, Client
+from lanner.client import DEFAULT_TIMEOUT, Client, ClientKeywords
 from lanner.errors import LannerError, TransportError
 from lanner.network import LOOPBACK, Network
 from lanner.server import DEFAULT_SESSIONS
@@ -26,7 +26,7 @@ STOP_SECONDS = 10
 
 
 class ServerProcess:
-    """Runs ``lanner serve`` on a free loopback port, over TLS, and ends it with the block.
+    """Runs ``lanner serve`` on a free port, of loopback unless it is told, over TLS, and ends it with the block.
 
     Args:
         models: Paths of ``.lanner`` files, or NAME=PATH.
@@ -34,6 +34,7 @@ class ServerProcess:
         limits: What predictions may take, for the server and its clients.
         timeout: Seconds that either party waits for the other in the middle of a protocol.
         sessions: Sessions at once.
+        host: Which of this machine's addresses it listens on.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class ServerProcess:
         limits: LimitKeywords = NO_LIMITS_GIVEN,
         timeout: float = DEFAULT_TIMEOUT,
         sessions: int = DEFAULT_SESSIONS,
+        host: str = "127.0.0.1",
     ) -> None:
+        self._host = host
         self._models = list(models)
         self._limits = limits
         self._timeout = timeout
@@ -70,18 +73,25 @@ class ServerProcess:
             keys: The file of its keys.
         """
         with (
-            network.between(self._document["address"]) as address,
-            Client(
-                address,
-                model=model,
-                pin=self._document["fingerprint"],
-                timeout=self._timeout,
-                state_dir=state_dir,
-                keys=keys,
-                **self._limits,
-            ) as client,
+            network.between(self.address) as address,
+            Client(address, state_dir=state_dir, keys=keys, **self.trusted(model)) as client,
         ):
             yield client
+
+    @property
+    def address(self) -> str:
+        """Where it listens, ``HOST:PORT``."""
+        return str(self._document["address"])
+
+    def trusted(self, model: str | None = None) -> ClientKeywords:
+        """Keywords of a client: the model, what makes it trust the server, and what a prediction may take."""
+        return ClientKeywords(
+            model=model,
+            pin=self._document["fingerprint"],
+            timeout=self._timeout,
+            max_memory=self._limits["max_memory"],
+            max_seconds=self._limits["max_seconds"],
+        )
 
     @property
     def pid(self) -> int:
@@ -104,7 +114,15 @@ class ServerProcess:
         self._log = (Path(self._state.name) / "serve.log").open("w+b")
         state = str(Path(self._state.name) / "state")
         command = [sys.executable, "-m", "lanner", "serve", *self._models]
-        command += ["--listen", "127.0.0.1:0", "--state-dir", state, "--json", "--until-stdin-closes", *self._metrics]
+        command += [
+            "--listen",
+            f"{self._host}:0",
+            "--state-dir",
+            state,
+            "--json",
+            "--until-stdin-closes",
+            *self._metrics,
+        ]
         command += [*limit_arguments(self._limits), "--timeout", str(self._timeout)]
         command += ["--max-sessions", str(self._sessions)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
