@@ -17,7 +17,7 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-from endurance.page import page
+from endurance.page import page, saved
 from endurance.trial import Trial
 from endurance.trials import TRIALS
 from lanner.benchmarks.machine import machine
@@ -25,8 +25,8 @@ from lanner.benchmarks.machine import machine
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(name: str, scale: float) -> dict[str, object]:
-    """Run a trial; its document."""
+def run(name: str, scale: float, commit: str) -> dict[str, object]:
+    """Run a trial at a commit; its document."""
     load, start, now = machine()["load"], time.monotonic(), datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix=f"lanner-{name}-") as folder:
         trial = Trial(Path(folder), scale)
@@ -35,7 +35,7 @@ def run(name: str, scale: float) -> dict[str, object]:
         except Exception as error:  # noqa: BLE001 - told as what it is: a trial that broke
             traceback.print_exc()
             trial.check("The trial runs to its end", f"{type(error).__name__}: {error}"[:300], "no error", held=False)
-    told = {"name": name, "date": f"{now:%Y-%m-%d}", "commit": _commit(), "seconds": round(time.monotonic() - start, 1)}
+    told = {"name": name, "date": f"{now:%Y-%m-%d}", "commit": commit, "seconds": round(time.monotonic() - start, 1)}
     return {**told, "machine": machine() | {"load": load}, **trial.document()}
 
 
@@ -51,25 +51,24 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="endurance", description="Run trials of processes over time and in trouble.")
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(TRIALS)}")
     parser.add_argument("--scale", type=float, default=1.0, metavar="S", help="part of the full counts (default: 1)")
-    parser.add_argument("--save", type=Path, default=ROOT / "target" / "endurance", metavar="FOLDER")
+    parser.add_argument("--save", type=Path, default=ROOT / "docs" / "reliability", metavar="FOLDER")
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="where to write the page")
     options = parser.parse_args(arguments)
     names = list(TRIALS) if not options.only else options.only.split(",")
     if unknown := [name for name in names if name not in TRIALS]:
         parser.error(f"there is no trial {unknown[0]}; there are {', '.join(TRIALS)}")
     options.save.mkdir(parents=True, exist_ok=True)
-    verdicts = []
+    # Before a record is written, which is a change of the checkout.
+    verdicts, commit = [], _commit()
     for name in names:
-        document = run(name, options.scale)
+        document = run(name, options.scale, commit)
         (options.save / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         verdicts.append(document["verdict"])
         print(f"{name}: {document['verdict']}, {document['seconds']} s", file=sys.stderr)
         for line in _told(document):
             print(f"  {line}", file=sys.stderr)
     if options.page is not None:
-        found = [options.save / f"{name}.json" for name in TRIALS]
-        documents = [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
-        options.page.write_text(page(documents), encoding="utf-8")
+        options.page.write_text(page(saved(options.save)), encoding="utf-8")
     return 1 if "missed" in verdicts else 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from endurance import clients, clock, disk, kill, links, private_keys, silent, soak, timing
-from endurance.page import page
+from endurance.page import page, saved
 from endurance.processes import slope, usage
 from endurance.records import History
 from endurance.relay import Link, Trouble, relay
@@ -87,6 +87,11 @@ def test_the_page_tells_every_claim_and_what_was_left_out() -> None:
     assert "| Labels \\| are equal | 1 | 2 | **no** |" in text
     assert "Left out: what | wants root." in text
     assert text.count("\n## ") == len(TRIALS)
+
+
+def test_the_page_is_what_the_records_say() -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    assert page(saved(docs / "reliability")) == (docs / "reliability.md").read_text(encoding="utf-8")
 
 
 def test_a_scale_runs_a_part_and_never_more_than_all() -> None:
