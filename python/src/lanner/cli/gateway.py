@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lanner.cli.arguments import Peer, add_peer_arguments, add_peer_options, read_peer
 from lanner.cli.events import Event, add_log_option
 from lanner.cli.log import request_event
+from lanner.cli.memory import give_back_large_buffers
 from lanner.cli.output import Output
 from lanner.cli.report import input_of
 from lanner.client import Client
@@ -89,6 +90,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.max_waiting < 0:
         raise MisuseError(f"--max-waiting is {options.max_waiting}", fix="give 0 or more")
     _require_web_server()
+    give_back_large_buffers()
     from lanner import __version__
     from lanner.gateway.admission import Admission
     from lanner.gateway.app import make_app
