@@ -20,6 +20,7 @@ from lanner.cli.report import input_of
 from lanner.client import Client
 from lanner.errors import MisuseError
 from lanner.extras import require
+from lanner.progress import SetUpWatch
 from lanner.state import state_directory, state_path
 from lanner.telemetry.tracing import tracing
 
@@ -170,12 +171,14 @@ def _connected(peers: Sequence[Peer], state: Path, output: Output) -> Iterator[l
             model.close()
 
 
-def _connect(peer: Peer, state: Path, *, pin_model: str | None, probing: bool) -> Client:
+def _connect(
+    peer: Peer, state: Path, *, pin_model: str | None, probing: bool, watch: SetUpWatch | None = None
+) -> Client:
     if pin_model is not None:
         peer = replace(peer, trust=replace(peer.trust, pin_model=pin_model))
     if probing:
         peer = replace(peer, timeout=min(peer.timeout, PROBE_SECONDS))
-    return peer.connect(state)
+    return peer.connect(state, watch)
 
 
 def _announce(url: str, models: Sequence[ServedModel], token_file: str | None, output: Output) -> None:
