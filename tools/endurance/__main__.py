@@ -1,4 +1,4 @@
-"""Runs trials, saves what each found, and writes the page.
+"""Runs trials, saves what each found in a file of its own, and writes the page of all that are saved.
 
     python -m endurance [--only NAME,...] [--scale S] [--save FOLDER] [--page FILE.md]
 

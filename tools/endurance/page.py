@@ -22,7 +22,7 @@ trial *held* if every claim did; one that *missed* says below which did not, and
 
 
 def saved(folder: Path) -> list[dict[str, Any]]:
-    """The documents of a folder, in the order of the trials."""
+    """The documents that a folder has of trials, each that of the last run."""
     found = [folder / f"{name}.json" for name in TRIALS]
     return [json.loads(path.read_text(encoding="utf-8")) for path in found if path.exists()]
 
